@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import traceback
 
-from tensortap.core.escaping import escaped
+from tensortap.core.text import escaped
 
 
 class EscapedLines(logging.Filter):

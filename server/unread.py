@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from tensortap.core.escaping import escaped
+from tensortap.core.text import escaped
 from tensortap.index.log import LogIndex
 
 MOST = 10  # folders that are told: each poll of each page carries them, and others' may be thousands

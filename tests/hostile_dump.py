@@ -81,7 +81,9 @@ def hostile_graph() -> Graph:
 
 def unchecked() -> AbstractContextManager[object]:
     """A writer that lets any name pass, NUL too, as one that is not ours would."""
-    return patch("tensortap.dump.format.places.parse_tensor_name", lambda name: (name.rpartition(":")[0], 0))
+    return patch(
+        "tensortap.dump.format.row_checks.parse_tensor_name", lambda name: (name.rpartition(":")[0], 0)
+    )
 
 
 def write_hostile_dump(logdir: Path) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import loadable, text_width
 from tensortap.core.errors import LimitError, SelectionError
-from tensortap.core.escaping import csv_text
-from tensortap.core.loadable import loadable, text_width
+from tensortap.core.text import csv_text
 from tensortap.index.selection import Selection
 from tensortap.index.snapshot import Snapshot
 

@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from tensortap.core.errors import SelectionError
-from tensortap.core.suggest import did_you_mean
+from tensortap.core.text import did_you_mean
 from tensortap.index.query.search import Filters
 
 _NO_TEXT = ("nonfinite", "kept", "visit")

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.core.escaping import counted, escaped
 from tensortap.core.histogram import Histogram
+from tensortap.core.text import counted, escaped
 
 _WIDTH, _HEIGHT = 280, 60  # pixels of a drawn histogram
 _WIDE, _HIGH = 560, 200  # pixels of what is drawn over steps

@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tensortap.core.errors import NotARunError, NotFoundError
-from tensortap.core.escaping import counted
-from tensortap.core.suggest import did_you_mean
+from tensortap.core.text import counted, did_you_mean
 from tensortap.index.log import LogIndex
 from tensortap.index.run_index import RunOverview
-from tensortap.storage.addresses import path_of, shown_path
 from tensortap.storage.filesystem import is_folder
+from tensortap.storage.uri import path_of, shown_path
 
 from . import html_repr
 from .run import Run

@@ -58,7 +58,7 @@ class Viewer:
 
 
 def _text(text: str) -> str:
-    from tensortap.core.escaping import escaped
+    from tensortap.core.text import escaped
 
     return escape(escaped(text))
 
@@ -75,7 +75,7 @@ def show(logdir: str | os.PathLike[str], *, port: int | None = None) -> Viewer:
     Raises:
         TensortapError: there is no such port, or the source cannot be imported.
     """
-    from tensortap.storage.addresses import path_of
+    from tensortap.storage.uri import path_of
 
     return _viewer([path_of(logdir)], port, None)
 
@@ -125,7 +125,7 @@ def notebook(
     Raises:
         TensortapError: an origin is none, or the source cannot be imported.
     """
-    from tensortap.storage.addresses import path_of
+    from tensortap.storage.uri import path_of
 
     return view([path_of(logdir)], run, height, origins)
 
@@ -140,7 +140,7 @@ def _viewer(logdirs: Sequence[Path], port: int | None, origins: tuple[str, ...] 
     from tensortap.importers.resolve import served
     from tensortap.server.security.notebook_frame import Framing
     from tensortap.server.serve import Server
-    from tensortap.storage.addresses import shown_path
+    from tensortap.storage.uri import shown_path
 
     key = (origins, *(str(path.absolute()) for path in logdirs))
     with _LOCK:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensortap.core.errors import AmbiguousError, NotFoundError
-from tensortap.core.escaping import counted
+from tensortap.core.text import counted
 from tensortap.index.catalog.catalog import Catalog
 from tensortap.index.query.resolve_names import select_rows, tensor_codes
 from tensortap.index.query.step_range import StepRange

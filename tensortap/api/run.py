@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensortap.core.errors import NotARunError, NotFoundError
-from tensortap.core.escaping import counted
+from tensortap.core.text import counted
 from tensortap.index.graph.graph_index import GraphIndex
 from tensortap.index.graph_store import GraphOverview
 from tensortap.index.log import LogIndex

@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from tensortap.core.errors import NotFoundError
-from tensortap.core.escaping import escaped
-from tensortap.core.suggest import did_you_mean
+from tensortap.core.text import did_you_mean, escaped
 
 from . import html_repr
 from .packages import needed

@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Sequence
 
-from tensortap.core.escaping import counted
+from tensortap.core.text import counted
 
 from .adapters.batch_samples import Samples
 from .instrument.call_hook import INTERCEPTOR

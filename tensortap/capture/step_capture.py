@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.core.escaping import counted
-from tensortap.core.function_names import short_function_name
 from tensortap.core.model import Graph, Keep, Way
+from tensortap.core.names import short_function_name
+from tensortap.core.text import counted
 
 from .errors import ChoiceFailedError
 from .instrument.tapped_function import Caught

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, overload
 
 from tensortap.core.names import check_run_name
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.storage.addresses import shown_path
+from tensortap.storage.uri import shown_path
 
 from . import tap_arguments as given
 from .adapters.eager import EagerBodies

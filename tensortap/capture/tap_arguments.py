@@ -15,7 +15,12 @@ import numpy as np
 
 from tensortap.core.errors import RemoteError
 from tensortap.dump.write.retention import Retention
-from tensortap.storage.addresses import is_address, is_remote, shown_path, target_run
+from tensortap.storage.uri import (
+    is_address,
+    is_remote,
+    shown_path,
+    target_run,
+)
 
 from .errors import WatchError
 from .watch import Watch

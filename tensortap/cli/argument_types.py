@@ -13,7 +13,7 @@ def source(text: str) -> Path:
     if "://" not in text:
         return Path(text)
     from tensortap.core.errors import RemoteError
-    from tensortap.storage.addresses import path_of
+    from tensortap.storage.uri import path_of
 
     try:
         return path_of(text)
@@ -26,7 +26,7 @@ def target(text: str) -> Path:
     if "://" not in text:
         return Path(text)
     from tensortap.core.errors import RemoteError
-    from tensortap.storage.addresses import target_path
+    from tensortap.storage.uri import target_path
 
     try:
         return target_path(text)
@@ -46,7 +46,7 @@ def on_disk(why: str) -> Callable[[str], Path]:
         if "://" not in text:
             return Path(text)
         from tensortap.core.errors import RemoteError
-        from tensortap.storage.addresses import local_path
+        from tensortap.storage.uri import local_path
 
         try:
             return local_path(text, why)

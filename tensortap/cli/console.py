@@ -16,8 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tensortap.core.escaping import counted as counted
-from tensortap.core.escaping import escaped
+from tensortap.core.text import escaped
 
 _PIPED_WIDTH = 10_000  # names are never cut where a program reads them
 _NARROW = 20  # characters that a name has at least, however narrow the terminal is

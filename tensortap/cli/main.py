@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn, Protocol
 
-from tensortap.core.escaping import escaped
+from tensortap.core.text import escaped
 
 from .commands import (
     bundle,

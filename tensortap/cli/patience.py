@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tensortap.storage.addresses import shown_path
+from tensortap.storage.uri import shown_path
 
 SILENT = 5.0  # s
 

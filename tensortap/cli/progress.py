@@ -18,7 +18,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from tensortap.core.escaping import escaped
+from tensortap.core.text import escaped
 
 from .console import console
 

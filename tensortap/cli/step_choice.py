@@ -47,7 +47,7 @@ def only_step(tensor: str, captured: Sequence[int], asked: int | str | None) -> 
 def from_the_end(whose: str, captured: Sequence[int], at: int) -> int:
     """The step that `at`, below 0, means. Raises NotFoundError: there are not so many."""
     from tensortap.core.errors import NotFoundError
-    from tensortap.core.escaping import counted
+    from tensortap.core.text import counted
 
     if not 0 < -at <= len(captured):
         raise NotFoundError(

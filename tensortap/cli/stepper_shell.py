@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tensortap.core.errors import NotFoundError, SelectionError, TensortapError
-from tensortap.core.escaping import counted, escaped
+from tensortap.core.text import counted, escaped
 from tensortap.system.user_dirs import xdg_folder
 
 from .console import cell, console

@@ -4,7 +4,7 @@ Write with `DumpWriter`; read with `find_runs`, `RunReader`, `StatsTail`, `read_
 """
 
 from tensortap.core.deadline import at_most, check_time
-from tensortap.core.dtypes import dtype_name, itemsize, numpy_dtype
+from tensortap.core.dtypes import dtype_name, itemsize, loadable, numpy_dtype, text_width
 from tensortap.core.errors import (
     AmbiguousError,
     DamagedError,
@@ -23,31 +23,31 @@ from tensortap.core.errors import (
     ValueNotKeptError,
     ValuePrunedError,
 )
-from tensortap.core.escaping import counted, csv_text, escaped
-from tensortap.core.function_names import (
-    NamedFunction,
-    UnusedNames,
-    short_function_name,
-    short_function_names,
-    unique_node_names,
-)
 from tensortap.core.histogram import Histogram, bucket_edges, value_order
-from tensortap.core.loadable import loadable, text_width
 from tensortap.core.model import COUNTS, STATISTICS, Frame, Function, Graph, Keep, Node, Summary, Way
 from tensortap.core.names import (
     GRAPHS,
     MAX_RUN_DEPTH,
+    NamedFunction,
+    UnusedNames,
     check_run_name,
     is_inside_run,
     is_worker_name,
     new_worker_name,
     parse_tensor_name,
+    short_function_name,
+    short_function_names,
     split_tensor_name,
     tensor_name,
+    unique_node_names,
 )
 from tensortap.core.sampling import Sample, split_sample
+from tensortap.core.text import counted, csv_text, escaped
 from tensortap.stats.summarize import summarize, warm_up
-from tensortap.storage.addresses import (
+from tensortap.storage.entry import Entry
+from tensortap.storage.files import Input, crc32c, crc32c_of_file
+from tensortap.storage.filesystem import exists, is_folder, look, scan
+from tensortap.storage.uri import (
     address_of,
     is_address,
     is_remote,
@@ -58,9 +58,6 @@ from tensortap.storage.addresses import (
     target_path,
     target_run,
 )
-from tensortap.storage.entry import Entry
-from tensortap.storage.files import Input, crc32c, crc32c_of_file
-from tensortap.storage.filesystem import exists, is_folder, look, scan
 from tensortap.system.child_process import own_module, own_script, start_process
 from tensortap.system.redaction import recorded_command
 from tensortap.system.temp_dirs import (
@@ -78,7 +75,7 @@ from tensortap.tfproto.varint import read_varint
 
 from .format.events import EventsTail
 from .format.graphs import write_graph
-from .format.places import Snapshot
+from .format.row_checks import Snapshot
 from .format.schema import LOST, REFUSED
 from .maintenance.completeness import Completeness
 from .maintenance.graphdef_check import check_graph_def

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import loadable
 from tensortap.core.errors import DamagedError, InvalidValueError, NotFoundError, ValueNotKeptError
-from tensortap.core.loadable import loadable
 from tensortap.dump.write.values_writer import SAFETENSORS
 from tensortap.index.run_index import RunIndex
 from tensortap.index.snapshot import Snapshot, take

@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 from typing import Any
 
-from tensortap.core.escaping import csv_text
+from tensortap.core.text import csv_text
 from tensortap.index.run_index import RunIndex
 
 from .base import Advance, Array, Exported, all_rows, new_file

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tensortap.core.errors import LimitError, RemoteError
-from tensortap.storage.addresses import path_of, shown_path
 from tensortap.storage.entry import Entry
 from tensortap.storage.files import Input
 from tensortap.storage.filesystem import look, scan
+from tensortap.storage.uri import path_of, shown_path
 
 MAX_BYTES = 16 << 30
 MAX_FILES = 100_000

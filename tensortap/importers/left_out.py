@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path, PurePath
 
-from tensortap.core.escaping import counted
+from tensortap.core.text import counted
 
 from .errors import RefusedError
 from .source_files import files_below

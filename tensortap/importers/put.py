@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tensortap.core.errors import InvalidNameError, RemoteError
-from tensortap.storage.addresses import is_remote, put_file, shown_path
 from tensortap.storage.filesystem import exists
+from tensortap.storage.uri import is_remote, put_file, shown_path
 from tensortap.system.temp_dirs import temporary_folder
 
 

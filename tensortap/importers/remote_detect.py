@@ -9,9 +9,9 @@ from pathlib import Path
 from tensortap.cli.progress import progress
 from tensortap.core.errors import DamagedError, LimitError, RemoteError
 from tensortap.dump.read.runs import find_runs
-from tensortap.storage.addresses import address_of, shown_path
 from tensortap.storage.files import Input
 from tensortap.storage.filesystem import is_folder
+from tensortap.storage.uri import address_of, shown_path
 from tensortap.system.temp_dirs import temporary_folder
 
 from .fetched import Fetched, FoundFile, files_at

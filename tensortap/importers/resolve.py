@@ -13,8 +13,13 @@ from typing import TYPE_CHECKING
 from tensortap.cli.patience import told_if_silent
 from tensortap.core.errors import DeniedError, NotARunError, RemoteError
 from tensortap.dump.read.runs import find_runs
-from tensortap.storage.addresses import address_of, is_remote, path_of, shown_path
 from tensortap.storage.filesystem import exists, is_folder, look, scan
+from tensortap.storage.uri import (
+    address_of,
+    is_remote,
+    path_of,
+    shown_path,
+)
 from tensortap.system.temp_dirs import kept_folder
 
 if TYPE_CHECKING:
@@ -185,7 +190,7 @@ def _is_prefix(path: Path) -> bool:
 
 
 def _tell(path: Path, cached: CachedImport) -> None:
-    from tensortap.core.escaping import counted, escaped
+    from tensortap.core.text import counted, escaped
 
     from .registry import title_of
 
@@ -208,7 +213,7 @@ def _tell(path: Path, cached: CachedImport) -> None:
 
 def print_notes(notes: list[str]) -> None:
     """What was refused or is partial, on stderr."""
-    from tensortap.core.escaping import counted, escaped
+    from tensortap.core.text import counted, escaped
 
     for note in notes[:_SHOWN_NOTES]:
         print(escaped(f"  {note}"), file=sys.stderr)

@@ -3,8 +3,7 @@
 `LogIndex` and the query functions serve other rooms; `open_logdir` (as `tensortap.open`) serves people.
 """
 
-from tensortap.core.natural import natural_key
-from tensortap.core.suggest import did_you_mean
+from tensortap.core.text import did_you_mean, natural_key
 from tensortap.system.pandas_guard import spare_pandas
 from tensortap.system.user_dirs import cache_folder
 

@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from tensortap.core.errors import DamagedError, DeniedError, NoAnswerError, NotFoundError
 from tensortap.core.names import GRAPHS
-from tensortap.core.suggest import did_you_mean
+from tensortap.core.text import did_you_mean
 from tensortap.dump.read.runs import RunReader
-from tensortap.storage.addresses import is_remote
+from tensortap.storage.uri import is_remote
 
 from .catalog.catalog import Catalog
 from .catalog.tensor_table import NO_GRAPH

@@ -14,10 +14,10 @@ from functools import cached_property
 from pathlib import Path, PurePath
 
 from tensortap.core.errors import DamagedError, NotFoundError
-from tensortap.core.suggest import did_you_mean
+from tensortap.core.text import did_you_mean
 from tensortap.dump.read.runs import find_runs
-from tensortap.storage.addresses import path_of
 from tensortap.storage.filesystem import look
+from tensortap.storage.uri import path_of
 from tensortap.system.user_dirs import cache_folder
 
 from .logdir_names import names_of

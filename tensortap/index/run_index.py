@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tensortap.core.errors import DamagedError, DeniedError, NotFoundError, TensortapError
-from tensortap.core.escaping import counted
+from tensortap.core.text import counted
 from tensortap.dump.read.runs import RunReader, WorkerInfo
 from tensortap.dump.read.stats_reader import TailPosition
 from tensortap.storage.filesystem import look

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tensortap.core.errors import InvalidValueError, NotFoundError
-from tensortap.core.escaping import counted
+from tensortap.core.text import counted
 from tensortap.dump.recording.model import Argument, Recording
 
 _NUMBER = re.compile(r"_(\d+)(?=[/_]|$)")  # which Keras gives to what the program does not name

@@ -13,10 +13,8 @@ import numpy.typing as npt
 
 from tensortap.core.histogram import BUCKETS, Histogram
 
-from .foreign_settings import before_numba, kept_code_of_the_environment
-from .forks import COMPILING
 from .moments import Measured
-from .tight_memory import numba_would_fail
+from .numba_guard import COMPILING, before_numba, kept_code_of_the_environment, numba_would_fail
 
 Kernel = Callable[..., Any]
 

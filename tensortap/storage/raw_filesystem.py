@@ -9,8 +9,8 @@ from typing import BinaryIO, cast
 
 from tensortap.core.errors import DamagedError
 
-from .addresses import remote_of
 from .entry import Entry, entry_of
+from .uri import remote_of
 
 # O_NONBLOCK: opening a FIFO somebody put into a dump must not wait for its writer.
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)

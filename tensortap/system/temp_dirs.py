@@ -14,8 +14,7 @@ from pathlib import Path
 
 from tensortap.core.names import is_worker_name, new_worker_name
 
-from .alive import is_gone
-from .held import hold, is_held
+from .locks import hold, is_gone, is_held
 from .user_dirs import is_own_folder
 
 _TEMPORARY = "tensortap"

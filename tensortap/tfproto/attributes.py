@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tensortap.core.errors import TensortapError
-from tensortap.core.function_names import short_function_name
+from tensortap.core.names import short_function_name
 
 from .tensor_proto import proto_shape, tensor_array, tensorflow_type_name
 

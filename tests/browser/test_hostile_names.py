@@ -15,7 +15,7 @@ from hostile_dump import RUN, WEAPONS, write_hostile_dump
 from playwright.sync_api import Frame, expect
 from tensorboard_process import Start
 
-from tensortap.core.escaping import escaped
+from tensortap.core.text import escaped
 from tensortap.dump.maintenance.repair import repair_run
 
 # What a script of the dump would have left behind.

@@ -23,13 +23,13 @@ from tensortap.capture.steps import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
 from tensortap.cli.commands.check import check_run
-from tensortap.dump.format.places import Snapshot
+from tensortap.dump.format.row_checks import Snapshot
 from tensortap.dump.read.runs import RunReader, find_runs
 from tensortap.dump.read.values_reader import read_value, value_ref
-from tensortap.dump.write import patience
+from tensortap.dump.write import destination
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.storage.addresses import path_of
 from tensortap.storage.fsspec_folder import RemoteFolder
+from tensortap.storage.uri import path_of
 
 BIG = np.arange(50_000, dtype=np.float32)  # 200 kB
 
@@ -213,7 +213,7 @@ def test_an_address_that_never_answers(
         end.wait()
         raise OSError(errno.EIO, "at last")
 
-    monkeypatch.setattr(patience, "ANSWER_SECONDS", 0.05)
+    monkeypatch.setattr(destination, "ANSWER_SECONDS", 0.05)
     monkeypatch.setattr(RemoteFolder, method, stall)
     try:
         with pytest.raises(TimeoutError, match=r"no answer within 0\.05 s.*logs/r"):

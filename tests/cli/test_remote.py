@@ -29,9 +29,9 @@ from tensortap.dump.write.writer import DumpWriter
 from tensortap.importers.resolve import served
 from tensortap.index.log import LogIndex
 from tensortap.server.app import create_app
-from tensortap.storage.addresses import path_of, shown_path
 from tensortap.storage.filesystem import is_folder, scan
 from tensortap.storage.fsspec_folder import RemoteFolder
+from tensortap.storage.uri import path_of, shown_path
 
 SECRET = "hunter2"
 

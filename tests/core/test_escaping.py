@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tensortap.core.escaping import escaped
-from tensortap.storage.addresses import without_secrets
+from tensortap.core.text import escaped
+from tensortap.storage.uri import without_secrets
 
 
 @pytest.mark.parametrize(

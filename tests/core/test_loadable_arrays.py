@@ -9,8 +9,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tensortap.core.dtypes import loadable
 from tensortap.core.errors import InvalidValueError
-from tensortap.core.loadable import loadable
 from tensortap.dump.write.writer import DumpWriter
 
 TEXTS = np.array([b"a", b"", b"\xff\0b"], object)

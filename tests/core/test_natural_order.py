@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tensortap.core.natural import natural_ranks
+from tensortap.core.text import natural_ranks
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.log import LogIndex
 from tensortap.index.query.search import snapshots

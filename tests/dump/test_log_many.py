@@ -15,7 +15,7 @@ from some_arrays import NUMBERS, from_bits, numpy_type
 from tensortap.core.errors import DumpClosedError, InvalidNameError, InvalidValueError
 from tensortap.core.model import Summary
 from tensortap.core.sampling import Sample
-from tensortap.dump.format.places import Snapshot
+from tensortap.dump.format.row_checks import Snapshot
 from tensortap.dump.write import stats_writer, writer
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.stats.moments import SMALL

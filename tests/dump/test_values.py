@@ -13,7 +13,7 @@ from dump_tools import read_all, values_files
 from some_arrays import NUMBERS, Array, from_bits, numpy_type
 
 from tensortap.core.errors import DamagedError
-from tensortap.dump.format import codec, nonzero
+from tensortap.dump.format import value_codec
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.read.values_reader import ValueRef, read_bytes, read_value, value_ref
 from tensortap.dump.write import values_writer
@@ -126,7 +126,7 @@ def test_long_names_fill_a_header_before_its_end(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["float32", "int8", "complex128", "bfloat16", "bool"])
 @pytest.mark.parametrize("filled", [0.0, 0.2, 1.0])
 def test_parts_of_a_value(tmp_path: Path, name: str, filled: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(codec, "CHUNK", 4096)
+    monkeypatch.setattr(value_codec, "CHUNK", 4096)
     array = random_array(name, (50, 173))
     array[np.random.default_rng(1).random(array.shape) >= filled] = 0
     data = array.tobytes()
@@ -155,7 +155,7 @@ def test_what_is_packed_is_bit_exact(tmp_path: Path, monkeypatch: pytest.MonkeyP
         def missing(*_: str) -> None:
             raise CannotCompileError
 
-        monkeypatch.setattr(nonzero, "kernel", missing)
+        monkeypatch.setattr(value_codec, "kernel", missing)
         w.log("x", array, step=1)
     compiled, plain = references(tmp_path)
     assert compiled.codec == plain.codec == "nonzero:4:1048576"
@@ -164,8 +164,8 @@ def test_what_is_packed_is_bit_exact(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_packed_values_that_make_no_sense() -> None:
-    packed = b"".join(nonzero.pack(np.arange(20, dtype=np.uint8).repeat(2), 2))
-    assert bytes(nonzero.unpack(packed, 40, 2)) == bytes(np.arange(20, dtype=np.uint8).repeat(2))
+    packed = b"".join(value_codec.pack_nonzero(np.arange(20, dtype=np.uint8).repeat(2), 2))
+    assert bytes(value_codec.unpack_nonzero(packed, 40, 2)) == bytes(np.arange(20, dtype=np.uint8).repeat(2))
     for frame, size in (
         (packed, 41),
         (packed, 38),
@@ -175,7 +175,7 @@ def test_packed_values_that_make_no_sense() -> None:
         (b"", 40),
     ):
         with pytest.raises(DamagedError):
-            nonzero.unpack(frame, size, 2)
+            value_codec.unpack_nonzero(frame, size, 2)
 
 
 def test_parts_of_a_small_value(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ import pytest
 from tensortap.core.errors import RemoteError
 from tensortap.importers import remote_detect
 from tensortap.importers.resolve import served
-from tensortap.storage.addresses import address_of, path_of
 from tensortap.storage.files import Input
+from tensortap.storage.uri import address_of, path_of
 
 MAGIC = (0xDB4775248B80FB57).to_bytes(8, "little")  # at the end of a checkpoint's index
 

@@ -13,7 +13,7 @@ import pytest
 import tensortap
 from tensortap.__main__ import main
 from tensortap.core.errors import ValueNotKeptError
-from tensortap.dump.format.places import Snapshot
+from tensortap.dump.format.row_checks import Snapshot
 from tensortap.dump.maintenance.pruning import prune_run
 from tensortap.dump.maintenance.repair import repair_run
 from tensortap.dump.write import values_writer

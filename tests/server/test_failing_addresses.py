@@ -18,7 +18,7 @@ from werkzeug.test import TestResponse
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.server import live
 from tensortap.server.app import create_app
-from tensortap.storage.addresses import path_of
+from tensortap.storage.uri import path_of
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tensortap.core.dtypes import loadable
 from tensortap.core.errors import LimitError, SelectionError
-from tensortap.core.loadable import loadable
 from tensortap.server.responses.png import Scale, png
 from tensortap.server.responses.value_formats import FORMATS, MAX_TEXT_ELEMENTS
 

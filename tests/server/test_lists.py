@@ -12,7 +12,7 @@ from small_dump import Api, small_graph
 from werkzeug.test import Client
 
 from tensortap.core.sampling import Sample
-from tensortap.dump.format.places import Snapshot
+from tensortap.dump.format.row_checks import Snapshot
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.log import LogIndex
 from tensortap.server.app import create_app

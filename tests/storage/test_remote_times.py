@@ -11,8 +11,8 @@ import pytest
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.log import LogIndex
 from tensortap.storage import fsspec_folder
-from tensortap.storage.addresses import path_of
 from tensortap.storage.fsspec_folder import RemoteFolder
+from tensortap.storage.uri import path_of
 
 
 class _Silent:

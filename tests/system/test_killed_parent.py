@@ -204,5 +204,5 @@ def test_processes_are_started_in_one_place() -> None:
     assert starting == {
         "tensortap/system/child_process.py",
         "tensortap/dump/write/upload.py",
-        "tensortap/stats/tight_memory.py",
+        "tensortap/stats/numba_guard.py",
     }

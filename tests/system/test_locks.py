@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tensortap.system.alive import is_gone
+from tensortap.system.locks import is_gone
 
 HERE = socket.gethostname()
 

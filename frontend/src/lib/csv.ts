@@ -3,7 +3,7 @@ const CONTROLS = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/g;
 
 /**
  * One CSV field: quoted where needed; a leading `= + - @` of text, full width too, is guarded so that no spreadsheet runs it, and control characters, which a terminal
- * would obey, are written out. As `csv_text` in tensortap/core/escaping.py.
+ * would obey, are written out. As `csv_text` in tensortap/core/text.py.
  */
 export function csvField(value: string | number): string {
   if (typeof value === 'number') return String(value);

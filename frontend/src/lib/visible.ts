@@ -7,7 +7,7 @@ const KEYCAP = /^\u20e3/;
 const VIRAMA = /^[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca]/;
 const ARABIC = /^[\p{Script=Arabic}\p{Script=Syriac}]/u;
 
-/** The text with such characters written out, `\u202e`; a single line in any case. As `escaped` in tensortap/core/escaping.py. */
+/** The text with such characters written out, `\u202e`; a single line in any case. As `escaped` in tensortap/core/text.py. */
 export function visible(text: string): string {
   return text.replace(UNSEEN, (character, place: number) => {
     if (changesOthers(character, before(text, place), text.slice(place + character.length))) return character;

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from tensortap.core.errors import NotFoundError
-from tensortap.core.escaping import counted
+from tensortap.core.text import counted
 from tensortap.index.query.search import Filters, find_rows
 from tensortap.index.run_index import RunIndex
 

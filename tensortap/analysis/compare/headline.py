@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tensortap.core.escaping import counted
+from tensortap.core.text import counted
 
 from .model import Comparison
 

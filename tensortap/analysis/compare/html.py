@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from html import escape
 
-from tensortap.core.escaping import counted, escaped
+from tensortap.core.text import counted, escaped
 from tensortap.index.graph.node_detail import FrameDetail
 
 from .headline import headline

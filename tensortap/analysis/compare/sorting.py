@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from tensortap.core.natural import natural_key
+from tensortap.core.text import natural_key
 
 from .metrics.metrics import LARGEST_DISTANCE, LOWER_IS_WORSE, METRICS, OF_FINITE
 from .model import Comparison, TensorDifference

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
-from tensortap.core.escaping import csv_text
+from tensortap.core.text import csv_text
 
 from .metrics.metrics import METRICS
 from .model import Comparison, TensorDifference

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Container
 from typing import NamedTuple
 
-from tensortap.core.escaping import counted
+from tensortap.core.text import counted
 
 from ..model_graph.call_dataflow import passing_of
 from ..model_graph.gradient_cuts import source_of

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tensortap.core.errors import TensortapError
-from tensortap.core.suggest import did_you_mean
+from tensortap.core.text import did_you_mean
 
 from .finding import SEVERITIES
 from .rule import Rule

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from tensortap.core.errors import InvalidNameError, InvalidValueError
-from tensortap.dump.format.places import Snapshot
+from tensortap.dump.format.row_checks import Snapshot
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.stats.summarize import warm_up
 

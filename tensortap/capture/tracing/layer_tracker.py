@@ -13,7 +13,7 @@ from typing import Any, Literal
 import keras
 import tensorflow as tf
 
-from tensortap.core.function_names import short_function_name
+from tensortap.core.names import short_function_name
 from tensortap.tf import internals
 
 from ..warnings_once import first_line, warn

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tensortap.core.function_names import short_function_name, short_function_names, unique_node_names
+from tensortap.core.names import short_function_name, short_function_names, unique_node_names
 
 __all__ = ["short_function_name", "short_function_names", "unique_node_names", "unused"]
 

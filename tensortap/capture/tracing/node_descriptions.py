@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tensortap.core.function_names import short_function_name
+from tensortap.core.names import short_function_name
 from tensortap.tfproto.function_calls import Role
 
 from .layer_map import forward_name

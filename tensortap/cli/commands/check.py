@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tensortap.core.errors import DamagedError, DeniedError, FormatVersionError, NotARunError, TensortapError
-from tensortap.core.escaping import counted, escaped
 from tensortap.core.names import GRAPHS
+from tensortap.core.text import counted, escaped
 from tensortap.dump.format.events import EventsTail
 from tensortap.dump.maintenance.completeness import Completeness
 from tensortap.dump.maintenance.graphdef_check import check_graph_def
@@ -20,8 +20,8 @@ from tensortap.dump.maintenance.value_check import ValueCheck
 from tensortap.dump.read.runs import RunReader, find_runs
 from tensortap.dump.recording.files import find_recordings, read_recording
 from tensortap.importers.resolve import check_reachable
-from tensortap.storage.addresses import is_remote, shown_path
 from tensortap.storage.filesystem import is_folder
+from tensortap.storage.uri import is_remote, shown_path
 
 from ..console import bytes_text, cell, console, print_json
 from ..progress import progress

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from tensortap.core.escaping import counted
+from tensortap.core.text import counted
 from tensortap.importers.put import to_be_written
 
 from ..argument_types import condition, target
@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from tensortap.exporters.registry import exporter_for
-    from tensortap.storage.addresses import shown_path
+    from tensortap.storage.uri import shown_path
 
     exporter = exporter_for(arguments.out, arguments.format)
     found = only_run(arguments.path)

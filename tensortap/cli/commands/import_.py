@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from tensortap.core.escaping import counted
+from tensortap.core.text import counted
 from tensortap.importers.fetched import MAX_BYTES, Fetched
 from tensortap.importers.resolve import print_notes
 
@@ -76,7 +76,7 @@ def removed_if_empty(folder: Path) -> Iterator[None]:
 
 def run(arguments: argparse.Namespace) -> int:
     from tensortap.importers.imports import import_source
-    from tensortap.storage.addresses import is_address
+    from tensortap.storage.uri import is_address
     from tensortap.system.temp_dirs import temporary_folder
 
     with (

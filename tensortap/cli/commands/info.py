@@ -7,8 +7,8 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from tensortap.core.escaping import counted
-from tensortap.storage.addresses import shown_path
+from tensortap.core.text import counted
+from tensortap.storage.uri import shown_path
 
 from ..console import bytes_text, cell, console, plain_table, print_json
 from ..runs import add_path, directory_size, only_run

@@ -7,8 +7,8 @@ import sys
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from tensortap.core.escaping import escaped
-from tensortap.storage.addresses import shown_path
+from tensortap.core.text import escaped
+from tensortap.storage.uri import shown_path
 
 from ..console import bytes_text, cell, print_json, print_what_fits
 from ..runs import add_path, directory_size, open_log, tell_unread

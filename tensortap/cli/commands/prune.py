@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 
 from tensortap.core.errors import InvalidValueError, NotARunError
-from tensortap.core.escaping import counted
+from tensortap.core.text import counted
 from tensortap.dump.maintenance.pruning import Pruned, prune_run
 from tensortap.dump.read.runs import find_runs
 from tensortap.dump.write.retention import Retention

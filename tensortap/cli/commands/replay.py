@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tensortap.core.escaping import counted
+from tensortap.core.text import counted
 from tensortap.system.temp_dirs import temporary_folder
 
 from ..argument_types import local, on_disk
@@ -189,7 +189,7 @@ def _verdict(answer: Any) -> Any:
 
 
 def _print_recordings(found: list[Any], as_json: bool) -> None:
-    from tensortap.core.function_names import short_function_name
+    from tensortap.core.names import short_function_name
     from tensortap.replay.locate import open_recording
 
     rows = []

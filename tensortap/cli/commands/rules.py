@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tensortap.core.errors import NotARunError
-from tensortap.core.escaping import escaped
+from tensortap.core.text import escaped
 from tensortap.dump.read.runs import find_runs
 from tensortap.importers.resolve import as_logdir
-from tensortap.storage.addresses import shown_path
+from tensortap.storage.uri import shown_path
 
 from ..argument_types import source
 from ..console import console, print_json

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tensortap.importers.resolve import served
-from tensortap.storage.addresses import shown_path
 from tensortap.storage.filesystem import is_folder
+from tensortap.storage.uri import shown_path
 
 from ..argument_types import source
 from ..browser import open_page

@@ -7,7 +7,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
-from tensortap.core.escaping import counted
+from tensortap.core.text import counted
 
 from ..argument_types import local, natural
 from ..console import cell, console, print_json, print_table

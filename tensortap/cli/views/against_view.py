@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from tensortap.core.escaping import counted
+from tensortap.core.text import counted
 
 from ..console import cell, number_text, plain_table
 from .drift_view import MOST_ROWS

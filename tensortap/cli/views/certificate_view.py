@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tensortap.core.escaping import counted
+from tensortap.core.text import counted
 
 from ..console import cell
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from tensortap.core.escaping import counted
+from tensortap.core.text import counted
 
 from ..console import cell, console, plain_table, print_json
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from tensortap.core.escaping import counted
+from tensortap.core.text import counted
 
 from ..console import cell, plain_table
 

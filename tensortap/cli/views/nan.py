@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.console import Console
 
-from tensortap.core.escaping import counted, escaped
+from tensortap.core.text import counted, escaped
 
 from ..console import cell, number_text, plain_table
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tensortap.core.escaping import counted
+from tensortap.core.text import counted
 
 
 def results_text(outputs: int, variables: int) -> str:

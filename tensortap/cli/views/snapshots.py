@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from tensortap.core.escaping import counted
+from tensortap.core.text import counted
 
 from ..argument_types import column, condition, positive
 from ..console import cell, console, print_json, print_what_fits

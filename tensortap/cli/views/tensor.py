@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tensortap.core.dtypes import loadable
 from tensortap.core.errors import DamagedError, NotFoundError, ValueNotKeptError
-from tensortap.core.escaping import counted, escaped
-from tensortap.core.loadable import loadable
 from tensortap.core.model import COUNTS, STATISTICS
+from tensortap.core.text import counted, escaped
 
 from ..console import cell, number_text
 from ..same_names import other_graphs

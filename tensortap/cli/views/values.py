@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from rich.text import Text
 
-from tensortap.core.escaping import escaped
+from tensortap.core.text import escaped
 
 _MAX_PRINTED = 2000  # elements; of larger arrays, the edges
 _ELEMENT = re.compile(r"[^\s\[\]]+")

@@ -17,8 +17,8 @@ from tensortap.core.histogram import BUCKETS
 
 from .flatbuffers import RECORD_BATCH, Message
 from .frames import Frame
+from .row_checks import MAX_RANK
 from .schema import MAX_TIME, SCHEMA, SCHEMA_MESSAGE
-from .summary_check import MAX_RANK
 
 MAX_DECODED = 128 << 20  # bytes of one decoded statistics batch
 MAX_ROWS = 1 << 20  # of one statistics batch

@@ -20,10 +20,10 @@ from tensortap.core.sampling import split_sample
 from tensortap.storage.files import Input, create, publish, sync_folder, write_all
 
 from ..format.closing import read_closing
-from ..format.codec import RAW
 from ..format.frames import EOS, encode
 from ..format.record_batches import STATISTICS_V1
 from ..format.schema import SCHEMA, SCHEMA_MESSAGE
+from ..format.value_codec import RAW
 from ..read.runs import RUN_FILE
 from ..read.stats_reader import Commit, StatsTail
 from ..write.stats_writer import stats_path

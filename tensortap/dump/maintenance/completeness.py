@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from tensortap.core.errors import DamagedError
-from tensortap.core.escaping import counted
+from tensortap.core.text import counted
 from tensortap.storage.files import read_json
 from tensortap.storage.filesystem import look, scan
 

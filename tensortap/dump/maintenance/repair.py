@@ -17,7 +17,7 @@ from tensortap.core.errors import (
     TensortapError,
     ValueNotKeptError,
 )
-from tensortap.core.escaping import counted
+from tensortap.core.text import counted
 from tensortap.storage.files import Input, create, publish_json, read_json, write_all
 from tensortap.storage.filesystem import exists, scan
 

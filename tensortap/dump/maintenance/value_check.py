@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from tensortap.core.errors import DamagedError, ValuePrunedError
-from tensortap.core.escaping import counted
 from tensortap.core.names import tensor_name
+from tensortap.core.text import counted
 from tensortap.storage.filesystem import exists
 
 from ..read.values_reader import read_value, value_ref

@@ -13,10 +13,10 @@ import pyarrow as pa
 from tensortap.core.errors import DamagedError, DeniedError, FormatVersionError, NoAnswerError, NotARunError
 from tensortap.core.model import Graph
 from tensortap.core.names import GRAPHS, MAX_RUN_DEPTH, is_inside_run, is_worker_name
-from tensortap.storage.addresses import shown_path
 from tensortap.storage.files import read_json
 from tensortap.storage.filesystem import look, scan
-from tensortap.system.alive import is_gone
+from tensortap.storage.uri import shown_path
+from tensortap.system.locks import is_gone
 
 from ..format.graphs import count_nodes, is_graph_id, read_graph, read_graph_table
 from ..format.schema import VERSION

@@ -18,7 +18,13 @@ from tensortap.core.names import is_worker_name
 from tensortap.core.sampling import Sample, split_sample
 from tensortap.storage.files import Input
 
-from ..format.codec import RAW, bytes_to_strings, check_ratio, chunk_size, unpack
+from ..format.value_codec import (
+    RAW,
+    bytes_to_strings,
+    check_ratio,
+    chunk_size,
+    unpack,
+)
 from ..write.retention import is_pruned
 from ..write.values_writer import values_path
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tensortap.core.errors import NotFoundError, TensortapError
-from tensortap.core.function_names import short_function_name
+from tensortap.core.names import short_function_name
 from tensortap.storage.files import Input, read_json
 from tensortap.storage.filesystem import exists, look, scan
 

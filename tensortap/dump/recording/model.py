@@ -12,7 +12,7 @@ import numpy as np
 from tensortap.core.dtypes import STRING, Array, itemsize, normalize, numpy_dtype
 from tensortap.core.errors import DamagedError, InvalidValueError
 
-from ..format.codec import bytes_to_strings, strings_to_bytes
+from ..format.value_codec import bytes_to_strings, strings_to_bytes
 
 ArgumentKind = Literal["tensor", "variable", "iterator"]
 MAX_RANK = 254

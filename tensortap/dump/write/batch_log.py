@@ -10,7 +10,13 @@ from tensortap.core.names import tensor_name
 from tensortap.core.summary_table import SummaryTable
 from tensortap.stats.batch import Measuring
 
-from ..format.places import Snapshot, check_keep, check_text, check_visit, split_name
+from ..format.row_checks import (
+    Snapshot,
+    check_keep,
+    check_text,
+    check_visit,
+    split_name,
+)
 from ..format.schema import NOT_KEPT, REFUSED, Columns, Stored, build_batch
 from .value_encoding import encode_value
 from .worker import INLINE, Worker

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import threading
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tensortap.core.errors import InvalidValueError
-from tensortap.storage.addresses import is_remote, new_remote_of, shown_path
 from tensortap.storage.files import MAX_JSON, publish
+from tensortap.storage.uri import is_remote, new_remote_of, shown_path
 
 from ..read.runs import RUN_FILE
-from .patience import answered
 from .retention import Retention
 from .spool import LEAST, Part, Spool
 from .upload import Uploader, Uploads
@@ -123,3 +124,32 @@ class Destination:
             return ()
         publish(self.run_dir / RUN_FILE, file.read(min(size, MAX_JSON + 1)))
         return (RUN_FILE,)
+
+
+ANSWER_SECONDS = 30.0  # s that whoever opens a run waits; a store's library tries for minutes
+T = TypeVar("T")
+
+
+def answered(work: Callable[[], T], place: Path) -> T:
+    """What `work` returns or raises.
+
+    Raises:
+        TimeoutError: it took longer than `ANSWER_SECONDS`; it goes on in a thread that nobody waits for.
+    """
+    results: list[T] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, name="tensortap-address", daemon=True)
+    thread.start()
+    thread.join(ANSWER_SECONDS)
+    if errors:
+        raise errors[0]
+    if results:
+        return results[0]
+    raise OSError(errno.ETIMEDOUT, f"no answer within {ANSWER_SECONDS:g} s", shown_path(place))

@@ -17,7 +17,7 @@ from tensortap.core.names import is_worker_name
 from tensortap.storage.entry import Entry
 from tensortap.storage.files import create
 from tensortap.storage.filesystem import exists, scan
-from tensortap.system.held import is_held
+from tensortap.system.locks import is_held
 
 from ..format.closing import CLOSED_FILE
 from ..read.runs import read_worker

@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tensortap.storage.addresses import address_of, new_remote_of, shown_path
 from tensortap.storage.files import Input
+from tensortap.storage.uri import address_of, new_remote_of, shown_path
 from tensortap.system.child_process import own_module
 
 from .spool import Part, Spool

@@ -10,7 +10,7 @@ import json
 import sys
 from pathlib import Path
 
-from tensortap.storage.addresses import path_of
+from tensortap.storage.uri import path_of
 
 from .spool import Spool
 from .upload import Uploader

@@ -12,7 +12,7 @@ from tensortap.core.errors import InvalidValueError
 from tensortap.core.sampling import Sample, with_sample
 from tensortap.stats.summarize import is_complex
 
-from ..format import codec
+from ..format import value_codec
 from .values_writer import SAFETENSORS
 
 COMPRESS_FROM = 8 << 10  # bytes; what smaller values would save is not worth the time
@@ -44,16 +44,16 @@ def encode_value(values: Array, dtype: str, zeros: int, sample: Sample | None = 
         encoded = encode_value(part, dtype, int(zeros * part.size / values.size))
         return encoded._replace(codec=with_sample(encoded.codec, sample))
     if dtype == STRING:
-        data: memoryview | bytes = codec.strings_to_bytes(values)
-        return EncodedValue(data, codec.RAW, google_crc32c.value(data), None, values.shape, 8)
+        data: memoryview | bytes = value_codec.strings_to_bytes(values)
+        return EncodedValue(data, value_codec.RAW, google_crc32c.value(data), None, values.shape, 8)
     octets: Any = values.reshape(-1).view(np.uint8)
     if octets.nbytes > COMPRESS_FROM and 2 * zeros > values.size:
         item = values.itemsize // 2 if is_complex(dtype) else values.itemsize
-        name, packed = codec.pack(octets, item, zeros / values.size)
+        name, packed = value_codec.pack(octets, item, zeros / values.size)
         if len(packed) < octets.nbytes:
             return EncodedValue(packed, name, google_crc32c.value(packed), None, values.shape, 1)
     crc, entry_dtype = google_crc32c.value(octets), SAFETENSORS.get(dtype)
-    return EncodedValue(memoryview(octets), codec.RAW, crc, entry_dtype, values.shape, values.itemsize)
+    return EncodedValue(memoryview(octets), value_codec.RAW, crc, entry_dtype, values.shape, values.itemsize)
 
 
 def encode_kept(kept: Any, sample: Sample, size: int) -> EncodedValue:

@@ -9,7 +9,7 @@ import struct
 from pathlib import Path
 
 from tensortap.storage.files import create, cut, is_at, sync_folder, write_all
-from tensortap.system.held import hold
+from tensortap.system.locks import hold
 
 HEADER = 256 << 10  # bytes reserved at the start of a shard; the length word says HEADER - 8
 MAX_SHARD = 64 << 20  # bytes of values after which a shard is sealed

@@ -6,10 +6,11 @@ import contextlib
 import os
 import platform
 import socket
+import tempfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 
@@ -22,12 +23,10 @@ from ..format.events import EventsWriter
 from ..format.schema import VERSION, Row, Stored
 from ..read.runs import RUN_FILE, WORKER_FILE, read_run_info
 from .retention import Retention, WorkerRetention
-from .spare_room import SpareRoom
 from .spool import MAX_SHARD, SEGMENT, Spool
 from .stats_writer import StatsWriter
 from .value_encoding import EncodedValue
 from .values_writer import ValuesWriter
-from .visits import VisitCounter
 
 INLINE = 1024  # stored bytes up to which a value lies in its statistics row
 
@@ -194,3 +193,47 @@ class Worker:
         self._events.abandon()
         self._stats.abandon()
         self._spare.free()
+
+
+_STEPS = 64  # of one tensor at the same time; a step that comes back after so many others starts at 0 again
+
+
+class VisitCounter:
+    """Hands out visit numbers from 0 for each (graph, tensor, step)."""
+
+    def __init__(self) -> None:
+        self._next: dict[tuple[str, str], dict[int, int]] = {}
+
+    def take(self, graph: str, tensor: str, step: int) -> int:
+        """The number of this visit."""
+        steps = self._next.setdefault((graph, tensor), {})
+        visit = steps.get(step, 0)
+        if not visit and len(steps) >= _STEPS:
+            del steps[next(iter(steps))]
+        steps[step] = visit + 1
+        return visit
+
+
+_BYTES = 16 << 10  # a statistics file that holds one commit without rows has 5 KB, `closed.json` less than 1
+
+
+class SpareRoom:
+    """A file without a name, which goes with its process however that ends; none where that cannot be had."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file: IO[bytes] | None = None
+        with contextlib.suppress(OSError):
+            self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115  held until `free`
+            self._file.write(os.urandom(_BYTES))  # zeros might be compressed, and take no room
+
+    @property
+    def held(self) -> int:
+        """Bytes."""
+        return _BYTES if self._file is not None else 0
+
+    def free(self) -> None:
+        """Gives the room back; also to be called in a forked child, which holds the file, too."""
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                self._file.close()
+            self._file = None

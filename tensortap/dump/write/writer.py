@@ -18,21 +18,21 @@ from tensortap.core.model import Graph, Keep, Summary
 from tensortap.core.names import check_run_name, tensor_name
 from tensortap.core.sampling import Sample
 from tensortap.stats.summarize import summarize_normal
-from tensortap.storage.addresses import is_remote, target_path
+from tensortap.storage.uri import is_remote, target_path
 
 from ..format.graphs import write_graph
-from ..format.places import (
+from ..format.row_checks import (
     Place,
     Snapshot,
     check_info,
     check_keep,
     check_place,
+    check_summary,
     check_text,
     microseconds,
     whole_number,
 )
 from ..format.schema import NOT_KEPT, REFUSED, Stored
-from ..format.summary_check import check_summary
 from .batch_log import Bulk, check_snapshots
 from .composite_tensors import component_arrays
 from .destination import Destination

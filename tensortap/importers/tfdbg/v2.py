@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tensortap.core.errors import TensortapError
-from tensortap.core.function_names import short_function_name
+from tensortap.core.names import short_function_name
 from tensortap.tfproto.tensor_proto import tensor_array
 
 from ..run_builder import RunWriter, Target

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from tensortap.core.function_names import UnusedNames, short_function_name
 from tensortap.core.model import Frame, Function, Graph, Node
+from tensortap.core.names import UnusedNames, short_function_name
 from tensortap.tfproto.function_calls import Role
 
 from ..tf_formats.graph_limits import GraphLimits

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.core.natural import natural_ranks
+from tensortap.core.text import natural_ranks
 
 from ..graph.graph_index import GraphIndex
 from ..query.filter_expressions import FitsTexts

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tensortap.core.names import tensor_name
-from tensortap.core.natural import natural_ranks
+from tensortap.core.text import natural_ranks
 
 from .columns import GrowingColumn, StringTable
 from .factorize import factorize_rows

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from tensortap.core.errors import NotFoundError
-from tensortap.core.suggest import did_you_mean
+from tensortap.core.text import did_you_mean
 
 from ..catalog.columns import Coded, StringTable, Texts
 from .edges import build_edges

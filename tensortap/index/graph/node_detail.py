@@ -9,7 +9,7 @@ import numpy as np
 
 from tensortap.core.errors import NotFoundError
 from tensortap.core.names import tensor_name
-from tensortap.core.suggest import did_you_mean
+from tensortap.core.text import did_you_mean
 
 from ..run_index import RunIndex
 from .edges import RETURNED

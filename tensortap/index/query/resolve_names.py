@@ -8,7 +8,7 @@ import numpy as np
 
 from tensortap.core.errors import NotFoundError
 from tensortap.core.names import split_tensor_name, tensor_name
-from tensortap.core.suggest import did_you_mean
+from tensortap.core.text import did_you_mean
 
 from ..catalog.catalog import Catalog
 from ..catalog.tensor_table import NO_GRAPH

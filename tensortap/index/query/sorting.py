@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tensortap.core.errors import SelectionError
-from tensortap.core.natural import natural_ranks
+from tensortap.core.text import natural_ranks
 
 from ..catalog.catalog import Catalog
 from ..catalog.columns import StringTable

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from tensortap.core.errors import NotFoundError
-from tensortap.core.escaping import counted
+from tensortap.core.text import counted
 from tensortap.dump.recording.model import Recording
 
 from ..run.floats import is_float

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from tensortap.core.errors import InvalidValueError, NotFoundError
-from tensortap.core.escaping import counted
+from tensortap.core.text import counted
 from tensortap.dump.recording.model import Recording
 
 from ..protocol import Progress

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-from tensortap.core.escaping import counted
+from tensortap.core.text import counted
 from tensortap.index.graph.graph_index import GraphIndex
 
 from ...model_graph.node_roles import roles_of

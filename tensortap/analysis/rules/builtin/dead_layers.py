@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tensortap.core.escaping import counted
+from tensortap.core.text import counted
 
 from ...dead_layers.report import UNUSED, LedgerEntry, dead_layer_ledger
 from ...model_graph.gradient_cuts import STOPS

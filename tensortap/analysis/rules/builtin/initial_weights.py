@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.core.escaping import counted
+from tensortap.core.text import counted
 
 from ...model_graph.products import is_factor, is_filter, is_last_factor
 from ...model_graph.tables import is_table

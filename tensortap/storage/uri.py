@@ -1,6 +1,6 @@
 """Addresses of dumps that lie elsewhere (`s3://…`, `https://…`): each becomes a path, which stands for it.
 
-The path is one that no disk has. All that reads dumps takes it as it takes any other (`storage.py`).
+The path is one that no disk has. All that reads dumps takes it as it takes any other (`filesystem.py`).
 """
 
 from __future__ import annotations
@@ -196,7 +196,8 @@ def _file_system(text: str, shown: str) -> tuple[Any, str]:
 
 
 def _web_options() -> dict[str, Any]:
-    from .bounded_answers import client_options
+
+    from .bounded_response import client_options
 
     identity = {"Accept-Encoding": "identity"}  # ranges are those of the bytes themselves
     return {"headers": identity, "client_kwargs": client_options()}

@@ -12,12 +12,12 @@ import pyarrow as pa
 
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import DamagedError
-
-from . import nonzero
+from tensortap.stats.compile import CannotCompileError, kernel
 
 RAW = "raw"
 CHUNK = 1 << 20  # raw bytes of one frame; a multiple of every item size
 MAX_CHUNK = 16 << 20  # a reader refuses larger ones
+_ITEMS = (1, 2, 4, 8)  # bytes of an item that `pack_nonzero` takes
 _MOST = 31 / 32  # where so many are zero, the bits alone would take more space than zstd
 _MAX_RATIO = 1 << 15  # zstd: 128 KiB of one byte take 4 bytes
 _CHUNKED = re.compile(r"(?:zstd|nonzero:([1248])):(\d{1,9})\Z")
@@ -58,9 +58,9 @@ def pack(octets: Array, item: int, zeros: float) -> tuple[str, bytes]:
         zeros: the share of elements that are zero.
     """
     chunks: list[Any] = [octets[at : at + CHUNK] for at in range(0, octets.size, CHUNK)]
-    if zeros < _MOST and item in nonzero.ITEMS:
+    if zeros < _MOST and item in _ITEMS:
         name = f"nonzero:{item}:{CHUNK}"
-        frames: list[tuple[Any, ...]] = [nonzero.pack(chunk, item) for chunk in chunks]
+        frames: list[tuple[Any, ...]] = [pack_nonzero(chunk, item) for chunk in chunks]
     else:
         name, zstd = f"zstd:{CHUNK}", pa.Codec("zstd", 1)
         frames = [(zstd.compress(memoryview(chunk)),) for chunk in chunks]
@@ -99,9 +99,47 @@ def unpack(codec: str, frame: bytes, size: int) -> memoryview:
     """
     item = _parsed(codec)[1]
     if item:
-        return nonzero.unpack(frame, size, int(item))
+        return unpack_nonzero(frame, size, int(item))
     try:
         data = pa.Codec("zstd").decompress(frame, decompressed_size=size)
     except (OSError, ValueError) as error:
         raise DamagedError(f"A compressed value cannot be decoded: {error}") from error
     return memoryview(data)
+
+
+def pack_nonzero(octets: Array, item: int) -> tuple[Array, Array]:
+    """Packs a chunk that is mostly zero: a bit an item says which are not zero, and these items (FORMAT.md).
+
+    Ten times as fast as zstd, and smaller on what training computes: ReLUs and their gradients, whose other
+    elements nothing compresses. `octets` are a multiple of `item` bytes.
+    """
+    items = octets.view(f"u{item}")
+    try:
+        pack_items = kernel("pack_nonzero", f"uint{8 * item}")
+    except CannotCompileError:
+        some = items != 0
+        return np.packbits(some, bitorder="little"), items[some]
+    bitmap = np.empty(-(-items.size // 8), np.uint8)
+    kept = np.empty(items.size + 1, items.dtype)
+    count = pack_items(items, bitmap, kept)
+    return bitmap, kept[:count]
+
+
+def unpack_nonzero(frame: bytes, size: int, item: int) -> memoryview:
+    """The inverse of `pack_nonzero`: `size` raw bytes.
+
+    Raises:
+        DamagedError: the bits do not fit the bytes behind them, or `size`.
+    """
+    count = size // item
+    bits = np.frombuffer(frame, np.uint8, min(len(frame), -(-count // 8)))
+    some: Any = np.unpackbits(bits, bitorder="little").view(bool)
+    if size % item or some.size < count or some[count:].any():
+        raise DamagedError("The bits of a packed value do not fit its size.")
+    items = np.zeros(count, f"<u{item}")
+    stored = len(frame) - bits.size
+    if stored != item * np.count_nonzero(some):
+        raise DamagedError("A packed value has not as many items as its bits say.")
+    items[some[:count]] = np.frombuffer(frame, items.dtype, stored // item, bits.size)
+    octets: Any = items.view(np.uint8)
+    return memoryview(octets)

@@ -1,10 +1,15 @@
-"""Texts for people: those of a dump, shown where control characters and direction marks would be obeyed, and
-where what draws nothing would let one name pass for another; and counts."""
+"""Text for people: escaping what a terminal or page would obey, natural order, suggestions, plurals."""
 
 from __future__ import annotations
 
+import difflib
 import re
 import unicodedata
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+import numpy as np
+import numpy.typing as npt
 
 # Letters, marks and symbols that draw nothing, though Python takes them for printable: fillers, the blank of
 # Braille, variation selectors.
@@ -18,6 +23,8 @@ _NON_JOINER, _JOINER = "\u200c", "\u200d"
 _STYLES = "\ufe0e\ufe0f"  # as text, as an emoji
 _KEYCAP = "\u20e3"
 _VIRAMA = 9  # Unicode's combining class
+_NUMBER = re.compile(r"0*([0-9]+)")
+_MAX_COMPARED = 5_000  # difflib needs some 20 us a name
 
 
 def escaped(text: str) -> str:
@@ -75,3 +82,30 @@ def _code(character: str) -> str:
 def counted(count: int, noun: str) -> str:
     """`1 worker`, `2,000 workers`."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def natural_key(text: str) -> tuple[str, str]:
+    """What texts are sorted by: before each number stands a sign, the later the more digits it has, zeros
+    in front of it aside; then the text itself, as `a_1` and `a_01` are two."""
+    return _NUMBER.sub(_signed, text), text
+
+
+def _signed(number: re.Match[str]) -> str:
+    return chr(ord("0") + len(number[1])) + number[1]
+
+
+def natural_ranks(texts: Sequence[str]) -> npt.NDArray[np.int64]:
+    """Where each text stands in the order of all, int64 [count]; equal ones stand at one place."""
+    places = {text: place for place, text in enumerate(sorted(set(texts), key=natural_key))}
+    return np.array([places[text] for text in texts], np.int64)
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
+    """`"Did you mean 'a', 'b' or 'c'?"` if some known names are alike, else the other hint."""
+    tail = name.rsplit("/", 1)[-1].partition(":")[0]
+    candidates = [candidate for candidate in known if tail and tail in candidate] if tail else []
+    close = difflib.get_close_matches(name, islice(candidates or known, _MAX_COMPARED), n=3, cutoff=0.5)
+    if not close and not candidates:
+        return otherwise
+    quoted = [repr(candidate) for candidate in (close or candidates[:3])]
+    return f"Did you mean {' or '.join(filter(None, (', '.join(quoted[:-1]), quoted[-1])))}?"

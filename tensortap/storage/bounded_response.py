@@ -1,4 +1,7 @@
-"""Answers of web servers whose bodies are read no further than was asked for: they may never end."""
+"""HTTP responses whose bodies are read no further than was asked for: they may never end.
+
+Imports aiohttp, which is optional: imported by `uri` for addresses of web servers only.
+"""
 
 from __future__ import annotations
 
