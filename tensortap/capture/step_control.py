@@ -11,9 +11,8 @@ from .step_capture import Outlet, StepCapture
 from .triggers.failed_step import failure_facts, has_failed
 from .triggers.trigger_control import Guard
 from .warnings_once import say
-from .watch import Watch
+from .watch import Watch, shown_rules
 from .watch_file import WatchFile, watch_facts
-from .watch_json import shown_rules
 
 
 class StepControl:

@@ -15,14 +15,11 @@ from tensortap.storage.uri import shown_path
 
 from . import tap_arguments as given
 from .adapters.eager import EagerBodies
-from .adapters.keras_callback import TapCallback, no_attribute
-from .adapters.keras_names import tell_missing
+from .adapters.keras_callback import TapCallback, no_attribute, warn_of_missing_names
 from .adapters.saved_model import TappedModel, tap_model
 from .adapters.tf_function import TappedFunction
 from .adapters.traced_dataset import Choose
 from .adapters.v1_session import TappedSession
-from .earlier import tell_of_earlier_job
-from .environment import environment
 from .errors import TapClosedError, WatchError
 from .instrument.call_hook import INTERCEPTOR
 from .lifetime import Lifetime
@@ -32,6 +29,7 @@ from .pipeline.disk_reserve import DiskReserve
 from .pipeline.messages import Entry
 from .pipeline.writer_thread import Background, WhenFull
 from .record_options import Record, record_of
+from .run_info import environment, warn_of_earlier_job
 from .step_capture import Outlet, StepCapture
 from .step_control import StepControl
 from .steps import Steps
@@ -125,8 +123,8 @@ class Tap:
         self._numbering = Numbering()
         trouble = Trouble(self.run)
         reserve = DiskReserve(byte_count("disk_reserve", disk_reserve), trouble)
-        tell_of_earlier_job(self.run_dir, trouble)
-        tell_missing(trouble)
+        warn_of_earlier_job(self.run_dir, trouble)
+        warn_of_missing_names(trouble)
         facts = {**environment(), "watch": [repr(each) for each in watches], **run_facts(info)}
         logdir, run = str(self.run_dir.parent), self.run
 

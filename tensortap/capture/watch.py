@@ -1,8 +1,12 @@
-"""What a tap keeps: which nodes, on which steps, summaries or values."""
+"""What a tap keeps: which nodes, on which steps, summaries or values.
+
+Also as JSON (FORMAT.md, "watch.json"), so that watches can be shared, and changed while a job runs.
+"""
 
 from __future__ import annotations
 
 import functools
+import json
 import math
 import re
 from collections.abc import Callable, Iterable
@@ -13,7 +17,7 @@ from typing import Any, get_args
 import numpy as np
 
 from tensortap.core.dtypes import numpy_dtype
-from tensortap.core.errors import InvalidValueError
+from tensortap.core.errors import InvalidValueError, TensortapError
 from tensortap.core.model import Keep
 from tensortap.core.sampling import Sample
 
@@ -31,6 +35,19 @@ _FLAGS = {re.ASCII: "a", re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s", 
 # them.
 BOOKKEEPING = frozenset({"Const", "NoOp", "Placeholder", "PlaceholderWithDefault", "_Arg", "VarHandleOp"})
 DEFAULT_STEPS = every(10)  # this very object: nobody has said which steps
+
+
+MAX_TEXT = 4 << 20  # characters of a watch.json
+_MAX_RULES = 1000
+_TEXT_KEYS = ("nodes", "layers", "exclude", "keep")
+_LIST_KEYS = ("ops", "dtypes", "kinds")
+_SIZE_KEYS = ("min_size", "max_size")
+_RULE_KEYS = (*_TEXT_KEYS, *_LIST_KEYS, *_SIZE_KEYS, "steps", "sample")
+_JSON_HINT = (
+    'A watch.json looks like {"rules": [{"nodes": "dense", "steps": [{"every": 10}], "keep": "value"}]}.'
+)
+
+Rule = dict[str, Any]
 
 
 @dataclass(frozen=True, repr=False)
@@ -135,8 +152,6 @@ class Watch:
         Raises:
             WatchError: it is no JSON, or no watch; the message says where.
         """
-        from .watch_json import watches_of_text
-
         found = watches_of_text(text, step)
         return found[0] if len(found) == 1 else Watches(found)
 
@@ -195,8 +210,6 @@ class Watches(tuple[Watch, ...]):
 
     def to_json(self) -> str:
         """As `Watch.to_json`."""
-        from .watch_json import text_of_watches
-
         return text_of_watches(self)
 
     def __repr__(self) -> str:
@@ -211,6 +224,174 @@ def is_static(candidate: Candidate) -> bool:
 def static_size(candidate: Candidate) -> int:
     """Number of elements, unknown dimensions taken as 1."""
     return math.prod(extent or 0 if extent is not None else 1 for extent in candidate.shape or ())
+
+
+def text_of_watches(watches: Iterable[Watch]) -> str:
+    """The content of a watch.json.
+
+    Raises:
+        WatchError: a watch holds a callable.
+    """
+    return json.dumps({"rules": [rule_of(watch) for watch in watches]}, indent=1) + "\n"
+
+
+def shown_rules(watches: Iterable[Watch]) -> list[Rule]:
+    """As rules, for the dump; one that holds a callable as `{"text": how it looks}`."""
+    return [_shown_rule(watch) for watch in watches]
+
+
+def _shown_rule(watch: Watch) -> Rule:
+    try:
+        return rule_of(watch)
+    except WatchError:
+        return {"text": repr(watch)}
+
+
+def rule_of(watch: Watch) -> Rule:
+    """One watch as a JSON object.
+
+    Raises:
+        WatchError: it holds a callable.
+    """
+    rule: Rule = {}
+    for name in ("nodes", "layers", "exclude"):
+        value = getattr(watch, name)
+        if value is not None:
+            if not isinstance(value, str):
+                raise _not_json(name, value)
+            rule[name] = value
+    for name in ("ops", "kinds"):
+        if getattr(watch, name) is not None:
+            rule[name] = list(getattr(watch, name))
+    if watch.dtypes is not None:
+        rule["dtypes"] = list(watch.dtypes)
+    rule |= {name: int(getattr(watch, name)) for name in _SIZE_KEYS if getattr(watch, name) is not None}
+    rule["steps"] = _json_of_steps(watch.steps)
+    rule["keep"] = watch.keep
+    if isinstance(watch.sample, Sample):
+        sample = watch.sample
+        rule["sample"] = {"count": int(sample.count), "how": sample.how, "seed": int(sample.seed)}
+    return rule
+
+
+def watches_of_text(text: str, step: int = 0) -> tuple[Watch, ...]:
+    """What a watch.json asks for.
+
+    Args:
+        step: where `{"next": n}` begins.
+
+    Raises:
+        WatchError: it cannot be understood; the message says where.
+    """
+    return tuple(watch_of(rule, f"rule {number}", step) for number, rule in enumerate(rules_of(text), 1))
+
+
+def rules_of(text: str) -> list[Rule]:
+    """The rules of a watch.json as they stand there; a single rule, or a list of them, may stand alone.
+
+    Raises:
+        WatchError: it is no JSON, or holds no rules.
+    """
+    if len(text) > MAX_TEXT:
+        raise WatchError(
+            f"It has {len(text)} characters, more than the {MAX_TEXT} that are read.", _JSON_HINT
+        )
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise WatchError(f"It is not JSON: {error}.", _JSON_HINT) from error
+    if isinstance(found, dict):
+        found = found.get("rules", [found])
+    if not isinstance(found, list) or not found or not all(isinstance(rule, dict) for rule in found):
+        raise WatchError("It holds no rules.", _JSON_HINT)
+    if len(found) > _MAX_RULES:
+        raise WatchError(f"It holds {len(found)} rules.", f"At most {_MAX_RULES} are possible.")
+    return found
+
+
+def watch_of(rule: Rule, where: str = "the rule", step: int = 0) -> Watch:
+    """One rule as a watch. Raises WatchError, which names `where`."""
+    try:
+        return _watch_of_json(rule, step)
+    except (TensortapError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        message = error.message if isinstance(error, TensortapError) else str(error)
+        hint = error.hint if isinstance(error, TensortapError) else _JSON_HINT
+        raise WatchError(f"In {where}: {message}", hint) from error
+
+
+def _watch_of_json(rule: Rule, step: int) -> Watch:
+    unknown = [key for key in rule if key not in _RULE_KEYS]
+    if unknown:
+        raise WatchError(f"{unknown[0]!r} is unknown.", f"There are: {', '.join(_RULE_KEYS)}.")
+    given: dict[str, Any] = {}
+    for name, value in rule.items():
+        if name in _TEXT_KEYS and not isinstance(value, str):
+            raise WatchError(f"{name}={value!r} is no text.", _JSON_HINT)
+        if name == "steps":
+            value = _steps_of_json(value, step)
+        elif name == "sample":
+            value = _sample_of_json(value)
+        given[name] = value
+    return Watch(**given)
+
+
+def _sample_of_json(data: Any) -> Sample | int:
+    if isinstance(data, dict):
+        try:
+            return Sample(**data)
+        except TypeError as error:
+            raise InvalidValueError(f"sample={data!r} is unknown.", "Use count, how, seed.") from error
+    count: int = data
+    return count
+
+
+def _not_json(argument: str, value: Any) -> WatchError:
+    name = getattr(value, "__name__", None) or repr(value)
+    return WatchError(
+        f"{argument}={name} is a callable, which JSON cannot hold.",
+        "Say the same by a regular expression, kinds, sizes or step numbers, or keep the watch in Python.",
+    )
+
+
+def _json_of_steps(steps: Any) -> Any:
+    if isinstance(steps, every | log_spaced | range):
+        return [_json_of_span(steps)]
+    if callable(steps):
+        raise _not_json("steps", steps)
+    return [_json_of_span(part) for part in steps]
+
+
+def _json_of_span(part: Any) -> Any:
+    if isinstance(part, every):
+        end = {} if part.stop is None else {"stop": int(part.stop)}
+        return {"every": int(part.interval), "start": int(part.start), **end}
+    if isinstance(part, log_spaced):
+        return {"per_decade": int(part.per_decade)}
+    if isinstance(part, range):
+        return {"range": [part.start, part.stop, part.step]}
+    return int(part)
+
+
+def _steps_of_json(data: Any, step: int) -> Any:
+    spans = [_span_of_json(part, step) for part in (data if isinstance(data, list) else [data])]
+    return spans[0] if len(spans) == 1 and isinstance(spans[0], range | every | log_spaced) else spans
+
+
+def _span_of_json(part: Any, step: int) -> Any:
+    if not isinstance(part, dict):
+        return part
+    keys = frozenset(part) - {"asked"}
+    if "every" in keys and keys <= {"every", "start", "stop"}:
+        return every(part["every"], part.get("start", 0), part.get("stop"))
+    if keys == {"per_decade"}:
+        return log_spaced(part["per_decade"])
+    if keys == {"range"} and isinstance(part["range"], list) and 1 <= len(part["range"]) <= 3:
+        return range(*part["range"])
+    if keys == {"next"} and isinstance(part["next"], int) and part["next"] >= 1:
+        return range(step, step + part["next"])
+    raise WatchError(
+        f"steps={part!r} says no steps.", 'Use numbers, {"every": 10}, {"range": [5, 9]} or {"next": 3}.'
+    )
 
 
 def _is_telling(candidate: Candidate) -> bool:

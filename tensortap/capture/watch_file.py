@@ -14,8 +14,7 @@ from tensortap.core.errors import TensortapError
 from tensortap.system.user_dirs import open_regular
 
 from .errors import WatchError
-from .watch import Watch
-from .watch_json import MAX_TEXT, Rule, rules_of, watch_of
+from .watch import MAX_TEXT, Rule, Watch, rules_of, watch_of
 
 FILE = "watch.json"
 POLL_SECONDS = 1.0

@@ -96,7 +96,7 @@ def test_a_copy_that_does_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         definition.signature.control_output.append("tensortap_0")
         definition.node_def[-1].attr["Tcomponents"].list.type[0] = tf.string.as_datatype_enum
 
-    monkeypatch.setattr("tensortap.capture.instrument.queues.keep_alive", wrong)
+    monkeypatch.setattr("tensortap.capture.instrument.tap_queues.keep_alive", wrong)
     counter = tf.Variable(0)
     tap = Tap(tmp_path / "r", ALL)
 

@@ -21,7 +21,6 @@ from ..selection import selected
 from ..step_capture import StepCapture
 from ..tracing.candidate import Candidate
 from ..tracing.layer_tracker import LayerTracker
-from ..tracing.naming import unused
 from ..tracing.source_stacks import is_user_file, sources_of
 from ..watch import Watch
 
@@ -108,7 +107,7 @@ class EagerRecorder:
         self, capture: StepCapture, op_type: str, inputs: Sequence[Any], outputs: Sequence[Any]
     ) -> None:
         layer = self._tracker.current_path()
-        name = unused(f"{layer}/{op_type}" if layer else op_type, self._taken)
+        name = _unused(f"{layer}/{op_type}" if layer else op_type, self._taken)
         self._taken.add(name)
         sources = [self._produced.get(internals.tensor_id(tensor)) for tensor in inputs]
         self._nodes.append(
@@ -176,6 +175,15 @@ class EagerRecorder:
             sources=sources_of(self._stacks) if self._sources else {},
             way="in-place",
         )
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    """`name`, or `name_1`, `name_2`, … if that is taken."""
+    candidate, number = name, 0
+    while candidate in taken:
+        number += 1
+        candidate = f"{name}_{number}"
+    return candidate
 
 
 _RECORDERS: TaskStack[EagerRecorder] = TaskStack("tensortap recorders")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +10,23 @@ import keras
 import tensorflow as tf
 
 from ..tracing.layer_tracker import layer_paths
+from ..warnings_once import Trouble
 from .batch_counter import Drawn
 
 if TYPE_CHECKING:
     from ..tap import Tap
 
+# What of Keras capture relies on without being promised it (owner in `keras`, names separated by spaces), by
+# what is not captured where it is missing.
+_RELIED_ON = {
+    "batches of fit": ("Model", "make_train_function"),  # it sets `train_function`
+    "batches of evaluate": ("Model", "make_test_function"),
+    "batches of predict": ("Model", "make_predict_function"),
+    "layers and their outputs": ("layers.Layer", "__call__"),
+    "layers of functions that were traced before": ("layers.Layer", "_flatten_layers"),
+    "gradients and updates by optimizers": ("optimizers.Optimizer", "apply"),
+    "weights by their names": ("Variable", "assign value path"),
+}
 _DATA_ENDED = (StopIteration, tf.errors.OutOfRangeError)  # as Keras takes them
 
 
@@ -168,3 +180,29 @@ def no_attribute(tap: Tap, name: str) -> AttributeError:
     """What a tap raises when asked for what it has not, maybe by Keras, which takes it for a callback."""
     wanted = ": Keras takes callbacks=[tap.callback()]" if hasattr(TapCallback, name) else ""
     return AttributeError(f"'Tap' object has no attribute {name!r}{wanted}", name=name, obj=tap)
+
+
+def warn_of_missing_names(trouble: Trouble) -> None:
+    """Warns of what is not captured with this version of Keras, if anything; called when a tap is made."""
+    missing = dict(_missing_names())
+    if missing:
+        trouble.tell(
+            "keras",
+            f"with Keras {keras.__version__} {', '.join(missing.values())} are not captured, as it has no"
+            f" {', '.join(missing)}",
+            "Training goes on. Install another version of Keras, or one of tensortap that knows this one.",
+        )
+
+
+def _missing_names() -> Iterator[tuple[str, str]]:
+    """(name that is missing, what is not captured)"""
+    if keras.backend.backend() != "tensorflow":
+        return  # `TapCallback` tells that nothing is captured
+    for what, (path, names) in _RELIED_ON.items():
+        owner: object = keras
+        for part in path.split("."):
+            owner = getattr(owner, part, None)
+        for name in names.split():
+            if not hasattr(owner, name):
+                yield f"keras.{path}.{name}", what
+                break

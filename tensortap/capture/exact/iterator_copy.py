@@ -9,10 +9,10 @@ from typing import Any
 import tensorflow as tf
 
 from tensortap.tf import internals
-from tensortap.tf.closure import TracedFunction
+from tensortap.tf.function_library import TracedFunction
 from tensortap.tfproto.function_calls import argument_inputs
 
-from ..instrument.queues import HOST
+from ..instrument.tap_queues import HOST
 from .side_effects import NEXT_OPS
 
 Elements = tuple[tuple[Any, ...], tuple[Any, ...]]

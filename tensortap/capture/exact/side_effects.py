@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from tensortap.tf import internals
-from tensortap.tf.closure import TracedFunction
+from tensortap.tf.function_library import TracedFunction
 from tensortap.tf.random_ops import RANDOM_OPS
 
 # They act on variables only, and the shadow is given copies of these; generators of random numbers are

@@ -13,14 +13,13 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from tensortap.tf import internals
-from tensortap.tf.closure import TracedFunction, must_compile
+from tensortap.tf.function_library import TracedFunction, must_compile
 from tensortap.tfproto.function_calls import CALLS, Callee, Role, callees
 
 from ..tracing.traced_function import Place, RecordedFunction
-from .clock import Clock
 from .grappler_duplicates import Duplicates
 from .liveness import Needed
-from .queues import MARK, Route, Tapped, TapQueue, grouped, hold, keep_alive
+from .tap_queues import MARK, Clock, Route, Tapped, TapQueue, grouped, hold, keep_alive
 
 # A stateless call may be merged with its twin or left out, and what it enqueues with it.
 _STATEFUL = {

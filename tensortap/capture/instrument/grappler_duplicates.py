@@ -14,7 +14,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from tensortap.tf import internals
-from tensortap.tf.closure import TracedFunction
+from tensortap.tf.function_library import TracedFunction
 from tensortap.tfproto.function_calls import callees
 
 from .grappler_merges import ACTIVATIONS, CONTRACTIONS, ELEMENTWISE, Merges

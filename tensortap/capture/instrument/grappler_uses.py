@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from tensortap.tf import internals
-from tensortap.tf.closure import TracedFunction
+from tensortap.tf.function_library import TracedFunction
 
 from .liveness import live_nodes
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 
 from tensortap.tf import internals
-from tensortap.tf.closure import TracedFunction
+from tensortap.tf.function_library import TracedFunction
 from tensortap.tfproto.function_calls import CALLS, callees
 
 # By their values, whatever the shapes: division of whole numbers by 0, indices out of range, contents that

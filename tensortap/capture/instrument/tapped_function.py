@@ -16,7 +16,7 @@ from tensortap.tf import internals
 from ..tracing.traced_function import Place, RecordedFunction
 from .function_rewrite import Rewritten, rewrite
 from .grappler_duplicates import DUPLICATE
-from .queues import MARK, Route, Tapped, TapQueue
+from .tap_queues import MARK, Route, Tapped, TapQueue
 
 Array = np.ndarray[Any, Any]
 

@@ -13,14 +13,14 @@ import tensorflow as tf
 from tensortap.core.model import Way
 from tensortap.dump.recording.model import Argument, Part, Recording, array_hash
 from tensortap.tf import internals
-from tensortap.tf.allowed import refused
+from tensortap.tf.op_allowlist import refused
 from tensortap.tf.random_ops import RANDOM_OPS
 
-from ..environment import environment
 from ..exact.iterator_copy import Elements, SharedIterator, UncopiedIteratorError, drawn_elements
 from ..exact.side_effects import MUTED, obstacle
 from ..exact.state_copy import is_variable
 from ..instrument.tapped_function import Caught
+from ..run_info import environment
 from ..tracing.traced_function import Place, RecordedFunction
 from ..triggers.failed_step import failure_facts
 from .random_draw_rewrite import GivenDraws, UnrecordableError

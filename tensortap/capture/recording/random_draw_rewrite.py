@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from tensortap.tf import internals
-from tensortap.tf.closure import TracedFunction, must_compile
+from tensortap.tf.function_library import TracedFunction, must_compile
 from tensortap.tf.random_ops import DRAWN_BY, RANDOM_OPS
 from tensortap.tfproto.function_calls import Callee, Role, callees
 
-from ..instrument.queues import Route
+from ..instrument.tap_queues import Route
 
 _NAME = "tensortap_draws"
 _LOOPS = ("While", "StatelessWhile")

@@ -11,7 +11,7 @@ import numpy as np
 from tensortap.dump.recording.model import Argument, Part
 from tensortap.tf.shapes import static_shape
 
-from ..instrument.queues import Route
+from ..instrument.tap_queues import Route
 from ..instrument.tapped_function import Caught
 from ..tracing.traced_function import Place, RecordedFunction
 from .random_draw_rewrite import SHUFFLE, Draw, UnrecordableError

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from tensortap.core.model import Frame, Function, Graph, Node
-from tensortap.tf.closure import TracedFunction
+from tensortap.tf.function_library import TracedFunction
 from tensortap.tf.internals import GraphDef
 from tensortap.tf.shapes import dtype_text, static_shape
 from tensortap.tfproto.attributes import attribute_texts
@@ -16,11 +17,13 @@ from .candidate import Candidate
 from .graph_def import serialized_graph_def
 from .layer_map import LayerMap
 from .node_descriptions import meaning
-from .replicas import replica_numbers
 from .source_stacks import Stack
 
 Names = Mapping[tuple[str, str], str]
 Candidates = Mapping[tuple[str, str, int], Candidate]
+
+# MirroredStrategy traces the replicas one after another; the first keeps the plain names.
+_REPLICA = re.compile(r"(?:(?<=/)|\A)replica_(\d+)/")
 
 
 def graph_of(
@@ -44,7 +47,7 @@ def graph_of(
     """
     stacks = _Stacks()
     passed = _passed_arguments(functions, names)
-    replicas = replica_numbers(names.values())
+    replicas = _replica_numbers(names.values())
     nodes = []
     for function in functions.values():
         where = made_at[function.name]
@@ -160,3 +163,13 @@ def _function(function: TracedFunction, short: Mapping[str, str], names: Names) 
         role=function.role,
         outputs=tuple(_renamed(function.name, output, names) for output in function.outputs),
     )
+
+
+def _replica_numbers(names: Collection[str]) -> dict[str, int]:
+    """Node name -> replica of a distribution strategy; empty without several of them.
+
+    Nodes that all replicas share have none.
+    """
+    found = {name: int(match.group(1)) for name in names if (match := _REPLICA.search(name))}
+    first = {_REPLICA.sub("", name) for name in found}
+    return found | {name: 0 for name in names if name in first and name not in found}

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterable, Mapping
 
 from tensortap.tf import internals
-from tensortap.tf.closure import TracedFunction
+from tensortap.tf.function_library import TracedFunction
 from tensortap.tfproto.function_calls import callees
 
 MAX_GRAPH_DEF = 256 << 20  # bytes; constants can make a GraphDef of any size, protobuf itself ends at 2 GiB

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 
-from tensortap.tf.closure import TracedFunction
+from tensortap.tf.function_library import TracedFunction
 
 from .layer_tracker import LayerTracker, Trace
 

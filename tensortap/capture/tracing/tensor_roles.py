@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tensortap.tf.closure import TracedFunction
+from tensortap.tf.function_library import TracedFunction
 
 from .candidate import Kind
 from .layer_map import LayerMap, forward_name

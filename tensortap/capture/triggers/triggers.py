@@ -20,8 +20,7 @@ from ..errors import WatchError
 from ..steps import every
 from ..tracing.candidate import Candidate
 from ..watch import DEFAULT_STEPS, Watch, Watches
-from .loss_scale import without_overflow
-from .meant_infinities import without_meant
+from .expected_nonfinite import without_constant_infinities, without_overflow
 from .step_summaries import Examined, GraphLookup, StepSummaries
 
 FLOATS = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
@@ -94,7 +93,7 @@ class NonFinite(Trigger):
 
     def check(self, step: StepSummaries) -> Finding | None:
         bad = [tensor for tensor in step.tensors if self._selects(tensor.candidate) and self._is_bad(tensor)]
-        bad = without_meant(bad, step, self._graphs)
+        bad = without_constant_infinities(bad, step, self._graphs)
         if not bad:
             self._overflows = 0
             return None

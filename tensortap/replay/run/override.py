@@ -14,7 +14,7 @@ from tensortap.capture.tracing.traced_function import Place
 from tensortap.core.errors import InvalidValueError, NotFoundError
 from tensortap.dump.recording.model import Recording
 from tensortap.tf import internals
-from tensortap.tf.closure import TracedFunction
+from tensortap.tf.function_library import TracedFunction
 from tensortap.tfproto.function_calls import callees
 
 from .rerun import LoadedCall

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tensortap.capture.instrument.queues import HOST
+from tensortap.capture.instrument.tap_queues import HOST
 from tensortap.capture.instrument.tapped_function import Caught, InstrumentedFunction, TapFailedError
 from tensortap.capture.recording.call_recorder import results_of
 from tensortap.capture.tracing.candidate import Candidate
@@ -21,7 +21,7 @@ from tensortap.capture.tracing.traced_function import Place, RecordedFunction, r
 from tensortap.core.errors import DamagedError, InvalidValueError, TensortapError
 from tensortap.dump.recording.model import Argument, Recording
 from tensortap.tf import internals
-from tensortap.tf.allowed import check_allowed
+from tensortap.tf.op_allowlist import check_allowed
 from tensortap.tfproto.function_calls import callees
 
 from .devices import device_here

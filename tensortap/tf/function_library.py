@@ -1,4 +1,4 @@
-"""A traced function and all functions that it calls, breadth first."""
+"""Registered functions: a traced function and all that it calls (`closure`), breadth first."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import tensorflow as tf
 from tensortap.tfproto.function_calls import CALLS, Callee, Role, argument_inputs, callees
 
 from . import internals
-from .calls_by_name import function_def
+from .internals import FunctionDef, NodeDef
 
 __all__ = [
     "CALLS",
@@ -34,7 +34,7 @@ class TracedFunction:
     """
 
     name: str
-    definition: internals.FunctionDef
+    definition: FunctionDef
     parent: str = ""
     caller: str = ""
     role: Role = "root"
@@ -125,7 +125,7 @@ def closure(
     return found
 
 
-def _called(parent: TracedFunction, node: internals.NodeDef, callee: Callee) -> TracedFunction:
+def _called(parent: TracedFunction, node: NodeDef, callee: Callee) -> TracedFunction:
     definition = function_def(callee.function)
     passed = argument_inputs(node.op, list(parent.operations[node.name].inputs))
     paths = [parent.variables.get(tensor.op.name, "") for tensor in passed]
@@ -140,7 +140,7 @@ def _called(parent: TracedFunction, node: internals.NodeDef, callee: Callee) -> 
     )
 
 
-def _handles(definition: internals.FunctionDef, passed: Sequence[Any]) -> dict[str, internals.HandleData]:
+def _handles(definition: FunctionDef, passed: Sequence[Any]) -> dict[str, internals.HandleData]:
     handles: dict[str, internals.HandleData] = {}
     for argument, tensor in zip(definition.signature.input_arg, passed, strict=False):
         handle = internals.handle_data(tensor) if tensor.dtype == tf.resource else None
@@ -149,9 +149,50 @@ def _handles(definition: internals.FunctionDef, passed: Sequence[Any]) -> dict[s
     return handles
 
 
-def _variables(definition: internals.FunctionDef, paths: Sequence[str]) -> dict[str, str]:
+def _variables(definition: FunctionDef, paths: Sequence[str]) -> dict[str, str]:
     return {
         argument.name: path
         for argument, path in zip(definition.signature.input_arg, paths, strict=False)
         if path
     }
+
+
+def function_def(name: str) -> FunctionDef:
+    """The definition of a registered function, with calls by name (nodes whose op type is a function's
+    name, as `Defun` makes them: ctc_loss) written as calls of any other function: PartitionedCall,
+    StatefulPartitionedCall. Functions that are made anew by each call, for its dtypes, stay as they are.
+
+    Raises:
+        tf.errors.NotFoundError: no function of that name is registered.
+    """
+    definition = internals.function_def(name)
+    called = {op: internals.function_def(op).signature for op in _names({n.op for n in definition.node_def})}
+    called = {op: signature for op, signature in called.items() if not signature.attr}
+    if not called:
+        return definition
+    copy = internals.copied(definition, name)
+    renamed: dict[str, str] = {}
+    for node in copy.node_def:
+        if node.op in called:
+            signature = called[node.op]
+            for index, argument in enumerate(signature.output_arg):
+                renamed[f"{node.name}:{argument.name}:0"] = f"{node.name}:output:{index}"
+            _write_as_call(node, signature)
+    for node in copy.node_def:
+        node.input[:] = [renamed.get(source, source) for source in node.input]
+    for output, source in dict(copy.ret).items():
+        copy.ret[output] = renamed.get(source, source)
+    return copy
+
+
+def _names(op_types: set[str]) -> list[str]:
+    return [op for op in op_types if not internals.is_known(op) and internals.has_function(op)]
+
+
+def _write_as_call(node: NodeDef, signature: internals.FunctionDef) -> None:
+    for attribute in [name for name in node.attr if not name.startswith("_")]:
+        del node.attr[attribute]
+    node.op = "StatefulPartitionedCall" if signature.is_stateful else "PartitionedCall"
+    node.attr["f"].func.name = signature.name
+    node.attr["Tin"].list.type.extend(argument.type for argument in signature.input_arg)
+    node.attr["Tout"].list.type.extend(argument.type for argument in signature.output_arg)

@@ -1,19 +1,41 @@
-"""Whether a run holds what an earlier job wrote: the same script run twice would show as one run."""
+"""What a tap notes of its process in `run.json`, and whether an earlier job wrote to the run."""
 
 from __future__ import annotations
 
 import os
+import platform
 from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
 
 from tensortap.core.names import is_worker_name
+from tensortap.system.redaction import recorded_command
 
 from .warnings_once import Trouble
 
 _END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"  # FORMAT.md: what a worker that closed wrote last
 
 
-def tell_of_earlier_job(run_dir: Path, trouble: Trouble) -> None:
-    """Says so if a worker of the run has closed its files. Those that still write belong to this job."""
+def environment() -> dict[str, Any]:
+    """Command, versions and system."""
+    return {
+        "command": recorded_command(),
+        "python": platform.python_version(),
+        "tensorflow": tf.__version__,
+        "keras": keras.__version__,
+        "numpy": np.__version__,
+        "system": platform.platform(),
+    }
+
+
+def warn_of_earlier_job(run_dir: Path, trouble: Trouble) -> None:
+    """Warns if a worker of the run has closed its files: the same script run twice would show as one run.
+
+    Workers that still write belong to this job.
+    """
     try:
         workers = sorted(path for path in run_dir.iterdir() if is_worker_name(path.name))
         closed = [path.name for path in workers if _has_closed(path)]
