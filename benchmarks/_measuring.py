@@ -8,12 +8,10 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-import numpy.typing as npt
 from _table import interleaved, print_table
 
+from tensortap.core.dtypes import Array
 from tensortap.stats.summarize import summarize
-
-Array = npt.NDArray[Any]
 
 
 def with_numpy(array: Array) -> list[Any]:

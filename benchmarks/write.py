@@ -17,19 +17,16 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from _table import print_table
 
+from tensortap.core.dtypes import Array
 from tensortap.core.model import Summary
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.write import writer
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.stats.summarize import summarize
-
-Array = npt.NDArray[Any]
 
 
 def some_summaries(count: int) -> list[tuple[str, Summary]]:

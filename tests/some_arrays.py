@@ -7,10 +7,9 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-import numpy.typing as npt
 from hypothesis import strategies as st
 
-Array = npt.NDArray[Any]
+from tensortap.core.dtypes import Array
 
 NUMPY = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 NUMPY += ["float16", "float32", "float64", "complex64", "complex128"]

@@ -6,13 +6,13 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-Array = np.ndarray[Any, Any]
+from tensortap.core.dtypes import Array
+
 _FROM = 200  # numbers; for fewer the encoder is as fast
 
 

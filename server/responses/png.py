@@ -5,13 +5,12 @@ from __future__ import annotations
 import struct
 import zlib
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.core.errors import LimitError, SelectionError
 
-Array = np.ndarray[Any, Any]
 MAX_SIDE = 16384
 _COLOUR_TYPES = {1: 0, 2: 4, 3: 2, 4: 6}  # channels -> PNG colour type: grey, grey and alpha, RGB, RGBA
 

@@ -6,11 +6,10 @@ import csv
 import io
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from tensortap.core.dtypes import loadable, text_width
+from tensortap.core.dtypes import Array, loadable, text_width
 from tensortap.core.errors import LimitError, SelectionError
 from tensortap.core.text import csv_text
 from tensortap.index.selection import Selection
@@ -20,7 +19,6 @@ from .json_arrays import Encoded, encoded
 from .json_encoding import to_json
 from .png import Scale, png
 
-Array = np.ndarray[Any, Any]
 MAX_TEXT_ELEMENTS = 2**20  # as text an element takes up to 25 bytes and a microsecond
 MAX_STRINGS = 64 * 2**20
 _PIECE = 65536

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.core.histogram import Histogram
 from tensortap.core.text import counted, escaped
 
 _WIDTH, _HEIGHT = 280, 60  # pixels of a drawn histogram
 _WIDE, _HIGH = 560, 200  # pixels of what is drawn over steps
 _COLUMNS, _ROWS = 80, 60  # most cells of a heatmap, most bars
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def text(value: object) -> str:

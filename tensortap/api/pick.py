@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.core.errors import AmbiguousError, NotFoundError
 from tensortap.core.text import counted
 from tensortap.index.catalog.catalog import Catalog
@@ -14,8 +15,6 @@ from tensortap.index.query.resolve_names import select_rows, tensor_codes
 from tensortap.index.query.step_range import StepRange
 from tensortap.index.run_index import RunIndex
 from tensortap.index.snapshot import Snapshot, nearest_steps, take
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def pick(

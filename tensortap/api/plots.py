@@ -11,13 +11,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.core.errors import InvalidValueError, NotFoundError
 from tensortap.index.series.histograms import HistogramSeries
 
 from .html_repr import text
 from .packages import needed
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Kind = Literal["heatmap", "ridgeline"]
 
 MOST_CELLS = 512  # of a heatmap's rows and columns; more are thinned evenly, which the title says

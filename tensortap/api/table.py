@@ -8,6 +8,7 @@ from typing import Any, overload
 import numpy as np
 import pyarrow as pa
 
+from tensortap.core.dtypes import Array
 from tensortap.core.errors import NotFoundError
 from tensortap.core.text import did_you_mean, escaped
 
@@ -15,7 +16,6 @@ from . import html_repr
 from .packages import needed
 from .plots import statistics_figure
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Row = dict[str, Any]
 
 _SHOWN = 10  # rows in a repr; of longer tables the first and last five

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.core.dtypes import numpy_dtype
+from tensortap.core.dtypes import Array, numpy_dtype
 from tensortap.core.histogram import Histogram
 from tensortap.core.model import COUNTS, STATISTICS, Summary
 from tensortap.core.sampling import Sample
@@ -21,8 +21,6 @@ from tensortap.index.values import find_histogram, kept_sample, read_slice
 from . import html_repr as html
 from .plots import value_figure
 from .table import show
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 REPLICA = "tensortap.replica"  # attribute of a node
 

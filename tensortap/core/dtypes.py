@@ -10,11 +10,12 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-import numpy.typing as npt
 
 from .errors import InvalidValueError
 
-Array = npt.NDArray[Any]
+Array = np.ndarray[Any, np.dtype[Any]]
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 STRING = "string"
 
@@ -59,6 +60,16 @@ def numpy_dtype(dtype_name: str) -> np.dtype[Any]:
 def itemsize(dtype_name: str) -> int:
     """Bytes an element; 0 for `string`, whose elements differ in length."""
     return 0 if dtype_name == STRING else numpy_dtype(dtype_name).itemsize
+
+
+def is_floating(dtype_name: str) -> bool:
+    """Whether a logical dtype has fractions, NaN and infinities: float…, bfloat16, complex…"""
+    return is_real_floating(dtype_name) or dtype_name.startswith(("complex", "bcomplex"))
+
+
+def is_real_floating(dtype_name: str) -> bool:
+    """Whether a logical dtype is float…, bfloat16 or float8_…"""
+    return dtype_name.startswith(("float", "bfloat"))
 
 
 def dtype_name(what: np.dtype[Any] | Array) -> str:

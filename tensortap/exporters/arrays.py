@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.core.dtypes import loadable
+from tensortap.core.dtypes import Array, loadable
 from tensortap.core.errors import DamagedError, InvalidValueError, NotFoundError, ValueNotKeptError
 from tensortap.dump.write.values_writer import SAFETENSORS
 from tensortap.index.run_index import RunIndex
 from tensortap.index.snapshot import Snapshot, take
 from tensortap.index.values import read_slice
 
-from .base import Advance, Array, Exported, all_rows, new_file
+from .base import Advance, Exported, all_rows, new_file
 
 _LONGEST_NAME = 65_000  # bytes; a member of a zip file has 65,535 at most, with its suffix
 _AT_ONCE = 1000  # snapshots

@@ -7,17 +7,16 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.core.errors import InvalidNameError, NotFoundError
 from tensortap.index.run_index import RunIndex
 from tensortap.system.temp_dirs import own_folder, remove_left
 
 _PURPOSE = "exporting"
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Advance = Callable[[int, int], object]  # (done, in all), of whatever is counted
 Export = Callable[[RunIndex, Array | None, Path, Advance], "Exported"]
 """Exports the rows of a run's catalog (None: all of it) to a path that does not exist yet.

@@ -6,10 +6,11 @@ import csv
 from pathlib import Path
 from typing import Any
 
+from tensortap.core.dtypes import Array
 from tensortap.core.text import csv_text
 from tensortap.index.run_index import RunIndex
 
-from .base import Advance, Array, Exported, all_rows, new_file
+from .base import Advance, Exported, all_rows, new_file
 from .table import tables
 
 

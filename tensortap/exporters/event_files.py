@@ -13,13 +13,14 @@ from typing import BinaryIO
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.core.errors import InvalidNameError
 from tensortap.index.run_index import RunIndex
 from tensortap.index.snapshot import Snapshot, take
 from tensortap.index.values import find_histogram
 from tensortap.storage.files import crc32c
 
-from .base import Advance, Array, Exported, all_rows, is_free, new_file
+from .base import Advance, Exported, all_rows, is_free, new_file
 
 SCALARS = ("mean", "std", "min", "max", "l2", "abs_max")
 BAD = ("nan", "pos_inf", "neg_inf")

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from tensortap.core.dtypes import Array
 from tensortap.index.run_index import RunIndex
 
-from .base import Advance, Array, Exported, all_rows, new_file
+from .base import Advance, Exported, all_rows, new_file
 from .table import tables
 
 

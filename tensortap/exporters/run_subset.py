@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from tensortap.core.dtypes import Array
 from tensortap.core.errors import DamagedError, InvalidValueError, ValueNotKeptError
 from tensortap.core.model import COUNTS, STATISTICS, Summary
 from tensortap.dump.format.events import EventsTail
@@ -16,7 +17,7 @@ from tensortap.index.run_index import RunIndex
 from tensortap.index.snapshot import Snapshot, take
 from tensortap.index.values import find_histogram, kept_sample, read_slice
 
-from .base import Advance, Array
+from .base import Advance
 
 _AT_ONCE = 1000  # snapshots
 _LOST = {"refused": REFUSED, "damaged": LOST}  # what became of a value, by `Snapshot.no_value`

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tensortap.core.dtypes import Array
 from tensortap.index.run_index import RunIndex
 from tensortap.index.series.history import row_columns
-
-from .base import Array
 
 AT_ONCE = 50_000  # rows of a table
 

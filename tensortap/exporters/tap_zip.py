@@ -6,13 +6,14 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from tensortap.core.dtypes import Array
 from tensortap.core.errors import DamagedError
 from tensortap.dump.read.runs import RUN_FILE
 from tensortap.index.run_index import RunIndex
 from tensortap.storage.files import Input
 from tensortap.storage.filesystem import exists, look, scan
 
-from .base import Advance, Array, Exported, all_rows, new_file
+from .base import Advance, Exported, all_rows, new_file
 from .run_subset import copy_part
 
 _PIECE = 4 << 20  # bytes copied at a time

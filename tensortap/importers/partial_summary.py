@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tensortap.core.dtypes import Floats
 from tensortap.core.histogram import Histogram, bucket_edges
 from tensortap.core.model import Summary
 
 _IDS = np.concatenate([np.arange(511), np.arange(512, 1023)])  # all ids that occur
 _LEFT, _RIGHT = bucket_edges(_IDS)
 _TABLE = 1024
-
-Floats = npt.NDArray[np.float64]
 
 
 def partial_summary(dtype: str, shape: tuple[int, ...], size: int, **known: Any) -> Summary:

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
+
 from .catalog.catalog import Catalog
 from .catalog.decode import LOST, REFUSED
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class NoValue(NamedTuple):

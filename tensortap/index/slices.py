@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.core.errors import LimitError
 
 from .selection import Axis, Selection
 
-Array = np.ndarray[Any, np.dtype[Any]]
 ReadBytes = Callable[[int, int], bytes]
 
 # One more read costs as much as reading this many more bytes from the page cache (some 10 us at 5 GB/s).

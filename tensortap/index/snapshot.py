@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.core.errors import NotFoundError
 
 from .catalog.catalog import Catalog
@@ -19,8 +20,6 @@ from .unknown_counts import unknown_counts
 
 PLAIN_COLUMNS = ("step", "visit", *STATISTICS_COLUMNS, "kept")
 _TAKEN = (*PLAIN_COLUMNS, "pruned")
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.core.errors import DamagedError
 
 from .selection import Selection
 from .slices import GAP, ReadBytes, check_limit, read_selected
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 _OFFSET = np.dtype("<i8")
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.core.model import COUNTS
 
 from .catalog.catalog import KINDS, Catalog
@@ -16,7 +17,6 @@ _NAMES = ("size", *COUNTS)
 _AT_ONCE = 1 << 20  # rows
 _NOT_FINITE, _FINITE = KINDS[:3], KINDS[3:]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 

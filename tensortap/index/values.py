@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.core.dtypes import numpy_dtype
+from tensortap.core.dtypes import Array, numpy_dtype
 from tensortap.core.errors import ValueNotKeptError
 from tensortap.core.histogram import Histogram
 from tensortap.core.sampling import Sample, split_sample
@@ -26,8 +26,6 @@ from .strings import read_selected_strings
 _CHUNK_GAP = (
     1024 * 1024
 )  # ranges in neighbouring compressed chunks (of 1 MiB) are read as one: each chunk is decoded once
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, slots=True)

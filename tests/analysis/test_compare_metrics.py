@@ -24,13 +24,13 @@ from tensortap.analysis.compare.metrics.ulp import ulp_distance
 from tensortap.analysis.compare.model import Comparison
 from tensortap.analysis.compare.side import Side
 from tensortap.analysis.compare.tables import comparison_csv
+from tensortap.core.dtypes import Array
 from tensortap.core.errors import NotFoundError
 from tensortap.core.model import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.log import LogIndex
 from tensortap.index.run_index import RunIndex
 
-Array = np.ndarray[Any, np.dtype[Any]]
 FLOATS = st.floats(-1e6, 1e6, width=32)
 
 

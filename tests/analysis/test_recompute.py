@@ -16,12 +16,12 @@ from tensortap.analysis.compare.propagation.expected_reductions import SUMS
 from tensortap.analysis.compare.propagation.recompute import Recomputed, recomputed
 from tensortap.analysis.compare.side import Side
 from tensortap.analysis.nonfinite.step_tensors import StepTensors
+from tensortap.core.dtypes import Array
 from tensortap.core.model import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.log import LogIndex
 from tensortap.index.run_index import RunIndex
 
-Array = np.ndarray[Any, np.dtype[Any]]
 CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
 RNG = np.random.default_rng(0)
 X, W = RNG.normal(size=(8, 64)).astype(np.float32), RNG.normal(size=(64, 5)).astype(np.float32)

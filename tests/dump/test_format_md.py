@@ -12,16 +12,15 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pytest
 from some_arrays import NUMBERS, from_bits, numpy_type
 
 import tensortap.dump as dump
+from tensortap.core.dtypes import Array
 
 FORMAT = Path(__file__).resolve().parents[2] / "FORMAT.md"
 EOS = bytes.fromhex("ffffffff00000000")
-Array = npt.NDArray[Any]
 
 
 def crc32c(data: bytes) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tensortap.core.dtypes import Array
 from tensortap.core.errors import NotFoundError
 from tensortap.dump.recording.model import Argument, Recording
 from tensortap.replay.model_tests.batch_inputs import BatchInputs
@@ -19,7 +20,6 @@ from tensortap.replay.model_tests.leakage import distance
 from tensortap.replay.model_tests.positions import cut, unpadded
 from tensortap.replay.model_tests.sequences import check_sequences
 
-Array = np.ndarray[Any, Any]
 RANDOM = np.random.default_rng(0)
 
 

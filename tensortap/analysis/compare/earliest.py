@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from tensortap.core.dtypes import is_floating
+
 from ..model_graph.call_dataflow import passing_of
 from ..model_graph.node_roles import roles_of
 from ..model_graph.op_sets import ops
@@ -13,7 +15,6 @@ from .propagation.flow_graph import VARIABLES
 from .propagation.inputs import Known, taken
 
 ENTRIES = ops("_Arg Placeholder PlaceholderWithDefault IteratorGetNext OptionalGetValue")
-_FLOATS = ("float", "bfloat", "complex")
 
 
 def earliest(
@@ -64,7 +65,7 @@ def rank(entry: TensorDifference, matching: Matching) -> int:
     called = entry.op_type == "_Arg" and bool(roles.inputs(row))
     if (entry.op_type in VARIABLES | ENTRIES and not called) or roles.kind.get(row) in ("input", "weight"):
         return 0
-    return 1 + 2 * roles.is_backward(row) + (not entry.dtype_a.startswith(_FLOATS))
+    return 1 + 2 * roles.is_backward(row) + (not is_floating(entry.dtype_a))
 
 
 def _function(matching: Matching, entry: TensorDifference) -> str:

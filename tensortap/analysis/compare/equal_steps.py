@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
 
 import numpy as np
+
+from tensortap.core.dtypes import Array
 
 from .matching.graph_pairs import Matcher
 from .matching.row_alignment import StepRows, graphs_by_place, joined, merged, step_rows
 from .metrics.summary_bounds import equal_summaries
 from .side import Side
 
-Array = np.ndarray[Any, np.dtype[Any]]
 _MOST_GROUPS = 64  # sets of graphs captured together; of further ones nothing is said
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from ..series.kept_values import kept_values
 from ..series.run_view import RunView
 from ..series.snapshot_rows import Rows
 
-Array = np.ndarray[Any, np.dtype[Any]]
 # Pairs of neighbouring steps whose values are compared, a variable: all of a short run's small tensors,
 # elsewhere some, chosen evenly.
 _FEWEST, _MOST = 4, 32

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Container
 from typing import NamedTuple
 
+from tensortap.core.dtypes import is_floating
 from tensortap.core.text import counted
 
 from ..model_graph.call_dataflow import passing_of
@@ -21,7 +22,6 @@ _HANDING_ON = ("_Arg", "Identity", "IdentityN", "Reshape")
 _LISTING = ("TensorListFromTensor", "TensorListSetItem", "TensorListPushBack", "AddN", *_HANDING_ON)
 _POPPING = "TensorListPopBack"
 _LIST = "variant"
-_FLOATS = ("float", "bfloat", "complex")
 _CHOOSING = ops("Select SelectV2")
 _FILLING = ops("Const Fill ZerosLike")  # what a choice puts in the place of a gradient
 _SUMS = ops("Add AddV2 AddN Sub Sum Mean BiasAddGrad")
@@ -229,7 +229,7 @@ def _dtype(roles: Roles, row: int, slot: int) -> str:
 
 
 def _is_float(dtype: str) -> bool:
-    return not dtype or dtype.startswith(_FLOATS)
+    return not dtype or is_floating(dtype)
 
 
 def _seen_at(view: RunView, graph: str, step: int) -> dict[int, _Seen]:

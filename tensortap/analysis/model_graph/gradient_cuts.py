@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array, is_floating
 from tensortap.core.errors import TensortapError
 from tensortap.index.graph.node_detail import node_detail
 from tensortap.index.run_index import RunIndex
@@ -15,9 +15,7 @@ from tensortap.index.run_index import RunIndex
 from .node_roles import Roles
 from .op_sets import ops
 
-Array = np.ndarray[Any, np.dtype[Any]]
 STOPS = "StopGradient"  # the program says that it wants none
-_FLOATS = ("float", "bfloat", "complex")
 # Ops for which TensorFlow has no gradient, or one that is always zero (tensorflow/python/ops/*_grad.py).
 _CUTTING = ops(
     "StopGradient ArgMax ArgMin Round Rint Floor Ceil Sign FloorDiv OneHot Bucketize Equal NotEqual Greater "
@@ -79,7 +77,7 @@ def _cuts(roles: Roles, row: int) -> bool:
     if roles.graph.op_type[row] != "Cast":
         return roles.graph.op_type[row] in _CUTTING | _SHAPES
     dtype = next(iter(roles.graph.slot_texts(row)), ("", ""))[0]
-    return bool(dtype) and not dtype.startswith(_FLOATS)
+    return bool(dtype) and not is_floating(dtype)
 
 
 def _ends(roles: Roles, rows: list[int]) -> list[int]:

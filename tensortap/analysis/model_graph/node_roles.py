@@ -6,19 +6,17 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property, lru_cache
-from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array, is_floating
 from tensortap.index.graph.edges import RETURNED
 from tensortap.index.graph.graph_index import GraphIndex
 
-Array = np.ndarray[Any, np.dtype[Any]]
 _BACKWARD = re.compile(r"(^|/)gradient(s|_tape)(_\d+)?/")
 _READS = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableV2")
 _FED = ("_Arg", "Placeholder", "IteratorGetNext")
 _LOSS = re.compile(r"loss", re.IGNORECASE)
-_FLOATS = ("float", "bfloat", "complex")
 _UPDATE = re.compile(r"Assign|(Resource)?((Sparse)?Apply|Scatter(?!Nd$|NdNon)|StridedSliceAssign)")
 _MARK = "tensortap."
 _GRAPHS = 32  # that are remembered; with weak keys none would be forgotten, as what is known of one holds it
@@ -146,9 +144,7 @@ class Roles:
         and has `loss` in its name, or else the last that a gradient tape is given, or else the scalar that a
         root function returns; None if nothing fits."""
         graph = self.graph
-        floats = [
-            row for row in np.flatnonzero(self.reached).tolist() if graph.dtype[row].startswith(_FLOATS)
-        ]
+        floats = [row for row in np.flatnonzero(self.reached).tolist() if is_floating(graph.dtype[row])]
         scalars = [row for row in floats if graph.shape[row] == "scalar"]
         # Behind the call of a function shapes may not be known.
         summed = [row for row in floats if not graph.shape[row] and graph.op_type[row] in ("Mean", "Sum")]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+
+from tensortap.core.dtypes import Array
 
 from ..model_graph.op_sets import ops
 from .ends import Ends, Healer, how, returned_names
@@ -15,7 +16,6 @@ from .propagation import BadFlow, BadTensor
 from .step_tensors import Slot
 from .upstream import CALLS
 
-Array = np.ndarray[Any, np.dtype[Any]]
 _OF_SHAPES = ops("Shape ShapeN Size Rank ZerosLike OnesLike VariableShape BroadcastGradientArgs")
 _MOST = 100_000  # nodes that were not captured and are looked at behind births
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -23,7 +22,6 @@ from .ranking import ranked
 from .reach import Reach
 from .step_tensors import StepTensors
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Advance = Callable[[int, int, str], None]
 DETAILED = 20  # births whose source line and elements are looked up
 MAX_BIRTHS = 400  # births that are described at all

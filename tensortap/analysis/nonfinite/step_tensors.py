@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.index.graph.graph_index import GraphIndex
 from tensortap.index.run_index import RunIndex
 from tensortap.index.snapshot import Snapshot, take
 
 from ..model_graph.node_roles import Roles, roles_of
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Slot = tuple[int, int]  # (row of the node in the graph, output slot)
 NEVER = 2**31 - 1  # "visit" at which a tensor turned bad that never did
 

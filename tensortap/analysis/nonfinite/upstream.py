@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tensortap.core.dtypes import is_floating
 from tensortap.index.graph.edges import RETURNED
 
 from ..model_graph.call_dataflow import passing_of
@@ -14,7 +15,6 @@ from .operand import Operand, of_constant, of_snapshot, unknown
 from .step_tensors import Slot, StepTensors
 
 MAX_SEEN = 4000  # nodes looked at behind one node: where little was captured, the way back is long
-_FLOATING = ("float", "bfloat", "complex")
 _OPAQUE = ("", "variant")  # may carry floats: a TensorList, or a node that only snapshots name
 
 
@@ -134,7 +134,7 @@ class Upstream:
         """Whether a tensor's dtype can hold (or hide) a NaN; handles of variables end the way back."""
         texts = self.graph.slot_texts(row)
         dtype = texts[slot][0] if slot < len(texts) else ""
-        return dtype.startswith(_FLOATING) or dtype in _OPAQUE
+        return is_floating(dtype) or dtype in _OPAQUE
 
     def constant(self, row: int) -> Operand:
         """What is known of a constant."""

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
-import numpy as np
-
+from tensortap.core.dtypes import Array
 from tensortap.index.graph.node_detail import FrameDetail
 
 from ..model_graph.tensor_role import TensorRole
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Severity = Literal["high", "medium", "low"]
 SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
+from tensortap.core.dtypes import Array
 
 from ..model_graph.tensor_role import TensorRole
 from ..series.hit_counts import Counted, Fired, counted_of, fired_of
@@ -14,7 +14,6 @@ from ..series.run_view import RunView
 from ..series.snapshot_rows import Rows
 from .finding import Evidence, Hit, Severity
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Limits = Mapping[str, float]
 Check = Callable[[RunView, Limits], Iterable[Hit]]
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+
+from tensortap.core.dtypes import Array
 
 from ..model_graph.tensor_role import TensorRole
 from .run_view import RunView
 from .snapshot_rows import Rows, distinct
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Measure = Callable[[Rows], tuple[Array, Array]]
 _BEFORE = np.iinfo(np.int64).min  # of every step
 

@@ -18,13 +18,13 @@ from weakref import ReferenceType, WeakKeyDictionary
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.index.graph.graph_index import GraphIndex
 from tensortap.index.run_index import RunIndex
 
 from ..model_graph.tensor_role import TensorRole
 from .snapshot_rows import Rows
 
-Array = np.ndarray[Any, np.dtype[Any]]
 _MOST = 64  # things that are held of a run, those that were asked for last
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.core.errors import TensortapError
 from tensortap.index.run_index import RunIndex
 from tensortap.index.snapshot import Snapshot, take
 from tensortap.index.values import read_slice
 
-Array = np.ndarray[Any, np.dtype[Any]]
 MAX_BYTES = 16 << 20  # of one value
 
 

@@ -9,6 +9,7 @@ from weakref import ref
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.index.run_index import RunIndex
 
 from ..model_graph.node_roles import Roles, roles_of
@@ -17,7 +18,6 @@ from .dtype_limits import LARGEST
 from .incremental_state import Add, ByTensor, Memory
 from .snapshot_rows import Rows
 
-Array = np.ndarray[Any, np.dtype[Any]]
 T = TypeVar("T")
 S = TypeVar("S", bound=ByTensor)
 _FEW = 16  # tensors whose rows are looked up one by one

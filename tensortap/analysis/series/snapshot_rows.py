@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.index.run_index import RunIndex
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Rows:

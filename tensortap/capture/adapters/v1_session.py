@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import tensorflow as tf
 
+from tensortap.core.dtypes import Array
 from tensortap.core.model import Keep
 
 from ..errors import WatchError
@@ -25,7 +26,6 @@ from .v1_session_taps import NAME, SessionTaps
 if TYPE_CHECKING:
     from ..tap import Tap
 
-Array = np.ndarray[Any, Any]
 Names = tuple[frozenset[str], frozenset[str]]  # of what a run fetches, and of what it is fed
 Chosen = dict[Any, tuple[Candidate, Keep]]  # by reference of the tensor
 

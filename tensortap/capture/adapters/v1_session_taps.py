@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.tf import internals
 
-Array = np.ndarray[Any, Any]
 NAME = "tensortap"
 
 

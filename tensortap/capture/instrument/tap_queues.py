@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
+from tensortap.core.dtypes import Array
 from tensortap.tf import internals
 from tensortap.tf.function_library import TracedFunction
 
@@ -24,7 +24,6 @@ HOST = "/device:CPU:0"  # the queue's own device: on any other it would not be t
 MAX_TENSORS = 512
 MAX_BYTES = 256 << 20
 
-Array = np.ndarray[Any, Any]
 _TICK = f"{MARK}/tick"
 
 Route = tuple[tuple[str, str], ...]

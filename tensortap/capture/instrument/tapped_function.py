@@ -8,17 +8,15 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
 import tensorflow as tf
 
+from tensortap.core.dtypes import Array
 from tensortap.tf import internals
 
 from ..tracing.traced_function import Place, RecordedFunction
 from .function_rewrite import Rewritten, rewrite
 from .grappler_duplicates import DUPLICATE
 from .tap_queues import MARK, Route, Tapped, TapQueue
-
-Array = np.ndarray[Any, Any]
 
 
 class Catch(NamedTuple):

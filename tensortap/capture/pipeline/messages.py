@@ -9,15 +9,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from tensortap.core.dtypes import Array
 from tensortap.core.model import Graph, Keep
 from tensortap.core.sampling import Sample
 
 from ..selection import Wish
 from ..tracing.candidate import Candidate
-
-Array = np.ndarray[Any, Any]
 
 
 def held_bytes(array: Array) -> int:

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
+from tensortap.core.dtypes import Array
 from tensortap.core.model import Way
 from tensortap.dump.recording.model import Argument, Part, Recording, array_hash
 from tensortap.tf import internals
@@ -25,8 +25,6 @@ from ..tracing.traced_function import Place, RecordedFunction
 from ..triggers.failed_step import failure_facts
 from .random_draw_rewrite import GivenDraws, UnrecordableError
 from .random_draw_values import DrawnValues
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, eq=False)

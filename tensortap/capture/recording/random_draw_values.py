@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.dump.recording.model import Argument, Part
 from tensortap.tf.shapes import static_shape
 
@@ -15,8 +16,6 @@ from ..instrument.tap_queues import Route
 from ..instrument.tapped_function import Caught
 from ..tracing.traced_function import Place, RecordedFunction
 from .random_draw_rewrite import SHUFFLE, Draw, UnrecordableError
-
-Array = np.ndarray[Any, Any]
 
 
 class DrawnValues:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensortap.core.dtypes import loadable
+from tensortap.core.dtypes import Array, loadable
 from tensortap.core.errors import DamagedError, NotFoundError, ValueNotKeptError
 from tensortap.core.model import COUNTS, STATISTICS
 from tensortap.core.text import counted, escaped
@@ -31,8 +31,6 @@ _BAR = 40  # characters
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _EXCERPT = 8  # elements of each of the last two dimensions
 _MAX_BYTES = 64 * 2**20
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 from rich.text import Text
 
+from tensortap.core.dtypes import Array
 from tensortap.core.text import escaped
 
 _MAX_PRINTED = 2000  # elements; of larger arrays, the edges
 _ELEMENT = re.compile(r"[^\s\[\]]+")
 _STYLE = "bold black on yellow"
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from tensortap.core.dtypes import numpy_dtype
+from tensortap.core.dtypes import Array, numpy_dtype
 from tensortap.core.errors import TensortapError
 from tensortap.system.child_process import own_script, start_process
 from tensortap.system.temp_dirs import temporary_folder
@@ -25,7 +25,7 @@ from tensortap.system.temp_dirs import temporary_folder
 from ..errors import MissingReaderError, RefusedError
 from ..source_files import files_beside, open_file, parsed_json, read_whole
 from ..zips import ZIP_ERRORS, open_zip
-from .stored_array import Array, StoredArray, from_bytes
+from .stored_array import StoredArray, from_bytes
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 WEIGHTS = "model.weights.h5"

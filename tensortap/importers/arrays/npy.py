@@ -9,10 +9,12 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
+
 from ..errors import RefusedError
 from ..run_builder import check_array_size
 from ..source_files import file_size, open_file
-from .stored_array import Array, StoredArray
+from .stored_array import StoredArray
 
 MAGIC = b"\x93NUMPY"
 _PIECE = 16 << 20  # bytes read at a time: what a header promises is not allocated before it is there

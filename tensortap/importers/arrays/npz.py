@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from zipfile import ZipInfo
 
+from tensortap.core.dtypes import Array
+
 from ..errors import RefusedError
 from ..zips import ZIP_ERRORS, open_zip
 from .npy import read_npy
-from .stored_array import Array, StoredArray
+from .stored_array import StoredArray
 
 
 def stored_arrays(path: Path) -> Iterator[StoredArray]:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tensortap.core.dtypes import numpy_dtype
+from tensortap.core.dtypes import Array, numpy_dtype
 
 from ..errors import RefusedError
 from ..source_files import Room, file_size, files_beside, open_file, parsed_json, read_range, read_whole
-from .stored_array import Array, StoredArray, from_bytes
+from .stored_array import StoredArray, from_bytes
 
 INDEX = ".safetensors.index.json"
 MAX_HEADER = 100_000_000  # bytes, the limit of the format's own library

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from tensortap.core.dtypes import Array
 
 from ..errors import RefusedError
 from ..run_builder import RunWriter, check_array_size
-
-Array = npt.NDArray[Any]
 
 # Words for a step, which may stand right in front of its number: `epoch3`, `checkpoint-500`.
 STEP_WORDS = "step|epoch|ep|iter|iteration|ckpt|checkpoint"

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
+from tensortap.core.dtypes import Floats
 from tensortap.core.errors import TensortapError
 from tensortap.core.model import Summary
 from tensortap.tfproto.tensor_proto import tensor_array
 
 from ..errors import RefusedError
-from ..partial_summary import Floats, histogram_summary
+from ..partial_summary import histogram_summary
 from ..run_builder import RunWriter, Target
 from ..source_files import any_below, files_below
 from .exported_events import histogram_of, is_own, summary_of, tensor_of

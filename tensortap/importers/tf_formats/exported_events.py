@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Floats
 from tensortap.core.model import Summary
 
 from ..errors import RefusedError
-from ..partial_summary import Floats, histogram_summary, partial_summary
+from ..partial_summary import histogram_summary, partial_summary
 from .protos import Message
 
 WRITER = "tensortap"  # in `source_metadata` of a file's first event

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.stored_array import Array
+from tensortap.core.dtypes import Array
+
 from ..errors import RefusedError
 from .protos import Message
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.core.dtypes import numpy_dtype
+from tensortap.core.dtypes import Array, numpy_dtype
 from tensortap.tfproto.tensor_proto import data_type_name, proto_shape
 
-from ..arrays.stored_array import Array, StoredArray, from_bytes
+from ..arrays.stored_array import StoredArray, from_bytes
 from ..errors import RefusedError
 from ..run_builder import check_array_size
 from ..source_files import Room, file_size, open_file, read_range, read_whole

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from tensortap.core.dtypes import Floats
 from tensortap.core.model import COUNTS, Summary
 from tensortap.tfproto.tensor_proto import data_type_name
 
@@ -37,8 +38,6 @@ NOT_COUNTED = {
 }
 _LENGTHS = {CURT_HEALTH: 2, CONCISE_HEALTH: 5, FULL_HEALTH: 11, SHAPE: 10, THREE_SLOTS: 3}
 
-Numbers = npt.NDArray[np.float64]
-
 
 def health_summary(mode: int, payload: npt.NDArray[np.generic]) -> Summary:
     """The summary that a payload (float64 or float32 vector) amounts to.
@@ -68,7 +67,7 @@ def health_summary(mode: int, payload: npt.NDArray[np.generic]) -> Summary:
     return _shape(numbers)
 
 
-def _shape(numbers: Numbers) -> Summary:
+def _shape(numbers: Floats) -> Summary:
     """[id, dtype, rank, size, 6 extents]: of a rank above 6 the first extents are missing."""
     rank, size, *extents = _counts(numbers[2:])
     shape = tuple(extents[:rank])
@@ -77,7 +76,7 @@ def _shape(numbers: Numbers) -> Summary:
     return partial_summary(_dtype(numbers[1]), shape, size)
 
 
-def _counts(numbers: Numbers) -> tuple[int, ...]:
+def _counts(numbers: Floats) -> tuple[int, ...]:
     if not np.all((numbers >= 0) & (numbers < 2**53)):
         raise RefusedError("Its counts make no sense.")
     return tuple(int(number) for number in numbers)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
+from tensortap.core.dtypes import Array
 
 from ..catalog.catalog import Catalog
 from ..catalog.columns import StringTable
 from ..catalog.step_tally import StepTally
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def catalog_state(catalog: Catalog) -> tuple[dict[str, Any], dict[str, Array]]:

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.storage.files import crc32c
 
 MAGIC = b"TTINDEX1"
@@ -27,8 +28,6 @@ _ALIGN = 64
 _MAX_HEADER = 1 << 30
 _PIECE = 4 << 20  # bytes checked at a time
 _DTYPES = {np.dtype(name).str for name in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f8", "?")}
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class ContainerError(Exception):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from tensortap.core.dtypes import Array
 from tensortap.dump.read.stats_reader import Commit
 
 from .columns import GrowingColumn, StringTable
@@ -31,8 +32,6 @@ from .tally import Tally
 from .tensor_table import TensorTable
 
 KINDS = ("nan", "pos_inf", "neg_inf", "zero", "negative", "positive")  # every element is one of these
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class CommitPlace(NamedTuple):

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tensortap.core.dtypes import Array
+
 _WIDER: tuple[type[np.signedinteger[Any]], ...] = (np.int8, np.int16, np.int32, np.int64)
 _FIRST_CAPACITY = 64
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class GrowingColumn:

@@ -5,20 +5,18 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from tensortap.core.deadline import check_time
+from tensortap.core.dtypes import Array
 from tensortap.dump.read.stats_reader import read_commit
 
 from .catalog import Catalog, CommitPlace
 from .decode import HISTOGRAM_COLUMNS
 
 CACHE_BYTES = 64 * 1024 * 1024  # histograms of some 250,000 snapshots
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 _Key = tuple[Path, CommitPlace, tuple[str, ...] | None]

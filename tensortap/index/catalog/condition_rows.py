@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.core.text import natural_ranks
 
 from ..graph.graph_index import GraphIndex
@@ -16,7 +17,6 @@ from ..unknown_counts import unknown_counts
 from .columns import Coded
 from .tensor_table import NO_GRAPH
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 NODE_TEXTS: dict[str, Callable[[GraphIndex], Coded]] = {

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from tensortap.core.dtypes import Array
 from tensortap.core.model import COUNTS, STATISTICS
 
 from .columns import StringTable
@@ -22,8 +22,6 @@ INDEXED_COLUMNS = (
 NOT_KEPT = -2  # as the number of a values file; below it, what was to be kept, and is lost
 REFUSED, LOST = NOT_KEPT - 1, NOT_KEPT - 2  # by a full disk; found by a repair (FORMAT.md, `value_file`)
 HISTOGRAM_COLUMNS = ("bucket_id", "bucket_count")
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class ShapeTable:

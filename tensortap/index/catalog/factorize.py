@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from tensortap.core.dtypes import Array
+
 Codes = np.ndarray[Any, np.dtype[np.int64]]
 
 

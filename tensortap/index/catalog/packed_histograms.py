@@ -7,11 +7,11 @@ verified when it is read: opening a run reads none of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from tensortap.core.dtypes import Array
 from tensortap.storage.files import crc32c
 
 from .ragged import Ragged, concatenated, narrowed, starts_of
@@ -20,7 +20,6 @@ _FEW = 64  # rows that are worth a block of their own; rows of rarer tensors sha
 _MANY = 4096  # rows of one block: half a megabyte
 _CODEC = pa.Codec("zstd", 1)
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Take = Callable[[Array], Ragged]  # the histograms of some rows, in their order
 
 ARRAYS = ("block_row", "block_start", "block_size", "block_crc32c", "blocks")

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
+
 from .packed_histograms import PackedError
 from .ragged import Ragged
 from .segments import Key, Segment, Tail
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class _Parts(NamedTuple):

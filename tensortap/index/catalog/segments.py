@@ -7,10 +7,11 @@ nobody asks about.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.core.model import COUNTS, STATISTICS
 
 from .columns import GrowingColumn, NarrowColumn
@@ -22,8 +23,6 @@ from .ragged import Ragged, concatenated, starts_of
 _NARROW = ("visit", "device", "dtype", "shape", "size", *COUNTS, "shard")
 COLUMNS = (*_NARROW, *STATISTICS, "tensor", "step", "time")
 Key = Literal["tensor", "step"]
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Tail:

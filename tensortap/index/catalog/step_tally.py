@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array, Ints
+
 from .factorize import factorize_rows
 from .tally import Tally
-
-Array = np.ndarray[Any, np.dtype[Any]]
-Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 
 @dataclass(frozen=True, slots=True)

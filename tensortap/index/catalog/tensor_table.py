@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.core.names import tensor_name
 from tensortap.core.text import natural_ranks
 
@@ -15,7 +16,6 @@ from .columns import GrowingColumn, StringTable
 from .factorize import factorize_rows
 from .tally import Tally
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Int32s = np.ndarray[Any, np.dtype[np.int32]]
 
 NO_GRAPH = "-"

@@ -9,9 +9,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
+
 from .regex import match_names
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 FitsTexts = Callable[[Sequence[str]], Mask]
 

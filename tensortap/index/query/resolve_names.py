@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.core.errors import NotFoundError
 from tensortap.core.names import split_tensor_name, tensor_name
 from tensortap.core.text import did_you_mean
@@ -13,8 +12,6 @@ from tensortap.core.text import did_you_mean
 from ..catalog.catalog import Catalog
 from ..catalog.tensor_table import NO_GRAPH
 from .step_range import StepRange
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def tensor_codes(catalog: Catalog, tensor: str, graph: str | None = None) -> list[int]:

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.core.names import split_tensor_name, tensor_name
 
 from ..catalog.condition_rows import CatalogRows, tensors_by_node
@@ -23,7 +24,6 @@ from .step_range import StepRange, parse_steps
 _SORTED: WeakKeyDictionary[RunIndex, SortedRows] = WeakKeyDictionary()
 _FEW_TENSORS = 64  # up to so many are looked up one by one; for more, the whole column is compared
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.core.errors import SelectionError
 from tensortap.core.text import natural_ranks
 
@@ -23,8 +24,6 @@ SORT_COLUMNS = (
     *(*PLAIN_COLUMNS, "inf"),
 )
 MAX_SORTED = 3  # orders of a run that are kept: 8 bytes a row each
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class SortedRows:

@@ -5,20 +5,17 @@ A *dense* histogram has a column for each possible bucket, ascending by value, e
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from tensortap.core.dtypes import Array, Floats, Ints
 from tensortap.core.histogram import bucket_edges
 
 HALF = 512  # bucket ids of one sign
 ZERO = HALF  # the dense column of exact zeros
 DENSE = 2 * HALF + 1
 _TINY = 5e-324  # the smallest float64 above zero: nothing but zero lies within (-_TINY, _TINY)
-
-Floats = np.ndarray[Any, np.dtype[np.float64]]
-Ints = np.ndarray[Any, np.dtype[np.int64]]
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Binned(NamedTuple):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
+from tensortap.core.dtypes import Array, Floats, Ints
 from tensortap.core.errors import SelectionError
 
 from ..catalog.catalog import Catalog
@@ -22,10 +23,6 @@ from .thin import thin
 
 MAX_BINS = 4096
 Scale = Literal["symlog", "linear"]
-
-Array = np.ndarray[Any, np.dtype[Any]]
-Floats = np.ndarray[Any, np.dtype[np.float64]]
-Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 
 @dataclass(frozen=True, slots=True)

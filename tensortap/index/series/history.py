@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
+
 from ..catalog.catalog import Catalog
 from ..query.resolve_names import tensor_rows
 from ..query.step_range import parse_steps
@@ -16,7 +18,6 @@ from ..snapshot import PLAIN_COLUMNS
 from ..unknown_counts import unknown_counts
 from .thin import thin
 
-Array = np.ndarray[Any, np.dtype[Any]]
 T = TypeVar("T")
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
+
 from ..run_index import RunIndex
 from ..snapshot import Snapshot, take
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class LastSnapshot(NamedTuple):

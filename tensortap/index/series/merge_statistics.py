@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array, Floats
 from tensortap.core.model import COUNTS
 
-Array = np.ndarray[Any, np.dtype[Any]]
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 Columns = Mapping[str, Array]
 
 

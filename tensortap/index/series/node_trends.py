@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array, Floats
 from tensortap.core.errors import SelectionError
 from tensortap.core.names import tensor_name
 
@@ -17,9 +17,6 @@ from ..query.resolve_names import worker_code
 from ..query.step_range import parse_steps
 from ..run_index import RunIndex
 from .snapshot_values import TIMELINE_STATISTICS, health_of, values_of
-
-Array = np.ndarray[Any, np.dtype[Any]]
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+
+from tensortap.core.dtypes import Array, Floats
 
 from ..catalog.catalog import Catalog
 from ..unknown_counts import unknown_counts
-
-Array = np.ndarray[Any, np.dtype[Any]]
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 UNKNOWN, FINE, INF, NAN = range(4)
 _SHARES = {"zero_share": ("zero",), "nan_share": ("nan",), "inf_share": ("pos_inf", "neg_inf")}

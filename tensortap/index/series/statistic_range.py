@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.core.errors import SelectionError
 
 from ..query.resolve_names import worker_code
 from ..run_index import RunIndex
 from .snapshot_values import TIMELINE_STATISTICS, values_of
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 _NEVER_NEGATIVE = ("std", "abs_max", "l2")
 _LOW_PART, _HIGH_PART = 0.01, 0.99

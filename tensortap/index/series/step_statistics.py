@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.core.errors import NotFoundError
 
 from ..catalog.catalog import Catalog
@@ -17,8 +17,6 @@ from ..query.resolve_names import worker_code
 from ..run_index import RunIndex
 from ..unknown_counts import unknown_counts
 from .merge_statistics import group_starts, merge_statistics
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array, Floats
 from tensortap.core.errors import SelectionError
 
 from ..catalog.catalog import Catalog
@@ -19,9 +20,6 @@ from ..run_index import RunIndex
 from .scope_tree import ScopeRow, scope_rows
 from .snapshot_values import TIMELINE_STATISTICS
 from .timeline_cells import Candidates, candidates
-
-Array = np.ndarray[Any, np.dtype[Any]]
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 # Ops whose outputs do not die, however many zeros they have: what a program is given, and constants.
 _GIVEN = {"_Arg", "IteratorGetNext", "Placeholder", "PlaceholderWithDefault", "ReadVariableOp", "Variable"}

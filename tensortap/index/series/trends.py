@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.core.errors import SelectionError
 
 from ..catalog.catalog import Catalog
@@ -15,8 +15,6 @@ from ..catalog.decode import STATISTICS_COLUMNS
 from ..run_index import RunIndex
 from ..snapshot import Snapshot
 from .thin import thin
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, slots=True)

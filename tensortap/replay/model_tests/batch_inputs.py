@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.core.errors import NotFoundError
 from tensortap.dump.recording.model import Argument, Recording
 
 from ..run.floats import is_float
 
-Array = np.ndarray[Any, Any]
 Change = Callable[[Array], Array | None]
 """None: there is nothing to be changed in such an array."""
 

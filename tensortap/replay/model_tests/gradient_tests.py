@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.core.errors import NotFoundError
 from tensortap.core.model import Graph
 from tensortap.dump.recording.model import Argument, Recording
@@ -18,7 +19,6 @@ from ..run.recast import recast
 from ..run.rerun import LoadedCall
 from ..studies.losses import Losses, readings, tensors_of_kind, with_array
 
-Array = np.ndarray[Any, Any]
 _STEP = 1e-5  # size of a step, in units of the variable's norm
 _TOLERANCE = 1e-4  # of a central difference in float64 whose step is 1e-5
 _SPARSE = "of another shape than their variable"

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from tensortap.core.dtypes import Array
 from tensortap.core.errors import NotFoundError
 from tensortap.core.text import counted
 from tensortap.dump.recording.model import Recording
@@ -23,8 +24,6 @@ from .batch_norm import BatchNorms
 from .leakage import Found, Part, leaks, unwritten
 from .positions import cut, unpadded
 from .sequences import check_sequences
-
-Array = np.ndarray[Any, Any]
 
 
 def batch_test(recording: Recording, lines: SourceLines, options: Mapping[str, Any]) -> dict[str, Any]:

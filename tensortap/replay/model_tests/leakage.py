@@ -10,6 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.tfproto.function_calls import callees
 
 from ..run.floats import is_float
@@ -17,7 +18,6 @@ from ..run.forward_pass import READ, ForwardPass, ReadShare
 from ..run.masks import MASK
 from ..run.node_selection import ChosenNodes, Visits
 
-Array = np.ndarray[Any, Any]
 Part = Callable[[Array, int, int], Array | None]
 """Of a tensor, its visit and how many there are: that part which must stay as it is. None: it may change as a
 whole, and is not looked at."""

@@ -14,7 +14,6 @@ from ..run.recast import recast
 from ..run.rerun import LoadedCall
 from ..studies.losses import Losses, tensors_of_kind, with_array
 
-Array = np.ndarray[Any, Any]
 _NUDGE = 1e-3
 _MOST_RUNS = 1000
 

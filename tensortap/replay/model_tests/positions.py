@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from tensortap.core.dtypes import Array
 
 
 def cut(array: Array, extent: int, kept: slice) -> Array:

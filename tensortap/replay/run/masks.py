@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import ml_dtypes
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from tensortap.core.dtypes import Array
+
 MASK = 1e4  # -1e4 is what masks in float16 add, others -1e9 or the dtype's lowest
 _GAP = 100  # how many times the other numbers at least
 _NEARLY = 0.01

@@ -6,14 +6,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from tensortap.capture.tracing.candidate import Candidate
+from tensortap.core.dtypes import Array
 from tensortap.core.errors import SelectionError
 
 from .rerun import LoadedCall, Rerun
 
-Array = np.ndarray[Any, Any]
 NodeKey = tuple[str, str]
 """A function as it is registered, and a node of it."""
 Visits = Mapping[str, Sequence[Array]]

@@ -9,16 +9,16 @@ import numpy as np
 import tensorflow as tf
 
 from tensortap.capture.recording.call_recorder import results_of
+from tensortap.core.dtypes import Array
 from tensortap.dump.recording.model import Recording
 from tensortap.tf import internals
 
 from .rerun import LoadedCall, variables_of
 
 T = TypeVar("T")
-Array = np.ndarray[Any, Any]
 Result = tuple[Literal["output", "variable"], int]  # and its number: of two variables of one name, one
 # Of each float: the unit in the last place of 1, and the smallest number above 0.
-_FLOATS = {
+_RESOLUTION = {
     "float64": (2.0**-52, 2.0**-1074),
     "float32": (2.0**-23, 2.0**-149),
     "bfloat16": (2.0**-7, 2.0**-133),
@@ -88,7 +88,7 @@ def result_name(recording: Recording, result: Result) -> str:
 
 
 def _distance(here: Array | None, there: Array | None) -> str:
-    if here is None or there is None or here.shape != there.shape or str(there.dtype) not in _FLOATS:
+    if here is None or there is None or here.shape != there.shape or str(there.dtype) not in _RESOLUTION:
         return ""
     distance = ulp_of_largest(here, there)
     if distance is None:
@@ -103,7 +103,7 @@ def ulp_of_largest(here: Array, there: Array) -> int | None:
     Returns:
         None where the shapes or dtypes differ, no floats are held, or other numbers are NaN or infinite.
     """
-    if here.shape != there.shape or here.dtype != there.dtype or str(there.dtype) not in _FLOATS:
+    if here.shape != there.shape or here.dtype != there.dtype or str(there.dtype) not in _RESOLUTION:
         return None
     one, other = here.astype(np.float64), there.astype(np.float64)
     finite = np.isfinite(other)
@@ -113,7 +113,7 @@ def ulp_of_largest(here: Array, there: Array) -> int | None:
     one, other = one[finite], other[finite]
     if np.array_equal(one, other):
         return 0
-    last_place, smallest = _FLOATS[str(there.dtype)]
+    last_place, smallest = _RESOLUTION[str(there.dtype)]
     exponent = np.floor(np.log2(max(np.abs(one).max(), np.abs(other).max())))
     unit = max(last_place * 2.0**exponent, smallest)
     return max(1, round(float(np.abs(one / unit - other / unit).max())))

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from tensortap.capture.instrument.tap_queues import HOST
@@ -18,6 +17,7 @@ from tensortap.capture.recording.call_recorder import results_of
 from tensortap.capture.tracing.candidate import Candidate
 from tensortap.capture.tracing.layer_tracker import LayerTracker
 from tensortap.capture.tracing.traced_function import Place, RecordedFunction, record_function
+from tensortap.core.dtypes import Array
 from tensortap.core.errors import DamagedError, InvalidValueError, TensortapError
 from tensortap.dump.recording.model import Argument, Recording
 from tensortap.tf import internals
@@ -25,8 +25,6 @@ from tensortap.tf.op_allowlist import check_allowed
 from tensortap.tfproto.function_calls import callees
 
 from .devices import device_here
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import tensorflow as tf
 
+from tensortap.core.dtypes import Array
 from tensortap.tf import internals
 from tensortap.tf.kernel_types import input_types, recast_types, set_types
 from tensortap.tf.random_ops import draws
 from tensortap.tfproto.function_calls import callees
 
-Array = np.ndarray[Any, Any]
 Key = TypeVar("Key", bound=Hashable)
 _LOWER = (tf.float32, tf.float16, tf.bfloat16)
 _AT_ONCE = 256  # nodes of one run; their results are in memory together

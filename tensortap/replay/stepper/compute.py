@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tensortap.capture.tracing.candidate import Candidate
-from tensortap.core.dtypes import dtype_name
+from tensortap.core.dtypes import Array, dtype_name
 from tensortap.core.errors import InvalidValueError, NotFoundError
 from tensortap.core.model import Graph, Keep
 from tensortap.dump.recording.model import Recording, array_hash
@@ -29,7 +29,6 @@ from ..run.override import changed_names, override
 from ..run.proofs import Proofs
 from ..run.rerun import LoadedCall
 
-Array = np.ndarray[Any, Any]
 _AT_ONCE = 512 << 20  # bytes of tensors that are fetched by one run of the call, by their static shapes
 _UNKNOWN = 64  # what an unknown dimension is taken for
 

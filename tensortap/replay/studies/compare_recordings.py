@@ -9,8 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from tensortap.core.dtypes import Array
 from tensortap.core.model import Graph
 from tensortap.dump.recording.model import Recording
 from tensortap.tf.random_ops import draws
@@ -22,8 +21,7 @@ from ..run.single_node import AloneNodes, not_alone
 from ..run.source_lines import SourceLines
 from .error_split import Split, split
 
-Array = np.ndarray[Any, Any]
-_FLOATS = ("float64", "float32", "bfloat16", "float16")
+_SPLIT_DTYPES = ("float64", "float32", "bfloat16", "float16")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +167,11 @@ class _Pair:
         for slot in range(slots):
             name = f"{node}:{slot}"
             types = [side.chosen.candidates.get(name) for side in (self._one, self._two)]
-            if types[0] is None or types[1] is None or {each.dtype for each in types if each} - set(_FLOATS):
+            if (
+                types[0] is None
+                or types[1] is None
+                or {each.dtype for each in types if each} - set(_SPLIT_DTYPES)
+            ):
                 continue
             own, other = self._one.values.get(name, []), self._two.values.get(name, [])
             first = split(own, other, None if there is None else [visit[slot] for visit in there])

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.core.errors import InvalidValueError
 from tensortap.dump.recording.model import Recording, array_hash
 from tensortap.tf.random_ops import draws
@@ -20,7 +21,6 @@ from ..run.rerun import LoadedCall, Rerun
 from ..run.single_node import AloneNodes, not_alone
 from .error_split import Split, split
 
-Array = np.ndarray[Any, Any]
 DTYPES = ("float64", "float32", "bfloat16", "float16")
 _WIDE = DTYPES[:2]
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from ..run.masks import as_masked, largest_of
+from tensortap.core.dtypes import Array
 
-Array = np.ndarray[Any, Any]
+from ..run.masks import as_masked, largest_of
 
 
 @dataclass(frozen=True, slots=True)

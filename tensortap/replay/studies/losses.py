@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.core.errors import NotFoundError
 from tensortap.core.model import Graph
 from tensortap.dump.recording.model import Argument
 
 from ..run.node_selection import visits_of
 from ..run.rerun import LoadedCall
-
-Array = np.ndarray[Any, Any]
 
 
 def tensors_of_kind(graph: Graph | None, kind: str) -> dict[str, str]:

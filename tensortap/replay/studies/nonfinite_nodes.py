@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.dump.recording.model import Recording
 from tensortap.tf.random_ops import draws
 from tensortap.tfproto.function_calls import callees
@@ -17,7 +18,6 @@ from ..run.node_selection import ChosenNodes, NodeKey, pattern_of, visits_of
 from ..run.rerun import LoadedCall, Rerun
 from .intended_infinities import Infinity, held_infinity
 
-Array = np.ndarray[Any, Any]
 _MOST_ROWS = 100
 
 

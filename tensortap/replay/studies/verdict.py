@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import ml_dtypes
 import numpy as np
 
+from tensortap.core.dtypes import Array
+
 from ..run.masks import largest_of, masked
 
-Array = np.ndarray[Any, Any]
 Judgement = Literal["exact", "low precision", "ill-conditioned", "bug in the kernel"]
 ORDER: tuple[Judgement, ...] = ("bug in the kernel", "ill-conditioned", "low precision", "exact")
 """Worst first."""

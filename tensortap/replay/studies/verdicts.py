@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any
 
-import numpy as np
-
+from tensortap.core.dtypes import Array
 from tensortap.dump.recording.model import Recording
 
 from ..protocol import Progress, ignore_progress
@@ -16,8 +14,6 @@ from ..run.node_selection import ChosenNodes, NodeKey, Visits
 from ..run.rerun import LoadedCall
 from ..run.single_node import AloneNodes, not_alone
 from .verdict import ORDER, RTOL, Verdict, judge, moved_inputs, note_on
-
-Array = np.ndarray[Any, Any]
 
 
 def verdicts(

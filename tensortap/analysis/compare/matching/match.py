@@ -6,10 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
+from tensortap.core.dtypes import Array, is_real_floating
 from tensortap.core.errors import NotFoundError
 from tensortap.index.graph.graph_index import GraphIndex
 
@@ -17,7 +18,6 @@ from ...model_graph.node_roles import roles_of
 from ...nonfinite.operand import constant_text
 from .signatures import Neighbourhood, mixed
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Use = tuple[object, ...]
 How = Literal["hand", "name", "structure", "scope"]
 _MOST_PASSES = 8  # over what structure left
@@ -235,7 +235,7 @@ class _Uses:
 
 def _is_float(dtype: str) -> bool:
     """Float dtypes may be exchanged for each other, not for whole numbers: that is a node of another use."""
-    return dtype.startswith(("float", "bfloat"))
+    return is_real_floating(dtype)
 
 
 def _fits(a: str, b: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
+from tensortap.core.dtypes import is_floating
 from tensortap.core.text import counted
 from tensortap.index.graph.graph_index import GraphIndex
 
@@ -20,7 +21,6 @@ from .match import Matching
 DIFFER = ("diverges", "amplified", "inherited")
 _PASS_ON = ("Cast", "Identity", "StopGradient")
 _MAX_WAY = 8  # nodes of that kind, one after the other
-_FLOATS = ("float", "bfloat", "complex")
 
 
 def without_wrong_pairs(
@@ -133,7 +133,7 @@ def _agrees_behind(
             told = verdicts.get(follower, [])
             if wrong.get(follower) is False or any(verdict in DIFFER for verdict in told):
                 return False
-            if follower in wrong or (told and graph.dtype[follower].startswith(_FLOATS)):
+            if follower in wrong or (told and is_floating(graph.dtype[follower])):
                 agrees = True
             else:  # not compared, or whole numbers, which agree easily
                 waiting.append(follower)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.index.catalog.tensor_table import NO_GRAPH
 from tensortap.index.run_index import RunIndex
 
@@ -14,7 +15,6 @@ from ...nonfinite.step_tensors import Slot
 from ..side import Side
 from .match import Matching
 
-Array = np.ndarray[Any, np.dtype[Any]]
 _FEW = 8  # steps whose rows are looked up one by one
 _LARGEST_KEY = 1 << 62
 

@@ -7,13 +7,12 @@ round. Names do not count, so renaming changes nothing.
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.index.graph.graph_index import GraphIndex
 
-Array = np.ndarray[Any, np.dtype[Any]]
 _PASS_ON = ("Cast", "Identity", "ReadVariableOp", "StopGradient")  # what a change of dtype adds or removes
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 

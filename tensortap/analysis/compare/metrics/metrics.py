@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+
+from tensortap.core.dtypes import Array
 
 from .subtract import equal_elements, subtracted
 from .ulp import common_dtype, ulp_distance
 
-Array = np.ndarray[Any, np.dtype[Any]]
 NAN = math.nan
 _SMALLEST, _LARGEST = 1e-140, 1e140  # magnitudes whose squares float64 holds
 _OF_ZERO = 2.0**-52  # what stands for |a| = 0 in `max_either`, as in Polygraphy

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from tensortap.core.dtypes import Array
 
 
 def subtracted(a: Array, b: Array) -> Array:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.core.histogram import Histogram, bucket_edges, value_order
 from tensortap.index.run_index import RunIndex
 from tensortap.index.snapshot import Snapshot
 
 from .metrics import NAN, Metrics, decibel
 
-Array = np.ndarray[Any, np.dtype[Any]]
 _NONFINITE = ("nan", "pos_inf", "neg_inf")
 _EQUAL = (*_NONFINITE, "zero", "negative", "positive", "min", "max", "mean", "l2")
 _SMOOTHING = 0.5  # counts added to each used bucket (Jeffreys' prior): an empty one would make KL infinite

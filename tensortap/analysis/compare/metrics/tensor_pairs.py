@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.core.errors import TensortapError
 from tensortap.index.run_index import RunIndex
 from tensortap.index.snapshot import Snapshot, take
@@ -21,7 +22,6 @@ from .summary_bounds import Bounds, distance_bound, equal_shapes, equal_summarie
 from .tolerance import RTOL
 from .ulp import common_dtype
 
-Array = np.ndarray[Any, np.dtype[Any]]
 MAX_BYTES = 64 << 20  # of one value: larger ones are compared by their summaries
 MAX_VISITS = 256  # of a tensor at a step, the first ones
 _TOGETHER = 256  # pairs whose snapshots are looked up at once

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from tensortap.core.dtypes import numpy_dtype
+from tensortap.core.dtypes import Array, numpy_dtype
 
 from .subtract import subtracted
 
-Array = np.ndarray[Any, np.dtype[Any]]
 _COARSER = ("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 _PARTS = {"complex64": "float32", "complex128": "float64"}
 

@@ -15,13 +15,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from tensortap.core.dtypes import Floats
+
 from ..metrics.tolerance import RTOL
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 MAX_WORK = 1 << 30  # products that are computed again for one op: a second or two
 # Half a spacing at 1: the largest relative error of one rounding.
 UNIT = {
@@ -57,9 +58,9 @@ _SAFETY = 4.0  # what Higham & Mary call lambda: errors beyond are as good as im
 class Expected(NamedTuple):
     """What an op gives, and the absolute errors that are typical and possible; all of the output's shape."""
 
-    value: Array
-    typical: Array
-    worst: Array
+    value: Floats
+    typical: Floats
+    worst: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class OpCall:
     """Inputs (float64), attributes, dtype and shape of the output, and whether a CPU computed it."""
 
     op_type: str
-    inputs: Sequence[Array]
+    inputs: Sequence[Floats]
     attributes: dict[str, str]
     dtype: str
     shape: tuple[int, ...]
@@ -84,7 +85,7 @@ class OpCall:
 
 
 def elementwise(
-    compute: Callable[..., Array], terms: Callable[..., Array] | None = None
+    compute: Callable[..., Floats], terms: Callable[..., Floats] | None = None
 ) -> Callable[[OpCall], Expected]:
     """An op whose output is computed element by element, with broadcasting; `terms` gives the magnitude of
     intermediate results that cancel, each of which is rounded."""
@@ -111,11 +112,11 @@ def elementwise(
     return expected
 
 
-def _flushed(compute: Callable[..., Array], call: OpCall, value: Array) -> Array:
+def _flushed(compute: Callable[..., Floats], call: OpCall, value: Floats) -> Floats:
     """How far outputs move if subnormal inputs are taken for 0."""
     normal = _NORMAL[call.dtype]
     flushed = np.asarray(compute(*(np.where(np.abs(each) < normal, 0.0, each) for each in call.inputs)))
-    moved: Array = np.nan_to_num(np.abs(flushed - value), nan=math.inf, posinf=math.inf)
+    moved: Floats = np.nan_to_num(np.abs(flushed - value), nan=math.inf, posinf=math.inf)
     moved[(flushed == value) | np.isnan(value)] = 0.0
     return moved
 
@@ -127,7 +128,7 @@ def check_shape(shape: tuple[int, ...], call: OpCall) -> None:
 
 
 def of_sum(
-    call: OpCall, value: Array, magnitude: Array, terms: int, *, products: bool = False, mean: bool = False
+    call: OpCall, value: Floats, magnitude: Floats, terms: int, *, products: bool = False, mean: bool = False
 ) -> Expected:
     """The bounds of a sum of so many terms, whose magnitudes add up to `magnitude`; or have that mean."""
     accumulated = min(call.unit, _ACCUMULATED)

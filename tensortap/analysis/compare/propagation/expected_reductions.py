@@ -8,8 +8,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tensortap.core.dtypes import Floats
+
 from ..metrics.tolerance import RTOL
-from .expected import MAX_WORK, Array, Expected, OpCall, check_shape, elementwise, of_sum
+from .expected import MAX_WORK, Expected, OpCall, check_shape, elementwise, of_sum
 
 _NUMBER = re.compile(r"-?\d+")
 
@@ -87,7 +89,7 @@ def _entry(call: OpCall, name: str, at: int) -> int:
 
 
 def _reduced(
-    reduce: Callable[..., Array], magnitude_of: Callable[..., Array] | None
+    reduce: Callable[..., Floats], magnitude_of: Callable[..., Floats] | None
 ) -> Callable[[OpCall], Expected]:
     """A reduction along the axes that are the second input. Without `magnitude_of` it only chooses."""
 
@@ -136,14 +138,14 @@ def _log_softmax(call: OpCall) -> Expected:
     return _within(value, np.abs(value) + 1, share, call)
 
 
-def _shifted(call: OpCall) -> tuple[Array, Array]:
+def _shifted(call: OpCall) -> tuple[Floats, Floats]:
     (logits,) = call.inputs
     largest = logits.max(-1, keepdims=True)
     shifted = logits - largest
     return shifted, np.abs(shifted) + np.abs(logits) + np.abs(largest)
 
 
-def _within(value: Array, magnitude: Array, exponents: Array, call: OpCall) -> Expected:
+def _within(value: Floats, magnitude: Floats, exponents: Floats, call: OpCall) -> Expected:
     """The bounds of softmax: of its sum, its exponents and its few other roundings."""
     terms = call.inputs[0].shape[-1]
     typical = RTOL[call.dtype] + 2 * call.unit * (math.sqrt(terms) + exponents)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Floats
 from tensortap.core.errors import TensortapError
 from tensortap.index.graph.edges import RETURNED
 from tensortap.index.values import read_slice
@@ -20,9 +20,8 @@ from ..metrics.tolerance import RTOL
 from .expected import LARGEST, Expected, OpCall, elementwise
 from .expected_reductions import SUMS
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 _MAX_WAY = 20  # nodes that only hand on, between an input and where it was captured
-_ELEMENTWISE: dict[str, Callable[..., Array]] = {
+_ELEMENTWISE: dict[str, Callable[..., Floats]] = {
     "RealDiv": np.divide,
     "Div": np.divide,
     "Sub": np.subtract,
@@ -52,7 +51,7 @@ _ELEMENTWISE: dict[str, Callable[..., Array]] = {
     "Cos": np.cos,
 }
 # Gradients take the forward op's output y and the gradient dy (TensorFlow: cwise_ops_gradients.h).
-_OF_Y: dict[str, Callable[..., Array]] = {
+_OF_Y: dict[str, Callable[..., Floats]] = {
     "SqrtGrad": lambda y, dy: dy * 0.5 / y,
     "RsqrtGrad": lambda y, dy: -0.5 * dy * y**3,
     "ReciprocalGrad": lambda y, dy: -dy * y * y,
@@ -61,7 +60,7 @@ _OF_Y: dict[str, Callable[..., Array]] = {
     "SigmoidGrad": lambda y, dy: dy * y * (1 - y),
 }
 # The largest of the terms that cancel: 1 - y² near y = 1 has lost the digits of y².
-_TERMS: dict[str, Callable[..., Array]] = {"TanhGrad": lambda y, dy: np.abs(dy) * (1 + y * y)}
+_TERMS: dict[str, Callable[..., Floats]] = {"TanhGrad": lambda y, dy: np.abs(dy) * (1 + y * y)}
 _EXPECTED: dict[str, Callable[[OpCall], Expected | None]] = SUMS | {
     op_type: elementwise(compute, _TERMS.get(op_type)) for op_type, compute in (_ELEMENTWISE | _OF_Y).items()
 }
@@ -83,8 +82,8 @@ class Recomputed:
     `right`: the output is what the op gives of them, up to the rounding that kernels do; `wrong`: no correct
     kernel gives it. Neither: not decided."""
 
-    output: Array
-    inputs: list[Array]
+    output: Floats
+    inputs: list[Floats]
     right: bool
     wrong: bool
 
@@ -122,7 +121,7 @@ def recomputed(tensors: StepTensors, slot: Slot, visit: int) -> Recomputed | Non
     return Recomputed(output, shown, right, wrong)
 
 
-def _judged(output: Array, expected: Expected, dtype: str) -> tuple[bool, bool]:
+def _judged(output: Floats, expected: Expected, dtype: str) -> tuple[bool, bool]:
     """(right, wrong). Where the op gives NaN, or more than the dtype holds, no finite bound says anything."""
     largest = LARGEST[dtype]
     error = np.abs(output - expected.value)
@@ -135,7 +134,7 @@ def _judged(output: Array, expected: Expected, dtype: str) -> tuple[bool, bool]:
     return bool(right.all()), bool(wrong.any())
 
 
-def _value(tensors: StepTensors, slot: Slot, row: int, visit: int) -> Array | None:
+def _value(tensors: StepTensors, slot: Slot, row: int, visit: int) -> Floats | None:
     """What a node took at a visit, through nodes that hand it on as it is."""
     graph = tensors.graph
     for _ in range(_MAX_WAY):
@@ -163,7 +162,7 @@ def _in_loop(tensors: StepTensors, row: int) -> bool:
     return info is not None and info.role in ("body", "cond")
 
 
-def _captured(tensors: StepTensors, slot: Slot, visit: int | None) -> Array | None:
+def _captured(tensors: StepTensors, slot: Slot, visit: int | None) -> Floats | None:
     snapshot = tensors.snapshot(slot, visit)
     if not snapshot.kept or (visit is not None and snapshot.visit != visit):
         return None
@@ -175,7 +174,7 @@ def _captured(tensors: StepTensors, slot: Slot, visit: int | None) -> Array | No
     return np.asarray(value).astype(np.float64) if fits else None
 
 
-def _constant(tensors: StepTensors, row: int) -> Array | None:
+def _constant(tensors: StepTensors, row: int) -> Floats | None:
     text = constant_text(tensors.roles.attributes(row))
     found = None if text is None else nested_list(text)
     try:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
+
+from tensortap.core.dtypes import Array
 
 from ...model_graph.op_sets import ops
 from .conv_windows import WINDOWS
@@ -14,7 +15,6 @@ from .conv_windows import WINDOWS
 Index = tuple[int, ...]
 Part = int | slice
 Shape = tuple[int, ...]
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, slots=True)

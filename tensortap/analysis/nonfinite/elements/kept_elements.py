@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.core.errors import TensortapError
 from tensortap.index.values import nonfinite_elements, read_slice
 
@@ -13,7 +12,6 @@ from ..operand import constant_text, nested_list
 from ..propagation import BadFlow
 from ..step_tensors import Slot
 
-Array = np.ndarray[Any, np.dtype[Any]]
 MAX_BYTES = 8 << 20  # of one slice: a sum over more elements is not looked into
 
 

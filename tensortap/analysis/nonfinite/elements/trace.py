@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.index.graph.edges import RETURNED
 
 from ...model_graph.op_sets import ops
@@ -36,7 +37,6 @@ _MOVING = ops(
     "UniqueV2 Where"
 )
 _CULPRITS = {"Xlogy": 1, "Xlog1py": 1, "Pow": 0}
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.core.errors import TensortapError
 from tensortap.index.query.step_range import StepRange
 from tensortap.index.series.histograms import histograms
@@ -22,7 +22,6 @@ from ..rule import Limits, hits_grown, rule
 from .convergence import is_fitted
 from .gradients import MOSTLY
 
-Array = np.ndarray[Any, np.dtype[Any]]
 _LOOKED_INTO = 8  # kept values of one tensor that are read, the latest
 _HISTOGRAMS = 100  # of one tensor, evenly thinned
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ...series.snapshot_rows import Rows, distinct
+from tensortap.core.dtypes import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from ...series.snapshot_rows import Rows, distinct
 
 
 class FirstSteps:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
+
+from tensortap.core.dtypes import Array
 
 from ...model_graph.tensor_role import TensorRole
 from ...model_graph.trained_gradients import trained_gradients
@@ -16,7 +17,6 @@ from ..finding import Evidence, Hit, Severity
 from ..rule import Limits, hits_grown, rule
 from .convergence import has_converged
 
-Array = np.ndarray[Any, np.dtype[Any]]
 SPIKE = 10.0  # times the limit: an explosion that worries at a single step, too
 MOSTLY = 0.5  # share of a tensor's snapshots from which a trait counts as lasting
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +22,6 @@ from .activations import share_beyond
 from .first_steps import FirstSteps
 from .weights import layer_weights
 
-Array = np.ndarray[Any, np.dtype[Any]]
 _FEW = 16  # elements of which a variance says little
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
+
+from tensortap.core.dtypes import Array
 
 from ...model_graph.tensor_role import TensorRole
 from ...series.dtype_limits import LARGEST
@@ -16,7 +17,6 @@ from ..finding import Evidence, Hit, Severity
 from ..rule import Limits, rule
 from .taken import taken_by_weights
 
-Array = np.ndarray[Any, np.dtype[Any]]
 _LOOKED_INTO = 50  # batches of labels that are counted
 _MAX_BYTES = 1 << 20
 _MOST_CLASSES = 10_000

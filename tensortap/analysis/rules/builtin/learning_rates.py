@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections import deque
 
+from tensortap.core.dtypes import is_real_floating
+
 from ...model_graph.node_roles import Roles
 from ...model_graph.tensor_role import TensorRole
 from ...model_graph.variable_handles import first_input
 from ...series.run_view import RunView
 
 _COUNTERS = ("iteration", "iterations", "global_step")
-_FLOATS = ("float", "bfloat")
 _WHOLE = ("int", "uint")
 _NUMBER = re.compile(r"_\d+(?=/|$)")
 _MOST = 200  # nodes that a schedule may have
@@ -44,7 +45,7 @@ def _scheduled(roles: Roles) -> set[int]:
     if not reads:
         return set()
     clock = _computed_from(roles, reads)
-    ends = {row for row in clock if graph.dtype[row].startswith(_FLOATS) and _is_taken(roles, row, clock)}
+    ends = {row for row in clock if is_real_floating(graph.dtype[row]) and _is_taken(roles, row, clock)}
     scopes: dict[str, set[str]] = {}
     for row in ends:
         name = _NUMBER.sub("", graph.names[row])

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
+
+from tensortap.core.dtypes import Array
 
 from ...model_graph.node_roles import Roles
 from ...model_graph.tensor_role import TensorRole
@@ -19,7 +20,6 @@ from ..rule import Limits, hits_grown, rule
 from .gradients import MOSTLY
 from .learning_rates import learning_rates
 
-Array = np.ndarray[Any, np.dtype[Any]]
 _REPLICA = re.compile(r"(^|(?<=/))replica_\d+/")
 _FAR = 100.0  # times the largest usual learning rate: no optimizer's default (Adadelta's is 1.0) is beyond
 # What weights do that steps of it take, and those that hardly move.

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
+
 from ...nonfinite.origin import Birth
 from ...nonfinite.report import nan_report
 from ...series.dtype_limits import largest
@@ -16,7 +18,6 @@ from ..finding import Evidence, Hit
 from ..rule import Limits, hits_grown, rule
 from .gradients import MOSTLY
 
-Array = np.ndarray[Any, np.dtype[Any]]
 _MOST_BIRTHS = 5
 _CONSTANT = "constant"  # the verdict on what the program itself says
 _SCALES = ("dynamic_scale", "loss_scale", "current_loss_scale")

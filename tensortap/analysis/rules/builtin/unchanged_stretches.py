@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
+
+from tensortap.core.dtypes import Array
 
 from ...series.incremental_state import OfKept
 from ...series.snapshot_rows import Rows
 
-Array = np.ndarray[Any, np.dtype[Any]]
 STATISTICS = ("min", "max", "mean", "std", "l2", "abs_max")
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.index.run_index import RunIndex
 
 from ...series.incremental_state import OfKept
 from ...series.kept_values import kept_values
 from ...series.snapshot_rows import Rows
 
-Array = np.ndarray[Any, np.dtype[Any]]
 _PAIRS = 6  # pairs of neighbouring steps that are compared by their values
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
+
+from tensortap.core.dtypes import Array
 
 from ...model_graph.tensor_role import TensorRole
 from ...model_graph.trained_gradients import trained_gradients
@@ -19,8 +20,6 @@ from ..rule import Limits, hits_grown, rule
 from .gradients import MOSTLY
 from .unchanged_stretches import Stretch, Stretches
 from .updates import Updates
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def layer_weights(view: RunView) -> list[TensorRole]:
