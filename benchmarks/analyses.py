@@ -173,7 +173,7 @@ def measure_here(folder: Path, layers: int) -> None:
     from tensortap.analysis.dead_layers.report import dead_layer_ledger
     from tensortap.analysis.nonfinite.report import nan_report
     from tensortap.analysis.rules.runner import check_rules
-    from tensortap.index.log import LogIndex
+    from tensortap.index.logdir_index import LogIndex
 
     log = LogIndex(folder)
     begun, cpu = time.perf_counter(), time.process_time()
@@ -208,7 +208,7 @@ def measure_here(folder: Path, layers: int) -> None:
 def measure_difference(folder: Path, tensors: int) -> None:
     from tensortap.analysis.compare.compare import compare
     from tensortap.analysis.compare.side import Side
-    from tensortap.index.log import LogIndex
+    from tensortap.index.logdir_index import LogIndex
 
     for name, changed in (("a", False), ("b", True)):
         write_values(folder / name, tensors, changed)
@@ -238,7 +238,7 @@ def write_summaries(folder: Path, snapshots: int, layers: int, rounding: float) 
 def measure_summaries(folder: Path, snapshots: int, layers: int) -> None:
     from tensortap.analysis.compare.compare import compare
     from tensortap.analysis.compare.side import Side
-    from tensortap.index.log import LogIndex
+    from tensortap.index.logdir_index import LogIndex
 
     for name, rounding in (("a", 0.0), ("equal", 0.0), ("rounded", 1e-7)):
         write_summaries(folder / name, snapshots, layers, rounding)

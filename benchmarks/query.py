@@ -103,7 +103,7 @@ def resident() -> float:
 
 
 def ask_tensortap(folder: Path, tensor: str) -> Measured:
-    from tensortap.index.log import LogIndex
+    from tensortap.index.logdir_index import LogIndex
     from tensortap.index.query.search import snapshots
     from tensortap.index.series.histograms import histograms
     from tensortap.index.series.history import history

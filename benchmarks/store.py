@@ -138,7 +138,7 @@ def answer(what: str, folder: Path, tensors: int, steps: int, calls: int) -> Mea
         return ask_tensorboard(folder, next(name for _, name, _ in rows(1, 1)))
     if what == "ask":
         return ask(folder, tensors, steps, calls)
-    from tensortap.index.log import LogIndex
+    from tensortap.index.logdir_index import LogIndex
 
     return opened(lambda: LogIndex(folder).refresh()) | {"peak, MB": peak()}
 

@@ -9,7 +9,7 @@ from typing import Literal
 from flask import Flask
 from werkzeug.routing import PathConverter
 
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.replay.computing import Computer
 
 from . import live, response_cache

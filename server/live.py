@@ -10,7 +10,7 @@ from collections.abc import Callable
 from flask import Flask, current_app
 
 from tensortap.core.errors import TensortapError
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
 
 from .responses.errors import STATUS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 from tensortap.core.text import escaped
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 
 MOST = 10  # folders that are told: each poll of each page carries them, and others' may be thousands
 

@@ -23,7 +23,7 @@ def hanging_disk(patience: float) -> Iterator[threading.Event]:
         return find_runs(*arguments)  # type: ignore[arg-type]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tensortap.index.log.find_runs", find)
+        patch.setattr("tensortap.index.logdir_index.find_runs", find)
         patch.setattr(live, "FINDING", 0.0)
         patch.setattr(live, "PATIENCE", patience)
         try:

@@ -13,7 +13,7 @@ from tensortap.analysis.rules.runner import check_rules
 from tensortap.analysis.rules.settings import Settings
 from tensortap.core.model import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
 
 Fed = tuple[str, Any, int]  # node, value, step

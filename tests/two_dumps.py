@@ -14,7 +14,7 @@ from tensortap.analysis.compare.model import Comparison
 from tensortap.analysis.compare.side import Side
 from tensortap.core.model import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 
 Program = Sequence[Node]
 Values = Mapping[str, Any]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tensortap.core.errors import LimitError, NotFoundError, TensortapError
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
 from tensortap.replay.computing import Computed, Computer, LogicTest, Wanted
 from tensortap.system.temp_dirs import temporary_folder

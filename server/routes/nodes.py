@@ -5,8 +5,7 @@ from __future__ import annotations
 from flask import Blueprint, Response
 
 from tensortap.index.graph.node_detail import node_detail
-from tensortap.index.graph.source import source
-from tensortap.index.graph.source_map import source_map
+from tensortap.index.graph.source_lines import source, source_map
 
 from ..live import current_run
 from ..responses.parameters import Parameters

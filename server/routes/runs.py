@@ -11,7 +11,7 @@ from flask import Blueprint, Response
 from tensortap.analysis.compare.similar_runs import likest_run
 from tensortap.index.catalog.decode import STATISTICS_COLUMNS
 from tensortap.index.graph_store import GraphOverview
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunOverview
 
 from ..live import current_log, current_run

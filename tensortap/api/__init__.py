@@ -1,10 +1,6 @@
-"""The Python surface: what `tensortap.open` returns. Objects for people: lazy, live, with readable reprs."""
+"""What `tensortap.open` returns: `Log`, `Run`, `Tensor`, `Table`; and the page in a notebook.
 
-from .logdir import Log, open_logdir
-from .run import Run
-from .table import Table
-from .tensor import Tensor
-from .tensors import Tensors
-from .viewer_hook import set_viewer
-
-__all__ = ["Log", "Run", "Table", "Tensor", "Tensors", "open_logdir", "set_viewer"]
+Objects for people: lazy, live after `refresh()`, with readable reprs, arguments checked with a sentence.
+Answers come from `tensortap.index`; `importers` turn foreign files into runs first, `server` serves the
+page. Begin with `logdir.open_any`.
+"""

@@ -8,7 +8,7 @@ from typing import Any
 
 from tensortap.core.errors import NotARunError, NotFoundError
 from tensortap.core.text import counted, did_you_mean
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunOverview
 from tensortap.storage.filesystem import is_folder
 from tensortap.storage.uri import path_of, shown_path

@@ -6,6 +6,7 @@ Every text from a dump is escaped: plotly reads some HTML in titles and hover te
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -16,7 +17,6 @@ from tensortap.core.errors import InvalidValueError, NotFoundError
 from tensortap.index.series.histograms import HistogramSeries
 
 from .html_repr import text
-from .packages import needed
 
 Kind = Literal["heatmap", "ridgeline"]
 
@@ -29,7 +29,7 @@ _BAND, _LINE, _BAD = "rgba(68, 114, 196, 0.2)", "rgb(68, 114, 196)", "rgb(200, 3
 
 def figure(title: str, x: str, y: str) -> Any:
     """An empty figure. Raises ImportError: plotly is not installed."""
-    objects = needed("plotly.graph_objects", "A figure", '"tensortap[plot]"')
+    objects = import_optional("plotly.graph_objects", "A figure", '"tensortap[plot]"')
     return objects.Figure(
         layout={
             "title": {"text": text(title)},
@@ -209,3 +209,18 @@ def value_figure(value: Array, title: str) -> Any:
     made.add_heatmap(z=_finite(array[np.ix_(*kept)]), x=kept[1], y=kept[0], colorscale="Viridis")
     made.update_yaxes(autorange="reversed")
     return made
+
+
+def import_optional(module: str, purpose: str, install: str) -> Any:
+    """An optional package's module.
+
+    Raises:
+        ImportError: it is not installed; the text says how to.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise ImportError(
+            f"{purpose} needs {package}, which is not installed: pip install {install}", name=package
+        ) from error

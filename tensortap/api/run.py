@@ -11,7 +11,7 @@ from tensortap.core.errors import NotARunError, NotFoundError
 from tensortap.core.text import counted
 from tensortap.index.graph.graph_index import GraphIndex
 from tensortap.index.graph_store import GraphOverview
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.index.query.search import Filters, find_rows
 from tensortap.index.run_events import RunEvent, StepBatch
 from tensortap.index.run_index import RunIndex
@@ -146,9 +146,10 @@ class Run:
         return Table(found.columns, f"{found.tensor}: ")
 
     def histograms(self, name: str, **options: Any) -> Histograms:
-        """The histograms of a tensor over steps, on common edges; options as `tensortap.index.histograms`.
+        """The histograms of a tensor over steps, on common edges. `plot()` draws them.
 
-        `plot()` draws them.
+        Args:
+            options: as `tensortap.index.series.histograms` takes them.
 
         Raises:
             NotFoundError: the tensor was not captured. SelectionError: an option makes no sense.
@@ -166,9 +167,9 @@ class Run:
             nodes: regular expression (RE2) searched in the tensor names.
             step: a step or a range of steps, as in `history`; a negative one counts from the run's last.
             where: `"nan > 0"`, `"abs_max >= 1e4 and step < 100"`.
-            filters: others of `tensortap.index.Filters`: graph (`-`: of none), worker, node, tensor, op_type,
-                layer, dtype, visit, and yes or no: nonfinite (holds a NaN or infinity; `False`: known to hold
-                none), kept (its value is there).
+            filters: others of `tensortap.index.query.search.Filters`: graph (`-`: of none), worker, node,
+                tensor, op_type, layer, dtype, visit, and yes or no: nonfinite (holds a NaN or infinity;
+                `False`: known to hold none), kept (its value is there).
 
         Raises:
             SelectionError: the pattern, condition or range cannot be parsed, or there is no such filter.

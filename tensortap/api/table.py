@@ -13,8 +13,7 @@ from tensortap.core.errors import NotFoundError
 from tensortap.core.text import did_you_mean, escaped
 
 from . import html_repr
-from .packages import needed
-from .plots import statistics_figure
+from .plots import import_optional, statistics_figure
 
 Row = dict[str, Any]
 
@@ -71,7 +70,7 @@ class Table:
         Raises:
             ImportError: pandas is not installed.
         """
-        needed("pandas", "to_pandas()", "pandas")
+        import_optional("pandas", "to_pandas()", "pandas")
         return self.to_arrow().to_pandas()
 
     def to_arrow(self) -> pa.Table:
@@ -84,7 +83,7 @@ class Table:
         Raises:
             ImportError: polars is not installed.
         """
-        return needed("polars", "to_polars()", "polars").from_arrow(self.to_arrow())
+        return import_optional("polars", "to_polars()", "polars").from_arrow(self.to_arrow())
 
     def plot(self, *names: str) -> Any:
         """A plotly figure over steps: of the columns in `names`, or mean, standard deviation and extremes.

@@ -1,1 +1,7 @@
-"""The command line."""
+"""The command line, `tensortap …`: what is typed, what is printed, and the exit status.
+
+A command is one module of `commands` and one row of `main.COMMANDS`; `views` print what it found.
+`select_run` opens the run that a command is about, `console` prints for people and as JSON. May import
+everything below it; commands import lazily, so that `tensortap --help` needs no NumPy. Begin with
+`main.dispatch`.
+"""

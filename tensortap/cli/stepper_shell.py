@@ -14,7 +14,7 @@ from tensortap.system.user_dirs import xdg_folder
 
 from .console import cell, console
 from .progress import progress
-from .views.result_view import untapped_text
+from .views.replay import untapped_text
 from .views.stepper import print_nodes, print_values, print_what_ifs, side_by_side
 
 if TYPE_CHECKING:

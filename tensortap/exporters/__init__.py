@@ -1,6 +1,5 @@
-"""Runs, or some of their snapshots, as files for others. A format is one module and one row of a table."""
+"""Runs, or some of their snapshots, as files of other formats, from CSV to TensorBoard's.
 
-from .base import Exported
-from .registry import EXPORTERS, Exporter, exporter_for
-
-__all__ = ["EXPORTERS", "Exported", "Exporter", "exporter_for"]
+An exporter is a function of the type `base.Export` and one row of `registry.EXPORTERS`. Imports the index
+and what is below it. Begin with `registry.exporter_for`.
+"""

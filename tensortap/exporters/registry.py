@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tensortap.core.errors import SelectionError
 
-from . import arrays, comma_separated, event_files, parquet, tap_zip
+from . import arrays, event_files, tables, tap_zip
 from .base import Advance, Export, Exported
 
 __all__ = ["EXPORTERS", "Advance", "Exported", "Exporter", "exporter_for"]
@@ -30,8 +30,8 @@ EXPORTERS = (
         "the run in one file, read in place",
         tap_zip.export,
     ),
-    Exporter("parquet", (".parquet",), "the statistics, a row a snapshot", parquet.export),
-    Exporter("csv", (".csv",), "the statistics as text; formulas are guarded", comma_separated.export),
+    Exporter("parquet", (".parquet",), "the statistics, a row a snapshot", tables.export_parquet),
+    Exporter("csv", (".csv",), "the statistics as text; formulas are guarded", tables.export_csv),
     Exporter("npz", (".npz",), "kept values, for NumPy", arrays.export_npz),
     Exporter("safetensors", (".safetensors",), "kept values, for safetensors", arrays.export_safetensors),
     Exporter(

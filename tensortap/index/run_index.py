@@ -20,7 +20,7 @@ from .cache.container import ContainerError
 from .cache.saved_run import SavedRun
 from .catalog.catalog import Catalog
 from .catalog.commit_cache import CommitCache
-from .catalog.step_tally import StepTable
+from .catalog.step_totals import StepTable
 from .graph.graph_index import GraphIndex
 from .graph_store import GraphOverview, GraphShelf
 from .missing_values import source_format

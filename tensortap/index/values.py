@@ -19,9 +19,8 @@ from .catalog.commit_cache import read_histograms
 from .missing_values import no_value
 from .run_index import RunIndex
 from .selection import resolve_selection
-from .slices import BLOCK, GAP, check_limit, read_selected
+from .slices import BLOCK, GAP, check_limit, read_selected, read_selected_strings
 from .snapshot import Snapshot
-from .strings import read_selected_strings
 
 _CHUNK_GAP = (
     1024 * 1024

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from analysis_runs import Get
 
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 
 TESTS = Path(__file__).resolve().parent.parent
 

@@ -18,7 +18,7 @@ from tensortap.analysis.workers.pool import AnalystEndedError, Analysts
 from tensortap.analysis.workers.tasks import Task, place_of
 from tensortap.core.errors import TensortapError
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
 
 

@@ -17,7 +17,7 @@ from tensortap.analysis.nonfinite.patterns.registry import explain
 from tensortap.analysis.nonfinite.report import nan_report
 from tensortap.core.model import Function, Graph
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
 
 HEALING = (  # 1/x is infinite where x is 0, and dividing by it makes 0 of it

@@ -15,7 +15,7 @@ from tensortap.analysis.rules.finding import Finding
 from tensortap.analysis.rules.runner import check_rules
 from tensortap.core.model import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
 
 SOME = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)

@@ -22,7 +22,7 @@ from tensortap.analysis.compare.sorting import sorted_tensors
 from tensortap.analysis.compare.tables import comparison_csv
 from tensortap.analysis.nonfinite.step_tensors import StepTensors
 from tensortap.core.errors import InvalidValueError, NotFoundError
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
 
 PROGRAM = Path(__file__).resolve().parent.parent / "compare_programs.py"

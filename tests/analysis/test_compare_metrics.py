@@ -28,7 +28,7 @@ from tensortap.core.dtypes import Array
 from tensortap.core.errors import NotFoundError
 from tensortap.core.model import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
 
 FLOATS = st.floats(-1e6, 1e6, width=32)

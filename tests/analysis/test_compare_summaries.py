@@ -24,7 +24,7 @@ from tensortap.cli.views.diff import print_comparison
 from tensortap.core.model import Function, Graph, Node
 from tensortap.core.sampling import Sample
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
 
 Values = dict[str, Any]

@@ -13,7 +13,7 @@ from tensortap.analysis.overview import problems
 from tensortap.core.errors import NotFoundError
 from tensortap.core.model import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
 
 F = {"output_dtypes": ["float32"], "output_shapes": [[None]]}

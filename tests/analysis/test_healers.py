@@ -10,7 +10,7 @@ from made_runs import X, made_run, node
 from tensortap.analysis.nonfinite.report import nan_report
 from tensortap.core.model import Function, Graph
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 
 
 def test_reading_a_shape_heals_nothing(tmp_path: Path) -> None:

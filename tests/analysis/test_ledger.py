@@ -14,7 +14,7 @@ from tensortap.analysis.series.run_view import RunView
 from tensortap.analysis.series.snapshot_rows import Rows
 from tensortap.core.model import Function, Graph
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 
 NODES = (
     *TRAINING[:4],

@@ -8,7 +8,7 @@ import numpy as np
 
 from tensortap.analysis.compare.similar_runs import likest_run
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 
 
 def write(logdir: Path, run: str, tensors: str) -> None:

@@ -11,7 +11,7 @@ from tensortap.analysis.nonfinite.report import nan_report
 from tensortap.analysis.rules.runner import check_rules
 from tensortap.core.model import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
 
 F = {"output_dtypes": ["float32"], "output_shapes": [[None]]}

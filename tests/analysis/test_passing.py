@@ -13,7 +13,7 @@ from tensortap.analysis.model_graph.call_dataflow import passing_of
 from tensortap.core.model import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.graph.graph_index import FunctionInfo, GraphIndex
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 
 DEPTH = 300
 

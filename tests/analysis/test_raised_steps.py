@@ -15,7 +15,7 @@ from tensortap.cli.views.events import print_events
 from tensortap.cli.views.rules import print_findings
 from tensortap.core.model import Graph
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 
 ERROR = "InvalidArgumentError: Received a label value of 10 which is outside the valid range of [0, 10)."
 

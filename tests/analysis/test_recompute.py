@@ -19,7 +19,7 @@ from tensortap.analysis.nonfinite.step_tensors import StepTensors
 from tensortap.core.dtypes import Array
 from tensortap.core.model import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
 
 CPU = "/job:localhost/replica:0/task:0/device:CPU:0"

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import tensortap
 from tensortap.analysis.nonfinite.report import nan_report
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
 
 

@@ -19,7 +19,7 @@ from tensortap.cli.views.rules import print_findings
 from tensortap.core.errors import TensortapError
 from tensortap.core.model import Graph
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 
 RNG = np.random.default_rng(0)
 PUSH = RNG.normal(size=8).astype(np.float32)

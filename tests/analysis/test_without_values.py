@@ -15,7 +15,7 @@ from tensortap.core.model import Function, Graph
 from tensortap.dump.maintenance.pruning import prune_run
 from tensortap.dump.write.retention import Retention
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
 
 IMPORTED = {"imported from": "events", "format": "tfdbg2"}

@@ -12,7 +12,7 @@ from made_runs import X, node
 from tensortap.analysis.dead_layers.report import dead_layer_ledger
 from tensortap.core.model import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 
 
 def looped(name: str, function: str, *taken: tuple[str, str], lists: bool = True) -> list[Node]:

@@ -16,7 +16,7 @@ from polling import until
 
 from tensortap.analysis.overview import problems
 from tensortap.cli.commands import demo
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 
 Start = Callable[..., subprocess.Popen[str]]
 Run = Callable[..., tuple[int, str, str]]

@@ -21,7 +21,7 @@ from tensortap.dump.recording.model import Recording
 from tensortap.dump.write import stats_writer
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.importers.resolve import served
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.server.app import create_app
 
 pytestmark = pytest.mark.skipif(

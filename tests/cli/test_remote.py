@@ -27,7 +27,7 @@ from tensortap.core.errors import RemoteError, TensortapError
 from tensortap.dump.read.runs import find_runs
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.importers.resolve import served
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.server.app import create_app
 from tensortap.storage.filesystem import is_folder, scan
 from tensortap.storage.fsspec_folder import RemoteFolder

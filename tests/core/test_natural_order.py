@@ -8,7 +8,7 @@ import numpy as np
 
 from tensortap.core.text import natural_ranks
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.index.query.search import snapshots
 
 NAMES = ["AddN", "AddN_1", "AddN_2", "AddN_10", "block_2/a", "block_10/a"]

@@ -19,7 +19,7 @@ from tensortap.dump.maintenance.repair import repair_run
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.write.retention import Retention, pruned_files
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.index.series.history import history
 from tensortap.index.snapshot import locate
 from tensortap.index.values import read_slice

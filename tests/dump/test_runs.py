@@ -16,7 +16,7 @@ from tensortap.core.errors import FormatVersionError, InvalidNameError, NotARunE
 from tensortap.core.names import new_worker_name
 from tensortap.dump.read.runs import RunReader, find_runs
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 
 
 def make(logdir: Path, *names: str) -> None:

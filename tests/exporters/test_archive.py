@@ -15,7 +15,7 @@ from tensortap.dump.write.retention import Retention
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.exporters import tap_zip
 from tensortap.exporters.registry import exporter_for
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.index.snapshot import locate
 from tensortap.index.values import read_slice
 

@@ -25,7 +25,7 @@ from tensortap.dump.recording.files import find_recordings
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.exporters.registry import EXPORTERS, exporter_for
 from tensortap.importers.imports import import_source
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.index.query.search import Filters, find_rows, snapshots
 from tensortap.index.series.histograms import histograms
 from tensortap.index.series.history import history
@@ -330,7 +330,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from tensortap.exporters.registry import exporter_for
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 log = LogIndex(sys.argv[1])
 log.refresh()
 kill = lambda done, total: os.kill(os.getpid(), signal.SIGKILL)

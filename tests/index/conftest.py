@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from indexed_dump import write_indexed_dump
 
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.cache import saved_run
 from tensortap.index.cache.cache_dir import claim, run_folder, sweep
 from tensortap.index.cache.container import ContainerError, read_container, write_container
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.index.query.search import snapshots
 from tensortap.index.series.histograms import histograms
 from tensortap.index.series.history import history
@@ -258,7 +258,8 @@ def test_a_folder_of_somebody_else_is_not_read(logdir, cache, monkeypatch):
 def test_two_processes_save_the_same_run_at_once(logdir, cache):
     write(logdir, range(60))
     code = (
-        "import sys; from tensortap.index.log import LogIndex; from tensortap.index.cache import saved_run\n"
+        "import sys; from tensortap.index.logdir_index import LogIndex\n"
+        "from tensortap.index.cache import saved_run\n"
         "saved_run.FEWEST = 1\n"
         "for _ in range(5):\n    log = LogIndex(sys.argv[1]); log.refresh(); print(log.runs[0].catalog.rows)"
     )

@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tensortap.index.catalog import postings
-from tensortap.index.catalog.columns import GrowingColumn, NarrowColumn, StringTable
+from tensortap.index.catalog.columns import GrowingColumn, NarrowColumn, StringTable, factorize_rows
 from tensortap.index.catalog.decode import ShapeTable
-from tensortap.index.catalog.factorize import factorize_rows
 from tensortap.index.catalog.postings import Postings
-from tensortap.index.catalog.tally import Tally
+from tensortap.index.catalog.step_totals import Tally
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 

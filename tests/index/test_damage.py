@@ -18,8 +18,8 @@ from tensortap.core.histogram import Histogram
 from tensortap.core.model import Function, Graph, Node, Summary
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.graph.node_detail import node_detail
-from tensortap.index.graph.source import source
-from tensortap.index.log import LogIndex
+from tensortap.index.graph.source_lines import source
+from tensortap.index.logdir_index import LogIndex
 from tensortap.index.query.search import snapshots
 from tensortap.index.run_index import RunIndex
 from tensortap.index.series.histograms import histograms

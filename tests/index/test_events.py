@@ -9,7 +9,7 @@ import pytest
 import tensortap
 from tensortap.core.errors import NotFoundError
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_events import FedText
 
 

@@ -10,8 +10,8 @@ from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.graph.gradient_names import forward_node
 from tensortap.index.graph.graph_index import shape_text
 from tensortap.index.graph.node_detail import node_detail
-from tensortap.index.graph.source import source
-from tensortap.index.log import LogIndex
+from tensortap.index.graph.source_lines import source
+from tensortap.index.logdir_index import LogIndex
 
 
 def test_a_graph_is_columns(run, graph_id):

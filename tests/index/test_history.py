@@ -7,7 +7,7 @@ import pytest
 
 from tensortap.core.errors import NotFoundError, SelectionError
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.index.series.histograms import histograms
 from tensortap.index.series.history import history
 from tensortap.index.series.step_statistics import step_statistics

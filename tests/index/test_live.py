@@ -18,7 +18,7 @@ from tensortap.core.errors import NotFoundError
 from tensortap.core.model import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.catalog.catalog import Catalog
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.index.query.search import snapshots
 from tensortap.index.run_index import RunIndex
 from tensortap.index.series.history import history
@@ -310,7 +310,7 @@ def test_a_cursor_taken_while_a_run_is_added_does_not_miss_it(tmp_path, log, mon
             cursors.append(log.cursor)
             super().__init__(*arguments)
 
-    monkeypatch.setattr("tensortap.index.log.RunIndex", Slow)
+    monkeypatch.setattr("tensortap.index.logdir_index.RunIndex", Slow)
     with DumpWriter(tmp_path, "r"):
         log.refresh()
     assert log.changes(cursors[0]).runs.keys() == {log.runs[0].id}

@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tensortap.index.logdir_names import names_of
+from tensortap.index.logdir_index import names_of
 
 PARTS = st.lists(st.sampled_from(["a", "b", "logs"]), min_size=1, max_size=4)
 

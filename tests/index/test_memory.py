@@ -12,7 +12,7 @@ from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.cache import saved_run
 from tensortap.index.catalog.ragged import Ragged, starts_of
 from tensortap.index.catalog.segments import COLUMNS, Segment, Tail, freeze
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 
 TENSORS, ROWS, BUCKETS = 50, 20_000, 100
 

@@ -7,7 +7,7 @@ import numpy as np
 from tensortap.analysis.overview import problems
 from tensortap.core.model import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 
 
 def test_tensors_in_order_of_step_and_data_flow(run, graph_id):

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.server import live
 
 CHECKOUT = Path(__file__).resolve().parents[2]

@@ -13,7 +13,7 @@ from tensortap.dump.maintenance.pruning import prune_run
 from tensortap.dump.write.retention import Retention
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.cache import saved_run
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.index.query.search import Filters, find_rows, snapshots
 from tensortap.index.series.history import history
 from tensortap.index.snapshot import locate

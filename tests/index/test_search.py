@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tensortap.core.errors import NotFoundError, SelectionError
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.index.query import sorting
 from tensortap.index.query.search import snapshot_place, snapshots
 from tensortap.index.query.sorting import SORT_COLUMNS

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from tensortap.core.errors import DamagedError, LimitError
 from tensortap.index import slices
 from tensortap.index.selection import resolve_selection
-from tensortap.index.slices import read_selected
-from tensortap.index.strings import read_selected_strings
+from tensortap.index.slices import read_selected, read_selected_strings
 
 BOUND = st.none() | st.integers(-9, 9)
 ITEM = st.integers(-6, 5) | st.builds(slice, BOUND, BOUND, st.none() | st.integers(-4, 4).filter(bool))

@@ -11,7 +11,7 @@ import pytest
 from tensortap.core.errors import NotFoundError, SelectionError
 from tensortap.core.model import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
 from tensortap.index.series.statistic_range import StatisticRange, statistic_range
 

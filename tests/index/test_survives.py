@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.index.query.search import snapshots
 from tensortap.index.series.histograms import histograms
 from tensortap.index.series.history import history

@@ -8,7 +8,7 @@ import pytest
 from tensortap.core.errors import SelectionError
 from tensortap.core.model import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.index.series.scope_tree import scope_rows
 from tensortap.index.series.timeline import timeline
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tensortap.index.graph.edges import RETURNED, Edges, build_edges
+from tensortap.index.graph.graph_index import rows_of_names
 from tensortap.index.graph.inputs import parse_input, parse_inputs
-from tensortap.index.graph.name_lookup import find_rows
 from tensortap.index.graph.topological_order import data_flow_order
 
 
@@ -61,7 +61,7 @@ def test_nothing_is_ordered_too():
 def test_edges_come_from_inputs_and_from_what_functions_return():
     rows = {"x": 0, "call": 1, "f/y": 2}
     inputs = parse_inputs(pa.array([[], ["x:0", "gone:0", "x:12", "^x"], ["x"]], pa.list_(pa.string())))
-    sources = find_rows(pa.array(list(rows)), [], inputs.nodes).asked
+    sources = rows_of_names(pa.array(list(rows)), [], inputs.nodes).asked
     functions = {
         "root": {"caller": None, "outputs": ["call:0"]},
         "f": {"caller": "call", "outputs": ["f/y:1"]},
@@ -102,15 +102,15 @@ def test_all_inputs_at_once_are_read_as_one_by_one(lists, skipped):
     column = pa.array(lists, pa.list_(pa.string()))[skipped:]
     found = parse_inputs(column)
     rows = {name: row for row, name in enumerate(NAMES)}
-    asked = find_rows(pa.array(NAMES), [], found.nodes).asked
+    asked = rows_of_names(pa.array(NAMES), [], found.nodes).asked
     read = zip(asked.tolist(), found.slot.tolist(), map(bool, found.control), strict=True)
     assert list(read) == [parse_input(text, rows) for inputs in lists[skipped:] for text in inputs]
     assert found.lengths.tolist() == [len(inputs) for inputs in lists[skipped:]]
 
 
 def test_rows_of_names():
-    found = find_rows(pa.array(["a", "b", "a"]), ["c", "b", "d"], pa.array(["a", "d", "gone", "c", "b"]))
+    found = rows_of_names(pa.array(["a", "b", "a"]), ["c", "b", "d"], pa.array(["a", "d", "gone", "c", "b"]))
     assert found.names.to_pylist() == ["a", "b", "a", "c", "d"]
     assert (found.extra, found.distinct) == (2, False)
     assert found.asked.tolist() == [0, 4, -1, 3, 1]
-    assert find_rows(pa.array([], pa.string()), [], pa.array([], pa.string())).distinct
+    assert rows_of_names(pa.array([], pa.string()), [], pa.array([], pa.string())).distinct

@@ -12,7 +12,7 @@ from tensortap.core.deadline import at_most
 from tensortap.core.dtypes import numpy_dtype
 from tensortap.core.errors import DamagedError, LimitError, SelectionError, ValueNotKeptError
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.index.snapshot import locate
 from tensortap.index.values import nonfinite_elements, read_slice
 

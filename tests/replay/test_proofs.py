@@ -15,7 +15,7 @@ from tensortap.capture.steps import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
 from tensortap.cli.console import console
-from tensortap.cli.views.certificate_view import print_certificate
+from tensortap.cli.views.replay import print_certificate
 from tensortap.dump.recording.bundle import write_bundle
 from tensortap.dump.recording.files import find_recordings, read_recording
 from tensortap.replay.engine import replay

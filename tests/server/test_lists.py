@@ -14,7 +14,7 @@ from werkzeug.test import Client
 from tensortap.core.sampling import Sample
 from tensortap.dump.format.row_checks import Snapshot
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.server.app import create_app
 
 
@@ -100,7 +100,7 @@ def test_a_run_that_is_being_read_says_how_far(tmp_path: Path, monkeypatch: pyte
     with DumpWriter(tmp_path, "large") as writer:
         for step in range(50):
             writer.log_many([Snapshot(f"n{i}", 1.0, keep="summary") for i in range(100)], step=step)
-    monkeypatch.setattr("tensortap.index.log.MUCH", 1000)
+    monkeypatch.setattr("tensortap.index.logdir_index.MUCH", 1000)
     monkeypatch.setattr("tensortap.index.worker_follower.POLL_BYTES", 1000)
     monkeypatch.setattr("tensortap.server.live.PATIENCE", 0.02)
     begun, may_go_on = threading.Event(), threading.Event()

@@ -13,7 +13,7 @@ import pytest
 from polling import until
 
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
 from tensortap.server import live
 from tensortap.server.live import LiveLog, SilentLogError

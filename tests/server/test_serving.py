@@ -147,7 +147,7 @@ def test_the_end_is_quiet_whatever_is_being_answered(
         go_on.wait()
         return []
 
-    monkeypatch.setattr("tensortap.index.log.find_runs", find)
+    monkeypatch.setattr("tensortap.index.logdir_index.find_runs", find)
     server = Server([tmp_path], port=0, use_token=False)
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -16,7 +16,7 @@ from polling import until
 
 from tensortap.dump.read import runs as dump_runs
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.server import live
 from tensortap.server.app import create_app
 
@@ -66,7 +66,7 @@ def test_a_look_that_failed_is_no_empty_list(logdir: Path, monkeypatch: pytest.M
         raise ValueError("a fault of ours")
 
     with monkeypatch.context() as patch:
-        patch.setattr("tensortap.index.log.find_runs", fail)
+        patch.setattr("tensortap.index.logdir_index.find_runs", fail)
         client = create_app(logdir).test_client()
         answer = client.get("/api/runs")
         assert answer.status_code == 503

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index.log import LogIndex
+from tensortap.index.logdir_index import LogIndex
 from tensortap.storage import fsspec_folder
 from tensortap.storage.fsspec_folder import RemoteFolder
 from tensortap.storage.uri import path_of

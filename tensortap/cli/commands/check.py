@@ -25,7 +25,7 @@ from tensortap.storage.uri import is_remote, shown_path
 
 from ..console import bytes_text, cell, console, print_json
 from ..progress import progress
-from ..runs import add_path, check_looked_into, tell_unread
+from ..select_run import add_path, check_looked_into, tell_unread
 
 HELP = "verify every checksum of a dump; changes nothing"
 EXAMPLE = "tensortap check logs --repair"

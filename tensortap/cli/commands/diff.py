@@ -11,7 +11,7 @@ from tensortap.core.errors import NotFoundError
 from ..argument_types import condition, natural, source
 from ..console import console, print_json
 from ..progress import rules_progress
-from ..runs import only_run
+from ..select_run import only_run
 from ..views.diff import print_comparison
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from tensortap.importers.put import to_be_written
 from ..argument_types import condition, target
 from ..console import bytes_text, cell, console, print_json
 from ..progress import part_progress
-from ..runs import add_path, only_run
-from ..step_choice import chosen_steps, steps
+from ..select_run import add_path, only_run
+from ..step_arguments import chosen_steps, steps
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,7 +11,7 @@ from tensortap.core.text import counted
 from tensortap.storage.uri import shown_path
 
 from ..console import bytes_text, cell, console, plain_table, print_json
-from ..runs import add_path, directory_size, only_run
+from ..select_run import add_path, directory_size, only_run
 from ..views.events import print_events, print_samples
 
 if TYPE_CHECKING:

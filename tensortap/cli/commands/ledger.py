@@ -6,7 +6,7 @@ import argparse
 
 from ..console import console, print_json
 from ..progress import rules_progress
-from ..runs import add_path, only_run
+from ..select_run import add_path, only_run
 from ..views.ledger import print_ledger
 
 HELP = "list dead layers: gradients that are exactly zero and why, updates that are rounded away"

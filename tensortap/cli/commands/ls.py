@@ -11,12 +11,12 @@ from tensortap.core.text import escaped
 from tensortap.storage.uri import shown_path
 
 from ..console import bytes_text, cell, print_json, print_what_fits
-from ..runs import add_path, directory_size, open_log, tell_unread
+from ..select_run import add_path, directory_size, open_log, tell_unread
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from tensortap.index.log import LogIndex
+    from tensortap.index.logdir_index import LogIndex
     from tensortap.index.run_index import RunIndex
 
 HELP = "list runs: steps, snapshots, size, tensors with NaN or Inf"

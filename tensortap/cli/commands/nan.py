@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from ..argument_types import natural
 from ..console import console, print_json
-from ..runs import add_path, only_run
+from ..select_run import add_path, only_run
 from ..views.nan import print_report
 
 HELP = "find where NaN and infinities were born, why, and how they reached the loss"

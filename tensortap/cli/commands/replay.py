@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tensortap.core.text import counted
 from tensortap.system.temp_dirs import temporary_folder
 
 from ..argument_types import local, on_disk
-from ..console import cell, console, plain_table, print_json
+from ..console import print_json
 from ..progress import told_progress
-from ..replay_limits import add_limits
-from ..studies import add_study_arguments, has_failed, print_study, study_of
-from ..views.certificate_view import is_refuted, print_certificate
-from ..views.proof_view import Proof, proof_of
-from ..views.result_view import distance_text, results_text, untapped_text
+from ..replay_options import add_limits, add_study_arguments, has_failed, study_of
+from ..select_run import only_run
+from ..views.replay import is_refuted, print_answer, print_recordings, proof_of
 from ..views.tensor import TensorView
-from ..views.verdict_view import print_verdicts
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 HELP = "run a recorded step again: prove it, compute any tensor, change one and see"
 EXAMPLE = """tensortap replay logs/digits --step 100
@@ -86,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     from tensortap.replay.run.expression_grammar import check_changes
 
     if arguments.list:
-        _print_recordings(recordings_in(arguments.source), arguments.json)
+        print_recordings(recordings_in(arguments.source), arguments.json)
         return 0
     for _, expression in arguments.override:
         check_changes(expression)  # before TensorFlow starts, which takes seconds
@@ -98,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json({"answer": answer, "tensors": [view.as_data() for view in views]})
     else:
-        _print(arguments, answer, views, proofs)
+        print_answer(answer, views, proofs, arguments)
     failed = is_refuted(answer.certificate) or has_failed(answer.study)
     failed |= any(answer.proofs.get(name) is False for name in arguments.tensor)
     return 1 if answer.identical is False or failed else 0
@@ -133,88 +126,6 @@ def _changes(overrides: list[tuple[str, str]]) -> dict[str, str]:
 
 
 def _view(run_dir: Path, tensor: str, visit: int) -> TensorView:
-    from ..runs import only_run
-
     return TensorView.of(
         only_run(run_dir), tensor, step=None, visit=visit, worker=None, graph=None, selection=None
     )
-
-
-def _print(
-    arguments: argparse.Namespace, answer: Any, views: list[TensorView], proofs: list[Proof | None]
-) -> None:
-    out = console()
-    _print_tensors(views, proofs, out)
-    if arguments.verdict:
-        print_verdicts(answer, out)
-    if answer.certificate is not None:
-        print_certificate(answer.certificate, out)
-    if answer.study is not None:
-        print_study(answer.study, out)
-    out.print(_verdict(answer))
-    for name in answer.differing[:20]:
-        out.print(cell(f"  {name}{distance_text(answer.ulp.get(name))}", "yellow"))
-    if len(answer.differing) > 20:
-        out.print(f"  and {len(answer.differing) - 20:,} more")
-    if answer.untapped is not None:
-        out.print(cell(untapped_text(answer.untapped), "yellow"))
-    for version in answer.versions:
-        out.print(cell(f"  {version}", "yellow"))
-    if answer.failed:
-        out.print(cell(f"The step raised {answer.failed}", "red"))
-    if arguments.out and not arguments.verdict:
-        tensors = counted(answer.tensors, "tensor")
-        out.print(f"{tensors} in {arguments.out / arguments.name}; look: tensortap serve {arguments.out}")
-
-
-def _print_tensors(views: list[TensorView], proofs: list[Proof | None], out: Console) -> None:
-    for view, proof in zip(views, proofs, strict=True):
-        view.print(out)
-        if proof is not None:
-            out.print(cell(proof.text, proof.colour))
-        out.print()
-
-
-def _verdict(answer: Any) -> Any:
-    compared = results_text(answer.outputs, answer.variables) or "nothing to compare"
-    if answer.identical:
-        return cell(f"bit-identical to the recorded step ({compared})", "green")
-    unlike = f"{len(answer.differing)} of the step's results ({compared})"
-    if answer.identical is None:
-        return cell(f"changed: {unlike} are not as recorded", "yellow")
-    if bool(answer.failed) != bool(answer.recorded_failure):
-        unlike = "the step raises" if answer.failed else f"it had raised {answer.recorded_failure}"
-        return cell(f"not as recorded: {unlike}", "red")
-    return cell(f"not as recorded: {unlike} differ", "red")
-
-
-def _print_recordings(found: list[Any], as_json: bool) -> None:
-    from tensortap.core.names import short_function_name
-    from tensortap.replay.locate import open_recording
-
-    rows = []
-    for place in found:
-        recording = open_recording(place.path)
-        size = sum(array.nbytes for argument in recording.arguments for array in argument.arrays)
-        rows.append(
-            {
-                "step": place.step,
-                "call": place.call,
-                "function": recording.function,
-                "bytes": size,
-                "failed": recording.failed,
-            }
-        )
-    if as_json:
-        print_json(rows)
-        return
-    table = plain_table("step", "call", "function", "MB", "", numeric=("step", "call", "MB"))
-    for row in rows:
-        table.add_row(
-            str(row["step"]),
-            str(row["call"]),
-            cell(short_function_name(row["function"])),
-            f"{row['bytes'] / 1e6:.2f}",
-            cell(row["failed"], "red"),
-        )
-    console().print(table)

@@ -17,7 +17,7 @@ from tensortap.storage.uri import shown_path
 from ..argument_types import source
 from ..console import console, print_json
 from ..progress import rules_progress
-from ..runs import only_run, open_log
+from ..select_run import only_run, open_log
 from ..views.rules import print_findings, print_rules, rules_as_toml
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from tensortap.storage.uri import shown_path
 from ..argument_types import source
 from ..browser import open_page
 from ..exit import interrupted_at_once, leave, status_of
-from ..replay_limits import add_limits
+from ..replay_options import add_limits
 
 if TYPE_CHECKING:
     from tensortap.server.jobs.replaying import ReplayComputer

@@ -11,9 +11,8 @@ from tensortap.core.text import counted
 
 from ..argument_types import local, natural
 from ..console import cell, console, print_json, print_table
-from ..runs import add_path, only_run
-from ..same_names import same_names, tell_same_names
-from ..step_choice import steps
+from ..select_run import add_path, only_run, same_names, tell_same_names
+from ..step_arguments import steps
 from ..views.snapshots import add_filters, is_asked_for, list_snapshots
 from ..views.tensor import TensorView, shape_text
 from ..views.values import parse_highlight

@@ -10,7 +10,7 @@ from tensortap.system.temp_dirs import temporary_folder
 
 from ..argument_types import local
 from ..progress import progress
-from ..replay_limits import add_limits
+from ..replay_options import add_limits
 from ..stepper_shell import StepperShell
 
 HELP = "go through a recorded step node by node, change a tensor and see what follows"

@@ -18,7 +18,7 @@ from tensortap.dump.read.runs import RunReader, WorkerInfo
 
 from ..argument_types import on_disk
 from ..console import cell, console, print_json
-from ..watch_steps import steps_of_text
+from ..step_arguments import steps_of_text
 
 HELP = "show what a running job keeps, or change it without a restart"
 EXAMPLE = "tensortap watch logs/digits --nodes dense --keep value --steps 'next 3'"

@@ -9,8 +9,8 @@ from tensortap.core.text import counted
 
 from ..argument_types import column, condition, positive
 from ..console import cell, console, print_json, print_what_fits
-from ..same_names import same_names, tell_same_names
-from ..step_choice import chosen_steps
+from ..select_run import same_names, tell_same_names
+from ..step_arguments import chosen_steps
 from .tensor import shape_text, statistic_text
 
 if TYPE_CHECKING:

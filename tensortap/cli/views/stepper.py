@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..console import cell, number_text, plain_table
-from .result_view import results_text
+from .replay import results_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -76,7 +76,7 @@ def print_nodes(session: StepperSession, nodes: Sequence[StepperNode], out: Cons
 
 def print_values(session: StepperSession, tensor: str, selection: str | None, out: Console) -> None:
     """Summary, histogram and values of a tensor in the current what-if, at its first visit."""
-    from ..runs import only_run
+    from ..select_run import only_run
     from .tensor import TensorView
 
     view = TensorView.of(
@@ -89,7 +89,7 @@ def side_by_side(session: StepperSession, tensor: str) -> Table:
     """One row as recorded, one a what-if: the tensor's numbers, and how many tensors the what-if changes."""
     from tensortap.index.snapshot import locate
 
-    from ..runs import only_run
+    from ..select_run import only_run
 
     numeric = ("NaN", "Inf", "min", "mean", "max", "changed")
     table = plain_table("what-if", "shape", *numeric, numeric=numeric)

@@ -16,8 +16,8 @@ from tensortap.core.model import COUNTS, STATISTICS
 from tensortap.core.text import counted, escaped
 
 from ..console import cell, number_text
-from ..same_names import other_graphs
-from ..step_choice import only_step
+from ..select_run import other_graphs
+from ..step_arguments import only_step
 from .values import Highlight, can_highlight, highlighted_count, value_lines
 
 if TYPE_CHECKING:

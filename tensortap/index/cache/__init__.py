@@ -1,8 +1,5 @@
-"""Saved indices: what was read of a run, kept in the user's cache directory. Derived, and safe to delete."""
+"""Saved indices: what was read of a run, stored in the user's cache directory. Derived, and safe to delete.
 
-from tensortap.system.user_dirs import cache_folder
-
-from .container import ContainerError
-from .saved_run import SavedRun
-
-__all__ = ["ContainerError", "SavedRun", "cache_folder"]
+`saved_run` loads and saves one, `container` is its file, `catalog_state` the catalog in it, `fingerprint`
+says whether it still fits the dump, `cache_dir` removes old ones. Imports the catalog, no queries.
+"""

@@ -9,7 +9,7 @@ from tensortap.core.dtypes import Array
 
 from ..catalog.catalog import Catalog
 from ..catalog.columns import StringTable
-from ..catalog.step_tally import StepTally
+from ..catalog.step_totals import StepTally
 
 
 def catalog_state(catalog: Catalog) -> tuple[dict[str, Any], dict[str, Array]]:

@@ -27,8 +27,7 @@ from .decode import (
     shards,
 )
 from .row_store import Rows
-from .step_tally import GraphSteps, StepTally
-from .tally import Tally
+from .step_totals import GraphSteps, StepTally, Tally
 from .tensor_table import TensorTable
 
 KINDS = ("nan", "pos_inf", "neg_inf", "zero", "negative", "positive")  # every element is one of these

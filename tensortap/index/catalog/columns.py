@@ -1,4 +1,4 @@
-"""Columns that grow: typed arrays, arrays as narrow as their contents, and strings as integer codes."""
+"""Columns that grow: typed arrays, arrays as narrow as their contents, strings and equal rows as codes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tensortap.core.dtypes import Array
 
 _WIDER: tuple[type[np.signedinteger[Any]], ...] = (np.int8, np.int16, np.int32, np.int64)
 _FIRST_CAPACITY = 64
+Codes = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class GrowingColumn:
@@ -161,3 +162,24 @@ class StringTable:
         encoded = column.dictionary_encode()
         codes = np.array([self.intern(text) for text in encoded.dictionary.to_pylist()], np.int32)
         return codes[encoded.indices.to_numpy()] if len(codes) else np.zeros(0, np.int32)
+
+
+def factorize(values: Array) -> tuple[Codes, int]:
+    """Codes 0, 1, … in order of first appearance of each distinct integer, and how many there are."""
+    encoded = pa.array(values).dictionary_encode()
+    return encoded.indices.to_numpy().astype(np.int64), len(encoded.dictionary)
+
+
+def factorize_rows(columns: Sequence[Array]) -> tuple[Codes, Codes]:
+    """Codes of the distinct rows of integer columns of equal length.
+
+    Returns:
+        The code of each row, and for each code the first row that has it.
+    """
+    codes, count = factorize(columns[0])
+    for column in columns[1:]:
+        others, width = factorize(column)
+        codes, count = factorize(codes * width + others)  # below rows², which fits 64 bits
+    first = np.empty(count, np.int64)
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    return codes, first

@@ -10,8 +10,7 @@ import pyarrow as pa
 from tensortap.core.dtypes import Array
 from tensortap.core.model import COUNTS, STATISTICS
 
-from .columns import StringTable
-from .factorize import factorize_rows
+from .columns import StringTable, factorize_rows
 from .ragged import Ragged, narrowed
 
 STATISTICS_COLUMNS = ("size", *COUNTS, *STATISTICS)

@@ -12,9 +12,8 @@ from tensortap.core.dtypes import Array
 from tensortap.core.names import tensor_name
 from tensortap.core.text import natural_ranks
 
-from .columns import GrowingColumn, StringTable
-from .factorize import factorize_rows
-from .tally import Tally
+from .columns import GrowingColumn, StringTable, factorize_rows
+from .step_totals import Tally
 
 Int32s = np.ndarray[Any, np.dtype[np.int32]]
 

@@ -18,7 +18,6 @@ from tensortap.core.text import did_you_mean
 from ..catalog.columns import Coded, StringTable, Texts
 from .edges import build_edges
 from .inputs import parse_inputs
-from .name_lookup import find_rows
 from .scope_paths import display_paths
 from .topological_order import data_flow_order
 
@@ -68,7 +67,7 @@ class GraphIndex:
         recorded = pa.array([], pa.string()) if table is None else table.column("name")
         listed = pa.array([], pa.list_(pa.string())) if table is None else table.column("inputs")
         inputs = parse_inputs(listed)
-        self._found = find_rows(recorded, captured, inputs.nodes)
+        self._found = rows_of_names(recorded, captured, inputs.nodes)
         extra = self._found.names[self.recorded :].to_pylist()
         self._extra_slots = [slots_of(name) for name in extra]
         functions = about.get("functions", {})
@@ -233,3 +232,35 @@ def shape_text(text: str) -> str:
     if not isinstance(shape, list):
         return ""
     return "×".join("?" if extent is None else str(extent) for extent in shape) or "scalar"
+
+
+@dataclass(frozen=True, slots=True)
+class NameRows:
+    """Rows of a graph's nodes: the recorded ones, then the captured ones that were not recorded.
+
+    Attributes:
+        names: name of each row.
+        extra: how many of them were not recorded.
+        distinct: whether no two rows have the same name.
+        asked: row of each name that was asked for, the first of equal ones; -1 if there is none.
+    """
+
+    names: pa.StringArray
+    extra: int
+    distinct: bool
+    asked: Int32s
+
+
+def rows_of_names(recorded: pa.StringArray, captured: Collection[str], asked: pa.StringArray) -> NameRows:
+    """Adds captured nodes to the recorded ones, and finds the rows of names."""
+    known = pa.array(captured, pa.string())
+    count, stop = len(recorded), len(recorded) + len(known)
+    codes = pa.concat_arrays([recorded, known, asked]).dictionary_encode().indices.to_numpy()
+    row_of = np.full(int(codes.max(initial=-1)) + 1, -1, np.int32)
+    row_of[codes[:count][::-1]] = np.arange(count - 1, -1, -1)  # backwards: the first of equal names stays
+    distinct = count == np.count_nonzero(row_of >= 0)
+    new = np.flatnonzero(row_of[codes[count:stop]] < 0)
+    new = new[np.sort(np.unique(codes[count:stop][new], return_index=True)[1])]
+    row_of[codes[count:stop][new]] = np.arange(count, count + len(new))
+    names = pa.concat_arrays([recorded, known.take(pa.array(new))]) if len(new) else recorded
+    return NameRows(names, len(new), distinct, row_of[codes[stop:]])

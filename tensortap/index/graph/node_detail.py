@@ -16,7 +16,7 @@ from .edges import RETURNED
 from .gradient_names import forward_node
 from .graph_index import GraphIndex, shape_text
 from .inputs import parse_input
-from .source import source_lines
+from .source_lines import source_lines
 
 _MAX_SLOTS = 10_000  # more outputs than any op has: a made-up slot number must not make a long list
 

@@ -1,1 +1,6 @@
-"""Filters, searches and their order."""
+"""Finding snapshots: by name, step, worker, graph, regular expression or a condition such as `nan > 0`.
+
+`search` combines all filters, sorts and pages; `resolve_names` says which tensor a name means;
+`filter_parser` reads a condition, `filter_expressions` evaluates it, `filter_columns` feeds it from the
+catalog. Begin with `search.snapshots`.
+"""

@@ -11,9 +11,9 @@ import numpy as np
 from tensortap.core.dtypes import Array
 from tensortap.core.names import split_tensor_name, tensor_name
 
-from ..catalog.condition_rows import CatalogRows, tensors_by_node
 from ..run_index import RunIndex
 from ..snapshot import Snapshot, take
+from .filter_columns import CatalogRows, tensors_by_node
 from .filter_parser import parse_predicate
 from .regex import match_names
 from .resolve_names import tensor_codes, worker_code

@@ -15,9 +15,9 @@ from tensortap.core.text import natural_ranks
 
 from ..catalog.catalog import Catalog
 from ..catalog.columns import StringTable
-from ..catalog.condition_rows import text_ranks
 from ..run_index import RunIndex
 from ..snapshot import PLAIN_COLUMNS
+from .filter_columns import text_ranks
 
 SORT_COLUMNS = (
     *("tensor", "op_type", "layer", "worker", "dtype", "shape", "device", "time"),

@@ -19,7 +19,7 @@ from ..run_index import RunIndex
 from ..unknown_counts import unknown_counts
 from .histogram_bins import DENSE, ZERO, Binned, dense_column, linear_bins, native_bins, told_ends
 from .merge_statistics import group_starts
-from .thin import thin
+from .trends import thin
 
 MAX_BINS = 4096
 Scale = Literal["symlog", "linear"]

@@ -16,7 +16,7 @@ from ..query.step_range import parse_steps
 from ..run_index import RunIndex
 from ..snapshot import PLAIN_COLUMNS
 from ..unknown_counts import unknown_counts
-from .thin import thin
+from .trends import thin
 
 T = TypeVar("T")
 

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tensortap.core.dtypes import Array
+from tensortap.core.dtypes import Array, Ints
 from tensortap.core.errors import SelectionError
 
 from ..catalog.catalog import Catalog
 from ..catalog.decode import STATISTICS_COLUMNS
 from ..run_index import RunIndex
 from ..snapshot import Snapshot
-from .thin import thin
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +51,16 @@ def trends(
     distinct = sorted(set(codes))
     lines = dict(zip(distinct, _lines(catalog, distinct, statistic, worker, places), strict=True))
     return [lines[code] for code in codes]
+
+
+def thin(count: int, limit: int | None) -> Ints:
+    """At most `limit` of the positions 0 … count - 1, evenly spread, first and last among them (of one: the
+    last)."""
+    if limit is None or count <= limit:
+        return np.arange(count)
+    if limit <= 1:
+        return np.arange(count)[count - max(limit, 0) :]
+    return np.round(np.linspace(0, count - 1, limit)).astype(np.int64)
 
 
 def _lines(

@@ -20,7 +20,6 @@ from tensortap.storage.filesystem import look
 from tensortap.storage.uri import path_of
 from tensortap.system.user_dirs import cache_folder
 
-from .logdir_names import names_of
 from .run_index import RunIndex, RunOverview, RunReplacedError, Shared
 
 RUN_FILE = "run.json"
@@ -256,3 +255,18 @@ def _identity(path: Path) -> Identity | None:
     except (OSError, DamagedError):
         return None
     return found.inode, found.mtime_ns, found.size
+
+
+def names_of(logdirs: Sequence[Path]) -> list[str]:
+    """A name for each: its own, with as much of the path before it as tells it from the others, but no more:
+    where they are is nobody else's business."""
+    paths = [logdir.resolve() for logdir in logdirs]
+    return [_shortest(path, set(paths) - {path}) for path in paths]
+
+
+def _shortest(path: Path, others: set[Path]) -> str:
+    for length in range(1, len(path.parts)):
+        end = path.parts[-length:]
+        if all(other.parts[-length:] != end for other in others):
+            return PurePath(*end).as_posix()
+    return path.as_posix()

@@ -10,12 +10,12 @@ import numpy as np
 from tensortap.core.dtypes import Array
 from tensortap.core.text import natural_ranks
 
+from ..catalog.columns import Coded
+from ..catalog.tensor_table import NO_GRAPH
 from ..graph.graph_index import GraphIndex
-from ..query.filter_expressions import FitsTexts
 from ..run_index import RunIndex
 from ..unknown_counts import unknown_counts
-from .columns import Coded
-from .tensor_table import NO_GRAPH
+from .filter_expressions import FitsTexts
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 

@@ -1,26 +1,13 @@
-"""The options of `tensortap replay` for studies of a step (`--recast` …), and what they print."""
+"""Options of `tensortap replay` and `tensortap step`: analyses of a step (`--recast` …), and its limits."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Mapping
+from typing import Any
 
 from .argument_types import local
-from .views.against_view import print_differences
-from .views.drift_view import print_drifts
-from .views.fix_view import print_fix
-from .views.logic_test_view import print_test
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-_PRINTERS: Mapping[str, Callable[[Mapping[str, Any], Console], None]] = {
-    "against": print_differences,
-    "fix": print_fix,
-    "recast": print_drifts,
-    "test": print_test,
-}
 
 
 def add_study_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,11 +62,41 @@ def study_of(arguments: argparse.Namespace) -> dict[str, Any]:
     return {"study": "", "options": {}}
 
 
-def print_study(found: Mapping[str, Any], out: Console) -> None:
-    """Writes what was found."""
-    _PRINTERS[found["study"]](found, out)
-
-
 def has_failed(found: Mapping[str, Any] | None) -> bool:
     """Whether a study was a test that the step did not pass."""
     return found is not None and found.get("passed") is False
+
+
+def add_limits(parser: argparse.ArgumentParser, seconds: float, gigabytes: float, prefix: str = "") -> None:
+    """`--seconds` and `--memory`, or `--PREFIX-…`: into `seconds`, and into `memory_bytes`."""
+    parser.add_argument(
+        f"--{prefix}seconds",
+        dest="seconds",
+        type=_amount,
+        default=seconds,
+        metavar="S",
+        help=f"seconds that a replay may take (default: {seconds:g})",
+    )
+    parser.add_argument(
+        f"--{prefix}memory",
+        dest="memory_bytes",
+        type=_bytes,
+        default=_bytes(str(gigabytes)),
+        metavar="GB",
+        help="memory that a replay may take beyond TensorFlow's own, in GB of 10^9 bytes, as 0.5"
+        f" (default: {gigabytes:g})",
+    )
+
+
+def _amount(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number <= 1e6:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no number above 0, of at most a million")
+    return number
+
+
+def _bytes(text: str) -> int:
+    return int(_amount(text) * 1e9)

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tensortap.core.errors import DeniedError, NotARunError, NotFoundError
-from tensortap.core.text import escaped
+from tensortap.core.text import counted, escaped
 from tensortap.importers.resolve import as_logdir
 from tensortap.storage.filesystem import is_folder, look, scan
 from tensortap.storage.uri import shown_path
 
 from .argument_types import source
+from .console import cell, console
 from .progress import bytes_progress
 
 if TYPE_CHECKING:
-    from tensortap.index.log import LogIndex
+    from tensortap.index.logdir_index import LogIndex
     from tensortap.index.run_index import RunIndex
 
 _NAMED = 10  # runs that an error lists
@@ -34,13 +35,38 @@ def add_path(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def only_run(path: Path) -> RunIndex:
+    """The run at `path`, or the only one below it.
+
+    Raises:
+        NotFoundError: there are several; the hint lists them.
+        TensortapError: the run cannot be read.
+    """
+    log = open_log(path)
+    runs = log.runs
+    if len(runs) > 1:
+        names = sorted(_address(path, log, run) for run in runs)
+        more = ["…"] if len(names) > _NAMED else []
+        raise NotFoundError(
+            f"There are {len(runs)} runs in {shown_path(path)!r}.",
+            f"Name one of them: {', '.join(names[:_NAMED] + more)}",
+        )
+    if runs[0].error:
+        raise NotARunError(runs[0].error)
+    if runs[0].denied:
+        if not runs[0].catalog.rows:
+            raise NotARunError(runs[0].denied[0])
+        print(escaped(runs[0].denied[0]), file=sys.stderr)
+    return runs[0]
+
+
 def open_log(path: Path) -> LogIndex:
     """The log below `path`, read to its end; a foreign format is imported first.
 
     Raises:
         NotARunError: there is no such directory, or no run in it.
     """
-    from tensortap.index.log import LogIndex
+    from tensortap.index.logdir_index import LogIndex
 
     path = as_logdir(path)
     if not is_folder(path):
@@ -84,31 +110,6 @@ def _progress(log: LogIndex) -> tuple[int, int]:
     return sum(done for done, _ in found), sum(size for _, size in found)
 
 
-def only_run(path: Path) -> RunIndex:
-    """The run at `path`, or the only one below it.
-
-    Raises:
-        NotFoundError: there are several; the hint lists them.
-        TensortapError: the run cannot be read.
-    """
-    log = open_log(path)
-    runs = log.runs
-    if len(runs) > 1:
-        names = sorted(_address(path, log, run) for run in runs)
-        more = ["…"] if len(names) > _NAMED else []
-        raise NotFoundError(
-            f"There are {len(runs)} runs in {shown_path(path)!r}.",
-            f"Name one of them: {', '.join(names[:_NAMED] + more)}",
-        )
-    if runs[0].error:
-        raise NotARunError(runs[0].error)
-    if runs[0].denied:
-        if not runs[0].catalog.rows:
-            raise NotARunError(runs[0].denied[0])
-        print(escaped(runs[0].denied[0]), file=sys.stderr)
-    return runs[0]
-
-
 def _address(path: Path, log: LogIndex, run: RunIndex) -> str:
     """What names a run: where it was imported from, its own folder there, or else its place in the cache."""
     if log.logdirs[0] == path:
@@ -128,3 +129,25 @@ def directory_size(path: Path) -> int:
     )
     files = sum(sizes)
     return files + sum(directory_size(path / entry.name) for entry in found if entry.is_folder)
+
+
+def same_names(run: RunIndex, names: Iterable[str]) -> list[str]:
+    """Those of some tensor names that stand for several tensors of a run."""
+    from tensortap.index.query.resolve_names import graphs_of_name
+
+    return sorted(name for name in names if len(graphs_of_name(run.catalog, name)) > 1)
+
+
+def tell_same_names(names: list[str]) -> None:
+    """Says below a list how to ask for one of them."""
+    which = f"{names[0]!r}" if len(names) == 1 else f"{names[0]!r} and {counted(len(names) - 1, 'more name')}"
+    verb = "stands" if len(names) == 1 else "stand"
+    text = f"{which} {verb} for tensors of several graphs: --graph GRAPH chooses (-: of none, as eager ops)"
+    console(stderr=True).print(cell(text, "dim"))
+
+
+def other_graphs(run: RunIndex, tensor: str, graph: str) -> list[str]:
+    """The other graphs (`-`: none) in which a tensor of that name was captured."""
+    from tensortap.index.query.resolve_names import graphs_of_name
+
+    return [other for other in graphs_of_name(run.catalog, tensor) if other != graph]

@@ -1,0 +1,246 @@
+"""What `tensortap replay` prints: computed tensors, verdicts on nodes, the certificate, the comparison."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tensortap.core.errors import TensortapError
+from tensortap.core.text import counted
+
+from ..console import cell, console, number_text, plain_table, print_json
+from ..select_run import only_run
+from .studies import print_study
+
+if TYPE_CHECKING:
+    import argparse
+
+    from rich.console import Console
+
+    from tensortap.index.run_index import RunIndex
+    from tensortap.index.snapshot import Snapshot
+
+    from .tensor import TensorView
+
+_MOST_NAMES = 20
+_STYLES = {"bug in the kernel": "red", "ill-conditioned": "yellow", "low precision": "yellow"}
+_MOST_ROWS = 40
+
+
+def print_answer(
+    answer: Any, views: list[TensorView], proofs: list[Proof | None], arguments: argparse.Namespace
+) -> None:
+    """Prints what a replay computed, judged and compared."""
+    out = console()
+    _print_tensors(views, proofs, out)
+    if arguments.verdict:
+        print_verdicts(answer, out)
+    if answer.certificate is not None:
+        print_certificate(answer.certificate, out)
+    if answer.study is not None:
+        print_study(answer.study, out)
+    out.print(_comparison(answer))
+    for name in answer.differing[:20]:
+        out.print(cell(f"  {name}{distance_text(answer.ulp.get(name))}", "yellow"))
+    if len(answer.differing) > 20:
+        out.print(f"  and {len(answer.differing) - 20:,} more")
+    if answer.untapped is not None:
+        out.print(cell(untapped_text(answer.untapped), "yellow"))
+    for version in answer.versions:
+        out.print(cell(f"  {version}", "yellow"))
+    if answer.failed:
+        out.print(cell(f"The step raised {answer.failed}", "red"))
+    if arguments.out and not arguments.verdict:
+        tensors = counted(answer.tensors, "tensor")
+        out.print(f"{tensors} in {arguments.out / arguments.name}; look: tensortap serve {arguments.out}")
+
+
+def print_recordings(found: list[Any], as_json: bool) -> None:
+    """Lists the recorded calls of a run."""
+    from tensortap.core.names import short_function_name
+    from tensortap.replay.locate import open_recording
+
+    rows = []
+    for place in found:
+        recording = open_recording(place.path)
+        size = sum(array.nbytes for argument in recording.arguments for array in argument.arrays)
+        rows.append(
+            {
+                "step": place.step,
+                "call": place.call,
+                "function": recording.function,
+                "bytes": size,
+                "failed": recording.failed,
+            }
+        )
+    if as_json:
+        print_json(rows)
+        return
+    table = plain_table("step", "call", "function", "MB", "", numeric=("step", "call", "MB"))
+    for row in rows:
+        table.add_row(
+            str(row["step"]),
+            str(row["call"]),
+            cell(short_function_name(row["function"])),
+            f"{row['bytes'] / 1e6:.2f}",
+            cell(row["failed"], "red"),
+        )
+    console().print(table)
+
+
+def print_verdicts(answer: Any, out: Console) -> None:
+    """The worst outputs, how many of each judgement, and what could not be judged and why."""
+    numeric = ("error", "scale", "error/scale", "moved by 1 ULP")
+    table = plain_table(
+        "verdict", "tensor", "visit", "op type", "dtype", *numeric, "not finite", numeric=numeric
+    )
+    for row in answer.verdicts[:_MOST_ROWS]:
+        relative = row["error"] / row["scale"] if row["scale"] else 0.0
+        table.add_row(
+            cell(row["judgement"], _STYLES.get(row["judgement"], "")),
+            cell(row["tensor"]),
+            f"{row['visit']} of {row['visits']}" if row["visits"] > 1 else "",
+            *(cell(row[key]) for key in ("op_type", "dtype")),
+            *(number_text(number) for number in (row["error"], row["scale"], relative, row["moved"])),
+            cell(row["note"], "red"),
+        )
+    out.print(table)
+    if len(answer.verdicts) > _MOST_ROWS:
+        out.print(f"and {len(answer.verdicts) - _MOST_ROWS:,} more (all: --json)")
+    counts = Counter(row["judgement"] for row in answer.verdicts)
+    out.print(
+        ", ".join(f"{count:,} {judgement}" for judgement, count in counts.items()) or "nothing was judged"
+    )
+    for why, count in sorted(answer.not_judged.items(), key=lambda each: -each[1]):
+        out.print(cell(f"not judged: {counted(count, 'node')}, each {why}", "dim"))
+
+
+def print_certificate(certificate: Mapping[str, Any], out: Console) -> None:
+    """Writes what was certified, or what refutes it."""
+    captured = counted(certificate["tensors"], "tensor")
+    unstable = certificate["unstable"]
+    if unstable:
+        results = counted(len(unstable), "result")
+        out.print(cell(f"not deterministic between two runs without taps: {results}", "yellow"))
+        for name in unstable[:_MOST_NAMES]:
+            out.print(cell(f"  {name}"))
+    if certificate["changed"]:
+        results = counted(len(certificate["changed"]), "result")
+        out.print(cell(f"capturing {captured} changes {results}", "red"))
+        out.print(cell(f"  the first tensor that makes the difference: {certificate['first']}", "red"))
+        for name in certificate["changed"][:_MOST_NAMES]:
+            out.print(cell(f"  {name}"))
+    else:
+        which = "the others" if unstable else "any output or variable"
+        out.print(cell(f"capturing {captured} changes no bit of {which}", "green"))
+    if certificate["unlike_kept"]:
+        unlike = certificate["unlike_kept"]
+        kept = counted(certificate["kept"], "tensor")
+        out.print(
+            cell(f"not as computed: {len(unlike)} of the {kept} that the run captured in that call", "red")
+        )
+        for name in unlike[:_MOST_NAMES]:
+            out.print(cell(f"  {name}"))
+    elif certificate["kept"]:
+        kept = counted(certificate["kept"], "tensor")
+        out.print(cell(f"as computed: the {kept} that the run captured in that call", "green"))
+    else:
+        out.print("of that call the run captured nothing that could be compared")
+
+
+def is_refuted(certificate: Mapping[str, Any] | None) -> bool:
+    """Whether capturing changed something."""
+    return certificate is not None and bool(certificate["changed"] or certificate["unlike_kept"])
+
+
+class Proof(NamedTuple):
+    """A line, and its colour on a terminal."""
+
+    text: str
+    colour: str = ""
+
+
+def proof_of(answer: Any, view: TensorView, source: Path) -> Proof | None:
+    """By the hash that the recording has of the tensor; None if tensors were changed.
+
+    Args:
+        source: the recorded run, or a bundle: where a value was kept, the difference is told.
+    """
+    if answer.identical is None:
+        return None
+    proven = answer.proofs.get(view.snapshot.tensor)
+    if proven is None:
+        return Proof("recomputed: it was not captured in the recorded step, whose results are compared below")
+    if proven:
+        return Proof("proven equal, by its hash, to what was captured in the recorded step", "green")
+    return Proof(f"not bit by bit what was captured in the recorded step{_difference(view, source)}", "red")
+
+
+def results_text(outputs: int, variables: int) -> str:
+    """How many were compared, of outputs, variables or both; empty if there are neither."""
+    counts = ((outputs, "output"), (variables, "variable"))
+    return " and ".join(counted(number, noun) for number, noun in counts if number)
+
+
+def distance_text(ulp: int | None) -> str:
+    """How far a result is from the recorded one; empty where that is not known."""
+    if ulp is None:
+        return ""
+    return f", by up to {ulp:,} ULP of its largest number" if ulp else ", by signs of 0 or payloads of NaN"
+
+
+def untapped_text(as_recorded: bool) -> str:
+    """Why results differ where tensors are tapped. `as_recorded`: whether without that none does."""
+    if as_recorded:
+        return (
+            "Only as tensors are tapped: without, all results are bit-identical. TensorFlow merges nodes into"
+            " one kernel where nobody reads what is between them; apart, they may round last bits otherwise."
+        )
+    return "Not only as tensors are tapped: without, results differ, too."
+
+
+def _comparison(answer: Any) -> Any:
+    compared = results_text(answer.outputs, answer.variables) or "nothing to compare"
+    if answer.identical:
+        return cell(f"bit-identical to the recorded step ({compared})", "green")
+    unlike = f"{len(answer.differing)} of the step's results ({compared})"
+    if answer.identical is None:
+        return cell(f"changed: {unlike} are not as recorded", "yellow")
+    if bool(answer.failed) != bool(answer.recorded_failure):
+        unlike = "the step raises" if answer.failed else f"it had raised {answer.recorded_failure}"
+        return cell(f"not as recorded: {unlike}", "red")
+    return cell(f"not as recorded: {unlike} differ", "red")
+
+
+def _print_tensors(views: list[TensorView], proofs: list[Proof | None], out: Console) -> None:
+    for view, proof in zip(views, proofs, strict=True):
+        view.print(out)
+        if proof is not None:
+            out.print(cell(proof.text, proof.colour))
+        out.print()
+
+
+def _difference(view: TensorView, source: Path) -> str:
+    kept = None if source.is_file() else _captured_value(only_run(source), view.snapshot)
+    if kept is None or view.values is None or kept.shape != view.values.shape or kept.dtype.kind not in "fiu":
+        return ""  # there is no value of the run, or a sample, or text
+    difference = np.abs(kept.astype(np.float64) - view.values.astype(np.float64))
+    finite = difference[np.isfinite(difference)]
+    return f": numbers differ by at most {number_text(float(finite.max(initial=0.0)))}"
+
+
+def _captured_value(run: RunIndex, wanted: Snapshot) -> np.ndarray[Any, Any] | None:
+    """The value that the run kept of the same tensor, step and visit; None if it kept none."""
+    from tensortap.index.snapshot import locate
+    from tensortap.index.values import read_slice
+
+    graph = wanted.graph if wanted.graph != "-" else None
+    try:
+        found = locate(run, wanted.tensor, step=wanted.step, visit=wanted.visit, worker=None, graph=graph)
+        return read_slice(run, found, "", limit=None) if found.kept else None
+    except TensortapError:
+        return None

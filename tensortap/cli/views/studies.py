@@ -1,0 +1,225 @@
+"""What `tensortap replay` prints of analyses of a step: `--recast`, `--against`, `--fix` and `--test`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from tensortap.core.text import counted
+
+from ..console import cell, number_text, plain_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_MOST_NAMED = 5  # nodes in a sentence
+_MOST_ROWS = 40
+_MOST = 10  # nodes or repairs that are listed
+_HUGE = 1e6  # no weight or input that trains is that large
+
+
+def print_study(found: Mapping[str, Any], out: Console) -> None:
+    """Prints the result of an analysis."""
+    printers = {"against": print_differences, "fix": print_fix, "recast": print_drifts, "test": print_test}
+    printers[found["study"]](found, out)
+
+
+def print_drifts(found: Mapping[str, Any], out: Console) -> None:
+    """`--recast`: tensors by the drift that begins in them, the results, and what was not judged."""
+    dtype = found["dtype"]
+    numeric = ("drift", "inherited", "born here")
+    table = plain_table("tensor", "op type", "dtype", *numeric, "", numeric=numeric)
+    for row in found["drifts"][:_MOST_ROWS]:
+        parts = row["split"]
+        table.add_row(
+            cell(row["tensor"]),
+            cell(row["op_type"]),
+            cell(row["dtype"]),
+            *(number_text(parts[key]) for key in ("total", "inherited", "born")),
+            cell(_drift_note(row), "red" if parts["born_non_finite"] else "dim"),
+        )
+    out.print(table)
+    if len(found["drifts"]) > _MOST_ROWS:
+        out.print(f"and {len(found['drifts']) - _MOST_ROWS:,} more (all: --json)")
+    _print_results(found, out)
+    for op_type, count in found["lacking"].items():
+        out.print(cell(f"ran in their own dtype, without a kernel for another: {count} {op_type}", "dim"))
+    if found["unlike"]:
+        out.print(cell(f"ran another number of times: {', '.join(found['unlike'][:5])}", "yellow"))
+    for why, count in sorted(found["skipped"].items(), key=lambda each: -each[1]):
+        out.print(cell(f"not judged: {counted(count, 'node')}, each {why}", "dim"))
+    for name, failure in found["failed"].items():
+        out.print(cell(f"in {dtype}: {failure}" if name == dtype else f"recorded: {failure}", "red"))
+
+
+def print_differences(found: Mapping[str, Any], out: Console) -> None:
+    """`--against`: nodes of one side only, and those that compute something else of the same inputs."""
+    if any(found["unpaired"]):
+        out.print(cell(_structure_text(found["unpaired"]), "yellow"))
+    numeric = ("introduced", "received", "difference")
+    table = plain_table("tensor", "op type", "dtype", *numeric, "", "line", numeric=numeric)
+    for row in found["differences"][:_MOST_ROWS]:
+        table.add_row(
+            cell(row["tensor"]),
+            cell(" / ".join(dict.fromkeys(row["op_types"]))),
+            cell(" / ".join(dict.fromkeys(row["dtypes"]))),
+            *(number_text(row[key]) for key in ("introduced", "received", "total")),
+            cell("given to the step" if row["given"] else "", "dim"),
+            cell(_line_text(row), "cyan"),
+        )
+    out.print(table)
+    rows = found["differences"]
+    if len(rows) > _MOST_ROWS:
+        out.print(f"and {len(rows) - _MOST_ROWS:,} more (all: --json)")
+    introduced = sum(1 for row in rows if row["introduced"] and not row["given"])
+    out.print(
+        f"{counted(introduced, 'tensor')} where a difference is introduced,"
+        f" {len(rows) - introduced:,} that only pass one on or were given it, {found['same']:,} without any"
+    )
+    if found["unlike"]:
+        count, names = len(found["unlike"]), _named(found["unlike"])
+        out.print(cell(f"not compared, of other shapes or inputs: {count} ({names})", "yellow"))
+    for why, count in sorted(found["skipped"].items(), key=lambda each: -each[1]):
+        out.print(cell(f"not compared: {counted(count, 'node')}, each {why}", "dim"))
+
+
+def print_fix(found: Mapping[str, Any], out: Console) -> None:
+    """`--fix`: where NaN is born, the proposed change with its line, and what else would do."""
+    if not found["bad"]:
+        nothing = "" if found["fix"] else "nothing to repair: "
+        out.print(cell(f"{nothing}all outputs and variables of the step are finite", "green"))
+        if found["births"]:
+            out.print("Inside of the step there are numbers that are not, which do not reach these:")
+            _print_births(found, out)
+        if found["fix"]:
+            _print_found(f"{_change(found)} that keeps them finite", found, out)
+        return
+    out.print(cell(f"not finite after the step: {_some(found['bad'])}", "red"))
+    if found["given"]:
+        _print_given(found, out)
+        return
+    _print_births(found, out)
+    if not found["fix"]:
+        none = f"no repair helped in {counted(found['trials'], 'replay')}, then the search was cut"
+        none = none if found["cut"] else "no known repair helps"
+        out.print(cell(f"{none}; {_some(found['left'])} stay not finite", "yellow"))
+        largest = found["largest"]
+        if largest["value"] >= _HUGE:
+            given = f"The step was given numbers up to {largest['value']:.3g} ({largest['name']})"
+            out.print(cell(f"{given}: it had diverged. Look at an earlier recording (--list)."))
+        return
+    _print_found(f"{_change(found)} that helps", found, out)
+
+
+def print_test(found: Mapping[str, Any], out: Console) -> None:
+    """`--test`: whether the step passed, and what was found."""
+    verdict = "passed" if found["passed"] else "failed"
+    out.print(cell(f"{found['test']}: {verdict}. {found['summary']}", "green" if found["passed"] else "red"))
+    if not found["rows"]:
+        return
+    numbers = tuple(name for name, value in found["rows"][0].items() if isinstance(value, float | int))
+    table = plain_table(*(name.replace("_", " ") for name in found["columns"]), numeric=numbers)
+    for row in found["rows"][:_MOST_ROWS]:
+        table.add_row(*(_number_or_text(row[name]) for name in found["columns"]))
+    out.print(table)
+    if len(found["rows"]) > _MOST_ROWS:
+        out.print(f"and {len(found['rows']) - _MOST_ROWS:,} more (all: --json)")
+
+
+def _drift_note(row: Mapping[str, Any]) -> str:
+    parts = row["split"]
+    if parts["born_non_finite"]:
+        return f"{counted(parts['born_non_finite'], 'number')} became NaN or infinite here"
+    if row["given"]:
+        return "given to the step"
+    return f"{parts['visits']} visits" if parts["visits"] > 1 else ""
+
+
+def _print_results(found: Mapping[str, Any], out: Console) -> None:
+    for row in found["outputs"]:
+        if row["recorded"] is not None:
+            beside = f"{number_text(row['recorded'])} recorded, {number_text(row['recast'])} in"
+            out.print(cell(f"{row['name']}: {beside} {found['dtype']}"))
+        else:
+            out.print(cell(f"{row['name']}: changed by {number_text(row['change'])} of its size"))
+    if found["variables"]:
+        worst = found["variables"][0]
+        text = f"variables after the step: {worst['name']} is the furthest, {number_text(worst['change'])}"
+        out.print(cell(f"{text} of its size"))
+
+
+def _structure_text(unpaired: Sequence[Sequence[str]]) -> str:
+    """One sentence on the nodes that this recording, or the other one, has alone."""
+    sides = [
+        f"{counted(len(nodes), 'node')} only in {where} ({_named(nodes)})"
+        for nodes, where in zip(unpaired, ("this recording", "the other one"), strict=True)
+        if nodes
+    ]
+    return f"The graphs differ: {' and '.join(sides)}; those are not ranked."
+
+
+def _line_text(row: Mapping[str, Any]) -> str:
+    """The line of the program, where the graph of the run tells it."""
+    return f"{PurePath(row['file']).name}:{row['line']}  {row['text']}" if row["line"] else ""
+
+
+def _change(found: Mapping[str, Any]) -> str:
+    return "a change (the search was cut, a smaller one may do)" if found["cut"] else "the smallest change"
+
+
+def _print_found(title: str, found: Mapping[str, Any], out: Console) -> None:
+    out.print(cell(f"{title} ({counted(found['trials'], 'replay')}):", "green"))
+    for repair in found["fix"]:
+        _print_repair(repair, out)
+    if found["alternatives"]:
+        out.print("each of these alone helps, too:")
+        for repair in found["alternatives"][:_MOST]:
+            _print_repair(repair, out)
+
+
+def _print_births(found: Mapping[str, Any], out: Console) -> None:
+    for birth in found["births"][:_MOST]:
+        out.print(cell(f"born at {birth['node']} ({birth['op_type']}, {counted(birth['count'], 'number')})"))
+        _print_line(birth, out)
+
+
+def _print_given(found: Mapping[str, Any], out: Console) -> None:
+    """The step was given what is not finite, so that nothing in it is to be repaired."""
+    out.print(cell(f"not finite before it already: {_some(found['given'])}", "red"))
+    for name, rows in found["rows"].items():
+        out.print(cell(f"  in rows {_some(list(map(str, rows)))} of {name}"))
+    earlier = found["earlier"]
+    if set(found["given"]) == set(found["rows"]):
+        out.print("The step's data are not finite, its variables are: repair what makes the batch.")
+    elif earlier:
+        which = f"--step {earlier['step']} --call {earlier['call']} --fix"
+        out.print(cell(f"An earlier recording that was given finite numbers: {which}", "bold"))
+    else:
+        out.print("No earlier recording that was given finite numbers was found.")
+
+
+def _print_repair(repair: Mapping[str, Any], out: Console) -> None:
+    out.print(cell(f"  {repair['kind']} at {repair['node']}: {repair['instead']}", "bold"))
+    _print_line(repair, out)
+    if len(repair["nodes"]) > 1:
+        out.print(cell(f"    nodes: {_some(repair['nodes'])}"))
+
+
+def _print_line(where: Mapping[str, Any], out: Console) -> None:
+    if where["line"]:
+        out.print(cell(f"    {where['file']}:{where['line']}  {where['text']}", "cyan"))
+
+
+def _number_or_text(value: Any) -> Any:
+    return number_text(value) if isinstance(value, float | int) else cell(value)
+
+
+def _named(nodes: Sequence[str]) -> str:
+    rest = [f"{len(nodes) - _MOST_NAMED:,} more"] if len(nodes) > _MOST_NAMED else []
+    return ", ".join([*nodes[:_MOST_NAMED], *rest])
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST:,} more" if len(names) > _MOST else ""
+    return ", ".join(names[:_MOST]) + more
