@@ -1,20 +1,17 @@
 """Pure functions over an index: what is wrong with a run, and how two differ."""
 
 from .compare.compare import check_pairs, compare
-from .compare.headline import headline
+from .compare.files import comparison_csv, read_matches, write_matches
 from .compare.html import comparison_html
-from .compare.matches_file import read_matches, write_matches
 from .compare.metrics.metrics import LOWER_IS_WORSE, METRICS, Metrics
-from .compare.metrics.subtract import subtracted, worst_element
 from .compare.metrics.tensor_pairs import read_both
-from .compare.metrics.ulp import common_dtype, ulp_distance
+from .compare.metrics.ulp import common_dtype, subtracted, ulp_distance, worst_element
 from .compare.model import Comparison, FirstDivergence, GraphPair, SideInfo, TensorDifference, Unmatched
+from .compare.presentation import SORTS as DIFFERENCE_SORTS
+from .compare.presentation import headline, listed_tensors, sorted_tensors
 from .compare.propagation.flow import VERDICTS
 from .compare.side import Side
 from .compare.similar_runs import likest_run
-from .compare.sorting import SORTS as DIFFERENCE_SORTS
-from .compare.sorting import listed_tensors, sorted_tensors
-from .compare.tables import comparison_csv
 from .dead_layers.report import LedgerEntry, dead_layer_ledger
 from .model_graph.tensor_role import TensorRole
 from .nonfinite.chain import Link

@@ -9,7 +9,7 @@ import pytest
 from two_dumps import Values, compared, node
 
 from tensortap.analysis.compare.model import Comparison
-from tensortap.analysis.compare.sorting import listed_tensors
+from tensortap.analysis.compare.presentation import listed_tensors
 from tensortap.core.model import Node
 
 X = node("x", "Placeholder", shape=[2, 4], attributes={"tensortap.kind": "input"})

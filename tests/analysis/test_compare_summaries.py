@@ -18,8 +18,8 @@ from tensortap.analysis.compare.html import comparison_html
 from tensortap.analysis.compare.matching.row_alignment import StepRows, joined
 from tensortap.analysis.compare.metrics.tensor_pairs import StepPairs
 from tensortap.analysis.compare.model import Comparison, TensorDifference
+from tensortap.analysis.compare.presentation import sorted_tensors
 from tensortap.analysis.compare.side import Side
-from tensortap.analysis.compare.sorting import sorted_tensors
 from tensortap.cli.views.diff import print_comparison
 from tensortap.core.model import Function, Graph, Node
 from tensortap.core.sampling import Sample

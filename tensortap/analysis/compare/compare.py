@@ -13,9 +13,9 @@ from tensortap.index.query.search import Filters, find_rows
 from tensortap.index.run_index import RunIndex
 
 from ..nonfinite.step_tensors import Slot
-from ..without_values import without_values
+from ..notes import without_values
 from .equal_steps import quiet_steps
-from .explain import first_divergence
+from .first_divergence import first_divergence
 from .matching.graph_pairs import Matcher, graph_pair, graphs_of, unmatched
 from .matching.match import Matching, check_matches
 from .matching.mismatches import parted_notes, without_wrong_pairs

@@ -9,11 +9,10 @@ from html import escape
 from tensortap.core.text import counted, escaped
 from tensortap.index.graph.node_detail import FrameDetail
 
-from .headline import headline
 from .html_style import STYLE
 from .metrics.metrics import LARGEST_DISTANCE, METRICS
 from .model import Comparison, FirstDivergence, SideInfo, TensorDifference, Unmatched
-from .sorting import sorted_tensors
+from .presentation import headline, sorted_tensors
 
 MAX_ROWS = 5000  # a browser lays out a table of more rows slowly
 # Columns of numbers: first what the verdict is made of, then the other metrics.

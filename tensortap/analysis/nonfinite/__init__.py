@@ -3,11 +3,11 @@
 from .chain import Link
 from .elements.element_names import place_text
 from .elements.trace import Element, ElementTrace
-from .ends import Ends, Healer
 from .explanation import Explanation
 from .operand import Operand
 from .origin import Birth
 from .propagation import VERDICTS
+from .reach import Ends, Healer
 from .report import NanReport, nan_report, novel_steps, step_report
 
 __all__ = [

@@ -5,9 +5,8 @@ from __future__ import annotations
 from tensortap.core.text import counted
 
 from ..model_graph.op_sets import ops
-from .ends import Healer
 from .propagation import BadFlow, BadTensor
-from .reach import Reached
+from .reach import Healer, Reached
 from .step_tensors import Slot
 
 _SCALES = ("dynamic_scale", "loss_scale", "current_loss_scale")

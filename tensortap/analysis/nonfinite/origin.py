@@ -10,13 +10,12 @@ from tensortap.index.graph.node_detail import FrameDetail, node_detail
 from .backward_to_forward import Forward, forward_of, of_gradient
 from .elements.proof import proven
 from .elements.trace import ElementTrace, trace_elements
-from .ends import Ends
 from .explanation import Explanation, fed
 from .intended import heals, reason, thrown_away
 from .operand import Operand, of_snapshot, unknown
 from .patterns.registry import explain
 from .propagation import BadFlow, BadTensor
-from .reach import Reached
+from .reach import Ends, Reached
 from .upstream import Source
 
 

@@ -1,8 +1,8 @@
-"""The whole answer: where non-finite values were born at a step, of which run."""
+"""The NaN report: where NaN and infinities originate at a step of a run, and what they reach."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
@@ -12,19 +12,19 @@ from tensortap.core.errors import NotFoundError
 from tensortap.index.query.search import Filters, find_rows
 from tensortap.index.run_index import RunIndex
 
-from ..without_values import without_elements
+from ..model_graph.call_dataflow import passing_of
+from ..notes import looked_at, out_of_sight, without_elements
 from .chain import Link, chain
 from .intended import but_not_its_gradient, puts_others
-from .looked_at import looked_at, out_of_sight
 from .origin import Birth, describe_birth, with_details
 from .propagation import BadFlow, BadTensor
-from .ranking import ranked
 from .reach import Reach
-from .step_tensors import StepTensors
+from .step_tensors import Slot, StepTensors
 
 Advance = Callable[[int, int, str], None]
 DETAILED = 20  # births whose source line and elements are looked up
 MAX_BIRTHS = 400  # births that are described at all
+_Place = tuple[bool, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,3 +260,31 @@ def _how_to_see(flow: BadFlow, missing: list[str]) -> str:
             "be captured: set jit_compile=False."
         )
     return f"{text} Capture them: Watch(nodes={'|'.join(missing[:2])!r})."
+
+
+def ranked(flow: BadFlow, births: Sequence[Birth]) -> list[Birth]:
+    """Births in the order in which they are told.
+
+    Constants of the program come last (a mask is no culprit, what it does may be), before them what heals
+    again. Of the others those of the forward pass come before those of the backward pass and what follows of
+    it, then data flow decides; a loop is placed where its caller is, and inside an earlier visit comes first.
+    """
+    slots = {(birth.node, birth.tensor): _slot(flow, birth) for birth in births}
+    backward = [slot for slot in slots.values() if flow.tensors.roles.is_backward(slot[0])]
+    behind = flow.descendants(backward)
+
+    def key(birth: Birth) -> tuple[bool, bool, _Place]:
+        slot = slots[birth.node, birth.tensor]
+        place = (slot in behind, _outer(flow, slot[0]), birth.visit, int(flow.tensors.graph.order[slot[0]]))
+        return birth.verdict == "constant", bool(birth.aftermath), place
+
+    return sorted(births, key=key)
+
+
+def _slot(flow: BadFlow, birth: Birth) -> Slot:
+    return flow.tensors.graph.rows[birth.node], int(birth.tensor.rpartition(":")[2])
+
+
+def _outer(flow: BadFlow, row: int) -> int:
+    """The place in the data flow of the outermost loop that a node is in; its own without one."""
+    return int(flow.tensors.graph.order[passing_of(flow.tensors.graph).outermost(row)])

@@ -8,7 +8,7 @@ from importlib.metadata import entry_points
 from .builtin.activations import ACTIVATION_RULES
 from .builtin.dead_layers import DEAD_RULES
 from .builtin.gradients import GRADIENT_RULES
-from .builtin.initial_weights import poor_weight_init
+from .builtin.initialization import poor_weight_init
 from .builtin.inputs import INPUT_RULES
 from .builtin.losses import LOSS_RULES
 from .builtin.numerics import NUMBER_RULES

@@ -10,7 +10,7 @@ from tensortap.core.errors import TensortapError
 from tensortap.index.graph.node_detail import FrameDetail, node_detail
 from tensortap.index.run_index import RunIndex
 
-from ..raised_steps import raised_steps
+from ..notes import raised_steps
 from ..series.incremental_state import remembered
 from ..series.run_view import RunView
 from .causality import as_bad_as_what_they_explain, order_in

@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _sort(text: str) -> str:
-    from tensortap.analysis.compare.sorting import SORTS as DIFFERENCE_SORTS
+    from tensortap.analysis.compare.presentation import SORTS as DIFFERENCE_SORTS
 
     if text not in DIFFERENCE_SORTS:
         raise argparse.ArgumentTypeError(
@@ -96,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _compare(arguments: argparse.Namespace) -> Comparison:
     from tensortap.analysis.compare.compare import check_pairs, compare
-    from tensortap.analysis.compare.matches_file import read_matches
+    from tensortap.analysis.compare.files import read_matches
     from tensortap.analysis.compare.side import Side
 
     run_a = only_run(arguments.a)
@@ -127,9 +127,8 @@ def _compare(arguments: argparse.Namespace) -> Comparison:
 
 
 def _write(compared: Comparison, arguments: argparse.Namespace) -> None:
+    from tensortap.analysis.compare.files import comparison_csv, write_matches
     from tensortap.analysis.compare.html import comparison_html
-    from tensortap.analysis.compare.matches_file import write_matches
-    from tensortap.analysis.compare.tables import comparison_csv
 
     if arguments.save_matches is not None:
         pairs = {left: right for graph in compared.graphs for left, right in graph.matches.items()}

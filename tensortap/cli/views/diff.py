@@ -38,7 +38,7 @@ def print_comparison(
     compared: Comparison, out: Console, sort: str, limit: int, *, everything: bool = False
 ) -> None:
     """Prints a comparison. `everything`: equal tensors and those apart by rounding, too."""
-    from tensortap.analysis.compare.sorting import listed_tensors
+    from tensortap.analysis.compare.presentation import listed_tensors
 
     _print_headline(compared, out)
     casts = Counter((e.dtype_a, e.dtype_b) for e in compared.tensors if e.dtype_a != e.dtype_b)
@@ -64,7 +64,7 @@ def _side(side: SideInfo, other: SideInfo) -> str:
 
 
 def _print_headline(compared: Comparison, out: Console) -> None:
-    from tensortap.analysis.compare.headline import headline
+    from tensortap.analysis.compare.presentation import headline
 
     names = f"A = {_side(compared.a, compared.b)}; B = {_side(compared.b, compared.a)}"
     out.print(cell(names, "bold"))

@@ -12,8 +12,7 @@ import numpy as np
 
 from tensortap.core.dtypes import Array
 
-from .subtract import equal_elements, subtracted
-from .ulp import common_dtype, ulp_distance
+from .ulp import common_dtype, equal_elements, subtracted, ulp_distance
 
 NAN = math.nan
 _SMALLEST, _LARGEST = 1e-140, 1e140  # magnitudes whose squares float64 holds

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ...nonfinite.step_tensors import Slot
 from ..metrics.tensor_pairs import Measured
 from ..metrics.tolerance import GROWTH, noise_ceiling, noise_limit
-from .cancelling import NO_MAGNITUDE, Magnitude, condition
+from .conditioning import NO_MAGNITUDE, Magnitude, condition
 from .flow_graph import NO_ROUNDING, ONE_ROUNDING, PRODUCT, FlowGraph
 
 # `same`: equal, bit by bit as far as is known; `noise`: rounding explains it; `diverges`: inputs are equal up

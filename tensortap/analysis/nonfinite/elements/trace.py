@@ -15,10 +15,9 @@ from ...model_graph.op_sets import ops
 from ..propagation import BadFlow, BadTensor
 from ..step_tensors import Slot
 from ..upstream import Source
-from .image import image_axes
+from .element_axes import image_axes, sample_of
 from .index_maps import Call, Part, Wanted, inputs_of_element
 from .kept_elements import Kept
-from .samples import sample_of
 from .tensor_lists import LISTS, behind_list
 
 MOST = 5  # elements of a birth that are shown: those that come from different ones

@@ -1,28 +1,29 @@
-"""The rule about how weights begin: whether the variance of each kernel fits what it joins."""
+"""The rule about initial weights: whether the variance of each kernel fits its fan-in and fan-out."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from tensortap.core.dtypes import Array
 from tensortap.core.text import counted
 
-from ...model_graph.products import is_factor, is_filter, is_last_factor
-from ...model_graph.tables import is_table
 from ...model_graph.tensor_role import TensorRole
 from ...model_graph.trained_gradients import trained_gradients
+from ...model_graph.weight_uses import is_factor, is_filter, is_last_factor, is_table
 from ...series.run_view import RunView
-from ...series.snapshot_rows import Rows
+from ...series.snapshot_rows import Rows, distinct
 from ..finding import Evidence, Hit
 from ..rule import Limits, rule
 from .activations import share_beyond
-from .first_steps import FirstSteps
 from .weights import layer_weights
 
 _FEW = 16  # elements of which a variance says little
+_NONE = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,3 +160,33 @@ def _rows_at(view: RunView, tensors: list[TensorRole], step: int) -> Rows:
     wanted = np.zeros(len(view.tensors), np.bool_)
     wanted[[tensor.code for tensor in tensors]] = True
     return rows.part(wanted[rows.tensor])
+
+
+class FirstSteps:
+    """The first steps of each tensor, at most so many, ascending.
+
+    Attributes:
+        told: by tensor, whatever was told of snapshots up to its last first step; gone when more come there.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._steps: dict[int, Array] = {}
+        self.told: dict[int, Any] = {}
+
+    def of(self, code: int) -> Array:
+        """The first steps of a tensor."""
+        return self._steps.get(code, _NONE)
+
+    def forget(self, code: int) -> None:
+        """Nothing was seen of a tensor."""
+        self._steps.pop(code, None)
+        self.told.pop(code, None)
+
+    def add(self, rows: Rows) -> None:
+        """Adds snapshots, of each tensor behind those that were added before."""
+        for code, part in rows.groups():
+            known = self.of(code)
+            if len(known) < self._most or rows.step[part.start] <= known[-1]:
+                self._steps[code] = distinct(np.append(known, rows.step[part]))[: self._most]
+                self.told.pop(code, None)

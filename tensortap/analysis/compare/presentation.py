@@ -1,11 +1,11 @@
-"""The tensors of a comparison, sorted: the worst first, unknown ones last; and which of them are listed."""
+"""How a comparison is shown everywhere: its headline, and which tensors are listed in which order."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
 
-from tensortap.core.text import natural_key
+from tensortap.core.text import counted, natural_key
 
 from .metrics.metrics import LARGEST_DISTANCE, LOWER_IS_WORSE, METRICS, OF_FINITE
 from .model import Comparison, TensorDifference
@@ -13,6 +13,26 @@ from .propagation.flow import VERDICTS
 
 _EXPLAINED = ("noise", "same")
 SORTS = ("order", "verdict", "tensor", *METRICS)
+
+
+def beyond_rounding(compared: Comparison) -> int:
+    """How many tensors differ by more than rounding explains."""
+    counts = compared.counts
+    return counts["diverges"] + counts["amplified"] + counts["inherited"]
+
+
+def headline(compared: Comparison) -> str:
+    """`They differ: 2 of 3 tensors (1 equal, 0 apart by rounding).`, or that they agree."""
+    counts = compared.counts
+    total = sum(counts.values())
+    equal = f"{counts['same']:,} equal, {counts['noise']:,} apart by rounding"
+    if compared.differ:
+        before = f" The {counted(compared.steps - 1, 'step')} before agree." if compared.steps > 1 else ""
+        return f"They differ: {beyond_rounding(compared):,} of {counted(total, 'tensor')} ({equal}).{before}"
+    if not total:
+        return "Nothing could be compared."
+    steps = f" at all {compared.steps} steps" if compared.steps > 1 else ""
+    return f"They agree{steps}: {equal}, of {counted(total, 'tensor')}."
 
 
 def sorted_tensors(tensors: Iterable[TensorDifference], by: str) -> list[TensorDifference]:

@@ -1,4 +1,4 @@
-"""Which variables are factors of a product (a matrix product, a convolution), and what comes behind that."""
+"""How variables are used: as factors of products, as filters, as lookup tables (embeddings)."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ _SAME_NUMBERS = ops(
     "Identity IdentityN Cast Reshape Transpose Squeeze ExpandDims StridedSlice Slice Split SplitV Unpack "
     "Pack ConcatV2 _Arg ReadVariableOp"
 )
+_LOOKUPS = ops("Gather GatherV2 GatherNd ResourceGather ResourceGatherNd")
 
 
 def is_factor(view: RunView, weight: TensorRole) -> bool:
@@ -72,3 +73,19 @@ def _forward(roles: Roles, rows: Iterable[int]) -> set[int]:
                 seen.add(row)
                 waiting.append(row)
     return seen
+
+
+def is_table(view: RunView, weight: TensorRole) -> bool:
+    """Whether rows of a weight are taken by number, so that nothing sums over them."""
+    return weight.variable in view.once(
+        f"tables of {weight.graph}", lambda: _tables(view.roles(weight.graph))
+    )
+
+
+def _tables(roles: Roles) -> set[str]:
+    types = roles.graph.op_type
+    return {
+        variable
+        for variable, rows in roles.reads.items()
+        if any(types[after] in _LOOKUPS for row in rows for after in roles.consumers(row))
+    }

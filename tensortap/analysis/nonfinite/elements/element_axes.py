@@ -1,9 +1,10 @@
-"""Which tensors of four dimensions are images, and how their dimensions are called."""
+"""What the dimensions of a tensor are: image axes, and which sample of the data a batch row is."""
 
 from __future__ import annotations
 
 from ...model_graph.node_roles import Roles
 from ...model_graph.op_sets import ops
+from ..step_tensors import StepTensors
 from .index_maps import ELEMENTWISE
 
 _SPATIAL = ops(
@@ -35,3 +36,14 @@ def image_axes(roles: Roles, row: int) -> tuple[str, ...]:
         waiting += sorted(near - seen)
         seen |= near
     return ()
+
+
+def sample_of(tensors: StepTensors, row: int | None) -> str | None:
+    """The id (or file) of the sample in a row of the batch of a step; None where the run does not say, or the
+    worker was fed several batches in that step."""
+    batches = tensors.run.events.batches(tensors.step)
+    mine = [batch for batch in batches if tensors.worker in ("", batch.worker)]
+    if row is None or len(mine) != 1:
+        return None
+    names = mine[0].ids or mine[0].files or []
+    return names[row] if 0 <= row < len(names) else None

@@ -1,16 +1,24 @@
-"""Matches edited by hand, in a small JSON file wherever the user keeps it; never in the dump."""
+"""Files of a comparison: pairs of nodes chosen by hand (JSON), and the table of differences (CSV)."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
 
 from tensortap.core.errors import InvalidValueError
+from tensortap.core.text import csv_text
+
+from .metrics.metrics import METRICS
+from .model import Comparison, TensorDifference
 
 VERSION = 1
 MAX_BYTES = 16 << 20
 _HINT = 'It looks like {"tensortap_matches": 1, "nodes": {"node in A": "node in B"}}.'
+_TEXTS = ("tensor", "other", "op_type", "layer", "matched", "dtype_a", "dtype_b", "basis", "verdict")
+_NUMBERS = ("order", "visit", "visits", "limit", "before")
 
 
 def read_matches(path: Path) -> dict[str, str]:
@@ -44,3 +52,22 @@ def write_matches(path: Path, nodes: Mapping[str, str]) -> None:
     """
     data = {"tensortap_matches": VERSION, "nodes": dict(nodes)}
     path.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def comparison_csv(compared: Comparison) -> str:
+    """The tensors in data flow order, with a header."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow([*_TEXTS, "shape_a", "shape_b", *_NUMBERS, *METRICS])
+    writer.writerows(_row(entry) for entry in compared.tensors)
+    return text.getvalue()
+
+
+def _row(entry: TensorDifference) -> list[object]:
+    shapes = ["x".join(map(str, shape)) for shape in (entry.shape_a, entry.shape_b)]
+    return [
+        *(csv_text(getattr(entry, name)) for name in _TEXTS),
+        *shapes,
+        *(getattr(entry, name) for name in _NUMBERS),
+        *(getattr(entry.metrics, name) for name in METRICS),
+    ]

@@ -1,0 +1,101 @@
+"""Sentences that several analyses add to an answer: steps covered, steps that raised, missing values."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from tensortap.dump.recording.files import find_recordings
+from tensortap.index.missing_values import no_value
+from tensortap.index.query.search import snapshots
+from tensortap.index.run_index import RunIndex
+
+_TOLD = 5
+_NAMED = 4  # recorded steps that are named
+
+
+def raised_steps(run: RunIndex) -> list[str]:
+    """The last 5 of them, a sentence each: the node that TensorFlow names, and the error."""
+    sentences = []
+    for event in run.events.events("raised")[-_TOLD:]:
+        node = event.facts.get("node")
+        where = f" in {node}" if node else ""
+        sentences.append(f"Step {event.step} raised{where}: {str(event.facts.get('error', '')).rstrip('.')}.")
+    return sentences
+
+
+def without_elements(run: RunIndex, tensor: str, graph: str, step: int) -> str | None:
+    """Why the offending elements of a tensor at a step cannot be shown; None where its value is there."""
+    missing = snapshots(run, tensor=tensor, graph=graph, steps=step, kept=False, limit=1).rows
+    if not missing:
+        return None
+    if missing[0].no_value == "summary":
+        return 'Only summaries were kept: with Watch(keep="value") the offending elements are shown too.'
+    happened, why, way_out = no_value(missing[0].no_value, run.catalog.source)
+    text = f"The offending elements cannot be shown: the value of {tensor} is {happened}, as {why}."
+    return f"{text} {way_out}".rstrip()
+
+
+def without_values(a: Sequence[str], b: Sequence[str]) -> str:
+    """Of tensors that were compared by their summaries: why, and what would tell more.
+
+    Args:
+        a, b: `Snapshot.no_value` of both sides, empty where the value is there.
+    """
+    sides = {name: Counter(filter(None, codes)) for name, codes in (("A", a), ("B", b))}
+    others = [f"{_told(codes)} in {name}" for name, codes in sides.items() if codes.keys() - {"summary"}]
+    asked = [name for name, codes in sides.items() if "summary" in codes]
+    told = f"Values are missing: {'; '.join(others)}." if others else ""
+    if asked:
+        where = "both runs" if len(asked) == 2 else asked[0]
+        told += f' Watch(keep="value") in {where} tells {"more" if others else "all"}.'
+    return told.strip()
+
+
+def _told(codes: Counter[str]) -> str:
+    """`3 pruned, 1 not in the source of the import`."""
+    words = Counter[str]()
+    for code, count in codes.items():
+        words["not in the source of the import" if code == "source" else no_value(code, "").happened] += count
+    return ", ".join(f"{count:,} {word}" for word, count in words.most_common())
+
+
+def looked_at(run: RunIndex) -> str:
+    """Which steps were captured, that others were not looked at, which of them were recorded, and which
+    raised."""
+    return " ".join([*raised_steps(run), _looked_at(run)])
+
+
+def _looked_at(run: RunIndex) -> str:
+    steps = run.steps.step.tolist()
+    if not steps:
+        why = next(iter(unseen(run)), "")
+        if not why:
+            return "No step was captured yet."
+        return why if why.startswith("Nothing was captured") else f"No step was captured. {why}"
+    first, last = steps[0], steps[-1]
+    if len(steps) == 1:
+        text = f"Only step {first} was captured: other steps were not looked at."
+    elif last - first + 1 == len(steps):
+        text = f"Steps {first} to {last} were captured: others were not looked at."
+    else:
+        text = f"{len(steps):,} steps from {first} to {last} were captured: those between, before and after"
+        text += " were not looked at."
+    captured = set(steps)
+    recorded = sorted({place.step for place in find_recordings(run.path)} - captured)
+    if not recorded:
+        return text
+    named = ", ".join(map(str, recorded[:_NAMED])) + (", …" if len(recorded) > _NAMED else "")
+    return f"{text} Recorded, not captured: {named} ('tensortap replay' runs them again)."
+
+
+def unseen(run: RunIndex) -> list[str]:
+    """What the program was told that it could not have captured, each with the way out; at most 5."""
+    texts = (str(event.facts.get("text", "")) for event in run.events.events("unseen"))
+    return list(filter(None, dict.fromkeys(texts)))[:_TOLD]
+
+
+def out_of_sight(run: RunIndex) -> frozenset[str]:
+    """The functions of its graphs inside of which nothing is captured: XLA compiles what calls them."""
+    named = (event.facts.get("functions") for event in run.events.events("unseen"))
+    return frozenset(str(name) for names in named if isinstance(names, list) for name in names)
