@@ -170,8 +170,8 @@ def _analyses(client: Any, base: str) -> None:
 
 
 def measure_here(folder: Path, layers: int) -> None:
-    from tensortap.analysis.dead_layers.report import dead_layer_ledger
-    from tensortap.analysis.nonfinite.report import nan_report
+    from tensortap.analysis.dead_layers.ledger import dead_layer_ledger
+    from tensortap.analysis.nonfinite.nan_report import nan_report
     from tensortap.analysis.rules.runner import check_rules
     from tensortap.index.logdir_index import LogIndex
 

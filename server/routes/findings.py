@@ -9,7 +9,7 @@ from typing import Any
 from flask import Blueprint, Flask, Response, current_app
 
 from tensortap.analysis.nonfinite.elements.element_names import place_text
-from tensortap.analysis.nonfinite.report import NanReport
+from tensortap.analysis.nonfinite.nan_report import NanReport
 from tensortap.analysis.rules.mutes import mutes_of
 from tensortap.core.errors import NotFoundError
 from tensortap.index.run_index import RunIndex

@@ -1,25 +1,25 @@
 """Pure functions over an index: what is wrong with a run, and how two differ."""
 
 from .compare.compare import check_pairs, compare
+from .compare.comparison import Comparison, FirstDivergence, GraphPair, SideInfo, TensorDifference, Unmatched
 from .compare.files import comparison_csv, read_matches, write_matches
 from .compare.html import comparison_html
-from .compare.metrics.metrics import LOWER_IS_WORSE, METRICS, Metrics
+from .compare.metrics.distances import LOWER_IS_WORSE, METRICS, Metrics
 from .compare.metrics.tensor_pairs import read_both
 from .compare.metrics.ulp import common_dtype, subtracted, ulp_distance, worst_element
-from .compare.model import Comparison, FirstDivergence, GraphPair, SideInfo, TensorDifference, Unmatched
 from .compare.presentation import SORTS as DIFFERENCE_SORTS
 from .compare.presentation import headline, listed_tensors, sorted_tensors
-from .compare.propagation.flow import VERDICTS
+from .compare.propagation.difference_flow import VERDICTS
 from .compare.side import Side
 from .compare.similar_runs import likest_run
-from .dead_layers.report import LedgerEntry, dead_layer_ledger
+from .dead_layers.ledger import LedgerEntry, dead_layer_ledger
 from .model_graph.tensor_role import TensorRole
-from .nonfinite.chain import Link
 from .nonfinite.elements.element_names import place_text
 from .nonfinite.elements.trace import Element, ElementTrace
+from .nonfinite.nan_report import NanReport, nan_report
 from .nonfinite.operand import Operand
 from .nonfinite.origin import Birth
-from .nonfinite.report import NanReport, nan_report
+from .nonfinite.path_to_loss import Link
 from .overview import NonfiniteTensor, Problems, problems
 from .rules.finding import SEVERITIES, Evidence, Finding, Hit
 from .rules.mutes import mute, mutes_of, unmute, with_mutes
@@ -27,8 +27,8 @@ from .rules.registry import all_rules
 from .rules.rule import Rule, hits, rule
 from .rules.runner import Findings, check_rules
 from .rules.settings import Settings, SettingsError, parse_settings, read_settings, read_table
-from .series.run_view import RunView
-from .series.snapshot_rows import Rows
+from .run_view.run_view import RunView
+from .run_view.snapshot_rows import Rows
 from .workers.pool import AnalystEndedError, Analysts
 from .workers.tasks import Task, perform, place_of
 

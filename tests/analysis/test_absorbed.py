@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from made_runs import GRADIENT, TRAINING, found_by, made_run
 
-from tensortap.analysis.dead_layers.report import LedgerEntry, dead_layer_ledger
+from tensortap.analysis.dead_layers.ledger import LedgerEntry, dead_layer_ledger
 from tensortap.index.run_index import RunIndex
 
 ONES = np.ones(4, np.float32)

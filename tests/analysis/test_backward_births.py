@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from made_runs import X, found_by, made_run, node
 
-from tensortap.analysis.nonfinite.report import nan_report
+from tensortap.analysis.nonfinite.nan_report import nan_report
 from tensortap.core.model import Node
 
 CLIPPED = (  # sqrt at 0, and a select that throws the gradient away before it is applied

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from analysis_runs import Get
 
-from tensortap.analysis.nonfinite.report import nan_report
+from tensortap.analysis.nonfinite.nan_report import nan_report
 
 TESTS = Path(__file__).resolve().parent.parent
 SOURCES = [

@@ -12,9 +12,9 @@ import pytest
 from made_runs import X, found_by, made_run, node
 
 from tensortap.analysis.model_graph.node_roles import Roles
+from tensortap.analysis.nonfinite.nan_report import nan_report
 from tensortap.analysis.nonfinite.operand import Operand
 from tensortap.analysis.nonfinite.patterns.registry import explain
-from tensortap.analysis.nonfinite.report import nan_report
 from tensortap.core.model import Function, Graph
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from made_runs import GRADIENT, TRAINING, WEIGHT, Fed, X, found_by, made_run, node
 
-from tensortap.analysis.dead_layers.report import dead_layer_ledger
+from tensortap.analysis.dead_layers.ledger import dead_layer_ledger
 from tensortap.analysis.rules.finding import Finding
 from tensortap.analysis.rules.runner import check_rules
 from tensortap.core.model import Graph, Node

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tensortap.analysis.compare.compare import compare
+from tensortap.analysis.compare.comparison import Comparison
 from tensortap.analysis.compare.files import comparison_csv
 from tensortap.analysis.compare.html import comparison_html
 from tensortap.analysis.compare.matching.signatures import Neighbourhood
-from tensortap.analysis.compare.metrics.metrics import of_values
+from tensortap.analysis.compare.metrics.distances import of_values
 from tensortap.analysis.compare.metrics.tolerance import accepted
 from tensortap.analysis.compare.metrics.ulp import subtracted, ulp_distance, worst_element
-from tensortap.analysis.compare.model import Comparison
 from tensortap.analysis.compare.presentation import headline
 from tensortap.analysis.compare.side import Side
 from tensortap.core.dtypes import Array

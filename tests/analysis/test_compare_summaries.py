@@ -14,10 +14,10 @@ from rich.console import Console
 from two_dumps import compared, node
 
 from tensortap.analysis.compare.compare import compare
+from tensortap.analysis.compare.comparison import Comparison, TensorDifference
 from tensortap.analysis.compare.html import comparison_html
 from tensortap.analysis.compare.matching.row_alignment import StepRows, joined
 from tensortap.analysis.compare.metrics.tensor_pairs import StepPairs
-from tensortap.analysis.compare.model import Comparison, TensorDifference
 from tensortap.analysis.compare.presentation import sorted_tensors
 from tensortap.analysis.compare.side import Side
 from tensortap.cli.views.diff import print_comparison

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from made_runs import GRADIENT, TRAINING, Fed, found_by, made_run, node
 
-from tensortap.analysis.dead_layers.report import dead_layer_ledger
+from tensortap.analysis.dead_layers.ledger import dead_layer_ledger
 from tensortap.analysis.rules.builtin.unchanged_stretches import STATISTICS, Stretches
 from tensortap.analysis.rules.runner import check_rules
 from tensortap.analysis.rules.settings import Settings, parse_settings
-from tensortap.analysis.series.incremental_state import Memory, remembered
-from tensortap.analysis.series.run_view import RunView
-from tensortap.analysis.series.snapshot_rows import Rows
+from tensortap.analysis.run_view.incremental_state import Memory, remembered
+from tensortap.analysis.run_view.run_view import RunView
+from tensortap.analysis.run_view.snapshot_rows import Rows
 from tensortap.core.model import Function, Graph
 from tensortap.dump.maintenance.pruning import prune_run
 from tensortap.dump.write.retention import Retention

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tensortap.analysis.nonfinite.report import NanReport, nan_report
+from tensortap.analysis.nonfinite.nan_report import NanReport, nan_report
 from tensortap.analysis.overview import problems
 from tensortap.core.errors import NotFoundError
 from tensortap.core.model import Function, Graph, Node

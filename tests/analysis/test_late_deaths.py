@@ -11,8 +11,8 @@ from made_runs import GRADIENT, TRAINING, Fed, found_by, made_run
 
 from tensortap.analysis.rules.runner import check_rules
 from tensortap.analysis.rules.settings import parse_settings
-from tensortap.analysis.series.hit_counts import Zeros
-from tensortap.analysis.series.run_view import RunView
+from tensortap.analysis.run_view.hit_counts import Zeros
+from tensortap.analysis.run_view.run_view import RunView
 
 ONES, ZERO = np.ones(4, np.float32), np.zeros(4, np.float32)
 

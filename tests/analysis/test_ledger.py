@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from made_runs import TRAINING, X, found_by, made_run, node
 
-from tensortap.analysis.dead_layers.report import dead_layer_ledger
-from tensortap.analysis.series.run_view import RunView
-from tensortap.analysis.series.snapshot_rows import Rows
+from tensortap.analysis.dead_layers.ledger import dead_layer_ledger
+from tensortap.analysis.run_view.run_view import RunView
+from tensortap.analysis.run_view.snapshot_rows import Rows
 from tensortap.core.model import Function, Graph
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex

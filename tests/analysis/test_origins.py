@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tensortap.analysis.nonfinite.report import nan_report
+from tensortap.analysis.nonfinite.nan_report import nan_report
 from tensortap.analysis.rules.runner import check_rules
 from tensortap.core.model import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter

@@ -9,7 +9,7 @@ import numpy as np
 from made_runs import TRAINING
 from rich.console import Console
 
-from tensortap.analysis.nonfinite.report import nan_report
+from tensortap.analysis.nonfinite.nan_report import nan_report
 from tensortap.analysis.rules.runner import check_rules
 from tensortap.cli.views.events import print_events
 from tensortap.cli.views.rules import print_findings

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from tensortap.analysis.compare.compare import compare
-from tensortap.analysis.compare.propagation.expected_reductions import SUMS
 from tensortap.analysis.compare.propagation.recompute import Recomputed, recomputed
+from tensortap.analysis.compare.propagation.reference_reductions import SUMS
 from tensortap.analysis.compare.side import Side
-from tensortap.analysis.nonfinite.step_tensors import StepTensors
+from tensortap.analysis.run_view.step_tensors import StepTensors
 from tensortap.core.dtypes import Array
 from tensortap.core.model import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import tensortap
-from tensortap.analysis.nonfinite.report import nan_report
+from tensortap.analysis.nonfinite.nan_report import nan_report
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from analysis_runs import Get
 
-from tensortap.analysis.dead_layers.report import dead_layer_ledger
+from tensortap.analysis.dead_layers.ledger import dead_layer_ledger
 from tensortap.analysis.rules.mutes import mute, mutes_of, unmute, with_mutes
 from tensortap.analysis.rules.registry import all_rules
 from tensortap.analysis.rules.rule import hits, rule
 from tensortap.analysis.rules.runner import check_rules
 from tensortap.analysis.rules.settings import Settings, SettingsError, read_settings
-from tensortap.analysis.series.run_view import RunView
+from tensortap.analysis.run_view.run_view import RunView
 
 HEALTHY = (
     *("healthy_cnn", "healthy_transformer", "healthy_lstm", "healthy_autoencoder", "healthy_mixture"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tensortap.analysis.nonfinite.expected import _sentence
 from tensortap.analysis.nonfinite.explanation import fed, number_beside
-from tensortap.analysis.nonfinite.intended import _sentence
 from tensortap.analysis.nonfinite.operand import Operand
 from tensortap.analysis.nonfinite.patterns.binary import multiply, power
 from tensortap.analysis.nonfinite.patterns.unary import beyond

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from tensortap.analysis.nonfinite.elements.element_names import place_text
 from tensortap.analysis.nonfinite.elements.index_maps import Call, inputs_of_element
-from tensortap.analysis.nonfinite.report import nan_report
+from tensortap.analysis.nonfinite.nan_report import nan_report
 from tensortap.cli.views.nan import print_report
 
 NODES = (

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from made_runs import X, node
 
-from tensortap.analysis.dead_layers.report import dead_layer_ledger
+from tensortap.analysis.dead_layers.ledger import dead_layer_ledger
 from tensortap.core.model import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex

@@ -7,7 +7,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from tensortap.analysis.dead_layers.report import LedgerEntry
+from tensortap.analysis.dead_layers.ledger import LedgerEntry
 from tensortap.cli.views.ledger import print_ledger
 
 LOST = LedgerEntry(

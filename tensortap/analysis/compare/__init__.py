@@ -1,15 +1,15 @@
 """Two runs, two steps or two workers side by side: what is which, how far apart, and where it begins."""
 
 from .compare import check_pairs, compare
+from .comparison import Comparison, FirstDivergence, GraphPair, SideInfo, TensorDifference, Unmatched
 from .files import comparison_csv, read_matches, write_matches
 from .html import comparison_html
-from .metrics.metrics import LOWER_IS_WORSE, METRICS, Metrics
+from .metrics.distances import LOWER_IS_WORSE, METRICS, Metrics
 from .metrics.tensor_pairs import read_both
 from .metrics.ulp import common_dtype, subtracted, ulp_distance, worst_element
-from .model import Comparison, FirstDivergence, GraphPair, SideInfo, TensorDifference, Unmatched
 from .presentation import SORTS as DIFFERENCE_SORTS
 from .presentation import headline, listed_tensors, sorted_tensors
-from .propagation.flow import VERDICTS
+from .propagation.difference_flow import VERDICTS
 from .side import Side
 from .similar_runs import likest_run
 

@@ -12,20 +12,20 @@ from tensortap.core.text import counted
 from tensortap.index.query.search import Filters, find_rows
 from tensortap.index.run_index import RunIndex
 
-from ..nonfinite.step_tensors import Slot
 from ..notes import without_values
+from ..run_view.step_tensors import Slot
+from .comparison import Comparison, GraphPair, SideInfo, TensorDifference, Unmatched
 from .equal_steps import quiet_steps
 from .first_divergence import first_divergence
 from .matching.graph_pairs import Matcher, graph_pair, graphs_of, unmatched
-from .matching.match import Matching, check_matches
 from .matching.mismatches import parted_notes, without_wrong_pairs
+from .matching.node_matching import Matching, check_matches
 from .matching.row_alignment import graphs_by_place, step_rows
 from .metrics.tensor_pairs import StepPairs, Told
 from .metrics.tolerance import accepted
 from .metrics.ulp import common_dtype
-from .model import Comparison, GraphPair, SideInfo, TensorDifference, Unmatched
 from .propagation.conditioning import Flow, judged_again
-from .propagation.flow import VERDICTS, DifferenceFlow, Judged, State, carried_on
+from .propagation.difference_flow import VERDICTS, DifferenceFlow, Judged, State, carried_on
 from .side import Side
 
 Advance = Callable[[int, int, str], None]

@@ -11,8 +11,8 @@ from pathlib import Path
 from tensortap.core.errors import InvalidValueError
 from tensortap.core.text import csv_text
 
-from .metrics.metrics import METRICS
-from .model import Comparison, TensorDifference
+from .comparison import Comparison, TensorDifference
+from .metrics.distances import METRICS
 
 VERSION = 1
 MAX_BYTES = 16 << 20

@@ -12,12 +12,12 @@ from tensortap.index.run_index import RunIndex
 from ..model_graph.call_dataflow import passing_of
 from ..model_graph.node_roles import roles_of
 from ..model_graph.op_sets import ops
-from .matching.match import Matching
+from .comparison import FirstDivergence, TensorDifference
+from .matching.node_matching import Matching
 from .matching.program_diff import extra_layer, program_differences
-from .model import FirstDivergence, TensorDifference
+from .propagation.compared_inputs import Known, taken
 from .propagation.conditioning import Flow, another_program, beginning, both, condition_text
 from .propagation.flow_graph import VARIABLES
-from .propagation.inputs import Known, taken
 
 _RANDOM = ("Random", "StatelessRandom", "StatelessTruncated", "Multinomial", "ParameterizedTruncated")
 _RECAST = ("bfloat16", "float16", "float32", "float64")  # the dtypes that a recorded step is replayed in

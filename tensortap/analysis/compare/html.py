@@ -9,9 +9,9 @@ from html import escape
 from tensortap.core.text import counted, escaped
 from tensortap.index.graph.node_detail import FrameDetail
 
+from .comparison import Comparison, FirstDivergence, SideInfo, TensorDifference, Unmatched
 from .html_style import STYLE
-from .metrics.metrics import LARGEST_DISTANCE, METRICS
-from .model import Comparison, FirstDivergence, SideInfo, TensorDifference, Unmatched
+from .metrics.distances import LARGEST_DISTANCE, METRICS
 from .presentation import headline, sorted_tensors
 
 MAX_ROWS = 5000  # a browser lays out a table of more rows slowly

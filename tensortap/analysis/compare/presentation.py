@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from tensortap.core.text import counted, natural_key
 
-from .metrics.metrics import LARGEST_DISTANCE, LOWER_IS_WORSE, METRICS, OF_FINITE
-from .model import Comparison, TensorDifference
-from .propagation.flow import VERDICTS
+from .comparison import Comparison, TensorDifference
+from .metrics.distances import LARGEST_DISTANCE, LOWER_IS_WORSE, METRICS, OF_FINITE
+from .propagation.difference_flow import VERDICTS
 
 _EXPLAINED = ("noise", "same")
 SORTS = ("order", "verdict", "tensor", *METRICS)

@@ -11,7 +11,7 @@ from tensortap.core.errors import NotFoundError
 from tensortap.index.graph.graph_index import GraphIndex
 from tensortap.index.run_index import RunIndex
 
-from ..nonfinite.step_tensors import StepTensors
+from ..run_view.step_tensors import StepTensors
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..model_graph.tensor_role import TensorRole
-from ..series.kept_values import kept_values
-from ..series.run_view import RunView
-from ..series.snapshot_rows import Rows
+from ..run_view.run_view import RunView
+from ..run_view.snapshot_rows import Rows
+from ..run_view.stored_values import kept_values
 
 # Pairs of neighbouring steps whose values are compared, a variable: all of a short run's small tensors,
 # elsewhere some, chosen evenly.

@@ -14,7 +14,7 @@ from ..model_graph.gradient_cuts import source_of
 from ..model_graph.node_roles import Roles
 from ..model_graph.op_sets import ops
 from ..model_graph.tensor_role import TensorRole
-from ..series.run_view import RunView
+from ..run_view.run_view import RunView
 
 _MAX_WALK = 400  # nodes that are walked back from one gradient
 _HANDING_ON = ("_Arg", "Identity", "IdentityN", "Reshape")

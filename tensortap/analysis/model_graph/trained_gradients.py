@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from ..series.run_view import RunView
+from ..run_view.run_view import RunView
 from .node_roles import Roles
 from .tensor_role import TensorRole
 

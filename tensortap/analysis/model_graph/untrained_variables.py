@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..series.run_view import RunView
+from ..run_view.run_view import RunView
 from .gradient_cuts import cut_of, is_unused
 from .tensor_role import TensorRole
 

@@ -3,7 +3,7 @@ trained and its target."""
 
 from __future__ import annotations
 
-from ..series.run_view import RunView
+from ..run_view.run_view import RunView
 from .node_roles import Roles
 from .tensor_role import TensorRole
 

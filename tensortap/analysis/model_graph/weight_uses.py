@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ..nonfinite.upstream import CALLS
-from ..series.run_view import RunView
+from ..run_view.run_view import RunView
 from .node_roles import Roles
 from .op_sets import ops
 from .tensor_role import TensorRole

@@ -1,14 +1,14 @@
 """Where NaN and infinities were born, what handed them on, and what they reached."""
 
-from .chain import Link
 from .elements.element_names import place_text
 from .elements.trace import Element, ElementTrace
 from .explanation import Explanation
+from .nan_report import NanReport, nan_report, novel_steps, step_report
+from .nonfinite_flow import VERDICTS
 from .operand import Operand
 from .origin import Birth
-from .propagation import VERDICTS
+from .path_to_loss import Link
 from .reach import Ends, Healer
-from .report import NanReport, nan_report, novel_steps, step_report
 
 __all__ = [
     "VERDICTS",

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from tensortap.index.graph.edges import RETURNED
 from tensortap.index.graph.node_detail import FrameDetail, node_detail
 
-from .backward_to_forward import Forward, forward_of, of_gradient
 from .elements.proof import proven
 from .elements.trace import ElementTrace, trace_elements
+from .expected import heals, reason, thrown_away
 from .explanation import Explanation, fed
-from .intended import heals, reason, thrown_away
+from .forward_op import Forward, forward_of, of_gradient
+from .nonfinite_flow import BadFlow, BadTensor
 from .operand import Operand, of_snapshot, unknown
 from .patterns.registry import explain
-from .propagation import BadFlow, BadTensor
 from .reach import Ends, Reached
 from .upstream import Source
 

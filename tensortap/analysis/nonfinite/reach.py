@@ -11,8 +11,8 @@ import numpy as np
 from tensortap.core.dtypes import Array
 
 from ..model_graph.op_sets import ops
-from .propagation import BadFlow, BadTensor
-from .step_tensors import Slot
+from ..run_view.step_tensors import Slot
+from .nonfinite_flow import BadFlow, BadTensor
 from .upstream import CALLS
 
 _OF_SHAPES = ops("Shape ShapeN Size Rank ZerosLike OnesLike VariableShape BroadcastGradientArgs")

@@ -11,8 +11,8 @@ from tensortap.index.graph.edges import RETURNED
 
 from ..model_graph.call_dataflow import passing_of
 from ..model_graph.op_sets import ops
+from ..run_view.step_tensors import Slot, StepTensors
 from .operand import Operand, of_constant, of_snapshot, unknown
-from .step_tensors import Slot, StepTensors
 
 MAX_SEEN = 4000  # nodes looked at behind one node: where little was captured, the way back is long
 _OPAQUE = ("", "variant")  # may carry floats: a TensorList, or a node that only snapshots name

@@ -1,8 +1,8 @@
 """Rules: what usually goes wrong in training, noticed from statistics and values."""
 
 from ..model_graph.tensor_role import TensorRole
-from ..series.run_view import RunView
-from ..series.snapshot_rows import Rows
+from ..run_view.run_view import RunView
+from ..run_view.snapshot_rows import Rows
 from .finding import SEVERITIES, Evidence, Finding, Hit, Severity
 from .mutes import mute, mutes_of, unmute, with_mutes
 from .registry import all_rules

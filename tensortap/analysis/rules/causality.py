@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
-from ..series.run_view import RunView
+from ..run_view.run_view import RunView
 from .finding import SEVERITIES, Finding, Hit
 
 _BIRTHS = "ExplodingTensor"  # spoils all that comes behind it

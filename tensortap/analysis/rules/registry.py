@@ -6,7 +6,7 @@ import logging
 from importlib.metadata import entry_points
 
 from .builtin.activations import ACTIVATION_RULES
-from .builtin.dead_layers import DEAD_RULES
+from .builtin.dead_gradients import DEAD_RULES
 from .builtin.gradients import GRADIENT_RULES
 from .builtin.initialization import poor_weight_init
 from .builtin.inputs import INPUT_RULES

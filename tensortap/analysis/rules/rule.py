@@ -9,9 +9,9 @@ from typing import Any
 from tensortap.core.dtypes import Array
 
 from ..model_graph.tensor_role import TensorRole
-from ..series.hit_counts import Counted, Fired, counted_of, fired_of
-from ..series.run_view import RunView
-from ..series.snapshot_rows import Rows
+from ..run_view.hit_counts import Counted, Fired, counted_of, fired_of
+from ..run_view.run_view import RunView
+from ..run_view.snapshot_rows import Rows
 from .finding import Evidence, Hit, Severity
 
 Limits = Mapping[str, float]

@@ -11,10 +11,10 @@ from tensortap.index.graph.node_detail import FrameDetail, node_detail
 from tensortap.index.run_index import RunIndex
 
 from ..notes import raised_steps
-from ..series.incremental_state import remembered
-from ..series.run_view import RunView
+from ..run_view.incremental_state import remembered
+from ..run_view.run_view import RunView
 from .causality import as_bad_as_what_they_explain, order_in
-from .deduplicate import Once
+from .duplicates import Once
 from .finding import Finding, Hit
 from .registry import all_rules
 from .rule import Rule

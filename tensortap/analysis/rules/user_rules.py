@@ -10,8 +10,8 @@ import numpy as np
 from tensortap.core.errors import TensortapError
 from tensortap.index.query.search import Filters, check_filters, find_rows
 
-from ..series.run_view import RunView
-from ..series.snapshot_rows import Rows
+from ..run_view.run_view import RunView
+from ..run_view.snapshot_rows import Rows
 from .finding import SEVERITIES, Hit
 from .rule import Limits, Rule, hits
 

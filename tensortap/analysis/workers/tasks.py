@@ -11,8 +11,8 @@ from tensortap.index.run_index import RunIndex, open_run
 
 from ..compare.compare import compare
 from ..compare.side import Side
-from ..dead_layers.report import dead_layer_ledger
-from ..nonfinite.report import nan_report
+from ..dead_layers.ledger import dead_layer_ledger
+from ..nonfinite.nan_report import nan_report
 from ..rules.runner import check_rules
 from ..rules.settings import parse_settings
 

@@ -15,7 +15,7 @@ from ..select_run import only_run
 from ..views.diff import print_comparison
 
 if TYPE_CHECKING:
-    from tensortap.analysis.compare.model import Comparison
+    from tensortap.analysis.compare.comparison import Comparison
 
 HELP = "compare two runs, steps or workers: which tensors differ beyond rounding, and where that begins"
 EXAMPLE = """tensortap diff logs/float32 logs/bfloat16

@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from tensortap.analysis.dead_layers.report import dead_layer_ledger
+    from tensortap.analysis.dead_layers.ledger import dead_layer_ledger
 
     found = only_run(arguments.path)
     with rules_progress() as progress:

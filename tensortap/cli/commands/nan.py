@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from tensortap.analysis.nonfinite.report import nan_report
+    from tensortap.analysis.nonfinite.nan_report import nan_report
     from tensortap.index.query.uncounted import snapshots_not_counted
 
     found = only_run(arguments.path)

@@ -13,14 +13,14 @@ from tensortap.core.text import counted
 from ..console import cell, print_what_fits
 
 if TYPE_CHECKING:
-    from tensortap.analysis.compare.metrics.metrics import Metrics
-    from tensortap.analysis.compare.model import (
+    from tensortap.analysis.compare.comparison import (
         Comparison,
         FirstDivergence,
         SideInfo,
         TensorDifference,
         Unmatched,
     )
+    from tensortap.analysis.compare.metrics.distances import Metrics
     from tensortap.index.graph.node_detail import FrameDetail
 
 _BOUNDED = ("summaries", "sample")  # of these the distances are lower bounds

@@ -12,7 +12,7 @@ from tensortap.core.text import counted
 from ..console import cell, plain_table
 
 if TYPE_CHECKING:
-    from tensortap.analysis.dead_layers.report import LedgerEntry
+    from tensortap.analysis.dead_layers.ledger import LedgerEntry
 
 _MOST = 40  # variables that are listed, unless all are asked for
 _LEAST = 0.005  # share of lost updates up to which none is told: it is shown as 0 %

@@ -13,11 +13,11 @@ from tensortap.core.text import counted, escaped
 from ..console import cell, number_text, plain_table
 
 if TYPE_CHECKING:
-    from tensortap.analysis.nonfinite.chain import Link
     from tensortap.analysis.nonfinite.elements.trace import Element, ElementTrace
+    from tensortap.analysis.nonfinite.nan_report import NanReport
     from tensortap.analysis.nonfinite.operand import Operand
     from tensortap.analysis.nonfinite.origin import Birth
-    from tensortap.analysis.nonfinite.report import NanReport
+    from tensortap.analysis.nonfinite.path_to_loss import Link
 
 _WORDS = {
     "born": "born here, of finite inputs",

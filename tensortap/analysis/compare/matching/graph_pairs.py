@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from tensortap.index.graph.graph_index import GraphIndex
 from tensortap.index.run_index import RunIndex
 
-from ..model import GraphPair, Unmatched
+from ..comparison import GraphPair, Unmatched
 from ..propagation.flow_graph import FlowGraph
 from ..side import Side
-from .match import Matching, match_nodes
+from .node_matching import Matching, match_nodes
 from .row_alignment import CodeMap
 
 MAX_LISTED = 2000  # nodes without a partner that are listed for a graph

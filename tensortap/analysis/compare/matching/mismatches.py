@@ -13,10 +13,10 @@ from tensortap.core.text import counted
 from tensortap.index.graph.graph_index import GraphIndex
 
 from ...model_graph.node_roles import roles_of
-from ...nonfinite.step_tensors import Slot
+from ...run_view.step_tensors import Slot
 from ..metrics.tensor_pairs import Measured
-from ..propagation.flow import VERDICTS, DifferenceFlow, Judged
-from .match import Matching
+from ..propagation.difference_flow import VERDICTS, DifferenceFlow, Judged
+from .node_matching import Matching
 
 DIFFER = ("diverges", "amplified", "inherited")
 _PASS_ON = ("Cast", "Identity", "StopGradient")

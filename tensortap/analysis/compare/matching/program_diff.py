@@ -16,7 +16,7 @@ from ...model_graph.node_roles import roles_of
 from ...model_graph.op_sets import ops
 from ...nonfinite.operand import constant_text, nested_list
 from ..metrics.tolerance import RTOL
-from .match import Matching
+from .node_matching import Matching
 from .value_numbering import numbering
 
 Frames = Callable[[str, str], FrameDetail | None]  # (side, node) -> the line that made it

@@ -11,9 +11,9 @@ from tensortap.core.dtypes import Array
 from tensortap.index.catalog.tensor_table import NO_GRAPH
 from tensortap.index.run_index import RunIndex
 
-from ...nonfinite.step_tensors import Slot
+from ...run_view.step_tensors import Slot
 from ..side import Side
-from .match import Matching
+from .node_matching import Matching
 
 _FEW = 8  # steps whose rows are looked up one by one
 _LARGEST_KEY = 1 << 62

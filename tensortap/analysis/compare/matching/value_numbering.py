@@ -8,7 +8,7 @@ from tensortap.index.graph.graph_index import GraphIndex
 
 from ...model_graph.node_roles import roles_of
 from ...nonfinite.operand import constant_text
-from .match import Matching
+from .node_matching import Matching
 
 Key = tuple[object, ...]
 

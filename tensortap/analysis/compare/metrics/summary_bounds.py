@@ -11,7 +11,7 @@ from tensortap.core.histogram import Histogram, bucket_edges, value_order
 from tensortap.index.run_index import RunIndex
 from tensortap.index.snapshot import Snapshot
 
-from .metrics import NAN, Metrics, decibel
+from .distances import NAN, Metrics, decibel
 
 _NONFINITE = ("nan", "pos_inf", "neg_inf")
 _EQUAL = (*_NONFINITE, "zero", "negative", "positive", "min", "max", "mean", "l2")

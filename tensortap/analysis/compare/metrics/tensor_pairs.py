@@ -15,9 +15,9 @@ from tensortap.index.run_index import RunIndex
 from tensortap.index.snapshot import Snapshot, take
 from tensortap.index.values import find_histograms, kept_sample, read_slice
 
-from ...nonfinite.step_tensors import Slot
+from ...run_view.step_tensors import Slot
 from ..matching.row_alignment import CodeMap, StepRows, joined
-from .metrics import NAN, Metrics, of_values
+from .distances import NAN, Metrics, of_values
 from .summary_bounds import Bounds, distance_bound, equal_shapes, equal_summaries, kl_divergence
 from .tolerance import RTOL
 from .ulp import common_dtype

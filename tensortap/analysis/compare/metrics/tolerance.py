@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .metrics import Metrics
+from .distances import Metrics
 
 # float16, bfloat16, float32: msprobe acc_check. The rest by its rule for float32: 8 spacings for float64, one
 # half for the float8 formats, as for bfloat16.

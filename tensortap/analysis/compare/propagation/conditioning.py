@@ -12,12 +12,12 @@ import numpy as np
 
 from ...model_graph.node_roles import roles_of
 from ...model_graph.op_sets import ops
-from ...nonfinite.step_tensors import StepTensors
-from ..matching.match import Matching
+from ...run_view.step_tensors import StepTensors
+from ..comparison import TensorDifference
+from ..matching.node_matching import Matching
 from ..matching.program_diff import program_differences
 from ..metrics.tolerance import RTOL
 from ..metrics.ulp import common_dtype
-from ..model import TensorDifference
 from .flow_graph import VARIABLES, writers
 from .recompute import Recomputed, recomputed
 

@@ -14,11 +14,11 @@ from tensortap.index.graph.edges import RETURNED
 from tensortap.index.values import read_slice
 
 from ...nonfinite.operand import constant_text, nested_list
-from ...nonfinite.step_tensors import Slot, StepTensors
+from ...run_view.step_tensors import Slot, StepTensors
 from ..metrics.tensor_pairs import MAX_BYTES
 from ..metrics.tolerance import RTOL
-from .expected import LARGEST, Expected, OpCall, elementwise
-from .expected_reductions import SUMS
+from .reference_outputs import LARGEST, Expected, OpCall, elementwise
+from .reference_reductions import SUMS
 
 _MAX_WAY = 20  # nodes that only hand on, between an input and where it was captured
 _ELEMENTWISE: dict[str, Callable[..., Floats]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...model_graph.node_roles import Roles
 from ...model_graph.op_sets import ops
-from ..step_tensors import StepTensors
+from ...run_view.step_tensors import StepTensors
 from .index_maps import ELEMENTWISE
 
 _SPATIAL = ops(

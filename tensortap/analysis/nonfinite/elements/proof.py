@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...series.dtype_limits import largest
+from ...dtype_limits import largest
 from ..explanation import Explanation, number
-from ..propagation import BadFlow, BadTensor
+from ..nonfinite_flow import BadFlow, BadTensor
 from .trace import elementwise
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..propagation import BadFlow
-from ..step_tensors import Slot
-from .kept_elements import Kept
+from ...run_view.step_tensors import Slot
+from ..nonfinite_flow import BadFlow
+from .stored_elements import Kept
 
 LISTS = ("TensorListGetItem", "TensorListStack")
 Place = tuple[Slot, int | None, tuple[int, ...]]  # a tensor, at which visit, which element

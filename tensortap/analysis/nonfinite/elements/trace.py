@@ -12,12 +12,12 @@ from tensortap.core.dtypes import Array
 from tensortap.index.graph.edges import RETURNED
 
 from ...model_graph.op_sets import ops
-from ..propagation import BadFlow, BadTensor
-from ..step_tensors import Slot
+from ...run_view.step_tensors import Slot
+from ..nonfinite_flow import BadFlow, BadTensor
 from ..upstream import Source
 from .element_axes import image_axes, sample_of
 from .index_maps import Call, Part, Wanted, inputs_of_element
-from .kept_elements import Kept
+from .stored_elements import Kept
 from .tensor_lists import LISTS, behind_list
 
 MOST = 5  # elements of a birth that are shown: those that come from different ones

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...series.dtype_limits import largest
+from ...dtype_limits import largest
 from ..explanation import Explanation, are, elements, number
 from ..operand import Operand
 from .unary import _DIVISION, _LOG, _OVERFLOW, _SQRT, Check, _prefix

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from ...series.dtype_limits import exp_limit, largest
+from ...dtype_limits import exp_limit, largest
 from ..explanation import Explanation, are, elements, number, number_beside
 from ..operand import Operand
 

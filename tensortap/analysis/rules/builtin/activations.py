@@ -13,10 +13,10 @@ from tensortap.index.query.step_range import StepRange
 from tensortap.index.series.histograms import histograms
 
 from ...model_graph.tensor_role import TensorRole
-from ...series.hit_counts import counted_of, fired_of
-from ...series.kept_values import kept_values
-from ...series.run_view import RunView
-from ...series.snapshot_rows import Rows, distinct
+from ...run_view.hit_counts import counted_of, fired_of
+from ...run_view.run_view import RunView
+from ...run_view.snapshot_rows import Rows, distinct
+from ...run_view.stored_values import kept_values
 from ..finding import Evidence, Hit
 from ..rule import Limits, hits_grown, rule
 from .convergence import is_fitted

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...series.run_view import RunView
-from ...series.snapshot_rows import Rows
+from ...run_view.run_view import RunView
+from ...run_view.snapshot_rows import Rows
 
 _LEFT = 1e-6  # of the largest loss: then gradients are small, as they are to be
 

@@ -11,8 +11,8 @@ from tensortap.core.dtypes import Array
 
 from ...model_graph.tensor_role import TensorRole
 from ...model_graph.trained_gradients import trained_gradients
-from ...series.run_view import RunView
-from ...series.snapshot_rows import Rows
+from ...run_view.run_view import RunView
+from ...run_view.snapshot_rows import Rows
 from ..finding import Evidence, Hit, Severity
 from ..rule import Limits, hits_grown, rule
 from .convergence import has_converged

@@ -15,8 +15,8 @@ from tensortap.core.text import counted
 from ...model_graph.tensor_role import TensorRole
 from ...model_graph.trained_gradients import trained_gradients
 from ...model_graph.weight_uses import is_factor, is_filter, is_last_factor, is_table
-from ...series.run_view import RunView
-from ...series.snapshot_rows import Rows, distinct
+from ...run_view.run_view import RunView
+from ...run_view.snapshot_rows import Rows, distinct
 from ..finding import Evidence, Hit
 from ..rule import Limits, rule
 from .activations import share_beyond

@@ -9,12 +9,12 @@ import numpy as np
 
 from tensortap.core.dtypes import Array
 
+from ...dtype_limits import LARGEST
 from ...model_graph.op_sets import ops
 from ...model_graph.tensor_role import TensorRole
-from ...series.dtype_limits import LARGEST
-from ...series.kept_values import kept_values
-from ...series.run_view import RunView
-from ...series.snapshot_rows import Rows, distinct
+from ...run_view.run_view import RunView
+from ...run_view.snapshot_rows import Rows, distinct
+from ...run_view.stored_values import kept_values
 from ..finding import Evidence, Hit, Severity
 from ..rule import Limits, rule
 

@@ -10,7 +10,7 @@ from tensortap.core.dtypes import is_real_floating
 from ...model_graph.node_roles import Roles
 from ...model_graph.tensor_role import TensorRole
 from ...model_graph.variable_handles import first_input
-from ...series.run_view import RunView
+from ...run_view.run_view import RunView
 
 _COUNTERS = ("iteration", "iterations", "global_step")
 _WHOLE = ("int", "uint")

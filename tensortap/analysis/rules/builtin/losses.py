@@ -13,8 +13,8 @@ from tensortap.core.dtypes import Array
 from ...model_graph.node_roles import Roles
 from ...model_graph.tensor_role import TensorRole
 from ...model_graph.variable_handles import first_input
-from ...series.run_view import RunView
-from ...series.snapshot_rows import Rows
+from ...run_view.run_view import RunView
+from ...run_view.snapshot_rows import Rows
 from ..finding import Evidence, Hit, Severity
 from ..rule import Limits, hits_grown, rule
 from .gradients import MOSTLY

@@ -9,11 +9,11 @@ import numpy as np
 
 from tensortap.core.dtypes import Array
 
+from ...dtype_limits import largest
+from ...nonfinite.nan_report import nan_report
 from ...nonfinite.origin import Birth
-from ...nonfinite.report import nan_report
-from ...series.dtype_limits import largest
-from ...series.run_view import RunView
-from ...series.snapshot_rows import Rows, distinct
+from ...run_view.run_view import RunView
+from ...run_view.snapshot_rows import Rows, distinct
 from ..finding import Evidence, Hit
 from ..rule import Limits, hits_grown, rule
 from .gradients import MOSTLY

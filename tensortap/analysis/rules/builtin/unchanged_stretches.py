@@ -8,8 +8,8 @@ import numpy as np
 
 from tensortap.core.dtypes import Array
 
-from ...series.incremental_state import OfKept
-from ...series.snapshot_rows import Rows
+from ...run_view.incremental_state import OfKept
+from ...run_view.snapshot_rows import Rows
 
 STATISTICS = ("min", "max", "mean", "std", "l2", "abs_max")
 

@@ -11,9 +11,9 @@ import numpy as np
 from tensortap.core.dtypes import Array
 from tensortap.index.run_index import RunIndex
 
-from ...series.incremental_state import OfKept
-from ...series.kept_values import kept_values
-from ...series.snapshot_rows import Rows
+from ...run_view.incremental_state import OfKept
+from ...run_view.snapshot_rows import Rows
+from ...run_view.stored_values import kept_values
 
 _PAIRS = 6  # pairs of neighbouring steps that are compared by their values
 

@@ -13,8 +13,8 @@ from ...model_graph.tensor_role import TensorRole
 from ...model_graph.trained_gradients import trained_gradients
 from ...model_graph.untrained_variables import WHY_LEFT_OUT, is_left_out, is_trained_elsewhere
 from ...model_graph.variable_handles import is_unsure
-from ...series.kept_values import kept_values
-from ...series.run_view import RunView
+from ...run_view.run_view import RunView
+from ...run_view.stored_values import kept_values
 from ..finding import Evidence, Hit, Severity
 from ..rule import Limits, hits_grown, rule
 from .gradients import MOSTLY

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .propagation import BadFlow
-from .step_tensors import Slot
+from ..run_view.step_tensors import Slot
+from .nonfinite_flow import BadFlow
 
 MAX_LINKS = 500
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from tensortap.core.text import counted
 
 from ..model_graph.op_sets import ops
-from .propagation import BadFlow, BadTensor
+from ..run_view.step_tensors import Slot
+from .nonfinite_flow import BadFlow, BadTensor
 from .reach import Healer, Reached
-from .step_tensors import Slot
 
 _SCALES = ("dynamic_scale", "loss_scale", "current_loss_scale")
 _DIVISIONS = ops("RealDiv Div DivNoNan Xdivy Reciprocal Inv")

@@ -11,7 +11,7 @@ import numpy as np
 from tensortap.core.dtypes import Floats
 
 from ..metrics.tolerance import RTOL
-from .expected import MAX_WORK, Expected, OpCall, check_shape, elementwise, of_sum
+from .reference_outputs import MAX_WORK, Expected, OpCall, check_shape, elementwise, of_sum
 
 _NUMBER = re.compile(r"-?\d+")
 

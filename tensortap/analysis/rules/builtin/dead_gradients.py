@@ -9,13 +9,13 @@ import numpy as np
 
 from tensortap.core.text import counted
 
-from ...dead_layers.report import UNUSED, LedgerEntry, dead_layer_ledger
+from ...dead_layers.ledger import UNUSED, LedgerEntry, dead_layer_ledger
 from ...model_graph.gradient_cuts import STOPS
 from ...model_graph.tensor_role import TensorRole
 from ...model_graph.untrained_variables import is_trained_elsewhere
 from ...model_graph.variable_handles import is_unsure
-from ...series.hit_counts import counted_of
-from ...series.run_view import RunView
+from ...run_view.hit_counts import counted_of
+from ...run_view.run_view import RunView
 from ..finding import Evidence, Hit, Severity
 from ..rule import Limits, rule
 from .convergence import is_fitted

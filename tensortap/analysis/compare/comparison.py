@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from tensortap.index.graph.node_detail import FrameDetail
 
-from .metrics.metrics import Metrics
+from .metrics.distances import Metrics
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import product
 
 from ..model_graph.tensor_role import TensorRole
-from ..series.run_view import RunView
+from ..run_view.run_view import RunView
 from .finding import SEVERITIES, Hit, Severity
 
 _Key = tuple[str, str, int]  # kind, path, number of the variable among those of the path

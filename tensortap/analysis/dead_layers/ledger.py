@@ -14,9 +14,9 @@ from ..model_graph.tensor_role import TensorRole
 from ..model_graph.trained_gradients import trained_gradients
 from ..model_graph.untrained_variables import WHY_LEFT_OUT, is_left_out
 from ..model_graph.variable_handles import is_unsure
-from ..series.hit_counts import Zeros, ZerosOf, counted_of
-from ..series.incremental_state import remembered
-from ..series.run_view import RunView
+from ..run_view.hit_counts import Zeros, ZerosOf, counted_of
+from ..run_view.incremental_state import remembered
+from ..run_view.run_view import RunView
 from .lost_updates import absorbed_updates
 from .zero_origin import Begin, zeros_begin
 

@@ -14,12 +14,12 @@ from tensortap.index.run_index import RunIndex
 
 from ..model_graph.call_dataflow import passing_of
 from ..notes import looked_at, out_of_sight, without_elements
-from .chain import Link, chain
-from .intended import but_not_its_gradient, puts_others
+from ..run_view.step_tensors import Slot, StepTensors
+from .expected import but_not_its_gradient, puts_others
+from .nonfinite_flow import BadFlow, BadTensor
 from .origin import Birth, describe_birth, with_details
-from .propagation import BadFlow, BadTensor
+from .path_to_loss import Link, chain
 from .reach import Reach
-from .step_tensors import Slot, StepTensors
 
 Advance = Callable[[int, int, str], None]
 DETAILED = 20  # births whose source line and elements are looked up

@@ -9,9 +9,9 @@ from typing import NamedTuple, Protocol
 from ...model_graph.call_dataflow import passing_of
 from ...model_graph.node_roles import roles_of
 from ...nonfinite.operand import constant_text
-from ...nonfinite.step_tensors import Slot
-from ..matching.match import Matching
-from ..model import TensorDifference
+from ...run_view.step_tensors import Slot
+from ..comparison import TensorDifference
+from ..matching.node_matching import Matching
 
 _MAX_WAY = 1000  # arguments and calls, one behind the other
 

@@ -10,10 +10,10 @@ from tensortap.index.graph.node_detail import FrameDetail
 
 from ..model_graph.node_roles import Roles
 from ..model_graph.op_sets import ops
+from ..run_view.step_tensors import Slot
 from .explanation import Explanation, are, elements
+from .nonfinite_flow import BadFlow
 from .operand import Operand
-from .propagation import BadFlow
-from .step_tensors import Slot
 
 # What TensorFlow computes gradients of (tensorflow/python/ops/math_grad.py): op type of the backward pass ->
 # op types whose output it takes, and op types that take the same tensor as it does.
