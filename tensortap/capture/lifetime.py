@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 from tensortap.core.text import counted
 
-from .adapters.batch_samples import Samples
-from .instrument.call_hook import INTERCEPTOR
+from .adapters.batch_samples import BatchSamples
+from .instrument.call_hook import CALL_HOOK
 from .pipeline.batch_writer import REFUSALS
 from .recording.run_recordings import LEFT_OUT
 from .step_capture import Outlet
-from .warnings_once import say
+from .warnings_once import print_line
 from .watch import Watch
 
 
@@ -28,7 +28,7 @@ class Lifetime:
     """
 
     def __init__(
-        self, outlet: Outlet, watches: Sequence[Watch], samples: Samples, run: str, close_seconds: float
+        self, outlet: Outlet, watches: Sequence[Watch], samples: BatchSamples, run: str, close_seconds: float
     ) -> None:
         self._outlet = outlet
         self._samples = samples
@@ -45,7 +45,7 @@ class Lifetime:
         """Installs the interceptor for one more use of the tap."""
         with self._lock:
             self._uses += 1
-        INTERCEPTOR.acquire()
+        CALL_HOOK.acquire()
 
     def hold(self) -> None:
         """Installs the interceptor until the lifetime is closed; further calls do nothing."""
@@ -61,11 +61,11 @@ class Lifetime:
             if self._uses == 0:
                 return
             self._uses -= 1
-        INTERCEPTOR.release()
+        CALL_HOOK.release()
 
     def flush(self) -> bool:
         """Waits until all that was captured is committed; False if that took too long."""
-        in_time = self._outlet.background.flush(self._close_seconds)
+        in_time = self._outlet.writer_thread.flush(self._close_seconds)
         return self._recorded() and in_time
 
     def _recorded(self) -> bool:
@@ -83,29 +83,29 @@ class Lifetime:
             self._outlet.tell_if_nothing_was_captured(self._watches)
             self._outlet.tell_if_no_step_was_watched(self._watches)
         recorded = self._recorded()  # first: what is lost of it is noted in the run
-        in_time = self._outlet.background.stop(self._close_seconds)
+        in_time = self._outlet.writer_thread.stop(self._close_seconds)
         if recorded:
             self._recorded()  # what a trigger chose last
         self._samples.close()
         if os.getpid() == self._pid:
-            self._tell_of_drops(in_time)
+            self._report_drops(in_time)
 
-    def _tell_of_drops(self, in_time: bool) -> None:
-        dropped = self._outlet.background.dropped
+    def _report_drops(self, in_time: bool) -> None:
+        dropped = self._outlet.writer_thread.dropped
         recordings = 0 if self._outlet.recordings is None else self._outlet.recordings.lost
         if dropped:
             verb = "was" if dropped == 1 else "were"
             kinds = {"snapshot": dropped - recordings, "recording": recordings}
             what = " and ".join(counted(count, kind) for kind, count in kinds.items() if count)
-            say(f"{what} of run {self._run!r} {verb} dropped: {self._why(in_time)}")
+            print_line(f"{what} of run {self._run!r} {verb} dropped: {self._why(in_time)}")
 
     def _why(self, in_time: bool) -> str:
         """What most of the drops come from, and what helps against that."""
-        background = self._outlet.background
-        refusal = self._outlet.trouble.told(*REFUSALS, *LEFT_OUT)
-        if refusal and 2 * background.refused >= background.dropped:
+        writer_thread = self._outlet.writer_thread
+        refusal = self._outlet.warnings.first_issued(*REFUSALS, *LEFT_OUT)
+        if refusal and 2 * writer_thread.refused >= writer_thread.dropped:
             return refusal
-        if background.alone:
+        if writer_thread.alone:
             return (
                 "no thread could be started to write them."
                 " Raise the limit of threads (ulimit -u, or that of the container's processes)."

@@ -14,7 +14,7 @@ import tensorflow as tf
 from tensortap.core.names import is_worker_name
 from tensortap.system.redaction import recorded_command
 
-from .warnings_once import Trouble
+from .warnings_once import OneTimeWarnings
 
 _END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"  # FORMAT.md: what a worker that closed wrote last
 
@@ -31,7 +31,7 @@ def environment() -> dict[str, Any]:
     }
 
 
-def warn_of_earlier_job(run_dir: Path, trouble: Trouble) -> None:
+def warn_of_earlier_job(run_dir: Path, warnings: OneTimeWarnings) -> None:
     """Warns if a worker of the run has closed its files: the same script run twice would show as one run.
 
     Workers that still write belong to this job.
@@ -42,7 +42,7 @@ def warn_of_earlier_job(run_dir: Path, trouble: Trouble) -> None:
     except OSError:  # there is no run yet, or none that can be read
         return
     if closed:
-        trouble.tell(
+        warnings.warn(
             "earlier job",
             f"the run is there already, closed by {closed[-1]}; what is captured now is added to it",
             "Give each job a run of its own, as in Tap('logs/run-2').",

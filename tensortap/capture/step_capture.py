@@ -15,16 +15,16 @@ from tensortap.core.names import short_function_name
 from tensortap.core.text import counted
 
 from .errors import ChoiceFailedError
-from .instrument.tapped_function import Caught
-from .pipeline.messages import Batch, Captured, Entry, Event, GraphHandle, held_bytes
-from .pipeline.writer_thread import Background
-from .recording.run_recordings import Pending, Recordings
-from .recording.tensor_hashes import SeenTensors
+from .instrument.tapped_function import TapValues
+from .pipeline.messages import Batch, CapturedTensor, Entry, Event, GraphHandle, held_bytes
+from .pipeline.writer_thread import WriterThread
+from .recording.run_recordings import RunRecordings, StepRecording
+from .recording.tensor_hashes import TensorHashes
 from .selection import Selected, selected
 from .tracing.candidate import Candidate, Kind
-from .tracing.traced_function import Place, RecordedFunction
+from .tracing.traced_function import Place, TracedRoot
 from .triggers.capture_plan import Plan
-from .warnings_once import Trouble
+from .warnings_once import OneTimeWarnings
 from .watch import Watch
 
 Selection = dict[Place, Selected]
@@ -36,11 +36,11 @@ _NAMED = 100  # functions that an event names
 class Outlet:
     """What all steps of a tap share: where snapshots go, and what was found out about functions already."""
 
-    background: Background
-    trouble: Trouble
+    writer_thread: WriterThread
+    warnings: OneTimeWarnings
     graphs: dict[tuple[str, Way], GraphHandle] = field(default_factory=dict)
     selections: dict[tuple[str, tuple[Watch, ...]], Selection] = field(default_factory=dict)
-    recordings: Recordings | None = None
+    recordings: RunRecordings | None = None
     missed: dict[str, set[Kind]] = field(default_factory=dict)  # functions of which nothing was selected
     ran: range = range(0)  # from the first to the last step that ran
     watched: bool = False  # whether one of them was
@@ -56,7 +56,7 @@ class Outlet:
     def put_event(self, step: int, kind: str, facts: Mapping[str, Any]) -> None:
         """Has an event written."""
         batch = Batch(step, time.time(), GraphHandle(), deque(), 0, event=Event(kind, facts))
-        self.background.put(batch)
+        self.writer_thread.put(batch)
 
     def unseen(
         self,
@@ -68,7 +68,7 @@ class Outlet:
     ) -> None:
         """Warns of something that is not captured, and has it noted in the run, for those who look there for
         what is missing; `functions` are those inside of which nothing is seen."""
-        said = self.trouble.tell(kind, message, hint, cause)
+        said = self.warnings.warn(kind, message, hint, cause)
         if said:
             facts = {"text": said[:1].upper() + said[1:], "functions": list(functions[:_NAMED])}
             self.put_event(max(self.ran.stop - 1, 0), "unseen", facts)
@@ -106,25 +106,25 @@ class Outlet:
                 "Watch(steps=1) is for all of them; steps count from 0.",
             )
 
-    def graph_of(self, recorded: RecordedFunction, way: Way, *, sources: bool) -> GraphHandle:
-        key = recorded.root, way
+    def graph_of(self, traced: TracedRoot, way: Way, *, sources: bool) -> GraphHandle:
+        key = traced.root, way
         if key not in self.graphs:
-            self.graphs[key] = GraphHandle(lambda: self._made(recorded, way, sources))
+            self.graphs[key] = GraphHandle(lambda: self._made(traced, way, sources))
         return self.graphs[key]
 
-    def _made(self, recorded: RecordedFunction, way: Way, sources: bool) -> Graph | None:
+    def _made(self, traced: TracedRoot, way: Way, sources: bool) -> Graph | None:
         try:
-            return replace(recorded.graph_for(sources=sources), way=way)
+            return replace(traced.graph_for(sources=sources), way=way)
         except Exception as error:
-            name = short_function_name(recorded.root)
+            name = short_function_name(traced.root)
             what = f"the graph of the function {name} cannot be recorded"
-            self.trouble.tell(f"graph {name}", what, "Its tensors are kept without it.", error)
+            self.warnings.warn(f"graph {name}", what, "Its tensors are kept without it.", error)
             return None
 
-    def selection_of(self, recorded: RecordedFunction, watches: tuple[Watch, ...]) -> Selection:
-        key = recorded.root, watches
+    def selection_of(self, traced: TracedRoot, watches: tuple[Watch, ...]) -> Selection:
+        key = traced.root, watches
         if key not in self.selections:
-            self.selections[key] = dict(_select(recorded.candidates, watches))
+            self.selections[key] = dict(_select(traced.candidates, watches))
         return self.selections[key]
 
 
@@ -164,32 +164,32 @@ class StepCapture:
         self.embeds_sources = embeds_sources
         self._outlet = outlet
         self._visits = outlet.visits_of(self.step)
-        self._pending: Pending | None = None  # the recording of the call that runs
+        self._pending: StepRecording | None = None  # the recording of the call that runs
 
     @property
     def records(self) -> bool:
         """Whether its calls are recorded."""
         return self.entry.records
 
-    def take(self, recorded: RecordedFunction, caught: Caught, way: Way) -> None:
-        self._safely(recorded.root, lambda: self._take(recorded, caught, way))
+    def take(self, traced: TracedRoot, caught: TapValues, way: Way) -> None:
+        self._safely(traced.root, lambda: self._take(traced, caught, way))
 
-    def begin(self, recorded: RecordedFunction, inputs: Sequence[Any]) -> Pending | None:
+    def begin(self, traced: TracedRoot, inputs: Sequence[Any]) -> StepRecording | None:
         recordings = self._outlet.recordings
         if recordings is None or not self.records:
             return None
-        self._pending = recordings.begin(recorded, inputs, self.entry)
+        self._pending = recordings.begin(traced, inputs, self.entry)
         if self._pending is not None:
-            self._safely(recorded.root, lambda: self._count_from(recorded))
+            self._safely(traced.root, lambda: self._count_from(traced))
         return self._pending
 
-    def _count_from(self, recorded: RecordedFunction) -> None:
+    def _count_from(self, traced: TracedRoot) -> None:
         """The recording counts visits within its call, a step goes on counting."""
-        visits = self._visits[recorded.root]
+        visits = self._visits[traced.root]
         if visits and self._pending is not None:
-            selection = self._outlet.selection_of(recorded, self.watches)
+            selection = self._outlet.selection_of(traced, self.watches)
             names = {selection[place].candidate.name: n for place, n in visits.items() if place in selection}
-            self._pending.seen = SeenTensors(names)
+            self._pending.seen = TensorHashes(names)
 
     def failed(self, function: str, what: str, error: BaseException) -> None:
         name = short_function_name(function)
@@ -221,7 +221,7 @@ class StepCapture:
         if recordings and recordings.takes_all and self._pending is not None and copies == 1:
             return  # there is no other stream than the copy's, as long as each step selects the same tensors
         name = short_function_name(function)
-        self._outlet.trouble.tell(
+        self._outlet.warnings.warn(
             f"random {name}",
             f"the function {name} draws random numbers by seeded ops that keep their own state ({nodes[0]});"
             " on watched and recorded steps these draw from a second stream, so that training takes another"
@@ -237,9 +237,9 @@ class StepCapture:
             "Make the dataset outside of the function and pass its elements or its iterator.",
         )
 
-    def missed(self, recorded: RecordedFunction) -> None:
-        kinds = {candidate.kind for candidate in recorded.candidates.values()}
-        self._outlet.missed[short_function_name(recorded.root)] = kinds
+    def missed(self, traced: TracedRoot) -> None:
+        kinds = {candidate.kind for candidate in traced.candidates.values()}
+        self._outlet.missed[short_function_name(traced.root)] = kinds
 
     def out_of_reach(self, candidates: Sequence[Candidate]) -> None:
         functions = sorted({candidate.function for candidate in candidates})
@@ -257,10 +257,10 @@ class StepCapture:
         except Exception as error:
             self.failed(function, "ran, but its tensors could not be handed over", error)
 
-    def _take(self, recorded: RecordedFunction, caught: Caught, way: Way) -> None:
-        selection = self._outlet.selection_of(recorded, self.watches)
-        visits = self._visits[recorded.root]
-        captured: deque[Captured] = deque()
+    def _take(self, traced: TracedRoot, caught: TapValues, way: Way) -> None:
+        selection = self._outlet.selection_of(traced, self.watches)
+        visits = self._visits[traced.root]
+        captured: deque[CapturedTensor] = deque()
         for places, arrays, skipped, _ in caught:
             if arrays is None:
                 visits.update(dict.fromkeys(places, skipped))  # adds to the counts
@@ -272,11 +272,11 @@ class StepCapture:
                     visits[place] = visit + 1
                     wish = chosen.wish_of(array.size) if chosen.undecided else chosen.wish
                     if wish is not None:
-                        captured.append(Captured(chosen.candidate, visit, array, *wish))
+                        captured.append(CapturedTensor(chosen.candidate, visit, array, *wish))
         if captured:
             if self._pending is not None:
                 self._pending.seen.add(captured)
-            self.put(self._outlet.graph_of(recorded, way, sources=self.embeds_sources), captured)
+            self.put(self._outlet.graph_of(traced, way, sources=self.embeds_sources), captured)
 
     def take_tensors(
         self,
@@ -291,13 +291,13 @@ class StepCapture:
             key: tells kinds of runs apart; visits of one kind are counted through the step.
         """
         visits = self._visits[key]
-        captured: deque[Captured] = deque()
+        captured: deque[CapturedTensor] = deque()
         for chosen, values in groups:
             for tensor, (candidate, keep) in chosen.items():
                 place = "", candidate.node, candidate.slot
                 for value in values.get(tensor, ()):
                     if value is not None:
-                        captured.append(Captured(candidate, visits[place], _as_array(value), keep))
+                        captured.append(CapturedTensor(candidate, visits[place], _as_array(value), keep))
                     visits[place] += 1
         if captured:
             self._safely(key, lambda: self.put(graph, captured))
@@ -322,14 +322,16 @@ class StepCapture:
 
     def drop(self, count: int) -> None:
         """Counts tensors that were selected but could not be kept."""
-        self._outlet.background.drop(count)
+        self._outlet.writer_thread.drop(count)
 
-    def put(self, graph: GraphHandle, captured: deque[Captured]) -> None:
+    def put(self, graph: GraphHandle, captured: deque[CapturedTensor]) -> None:
         """Hands tensors of one graph to the writer's thread."""
         if self.plan is not None:
             captured = self.plan.apply(captured)
         nbytes = sum(held_bytes(item.array) for item in captured)
-        self._outlet.background.put(Batch(self.step, time.time(), graph, captured, nbytes, entry=self.entry))
+        self._outlet.writer_thread.put(
+            Batch(self.step, time.time(), graph, captured, nbytes, entry=self.entry)
+        )
 
 
 def _as_array(value: Any) -> np.ndarray[Any, Any]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from .adapters.batch_samples import Samples
+from .adapters.batch_samples import BatchSamples
 from .pipeline.messages import Entry
 from .step_capture import Outlet, StepCapture
 from .triggers.failed_step import failure_facts, has_failed
 from .triggers.trigger_control import Guard
-from .warnings_once import say
+from .warnings_once import print_line
 from .watch import Watch, shown_rules
 from .watch_file import WatchFile, watch_facts
 
@@ -41,7 +41,7 @@ class StepControl:
         self.watches = tuple(watches)
         self._watch_file = watch_file
         self._has_begun = False
-        self.samples = Samples(outlet.trouble)
+        self.samples = BatchSamples(outlet.warnings)
 
     def begin(self, entry: Entry, known_layers: Collection[str]) -> StepCapture | None:
         """Steps begin, in one call; None if nothing of them is captured."""
@@ -55,7 +55,7 @@ class StepControl:
         if not watches and not entry.records:
             return None
         if watches:
-            self._outlet.background.start()
+            self._outlet.writer_thread.start()
         capture = StepCapture(
             self, self._outlet, entry, watches, known_layers, self._embeds_sources, self._exact
         )
@@ -84,7 +84,7 @@ class StepControl:
         if error is not None and has_failed(error):
             self._outlet.put_event(steps.start, "raised", failure_facts(error))
         if capture is not None:
-            self._guard.end_step(self._outlet.background, entry, error)
+            self._guard.end_step(self._outlet.writer_thread, entry, error)
 
     def _look_at_watch_file(self, step: int) -> None:
         if not self._has_begun:
@@ -94,7 +94,7 @@ class StepControl:
         if change is None:
             return
         if change.watches is None:
-            say(change.error)
+            print_line(change.error)
             self._outlet.put_event(step, "watch", {"error": change.error})
         else:
             self.watches = change.watches
@@ -108,7 +108,7 @@ class StepControl:
         try:
             return any(watch.wants_step(step) for step in steps)
         except Exception as error:
-            self._outlet.trouble.tell(
+            self._outlet.warnings.warn(
                 "steps", f"{watch!r} failed", "Correct steps=; nothing is captured.", error
             )
             return False

@@ -14,20 +14,20 @@ from tensortap.dump.write.writer import DumpWriter
 from tensortap.storage.uri import shown_path
 
 from . import tap_arguments as given
-from .adapters.eager import EagerBodies
+from .adapters.eager import EagerScopes
 from .adapters.keras_callback import TapCallback, no_attribute, warn_of_missing_names
 from .adapters.saved_model import TappedModel, tap_model
 from .adapters.tf_function import TappedFunction
 from .adapters.traced_dataset import Choose
 from .adapters.v1_session import TappedSession
 from .errors import TapClosedError, WatchError
-from .instrument.call_hook import INTERCEPTOR
+from .instrument.call_hook import CALL_HOOK
 from .lifetime import Lifetime
 from .numbering import Numbering
 from .pipeline.batch_writer import BatchWriter
 from .pipeline.disk_reserve import DiskReserve
 from .pipeline.messages import Entry
-from .pipeline.writer_thread import Background, WhenFull
+from .pipeline.writer_thread import WhenFull, WriterThread
 from .record_options import Record, record_of
 from .run_info import environment, warn_of_earlier_job
 from .step_capture import Outlet, StepCapture
@@ -37,7 +37,7 @@ from .tap_arguments import byte_count, check_choices, process_rank, run_director
 from .triggers.firing import Firing
 from .triggers.flight_recorder import FlightRecorder
 from .triggers.trigger_control import Guard, Stop
-from .warnings_once import Trouble
+from .warnings_once import OneTimeWarnings
 from .watch import Watch
 from .watch_file import WatchFile
 
@@ -117,14 +117,14 @@ class Tap:
         watches = given.watches(watch)
         check_choices(when_full, sources=sources, exact=exact)
         limit = byte_count("queue_bytes", queue_bytes)
-        self._eager = EagerBodies(INTERCEPTOR.tracker, sources=sources, max_bytes=limit)
+        self._eager = EagerScopes(CALL_HOOK.tracker, sources=sources, max_bytes=limit)
         rank = process_rank(rank)
         self._known_layers: list[str] = []
         self._numbering = Numbering()
-        trouble = Trouble(self.run)
-        reserve = DiskReserve(byte_count("disk_reserve", disk_reserve), trouble)
-        warn_of_earlier_job(self.run_dir, trouble)
-        warn_of_missing_names(trouble)
+        warnings = OneTimeWarnings(self.run)
+        reserve = DiskReserve(byte_count("disk_reserve", disk_reserve), warnings)
+        warn_of_earlier_job(self.run_dir, warnings)
+        warn_of_missing_names(warnings)
         facts = {**environment(), "watch": [repr(each) for each in watches], **run_facts(info)}
         logdir, run = str(self.run_dir.parent), self.run
 
@@ -132,16 +132,16 @@ class Tap:
             return DumpWriter(logdir, run, info=facts, rank=rank, upload_seconds=patience, **limits)
 
         patience = seconds("close_seconds", close_seconds)
-        guard = Guard(on, before, stop, run=run, run_dir=str(path), trouble=trouble, patience=patience)
-        background = Background(
-            lambda: guard.sink(BatchWriter(open_writer, trouble, reserve)),
+        guard = Guard(on, before, stop, run=run, run_dir=str(path), warnings=warnings, patience=patience)
+        writer_thread = WriterThread(
+            lambda: guard.sink(BatchWriter(open_writer, warnings, reserve)),
             queue_bytes=limit,
             when_full=when_full,
             wait_seconds=seconds("wait_seconds", wait_seconds),
         )
-        self._guard, self._outlet = guard, Outlet(background, trouble)
+        self._guard, self._outlet = guard, Outlet(writer_thread, warnings)
         self._outlet.recordings = guard.recordings(
-            record_of(record), self.run_dir, reserve, background, exact=exact, sources=sources, info=facts
+            record_of(record), self.run_dir, reserve, writer_thread, exact=exact, sources=sources, info=facts
         )
         watch_file = WatchFile(self.run_dir, watches)
         self._control = StepControl(
@@ -181,7 +181,7 @@ class Tap:
     @property
     def dropped(self) -> int:
         """Snapshots and recordings lost so far."""
-        return self._outlet.background.dropped
+        return self._outlet.writer_thread.dropped
 
     @property
     def closed(self) -> bool:
@@ -313,7 +313,7 @@ class Tap:
     @property
     def _capture(self) -> StepCapture | None:
         """What this thread's current step captures, if it is watched."""
-        step = INTERCEPTOR.step_of(self._control)
+        step = CALL_HOOK.step_of(self._control)
         return step.capture if step is not None and isinstance(step.capture, StepCapture) else None
 
     def batch(self, *, ids: Any = None, files: Any = None) -> None:
@@ -351,7 +351,7 @@ class Tap:
     @property
     def in_step(self) -> bool:
         """Whether this thread is inside a step of this tap; in an event loop, whether this task is."""
-        return INTERCEPTOR.step_of(self._control) is not None
+        return CALL_HOOK.step_of(self._control) is not None
 
     def _begin(self, known_layers: Sequence[str]) -> None:
         """Keras begins: what it traces from now on is noted."""
@@ -364,8 +364,8 @@ class Tap:
         self.flush()
         self._outlet.tell_if_nothing_was_captured(self.watches)
 
-    def _tell_wrong_backend(self, backend: str) -> None:
-        self._outlet.trouble.tell(
+    def _warn_of_backend(self, backend: str) -> None:
+        self._outlet.warnings.warn(
             "backend",
             f"nothing is captured, because Keras runs on {backend}",
             "Set KERAS_BACKEND=tensorflow before Keras is imported.",
@@ -378,7 +378,7 @@ class Tap:
         entry = Entry(self._numbering.claim(first, count))
         capture = self._control.begin(entry, self._known_layers)
         try:
-            with INTERCEPTOR.step(self._control, capture), self._eager.step(capture):
+            with CALL_HOOK.step(self._control, capture), self._eager.step(capture):
                 yield entry
         except BaseException as error:
             self._control.end(entry, capture, error, source=source)

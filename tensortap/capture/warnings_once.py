@@ -1,4 +1,4 @@
-"""Says what capture could not do, once for each kind of trouble, without ever raising into training."""
+"""Warnings about what capture could not do: each kind once, and without ever raising into training."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .errors import TapWarning
 _log = logging.getLogger("tensortap")
 
 
-class Trouble:
+class OneTimeWarnings:
     """Warnings of one tap.
 
     Args:
@@ -22,32 +22,32 @@ class Trouble:
 
     def __init__(self, where: str) -> None:
         self._where = where
-        self._told: dict[str, str] = {}  # what was said, by kind
+        self._issued: dict[str, str] = {}  # texts by kind
         self._lock = threading.Lock()
 
-    def tell(self, kind: str, message: str, hint: str, cause: BaseException | None = None) -> str:
-        """Warns, unless this kind of trouble was told before. `message` has no full stop, `hint` has.
+    def warn(self, kind: str, message: str, hint: str, cause: BaseException | None = None) -> str:
+        """Warns, unless this kind of warning was issued before. `message` has no full stop, `hint` has.
 
         Returns:
-            What was said; empty if it was told before.
+            The text; empty if the kind was issued before.
         """
         because = f" ({type(cause).__name__}: {first_line(cause)})" if cause is not None else ""
-        said = f"{message}{because}. {hint}"
+        text = f"{message}{because}. {hint}"
         with self._lock:
-            if kind in self._told:
+            if kind in self._issued:
                 return ""
-            self._told[kind] = said
-        warn(f"tensortap, run {self._where!r}: {said}")
-        return said
+            self._issued[kind] = text
+        issue_warning(f"tensortap, run {self._where!r}: {text}")
+        return text
 
-    def told(self, *kinds: str) -> str:
-        """What was said of the first of these kinds that there was; empty if there was none."""
+    def first_issued(self, *kinds: str) -> str:
+        """The text of the first of these kinds that was issued; empty if none was."""
         with self._lock:
-            return next((self._told[kind] for kind in kinds if kind in self._told), "")
+            return next((self._issued[kind] for kind in kinds if kind in self._issued), "")
 
 
-def warn(text: str) -> None:
-    """A `TapWarning`."""
+def issue_warning(text: str) -> None:
+    """Issues a `TapWarning`."""
     try:
         warnings.warn(text, TapWarning, stacklevel=3)
     except Exception:
@@ -57,7 +57,7 @@ def warn(text: str) -> None:
             _log.warning(text)
 
 
-def say(sentence: str) -> None:
+def print_line(sentence: str) -> None:
     """One line on stderr, for whoever looks after the job. The disk that it goes to may be full, too."""
     with contextlib.suppress(OSError, ValueError, AttributeError):  # there may be no stderr
         print(f"tensortap: {sentence}", file=sys.stderr, flush=True)

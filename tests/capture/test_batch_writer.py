@@ -10,17 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tensortap.capture.adapters.batch_samples import Samples
+from tensortap.capture.adapters.batch_samples import BatchSamples
 from tensortap.capture.errors import TapWarning
 from tensortap.capture.lifetime import Lifetime
 from tensortap.capture.pipeline import batch_writer
 from tensortap.capture.pipeline.batch_writer import BatchWriter
 from tensortap.capture.pipeline.disk_reserve import DiskReserve
-from tensortap.capture.pipeline.messages import Batch, Captured, GraphHandle
-from tensortap.capture.pipeline.writer_thread import Background
+from tensortap.capture.pipeline.messages import Batch, CapturedTensor, GraphHandle
+from tensortap.capture.pipeline.writer_thread import WriterThread
 from tensortap.capture.step_capture import Outlet
 from tensortap.capture.tracing.candidate import Candidate
-from tensortap.capture.warnings_once import Trouble
+from tensortap.capture.warnings_once import OneTimeWarnings
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.storage import files
 
@@ -28,7 +28,7 @@ CANDIDATE = Candidate("n", 0, "Add", "uint8")
 
 
 def batch() -> Batch:
-    captured = deque([Captured(CANDIDATE, 0, np.zeros(40, np.uint8), "summary")])
+    captured = deque([CapturedTensor(CANDIDATE, 0, np.zeros(40, np.uint8), "summary")])
     return Batch(0, 0.0, GraphHandle(), captured, 40)
 
 
@@ -36,16 +36,16 @@ def last_words(
     open_writer: Callable[[], DumpWriter], capsys: pytest.CaptureFixture[str], disk_reserve: int = 0
 ) -> str:
     """What a tap says at its end, after one batch."""
-    trouble = Trouble("r")
-    background = Background(
-        lambda: BatchWriter(open_writer, trouble, DiskReserve(disk_reserve, trouble)),
+    warnings = OneTimeWarnings("r")
+    writer_thread = WriterThread(
+        lambda: BatchWriter(open_writer, warnings, DiskReserve(disk_reserve, warnings)),
         queue_bytes=100,
         when_full="drop",
         wait_seconds=0,
     )
-    assert background.put(batch())
-    Lifetime(Outlet(background, trouble), (), Samples(trouble), "r", 30).close()
-    assert (background.dropped, background.refused) == (1, 1)
+    assert writer_thread.put(batch())
+    Lifetime(Outlet(writer_thread, warnings), (), BatchSamples(warnings), "r", 30).close()
+    assert (writer_thread.dropped, writer_thread.refused) == (1, 1)
     return capsys.readouterr().err
 
 
@@ -101,15 +101,15 @@ def test_a_disk_that_stays_full_to_the_end(
 
 
 def test_a_full_queue(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    trouble = Trouble("r")
-    background = Background(
-        lambda: BatchWriter(lambda: DumpWriter(tmp_path, "r"), trouble, DiskReserve(0, trouble)),
+    warnings = OneTimeWarnings("r")
+    writer_thread = WriterThread(
+        lambda: BatchWriter(lambda: DumpWriter(tmp_path, "r"), warnings, DiskReserve(0, warnings)),
         queue_bytes=100,
         when_full="drop",
         wait_seconds=0,
     )
-    background.drop(3)
-    Lifetime(Outlet(background, trouble), (), Samples(trouble), "r", 30).close()
+    writer_thread.drop(3)
+    Lifetime(Outlet(writer_thread, warnings), (), BatchSamples(warnings), "r", 30).close()
     assert "raise Tap(queue_bytes=…" in capsys.readouterr().err
 
 
@@ -119,5 +119,5 @@ def test_preparing_never_raises(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(batch_writer, "warm_up", fail)
     with pytest.warns(TapWarning, match="not prepared .RuntimeError: no compiler"):
-        trouble = Trouble("r")
-        BatchWriter(lambda: DumpWriter("unused"), trouble, DiskReserve(0, trouble)).prepare()
+        warnings = OneTimeWarnings("r")
+        BatchWriter(lambda: DumpWriter("unused"), warnings, DiskReserve(0, warnings)).prepare()

@@ -13,7 +13,7 @@ from dumped import Dumped
 from small_models import mlp
 
 from tensortap.capture.errors import TapWarning
-from tensortap.capture.pipeline.writer_thread import Background
+from tensortap.capture.pipeline.writer_thread import WriterThread
 from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
 
@@ -109,14 +109,14 @@ def test_more_than_fits_is_dropped_and_counted(tmp_path: Path, capfd: pytest.Cap
 
 
 def test_a_failing_hand_over_is_told_and_not_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    put = Background.put
+    put = WriterThread.put
 
-    def broken(background: Background, batch: Any) -> bool:
+    def broken(background: WriterThread, batch: Any) -> bool:
         if batch.captured:
             raise MemoryError("no room")
         return put(background, batch)
 
-    monkeypatch.setattr(Background, "put", broken)
+    monkeypatch.setattr(WriterThread, "put", broken)
     tap = Tap(tmp_path / "r", ALL)
     told = "eager ran, but its tensors could not be handed over .MemoryError"
     with pytest.warns(TapWarning, match=told), tap.eager():

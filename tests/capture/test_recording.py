@@ -19,8 +19,8 @@ import tensortap
 from tensortap.capture.errors import TapWarning, WatchError
 from tensortap.capture.pipeline.messages import Entry
 from tensortap.capture.record_options import Record
-from tensortap.capture.recording.pending_recordings import HeldRecordings, Item
-from tensortap.capture.recording.recording_retention import KeptRecordings
+from tensortap.capture.recording.pending_recordings import PendingRecordings, QueuedRecording
+from tensortap.capture.recording.recording_retention import RecordingRetention
 from tensortap.capture.steps import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.triggers.firing import TrainingStoppedError
@@ -233,9 +233,9 @@ def test_recording_on_a_trigger_needs_one(tmp_path: Path) -> None:
 
 
 def test_a_slow_trigger_holds_recordings_of_few_steps_only() -> None:
-    held = HeldRecordings(before=1, patience=0)
+    held = PendingRecordings(before=1, patience=0)
     entries = [Entry(range(step, step + 1)) for step in range(8)]
-    items = [Item(None, None, step, 0, "", None) for step in range(6)]  # type: ignore[arg-type]
+    items = [QueuedRecording(None, None, step, 0, "", None) for step in range(6)]  # type: ignore[arg-type]
     for step in (0, 1, 2):
         held.hold(entries[step], items[step])
         assert held.settle(entries[step], "") == []
@@ -284,14 +284,14 @@ def test_calls_in_a_row_hold_one_copy_more_than_there_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What docs/replay.md says of a CPU: only variables that change are copied, once a call."""
-    items: list[Item] = []
-    hold = HeldRecordings.hold
+    items: list[QueuedRecording] = []
+    hold = PendingRecordings.hold
 
-    def spy(held: HeldRecordings, entry: Entry, item: Item) -> None:
+    def spy(held: PendingRecordings, entry: Entry, item: QueuedRecording) -> None:
         items.append(item)
         hold(held, entry, item)
 
-    monkeypatch.setattr(HeldRecordings, "hold", spy)
+    monkeypatch.setattr(PendingRecordings, "hold", spy)
     with tf.device("CPU"), Tap(tmp_path / "r", NEVER, record=Record(on_trigger=True), on=NonFinite()) as tap:
         changes, stays = tf.Variable(tf.zeros([1000])), tf.Variable(tf.ones([1000]))
 
@@ -334,7 +334,7 @@ def test_recordings_that_a_disk_refuses_are_counted_beside_snapshots(
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(KeptRecordings, "add", refuse)
+    monkeypatch.setattr(RecordingRetention, "add", refuse)
     with Tap(tmp_path / "r", Watch(), record=every(1)) as tap:
         step = tap.function(lambda x: x + 1)
         with pytest.warns(TapWarning, match="a recording could not be written"):

@@ -12,8 +12,8 @@ import tensorflow as tf
 
 from tensortap.capture.errors import TapWarning
 from tensortap.capture.record_options import Record
-from tensortap.capture.recording.recording_retention import KeptRecordings
-from tensortap.capture.recording.run_recordings import Recordings
+from tensortap.capture.recording.recording_retention import RecordingRetention
+from tensortap.capture.recording.run_recordings import RunRecordings
 from tensortap.capture.steps import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.triggers.triggers import NonFinite
@@ -34,10 +34,10 @@ def steps_in(run_dir: Path) -> list[int]:
 
 
 def test_those_that_were_made_last_stay_when_training_goes_back(tmp_path: Path) -> None:
-    first = KeptRecordings(tmp_path, 2)
+    first = RecordingRetention(tmp_path, 2)
     for step in (98, 99, 100):
         first.add(recording(step, time=step))
-    resumed = KeptRecordings(tmp_path, 2)
+    resumed = RecordingRetention(tmp_path, 2)
     for number, step in enumerate(range(50, 55)):
         resumed.add(recording(step, time=200.0 + number))
         assert step in steps_in(tmp_path)
@@ -45,7 +45,7 @@ def test_those_that_were_made_last_stay_when_training_goes_back(tmp_path: Path) 
 
 
 def test_what_a_trigger_chose_is_not_pushed_out_by_later_steps(tmp_path: Path) -> None:
-    kept = KeptRecordings(tmp_path, 2)
+    kept = RecordingRetention(tmp_path, 2)
     for step in (14, 15):
         kept.add(recording(step, reason="NonFinite(): NaN"))
     for step in (20, 30, 40):
@@ -56,24 +56,24 @@ def test_what_a_trigger_chose_is_not_pushed_out_by_later_steps(tmp_path: Path) -
     assert steps_in(tmp_path) == [15, 30, 60, 70]
     reasons = [read_recording(place.path).reason for place in find_recordings(tmp_path)]
     assert reasons == ["NonFinite(): NaN", "LossSpike(): 9", "steps=1", "steps=1"]
-    KeptRecordings(tmp_path, 1).add(recording(80, time=2.0))
+    RecordingRetention(tmp_path, 1).add(recording(80, time=2.0))
     assert len(steps_in(tmp_path)) == 2 and 80 in steps_in(tmp_path)
 
 
 def test_the_disk_holds_no_more_than_what_stays(tmp_path: Path) -> None:
-    kept = KeptRecordings(tmp_path, 1)
+    kept = RecordingRetention(tmp_path, 1)
     for step in range(5):
         kept.add(recording(step, value=step))
         assert len(list(tmp_path.glob("recordings/blobs/*"))) == 1
 
 
 def test_a_damaged_recording_is_left_with_all_bytes(tmp_path: Path) -> None:
-    kept = KeptRecordings(tmp_path, 1)
+    kept = RecordingRetention(tmp_path, 1)
     kept.add(recording(1, value=1))
     (place,) = find_recordings(tmp_path)
     (place.path / "recording.json").rename(tmp_path / "elsewhere.json")
     (place.path / "recording.json").symlink_to(tmp_path / "elsewhere.json")
-    kept = KeptRecordings(tmp_path, 1)
+    kept = RecordingRetention(tmp_path, 1)
     for step in (2, 3):
         kept.add(recording(step, value=step))
     assert steps_in(tmp_path) == [1, 3]
@@ -110,8 +110,8 @@ def test_steps_of_a_tap(tmp_path: Path) -> None:
 
 def test_a_slow_disk_leaves_out_whole_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All calls of a step are recorded, or none: half a step of several networks is no use."""
-    free, write = threading.Event(), Recordings._write
-    monkeypatch.setattr(Recordings, "_write", lambda self, item: (free.wait(60), write(self, item)))
+    free, write = threading.Event(), RunRecordings._write
+    monkeypatch.setattr(RunRecordings, "_write", lambda self, item: (free.wait(60), write(self, item)))
     double = tf.function(lambda x: x * 2.0)
     tap = Tap(tmp_path / "gan", NEVER, record=every(1))
     with pytest.warns(TapWarning, match="disk is too slow"), tap:

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from tensortap.capture.errors import TapWarning
-from tensortap.capture.exact.variable_snapshot import StateBefore
+from tensortap.capture.exact.variable_snapshot import VariableSnapshot
 from tensortap.capture.instrument.tapped_function import InstrumentedFunction, TapFailedError
 from tensortap.capture.steps import every
 from tensortap.capture.tap import Tap
@@ -80,17 +80,17 @@ def test_a_batch_that_is_lost_to_the_taps_is_told(tmp_path: Path, monkeypatch: p
 
 def test_what_is_held_of_a_failed_step_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """GIVEN a step that fails for its taps THEN the untapped one changes its variables where they lie."""
-    held: list[StateBefore] = []
-    put_back = StateBefore.put_back
+    held: list[VariableSnapshot] = []
+    restore = VariableSnapshot.restore
 
-    def watched(self: StateBefore) -> None:
-        put_back(self)
+    def watched(self: VariableSnapshot) -> None:
+        restore(self)
         held.append(self)
 
     def failing(self: Any, *args: Any) -> Any:
         raise TapFailedError from tf.errors.ResourceExhaustedError(None, None, "no room")
 
-    monkeypatch.setattr(StateBefore, "put_back", watched)
+    monkeypatch.setattr(VariableSnapshot, "restore", watched)
     monkeypatch.setattr(InstrumentedFunction, "call", failing)
     weight = tf.Variable(1.0)
     with Tap(tmp_path / "r", ALL) as tap, pytest.warns(TapWarning, match="could not run with taps"):
@@ -100,16 +100,16 @@ def test_what_is_held_of_a_failed_step_is_let_go(tmp_path: Path, monkeypatch: py
     assert float(weight) == 2.0
 
 
-def test_variables_that_cannot_be_put_back_end_no_training(
+def test_variables_that_cannot_be_restore_end_no_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def failing(self: Any, *args: Any) -> Any:
         raise TapFailedError from tf.errors.ResourceExhaustedError(None, None, "no room")
 
-    def never(self: StateBefore) -> None:
+    def never(self: VariableSnapshot) -> None:
         raise tf.errors.ResourceExhaustedError(None, None, "no room for that, either")
 
-    monkeypatch.setattr(StateBefore, "put_back", never)
+    monkeypatch.setattr(VariableSnapshot, "restore", never)
     monkeypatch.setattr(InstrumentedFunction, "call", failing)
     weight = tf.Variable(1.0)
     with Tap(tmp_path / "r", ALL) as tap, pytest.warns(TapWarning, match="could not be given back"):

@@ -18,7 +18,7 @@ from small_models import BATCH, data, mlp
 
 import tensortap
 from tensortap.capture.pipeline.messages import Batch
-from tensortap.capture.pipeline.writer_thread import Background
+from tensortap.capture.pipeline.writer_thread import WriterThread
 from tensortap.capture.record_options import Record
 from tensortap.capture.tap import Tap
 from tensortap.capture.triggers.firing import TrainingStoppedError
@@ -209,16 +209,16 @@ def test_recordings_of_coroutines_wait_for_their_own_steps(tmp_path: Path) -> No
 
 
 def test_a_step_whose_end_had_no_room_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    put = Background.put
+    put = WriterThread.put
     refused: list[Batch] = []
 
-    def refuse_first_end(background: Background, batch: Batch) -> bool:
+    def refuse_first_end(background: WriterThread, batch: Batch) -> bool:
         if batch.end is not None and not refused:
             refused.append(batch)
             return False
         return put(background, batch)
 
-    monkeypatch.setattr(Background, "put", refuse_first_end)
+    monkeypatch.setattr(WriterThread, "put", refuse_first_end)
     with Tap(tmp_path / "r", Watch(steps=[99]), on=NonFinite()) as tap:
         log = log_in(tap)
         for value in (-1.0, 1.0):

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from polling import until
 
-from tensortap.capture.pipeline.messages import Batch, Captured, GraphHandle
-from tensortap.capture.pipeline.writer_thread import Background, WhenFull
+from tensortap.capture.pipeline.messages import Batch, CapturedTensor, GraphHandle
+from tensortap.capture.pipeline.writer_thread import WhenFull, WriterThread
 from tensortap.capture.tracing.candidate import Candidate
 
 
@@ -46,12 +46,14 @@ class Recorder:
         return 0
 
 
-def background(sink: Recorder, when_full: WhenFull = "wait", wait_seconds: float = 30.0) -> Background:
-    return Background(lambda: sink, queue_bytes=100, when_full=when_full, wait_seconds=wait_seconds)
+def background(sink: Recorder, when_full: WhenFull = "wait", wait_seconds: float = 30.0) -> WriterThread:
+    return WriterThread(lambda: sink, queue_bytes=100, when_full=when_full, wait_seconds=wait_seconds)
 
 
 def batch(step: int, nbytes: int = 40) -> Batch:
-    captured = deque([Captured(Candidate("n", 0, "Add", "uint8"), 0, np.zeros(nbytes, np.uint8), "summary")])
+    captured = deque(
+        [CapturedTensor(Candidate("n", 0, "Add", "uint8"), 0, np.zeros(nbytes, np.uint8), "summary")]
+    )
     return Batch(step, 0.0, GraphHandle(), captured, nbytes)
 
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 from tensortap.tf import internals
 
 
-class Drawn:
+class BatchCounter:
     """Counts what the calls of a model's train (test, predict) function draw from their iterator."""
 
     def __init__(self) -> None:

@@ -12,8 +12,8 @@ from tensortap.tf import internals
 
 from ..errors import WatchError
 from ..instrument.context_stack import Opened, TaskStack
-from ..warnings_once import Trouble
-from .traced_dataset import Choose, Noted, TracedDataset
+from ..warnings_once import OneTimeWarnings
+from .traced_dataset import Choose, SampleIds, TracedDataset
 
 MAX_SAMPLES = 16_384  # of one step that are written
 MAX_TEXT = 400_000  # bytes of their ids, and as many of their files
@@ -23,18 +23,18 @@ _KEEP_ORDER = ("Prefetch", "Options", "Map", "Repeat", "Take", "AssertCardinalit
 
 
 class _Note(NamedTuple):
-    samples: Samples
-    noted: Noted
+    samples: BatchSamples
+    noted: SampleIds
 
 
 _NOTES: TaskStack[_Note] = TaskStack("tensortap batches")
 
 
-class Samples:
+class BatchSamples:
     """What is known of one tap's batches."""
 
-    def __init__(self, trouble: Trouble) -> None:
-        self._trouble = trouble
+    def __init__(self, warnings: OneTimeWarnings) -> None:
+        self._warnings = warnings
         self._traced: list[TracedDataset] = []
         self._waiting: set[Opened[_Note]] = set()  # noted, but their step has not run yet
 
@@ -46,16 +46,16 @@ class Samples:
         """
         if ids is None and files is None:
             raise WatchError("batch() says nothing.", "Give ids=, files=, or both.")
-        noted = Noted(*(None if each is None else _listed(each) for each in (ids, files)))
+        noted = SampleIds(*(None if each is None else _listed(each) for each in (ids, files)))
         before = self._take_note()
         if before is not None:
             if any(new is not None and old is not None for new, old in zip(noted, before, strict=True)):
-                self._tell_unused()
+                self._warn_of_unused()
             # One call may say the ids, and another the files.
-            noted = Noted(*(old if new is None else new for new, old in zip(noted, before, strict=True)))
+            noted = SampleIds(*(old if new is None else new for new, old in zip(noted, before, strict=True)))
         self._waiting.add(_NOTES.push(_Note(self, noted)))
 
-    def _take_note(self) -> Noted | None:
+    def _take_note(self) -> SampleIds | None:
         """What this thread, or task, has noted last."""
         for opened in _NOTES.opened():
             note = opened.item
@@ -68,12 +68,12 @@ class Samples:
     def close(self) -> None:
         """The tap is closed: no step will come for what was noted last."""
         if self._waiting:
-            self._tell_unused()
+            self._warn_of_unused()
         while self._waiting:
             self._waiting.pop().end()
 
-    def _tell_unused(self) -> None:
-        self._trouble.tell(
+    def _warn_of_unused(self) -> None:
+        self._warnings.warn(
             "unused batch",
             "a batch that was noted by tap.batch(…) fed no step",
             "Call it before the step or in it: called after its step, it is noted with the next one.",
@@ -104,7 +104,7 @@ class Samples:
             for index, noted in enumerate(traced.take(count, source) if traced is not None else ()):
                 yield first + index, _facts(noted)
         except Exception as error:
-            self._trouble.tell(
+            self._warnings.warn(
                 "samples", "which samples fed a step was not noted", "Use tap.batch(…).", error
             )
 
@@ -123,7 +123,7 @@ class Samples:
         names = [type(dataset).__name__ for dataset in between]
         other = [name for name in names if not any(word in name for word in _KEEP_ORDER)]
         if other:
-            self._trouble.tell(
+            self._warnings.warn(
                 "order",
                 f"which samples feed a step is not noted, because {other[0].strip('_')} comes behind"
                 " trace_batches()",
@@ -142,7 +142,7 @@ def _listed(given: Any) -> Any:
     raise WatchError(f"{given!r} is no list of samples.", "Use a list, an array or a tensor.")
 
 
-def _facts(noted: Noted) -> dict[str, Any]:
+def _facts(noted: SampleIds) -> dict[str, Any]:
     texts = [None if each is None else [_text(item) for item in _flat(each)] for each in noted]
     count = max(len(each) for each in texts if each is not None)
     ids, files = (None if each is None else _cut(each) for each in texts)

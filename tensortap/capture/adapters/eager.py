@@ -16,7 +16,7 @@ from tensortap.tf import internals
 from tensortap.tf.shapes import capturable_dtype, dtype_text, static_shape
 
 from ..instrument.context_stack import TaskStack
-from ..pipeline.messages import Captured, GraphHandle, held_bytes
+from ..pipeline.messages import CapturedTensor, GraphHandle, held_bytes
 from ..selection import selected
 from ..step_capture import StepCapture
 from ..tracing.candidate import Candidate
@@ -59,7 +59,7 @@ class EagerRecorder:
         self._taken: set[str] = set()
         self._produced: dict[int, str] = {}  # tensor id -> tensor name
         self._stacks: dict[tuple[Frame, ...], int] = {}
-        self._captured: deque[Captured] = deque()
+        self._captured: deque[CapturedTensor] = deque()
 
     def __enter__(self) -> Self:
         if self._capture is not None:
@@ -152,7 +152,7 @@ class EagerRecorder:
             self._dropped += 1
             return
         self._room -= nbytes
-        self._captured.append(Captured(candidate, 0, array, *chosen.wish))
+        self._captured.append(CapturedTensor(candidate, 0, array, *chosen.wish))
 
     def _stack(self) -> int:
         """Number of the current stack of user frames."""
@@ -194,7 +194,7 @@ def _innermost(owner: object) -> EagerRecorder | None:
     return next((recorder for recorder in _RECORDERS if recorder.owner is owner), None)
 
 
-class EagerBodies:
+class EagerScopes:
     """The `with tap.eager()` of a tap."""
 
     def __init__(self, tracker: LayerTracker, *, sources: bool, max_bytes: int) -> None:

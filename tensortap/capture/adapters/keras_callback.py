@@ -10,8 +10,8 @@ import keras
 import tensorflow as tf
 
 from ..tracing.layer_tracker import layer_paths
-from ..warnings_once import Trouble
-from .batch_counter import Drawn
+from ..warnings_once import OneTimeWarnings
+from .batch_counter import BatchCounter
 
 if TYPE_CHECKING:
     from ..tap import Tap
@@ -56,7 +56,7 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
         self._running = ""  # the attribute of the model that is replaced
         self._begun: int | None = None  # the batch that Keras has announced, until it runs
         self._batch = 0  # that batch, by its number in the epoch
-        self._drawn = Drawn()
+        self._drawn = BatchCounter()
 
     def on_train_begin(self, logs: Any = None) -> None:
         self._start("train_function")
@@ -128,17 +128,17 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
         if self._running or self._tap.closed:
             return  # the validation of a fit
         if keras.backend.backend() != "tensorflow":
-            self._tap._tell_wrong_backend(keras.backend.backend())
+            self._tap._warn_of_backend(keras.backend.backend())
             return
         if self._tap.in_step:
-            self._tap._outlet.trouble.tell(
+            self._tap._outlet.warnings.warn(
                 "batches",
                 "each batch of fit, evaluate and predict is a step of its own, numbered on, not a part of the"
                 " step in which they were called",
                 "Call them outside of it.",
             )
         self._running = attribute
-        self._begun, self._drawn = None, Drawn()
+        self._begun, self._drawn = None, BatchCounter()
         self._tap._begin(layer_paths(self.model))
         original = _without_finished(getattr(self.model, attribute, None))
         if original is not None:
@@ -182,11 +182,11 @@ def no_attribute(tap: Tap, name: str) -> AttributeError:
     return AttributeError(f"'Tap' object has no attribute {name!r}{wanted}", name=name, obj=tap)
 
 
-def warn_of_missing_names(trouble: Trouble) -> None:
+def warn_of_missing_names(warnings: OneTimeWarnings) -> None:
     """Warns of what is not captured with this version of Keras, if anything; called when a tap is made."""
     missing = dict(_missing_names())
     if missing:
-        trouble.tell(
+        warnings.warn(
             "keras",
             f"with Keras {keras.__version__} {', '.join(missing.values())} are not captured, as it has no"
             f" {', '.join(missing)}",

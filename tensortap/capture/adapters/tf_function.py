@@ -46,15 +46,15 @@ class TappedFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if internals.traced_dataset_function():
-            self._tell_dataset(str(getattr(self, "__name__", "of a dataset")))
+            self._warn_of_dataset(str(getattr(self, "__name__", "of a dataset")))
         if not internals.executing_eagerly() or self._tap.in_step or self._tap.closed:
             return self._function(*args, **kwargs)
         source = next((given for given in args if isinstance(given, tf.data.Iterator)), None)
         with self._tap._steps(next(self._steps), 1, source):
             return self._function(*args, **kwargs)
 
-    def _tell_dataset(self, name: str) -> None:
-        self._tap._outlet.trouble.tell(
+    def _warn_of_dataset(self, name: str) -> None:
+        self._tap._outlet.warnings.warn(
             f"dataset {name}",
             f"the function {name} is not captured, because a tf.data pipeline runs it, in threads of its own",
             "After tf.data.experimental.enable_debug_mode() pipelines run in Python, and each element is a"

@@ -15,7 +15,7 @@ MAX_WAITING = 100_000  # batches that were made, but fed no step
 Choose = Callable[[Any], Any]
 
 
-class Noted(NamedTuple):
+class SampleIds(NamedTuple):
     """Ids and files of one batch, as arrays; None where they are not noted."""
 
     ids: Any
@@ -41,14 +41,14 @@ class TracedDataset:
         self._choose = ids, files
         self._feed = feed or (lambda element: element)
         self._lock = threading.Lock()
-        self._lists: dict[int, deque[Noted]] = {}  # by number of the iterator
+        self._lists: dict[int, deque[SampleIds]] = {}  # by number of the iterator
         self._ended: set[int] = set()
         self._newest = self._current = -1
         self._source: Any = None  # the iterator that the last step read from
         self.started = 0
         self.dataset = self._wrap(dataset)
 
-    def take(self, count: int, source: Any) -> list[Noted]:
+    def take(self, count: int, source: Any) -> list[SampleIds]:
         """The next `count` batches that were used, or as many as there are.
 
         Args:
@@ -60,7 +60,7 @@ class TracedDataset:
             elif source is None and self._current not in self._ended:
                 self._current = self._newest  # the loop was left early, and a new one begun
             self._source = source
-            taken: list[Noted] = []
+            taken: list[SampleIds] = []
             while len(taken) < count and self._move_on():
                 taken.append(self._lists[self._current].popleft())
             for number in [number for number in self._lists if number < self._current]:
@@ -118,7 +118,7 @@ class TracedDataset:
         with self._lock:
             waiting = self._lists.get(int(number))
             if waiting is not None:
-                waiting.append(Noted(*values))
+                waiting.append(SampleIds(*values))
         return number
 
     def _end(self, number: Any) -> Any:

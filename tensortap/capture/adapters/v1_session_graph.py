@@ -11,7 +11,7 @@ from tensortap.tf.shapes import dtype_text, static_shape
 from tensortap.tfproto.attributes import attribute_texts
 
 from ..tracing.candidate import Candidate
-from ..tracing.node_descriptions import meaning
+from ..tracing.node_descriptions import describe_node
 from ..tracing.source_stacks import is_user_file, sources_of
 from .v1_session_plan import FUNCTION, SessionPlan
 
@@ -76,7 +76,7 @@ def _attributes(operation: Any, candidate: Candidate | None) -> dict[str, str]:
         texts["tensortap.kind"] = candidate.kind
     if candidate is not None and candidate.variable:
         texts["tensortap.variable"] = candidate.variable
-    text = meaning(operation.name, operation.type)
+    text = describe_node(operation.name, operation.type)
     return texts | ({"tensortap.meaning": text} if text else {})
 
 

@@ -86,7 +86,7 @@ def _exactly() -> tf.data.Options:
     return options
 
 
-def drawn_elements(functions: Mapping[str, TracedFunction]) -> dict[int, Elements]:
+def iterator_elements(functions: Mapping[str, TracedFunction]) -> dict[int, Elements]:
     """What the iterators among the root's arguments yield, by number of the argument.
 
     Raises:

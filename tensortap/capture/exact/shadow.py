@@ -10,8 +10,8 @@ from typing import Any
 from tensortap.tf import internals
 
 from ..instrument.tapped_function import InstrumentedFunction, Receiver, TapFailedError
-from ..tracing.traced_function import RecordedFunction
-from .iterator_copy import UncopiedIteratorError, drawn_elements
+from ..tracing.traced_function import TracedRoot
+from .iterator_copy import UncopiedIteratorError, iterator_elements
 from .side_effects import obstacle
 from .state_copy import StateCopy
 
@@ -27,12 +27,12 @@ class Shadow:
         NoShadowError: the function has state that cannot be copied, or effects that would come twice.
     """
 
-    def __init__(self, recorded: RecordedFunction, tapped: InstrumentedFunction) -> None:
-        why = obstacle(recorded.functions)
+    def __init__(self, traced: TracedRoot, tapped: InstrumentedFunction) -> None:
+        why = obstacle(traced.functions)
         if why:
             raise NoShadowError(why)
         try:
-            self._state = StateCopy(drawn_elements(recorded.functions))
+            self._state = StateCopy(iterator_elements(traced.functions))
         except UncopiedIteratorError as error:
             raise NoShadowError(f"it draws from an iterator that cannot be copied (node {error})") from error
         self._tapped = tapped

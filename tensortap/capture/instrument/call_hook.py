@@ -13,15 +13,15 @@ from tensortap.tf import internals
 from ..errors import ChoiceFailedError
 from ..exact.shadow import NoShadowError, Shadow, ShadowFailedError
 from ..exact.side_effects import MUTED
-from ..exact.variable_snapshot import StateBefore, StateReader, changed_bytes
+from ..exact.variable_snapshot import SnapshotReader, VariableSnapshot, changed_bytes
 from ..tracing.candidate import Candidate
 from ..tracing.layer_tracker import LayerTracker
-from ..tracing.traced_function import Place, RecordedFunction, record_function
+from ..tracing.traced_function import Place, TracedRoot, trace_root
 from ..warnings_once import first_line
 from ..watch import Watch
 from .context_stack import TaskStack
 from .memory_check import SHARE, available_bytes, estimated_bytes
-from .receivers import Capture, Captures, PendingRecording
+from .receivers import CallReceiver, Capture, PendingRecording
 from .tapped_function import InstrumentedFunction, TapFailedError
 
 # a function, what is watched of it, whether exactly, and whether recordings need what it draws
@@ -45,7 +45,7 @@ _STEPS: TaskStack[OpenStep] = TaskStack("tensortap steps")
 _PAUSE = OpenStep(None, None)  # nothing outside of it is captured
 
 
-class Interceptor:
+class CallHook:
     """Installed while any tap is in use. Calls outside of a watched step pass through untouched."""
 
     def __init__(self) -> None:
@@ -53,10 +53,10 @@ class Interceptor:
         self._lock = threading.RLock()
         self._users = 0
         self._uninstall: Any = None
-        self._recorded: dict[str, RecordedFunction] = {}
+        self._traced: dict[str, TracedRoot] = {}
         self._copies: dict[tuple[str, frozenset[Place], bool, bool], InstrumentedFunction] = {}
         self._instrumented: dict[_Key, InstrumentedFunction | Shadow | None] = {}
-        self._state: dict[str, StateReader] = {}
+        self._state: dict[str, SnapshotReader] = {}
 
     def acquire(self) -> None:
         """Installs the interceptor for one more user."""
@@ -131,13 +131,13 @@ class Interceptor:
         with _STEPS.inside(_PAUSE), internals.not_recorded():
             try:
                 with self._lock:
-                    recorded = self._record(function, inputs, captures)
+                    traced = self._record(function, inputs, captures)
             except Exception as error:
                 for capture in recording:
                     capture.failed(function, "could not be recorded", error)
                 return begun
             for capture in recording:
-                pending = capture.begin(recorded, inputs)
+                pending = capture.begin(traced, inputs)
                 if pending is not None:
                     begun.append(pending)
                     inputs = pending.inputs
@@ -159,12 +159,12 @@ class Interceptor:
             instrumented = self._instrument(key, inputs, captures, drawn)
         if instrumented is None:
             return run(name, inputs, num_outputs)
-        recorded = self._recorded[function]
+        traced = self._traced[function]
         shadowed = isinstance(instrumented, Shadow)
-        receiver = Captures(recorded, captures, "shadow" if shadowed else "in-place", pending)
+        receiver = CallReceiver(traced, captures, "shadow" if shadowed else "in-place", pending)
         try:
             with _STEPS.inside(_PAUSE):
-                before = None if shadowed else self._state_of(recorded).read(inputs)
+                before = None if shadowed else self._state_of(traced).read(inputs)
         except Exception as error:
             self._give_up(key, captures, "could not be tapped", error)
             return run(name, inputs, num_outputs)
@@ -183,11 +183,11 @@ class Interceptor:
                 raise _OtherStepError from cause
             return run(name, inputs, num_outputs)
 
-    def _state_of(self, recorded: RecordedFunction) -> StateReader:
+    def _state_of(self, traced: TracedRoot) -> SnapshotReader:
         with self._lock:
-            if recorded.root not in self._state:
-                self._state[recorded.root] = StateReader(recorded)
-            return self._state[recorded.root]
+            if traced.root not in self._state:
+                self._state[traced.root] = SnapshotReader(traced)
+            return self._state[traced.root]
 
     def _instrument(
         self, key: _Key, inputs: Sequence[Any], captures: Sequence[Capture], drawn: Mapping[Place, str]
@@ -214,39 +214,39 @@ class Interceptor:
         function, watches, exact, _ = key
         if not watches and not drawn:  # the step is only recorded
             return None
-        recorded = self._record(function, inputs, captures)
-        chosen = _chosen(recorded, captures)
+        traced = self._record(function, inputs, captures)
+        chosen = _chosen(traced, captures)
         if watches and not chosen:
             for capture in captures:
-                capture.missed(recorded)
+                capture.missed(traced)
         if not chosen and not drawn:
             return None
-        instrumented = self._copy(recorded, frozenset({*chosen, *drawn}), exact, drawn)
-        shadow = Shadow(recorded, instrumented) if exact else None
-        copies = sum(root == recorded.root for root, *_ in self._copies)
-        _tell_limits(recorded, instrumented, captures, copies)
+        instrumented = self._copy(traced, frozenset({*chosen, *drawn}), exact, drawn)
+        shadow = Shadow(traced, instrumented) if exact else None
+        copies = sum(root == traced.root for root, *_ in self._copies)
+        _warn_of_limits(traced, instrumented, captures, copies)
         return shadow or instrumented
 
     def _copy(
-        self, recorded: RecordedFunction, chosen: frozenset[Place], exact: bool, drawn: Mapping[Place, str]
+        self, traced: TracedRoot, chosen: frozenset[Place], exact: bool, drawn: Mapping[Place, str]
     ) -> InstrumentedFunction:
         """The copy that catches these tensors; watches that choose the same share one."""
-        key = recorded.root, chosen, exact, bool(drawn)
+        key = traced.root, chosen, exact, bool(drawn)
         if key not in self._copies:
             _check_memory(
-                [recorded.candidates[place] for place in chosen & recorded.candidates.keys()],
-                0 if exact else changed_bytes(recorded),
+                [traced.candidates[place] for place in chosen & traced.candidates.keys()],
+                0 if exact else changed_bytes(traced),
             )
-            self._copies[key] = InstrumentedFunction(recorded, chosen, MUTED if exact else (), drawn)
+            self._copies[key] = InstrumentedFunction(traced, chosen, MUTED if exact else (), drawn)
         return self._copies[key]
 
-    def _record(self, function: str, inputs: Sequence[Any], captures: Sequence[Capture]) -> RecordedFunction:
-        recorded = self._recorded.get(function)
-        if recorded is None:
+    def _record(self, function: str, inputs: Sequence[Any], captures: Sequence[Capture]) -> TracedRoot:
+        traced = self._traced.get(function)
+        if traced is None:
             known = [path for capture in captures for path in capture.known_layers]
-            recorded = record_function(function, inputs, self.tracker, known_layers=known)
-            self._recorded[function] = recorded
-        return recorded
+            traced = trace_root(function, inputs, self.tracker, known_layers=known)
+            self._traced[function] = traced
+        return traced
 
     def _give_up(self, key: _Key, captures: Sequence[Capture], what: str, error: BaseException) -> None:
         with self._lock:
@@ -262,10 +262,10 @@ class Interceptor:
         self._copies.clear()
         self._state.clear()
         self._instrumented.clear()
-        self._recorded.clear()
+        self._traced.clear()
 
 
-def _chosen(recorded: RecordedFunction, captures: Sequence[Capture]) -> set[Place]:
+def _chosen(traced: TracedRoot, captures: Sequence[Capture]) -> set[Place]:
     """What the captures select. One of several whose callable raises says so when it is given its tensors.
 
     Raises:
@@ -277,7 +277,7 @@ def _chosen(recorded: RecordedFunction, captures: Sequence[Capture]) -> set[Plac
         try:
             chosen |= {
                 place
-                for place, candidate in recorded.candidates.items()
+                for place, candidate in traced.candidates.items()
                 if any(watch.selects(candidate) for watch in capture.watches)
             }
         except ChoiceFailedError as error:
@@ -287,30 +287,30 @@ def _chosen(recorded: RecordedFunction, captures: Sequence[Capture]) -> set[Plac
     return chosen
 
 
-def _undone(before: StateBefore) -> str:
+def _undone(before: VariableSnapshot) -> str:
     """Undoes what a call did; says what of it was not."""
     try:
-        before.put_back()
+        before.restore()
     except Exception as error:  # nothing may escape into the training
         return f"; its variables could not be given back what they held: {first_line(error)}"
     return f"; what it had done stays done: {before.stays}" if before.stays else ""
 
 
-def _tell_limits(
-    recorded: RecordedFunction, instrumented: InstrumentedFunction, captures: Sequence[Capture], copies: int
+def _warn_of_limits(
+    traced: TracedRoot, instrumented: InstrumentedFunction, captures: Sequence[Capture], copies: int
 ) -> None:
     """Tells of what a copy, one of `copies`, does differently, and of what is not captured in it."""
-    random = recorded.seeded_random_ops()
+    random = traced.seeded_random_ops()
     if random:
         for capture in captures:
-            capture.draws_apart(recorded.root, random, copies)
-    if recorded.dataset_functions:
+            capture.draws_apart(traced.root, random, copies)
+    if traced.dataset_functions:
         for capture in captures:
-            capture.inside_datasets(recorded.root, recorded.dataset_functions)
-    unreached = [place for place in instrumented.rewritten.out_of_reach if place in recorded.candidates]
+            capture.inside_datasets(traced.root, traced.dataset_functions)
+    unreached = [place for place in instrumented.rewritten.out_of_reach if place in traced.candidates]
     if unreached:
         for capture in captures:
-            capture.out_of_reach([recorded.candidates[place] for place in unreached])
+            capture.out_of_reach([traced.candidates[place] for place in unreached])
 
 
 def _check_memory(candidates: Sequence[Candidate], copied: int) -> None:
@@ -331,4 +331,4 @@ def _key(function: str, captures: Sequence[Capture], drawn: bool) -> _Key:
     return function, _watches(captures), _exact(captures), drawn
 
 
-INTERCEPTOR = Interceptor()
+CALL_HOOK = CallHook()

@@ -16,10 +16,10 @@ from tensortap.tf import internals
 from tensortap.tf.function_library import TracedFunction, must_compile
 from tensortap.tfproto.function_calls import CALLS, Callee, Role, callees
 
-from ..tracing.traced_function import Place, RecordedFunction
+from ..tracing.traced_function import Place, TracedRoot
 from .grappler_duplicates import Duplicates
-from .liveness import Needed
-from .tap_queues import MARK, Clock, Route, Tapped, TapQueue, grouped, hold, keep_alive
+from .liveness import Liveness
+from .tap_queues import MARK, IterationCounter, Route, Tapped, TapQueue, grouped, hold, keep_alive
 
 # A stateless call may be merged with its twin or left out, and what it enqueues with it.
 _STATEFUL = {
@@ -49,7 +49,7 @@ class Rewritten:
     name: str = ""
     outputs: list[Tapped] = field(default_factory=list)
     queues: list[TapQueue] = field(default_factory=list)
-    clocks: list[Clock] = field(default_factory=list)
+    counters: list[IterationCounter] = field(default_factory=list)
     registered: list[str] = field(default_factory=list)
     out_of_reach: list[Place] = field(default_factory=list)
     only_for_taps: set[str] = field(default_factory=set)
@@ -64,13 +64,13 @@ class Rewritten:
             shared.destroy()
 
     @property
-    def shared(self) -> list[TapQueue | Clock]:
+    def shared(self) -> list[TapQueue | IterationCounter]:
         """What the graph and eager code share."""
-        return [*self.queues, *self.clocks]
+        return [*self.queues, *self.counters]
 
 
 def rewrite(
-    recorded: RecordedFunction,
+    traced: TracedRoot,
     chosen: Collection[Place],
     muted: Collection[str] = (),
     held: Mapping[Place, str] | None = None,
@@ -82,7 +82,7 @@ def rewrite(
         held: of chosen tensors that must not be lost when the call fails, the node whose readers wait until
             they are handed out.
     """
-    return _Rewriter(recorded, frozenset(chosen), frozenset(muted), held or {}).run()
+    return _Rewriter(traced, frozenset(chosen), frozenset(muted), held or {}).run()
 
 
 @dataclass(frozen=True)
@@ -96,31 +96,31 @@ class _Site:
     role: Role = "root"
     compiled: bool = False
     looped: bool = False
-    clock: Clock | None = None
+    counter: IterationCounter | None = None
     branched: bool = False
     route: Route = ()
 
-    def of_callee(self, node: internals.NodeDef, callee: Callee, clock: Clock) -> _Site:
+    def of_callee(self, node: internals.NodeDef, callee: Callee, counter: IterationCounter) -> _Site:
         """Where a node of the function calls another; `clock` is for the body if it is a loop."""
         compiled, role = self.compiled or must_compile(node.attr), callee.role
         route = (*self.route, (str(node.name), callee.function))
         if node.op in _LOOPS:
-            return _Site(role, compiled, True, clock if role == "body" else None, route=route)
-        branched = self.clock is not None and (self.branched or role != "call")
-        return _Site(role, compiled, self.looped, self.clock, branched, route)
+            return _Site(role, compiled, True, counter if role == "body" else None, route=route)
+        branched = self.counter is not None and (self.branched or role != "call")
+        return _Site(role, compiled, self.looped, self.counter, branched, route)
 
 
 class _Rewriter:
     def __init__(
         self,
-        recorded: RecordedFunction,
+        traced: TracedRoot,
         chosen: frozenset[Place],
         muted: frozenset[str],
         held: Mapping[Place, str],
     ) -> None:
         self._muted, self._held = muted, held
-        self._functions = recorded.functions
-        self._root = recorded.root
+        self._functions = traced.functions
+        self._root = traced.root
         self._chosen = chosen
         self._by_function: dict[str, list[Place]] = {}
         for place in chosen:
@@ -137,7 +137,7 @@ class _Rewriter:
     def run(self) -> Rewritten:
         result = self._result
         root = self._functions[self._root]
-        needed = Needed(root, self._functions)
+        needed = Liveness(root, self._functions)
         result.name, result.outputs = self._copy(root, needed, _Site())
         result.only_for_taps -= self._run_anyway
         for uncopied in self._functions.keys() - self._copied:
@@ -159,7 +159,7 @@ class _Rewriter:
     def _reaches(self, function: str) -> bool:
         return function in self._functions and self._leads_to_chosen(function)
 
-    def _copy(self, function: TracedFunction, needed: Needed, site: _Site) -> tuple[str, list[Tapped]]:
+    def _copy(self, function: TracedFunction, needed: Liveness, site: _Site) -> tuple[str, list[Tapped]]:
         """Returns the copy's name and what it hands out as additional outputs."""
         site = replace(site, compiled=site.compiled or function.compiled)
         compiled = site.compiled
@@ -190,14 +190,14 @@ class _Rewriter:
             self._add_queues(function, definition, tapped, site)
             if site.role == "cond":
                 _tie_to_result(definition)
-            elif site.role == "body" and site.clock in self._result.clocks:
-                site.clock.add_tick(
+            elif site.role == "body" and site.counter in self._result.counters:
+                site.counter.add_tick(
                     definition, [node for node in definition.node_def if self._is_redirected(node)]
                 )
         self._shared[function.name, compiled] = name, outputs
         return name, outputs
 
-    def _own(self, function: TracedFunction, needed: Needed, route: Route) -> list[tuple[Tapped, str]]:
+    def _own(self, function: TracedFunction, needed: Liveness, route: Route) -> list[tuple[Tapped, str]]:
         """The chosen tensors of the function itself, with how its definition refers to them."""
         found = []
         for operation in filter(
@@ -214,7 +214,7 @@ class _Rewriter:
     def _of_callees(
         self,
         definition: internals.FunctionDef,
-        needed: Needed,
+        needed: Liveness,
         duplicates: Duplicates,
         site: _Site,
     ) -> list[tuple[Tapped, str]]:
@@ -230,9 +230,9 @@ class _Rewriter:
                 ]
                 continue
             used = needed.used_outputs(node)
-            clock = Clock(f"{definition.signature.name}_{node.name}_clock")
+            counter = IterationCounter(f"{definition.signature.name}_{node.name}_clock")
             for callee in chosen:
-                inside = site.of_callee(node, callee, clock)
+                inside = site.of_callee(node, callee, counter)
                 gained += self._redirect(node, callee, used, inside)
             if node.name not in needed.live and not site.compiled:
                 node.input[:] = [duplicates.readable(source) for source in node.input]
@@ -249,7 +249,7 @@ class _Rewriter:
         inside: _Site,
     ) -> list[tuple[Tapped, str]]:
         function = self._functions[callee.function]
-        needed = Needed(function, self._functions, used)
+        needed = Liveness(function, self._functions, used)
         name, outputs = self._copy(function, needed, inside)
         callee.reference.name = name
         if node.op in _LOOPS:
@@ -270,9 +270,9 @@ class _Rewriter:
         tapped: list[tuple[Tapped, str]],
         site: _Site,
     ) -> None:
-        clock = site.clock if site.branched else None
-        if clock is not None and tapped and clock not in self._result.clocks:
-            self._result.clocks.append(clock)
+        counter = site.counter if site.branched else None
+        if counter is not None and tapped and counter not in self._result.counters:
+            self._result.counters.append(counter)
         rank = self._ranks.setdefault(function.name, 0)
         self._ranks[function.name] += 1
         held = self._grouped_held(function, tapped)
@@ -284,7 +284,7 @@ class _Rewriter:
                 [item for item, _ in group],
                 rank,
                 site.looped,
-                clock,
+                counter,
             )
             queue.add_nodes(definition, f"{MARK}/{number}", [reference for _, reference in group])
             self._result.queues.append(queue)

@@ -76,7 +76,7 @@ def live_nodes(definition: internals.FunctionDef, returned: Iterable[str]) -> di
     return live
 
 
-class Needed:
+class Liveness:
     """What of one call of a function is needed.
 
     Args:

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 from tensortap.core.model import Way
 
 from ..tracing.candidate import Candidate
-from ..tracing.traced_function import Place, RecordedFunction
+from ..tracing.traced_function import Place, TracedRoot
 from ..watch import Watch
-from .tapped_function import Caught
+from .tapped_function import TapValues
 
 
 class PendingRecording(Protocol):
@@ -28,7 +28,7 @@ class PendingRecording(Protocol):
     def catches(self, catching: bool) -> None:
         """Whether the call that runs now catches them."""
 
-    def take(self, caught: Caught) -> None:
+    def take(self, caught: TapValues) -> None:
         """What the call caught, these among it."""
 
     def end(self, outputs: Sequence[Any] | None, failure: BaseException | None = None) -> None:
@@ -58,10 +58,10 @@ class Capture(Protocol):
     def records(self) -> bool:
         """Whether the calls of this step are recorded."""
 
-    def begin(self, recorded: RecordedFunction, inputs: Sequence[Any]) -> PendingRecording | None:
+    def begin(self, traced: TracedRoot, inputs: Sequence[Any]) -> PendingRecording | None:
         """Starts to record a call."""
 
-    def take(self, recorded: RecordedFunction, caught: Caught, way: Way) -> None:
+    def take(self, traced: TracedRoot, caught: TapValues, way: Way) -> None:
         """Keeps what its watches select of that which a call caught, in place or in a shadow."""
 
     def failed(self, function: str, what: str, error: BaseException) -> None:
@@ -76,24 +76,24 @@ class Capture(Protocol):
     def inside_datasets(self, function: str, nodes: Sequence[str]) -> None:
         """Nodes of a function run functions of datasets, which are not captured."""
 
-    def missed(self, recorded: RecordedFunction) -> None:
+    def missed(self, traced: TracedRoot) -> None:
         """Nothing of a function is selected."""
 
     def out_of_reach(self, candidates: Sequence[Candidate]) -> None:
         """Selected tensors lie inside loops or branches that XLA compiles."""
 
 
-class Captures:
+class CallReceiver:
     """Passes what one call catches on to all captures, and to the recordings that need it."""
 
     def __init__(
         self,
-        recorded: RecordedFunction,
+        traced: TracedRoot,
         captures: Sequence[Capture],
         way: Way,
         pending: Sequence[PendingRecording],
     ) -> None:
-        self._recorded = recorded
+        self._traced = traced
         self._captures = captures
         self._way = way
         self._pending = [recording for recording in pending if recording.draws]
@@ -103,13 +103,13 @@ class Captures:
         for recording in self._pending:
             recording.catches(catching)
 
-    def take(self, caught: Caught) -> None:
+    def take(self, caught: TapValues) -> None:
         for capture in self._captures:
-            capture.take(self._recorded, caught, self._way)
+            capture.take(self._traced, caught, self._way)
         for recording in self._pending:
             recording.take(caught)
 
     def failed(self, error: Exception) -> None:
         self.catches(False)
         for capture in self._captures:
-            capture.failed(self._recorded.root, "ran, but not all of its tensors could be read", error)
+            capture.failed(self._traced.root, "ran, but not all of its tensors could be read", error)

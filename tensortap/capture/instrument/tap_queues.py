@@ -42,7 +42,7 @@ class Tapped:
 
 
 @dataclass(frozen=True, eq=False)
-class Clock:
+class IterationCounter:
     """Counts the iterations of a loop while it runs, for what the branches in its body catch.
 
     A counter that the graph and eager code share; 0 before each call of the tapped function.
@@ -123,12 +123,12 @@ class TapQueue:
     tapped: Sequence[Tapped]
     rank: int
     looped: bool
-    clock: Clock | None = None
+    counter: IterationCounter | None = None
     _dtypes: list[Any] = field(init=False)
 
     def __post_init__(self) -> None:
         dtypes = [tapped.dtype for tapped in self.tapped]
-        object.__setattr__(self, "_dtypes", dtypes if self.clock is None else [*dtypes, tf.int64])
+        object.__setattr__(self, "_dtypes", dtypes if self.counter is None else [*dtypes, tf.int64])
 
     @cached_property
     def places(self) -> list[Place]:
@@ -157,8 +157,8 @@ class TapQueue:
         enqueue = definition.node_def.add(name=f"{prefix}/enqueue", op="QueueEnqueueV2", device=HOST)
         enqueue.input.append(f"{prefix}/queue:handle:0")
         enqueue.input.extend(references)
-        if self.clock is not None:
-            enqueue.input.append(self.clock.add_reading(definition, prefix))
+        if self.counter is not None:
+            enqueue.input.append(self.counter.add_reading(definition, prefix))
         enqueue.attr["Tcomponents"].list.type.extend(types)
         enqueue.attr["timeout_ms"].i = -1
         keep_alive(definition, enqueue.name)

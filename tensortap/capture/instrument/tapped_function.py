@@ -13,13 +13,13 @@ import tensorflow as tf
 from tensortap.core.dtypes import Array
 from tensortap.tf import internals
 
-from ..tracing.traced_function import Place, RecordedFunction
+from ..tracing.traced_function import Place, TracedRoot
 from .function_rewrite import Rewritten, rewrite
 from .grappler_duplicates import DUPLICATE
 from .tap_queues import MARK, Route, Tapped, TapQueue
 
 
-class Catch(NamedTuple):
+class TappedVisit(NamedTuple):
     """Tensors of one visit of a function: where they were computed, and their values.
 
     `skipped` visits before this one did not run the nodes: iterations in which another branch was taken.
@@ -32,14 +32,14 @@ class Catch(NamedTuple):
     routes: Sequence[Route] = ()
 
 
-Caught = list[Catch]
+TapValues = list[TappedVisit]
 """In the order in which they are to be delivered."""
 
 
 class Receiver(Protocol):
     """Takes what a call catches. Neither method may raise."""
 
-    def take(self, caught: Caught) -> None: ...
+    def take(self, caught: TapValues) -> None: ...
 
     def failed(self, error: Exception) -> None:
         """Something that was caught could not be handed over; the call itself goes on."""
@@ -68,12 +68,12 @@ class InstrumentedFunction:
 
     def __init__(
         self,
-        recorded: RecordedFunction,
+        traced: TracedRoot,
         chosen: Collection[Place],
         muted: Collection[str] = (),
         held: Mapping[Place, str] | None = None,
     ) -> None:
-        self._rewritten = rewrite(recorded, chosen, muted, held)
+        self._rewritten = rewrite(traced, chosen, muted, held)
         self._name = self._rewritten.name.encode()
         self._lock = threading.RLock()
         self._has_run = self._discarded = False
@@ -156,7 +156,7 @@ class InstrumentedFunction:
             ended.set()
             if pump.ident is not None:
                 pump.join()
-            _hand_over(receiver, lambda: [*self._in_order(self._rewritten.queues), *self._end_clocks()])
+            _hand_over(receiver, lambda: [*self._in_order(self._rewritten.queues), *self._end_counters()])
 
     def _pump(self, receiver: Receiver, ended: threading.Event) -> None:
         wait = _PUMP_AFTER_SECONDS
@@ -165,7 +165,7 @@ class InstrumentedFunction:
             for queue in self._pumped:
                 _hand_over(receiver, lambda queue=queue: self._in_order([queue]))  # type: ignore[misc]
 
-    def _in_order(self, queues: Sequence[TapQueue]) -> Caught:
+    def _in_order(self, queues: Sequence[TapQueue]) -> TapValues:
         """All that waits in the queues: by iteration, then by call, then in graph order."""
         with internals.not_recorded():
             entries = [
@@ -175,13 +175,14 @@ class InstrumentedFunction:
             ]
         entries.sort(key=lambda entry: entry[:2])  # stable: queues are in graph order
         return [
-            Catch(queue.places, arrays, skipped, queue.routes) for _, _, queue, arrays, skipped in entries
+            TappedVisit(queue.places, arrays, skipped, queue.routes)
+            for _, _, queue, arrays, skipped in entries
         ]
 
     def _numbered(self, queue: TapQueue) -> Iterator[tuple[int, list[Array], int]]:
         """(iteration, arrays, iterations skipped before) of each entry that waits."""
         for number, arrays in enumerate(queue.take()):
-            if queue.clock is None:
+            if queue.counter is None:
                 yield number, arrays, 0
                 continue
             iteration = int(arrays.pop()) - 1
@@ -189,15 +190,15 @@ class InstrumentedFunction:
             self._iterations[queue] = iteration + 1
             yield iteration, arrays, skipped
 
-    def _end_clocks(self) -> Caught:
+    def _end_counters(self) -> TapValues:
         """The iterations after the last one in which a branch was taken; the next call begins at 0 again."""
         with internals.not_recorded():
-            counts = {clock: clock.take() for clock in self._rewritten.clocks}
+            counts = {counter: counter.take() for counter in self._rewritten.counters}
         begun, self._iterations = self._iterations, {}
         return [
-            Catch(queue.places, None, counts[queue.clock] - begun.get(queue, 0))
+            TappedVisit(queue.places, None, counts[queue.counter] - begun.get(queue, 0))
             for queue in self._rewritten.queues
-            if queue.clock is not None and counts[queue.clock] > begun.get(queue, 0)
+            if queue.counter is not None and counts[queue.counter] > begun.get(queue, 0)
         ]
 
     def discard(self) -> None:
@@ -211,7 +212,7 @@ class TapFailedError(Exception):
     """The taps of a function failed, not the function; its cause says how. The original can run instead."""
 
 
-def _hand_over(receiver: Receiver, catch: Callable[[], Caught]) -> None:
+def _hand_over(receiver: Receiver, catch: Callable[[], TapValues]) -> None:
     try:
         caught = catch()
     except Exception as error:
@@ -221,6 +222,6 @@ def _hand_over(receiver: Receiver, catch: Callable[[], Caught]) -> None:
             receiver.take(caught)
 
 
-def _outputs(tapped: Sequence[Tapped], tensors: Sequence[Any]) -> Caught:
+def _outputs(tapped: Sequence[Tapped], tensors: Sequence[Any]) -> TapValues:
     arrays = [internals.as_array(tensor) for tensor in tensors]
-    return [Catch([item.place for item in tapped], arrays, routes=[item.route for item in tapped])]
+    return [TappedVisit([item.place for item in tapped], arrays, routes=[item.route for item in tapped])]

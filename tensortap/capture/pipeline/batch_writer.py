@@ -11,9 +11,9 @@ from tensortap.dump.format.row_checks import Snapshot
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.stats.summarize import warm_up
 
-from ..warnings_once import Trouble
+from ..warnings_once import OneTimeWarnings
 from .disk_reserve import DiskReserve
-from .messages import Batch, Captured, Event, GraphHandle, held_bytes
+from .messages import Batch, CapturedTensor, Event, GraphHandle, held_bytes
 
 _CHECK_SECONDS = 1.0
 _RETRY_SECONDS = 5.0
@@ -35,9 +35,11 @@ class BatchWriter:
         reserve: the free space that is left alone.
     """
 
-    def __init__(self, open_writer: Callable[[], DumpWriter], trouble: Trouble, reserve: DiskReserve) -> None:
+    def __init__(
+        self, open_writer: Callable[[], DumpWriter], warnings: OneTimeWarnings, reserve: DiskReserve
+    ) -> None:
         self._open_writer = open_writer
-        self._trouble = trouble
+        self._warnings = warnings
         self._reserve = reserve
         self._writer: DumpWriter | None = None
         self._untold = 0  # dropped snapshots that no writer was there to note
@@ -50,7 +52,7 @@ class BatchWriter:
         try:
             warm_up()
         except Exception as error:
-            self._trouble.tell("prepare", "the writer is not prepared", "It goes on all the same.", error)
+            self._warnings.warn("prepare", "the writer is not prepared", "It goes on all the same.", error)
 
     def write(self, batch: Batch) -> int:
         """Writes one batch, freeing its arrays as it goes; returns how many snapshots were lost."""
@@ -65,7 +67,7 @@ class BatchWriter:
             try:
                 graph = _graph_id(batch.graph, writer)
             except OSError as error:
-                self._tell_disk(error)
+                self._warn_of_disk(error)
                 lost += len(part)
             else:
                 lost += self._write_part(writer, batch, graph, part)
@@ -75,30 +77,34 @@ class BatchWriter:
         try:
             writer.event(event.kind, step=step, **event.facts)
         except OSError as error:
-            self._tell_disk(error)
+            self._warn_of_disk(error)
         except Exception as error:
-            self._trouble.tell("event", f"a {event.kind} was not noted", "Please report this.", error)
+            self._warnings.warn("event", f"a {event.kind} was not noted", "Please report this.", error)
 
-    def _write_part(self, writer: DumpWriter, batch: Batch, graph: str, part: Sequence[Captured]) -> int:
+    def _write_part(
+        self, writer: DumpWriter, batch: Batch, graph: str, part: Sequence[CapturedTensor]
+    ) -> int:
         """Returns how many of these snapshots were lost."""
         try:
             writer.log_many([_snapshot(item) for item in part], step=batch.step, graph=graph, time=batch.time)
         except OSError as error:
-            self._tell_disk(error)  # the writer keeps the rows and tries again later; values may be missing
+            self._warn_of_disk(
+                error
+            )  # the writer keeps the rows and tries again later; values may be missing
         except Exception as error:
             if len(part) > 1:  # one that cannot be dumped must not take the others along
                 return sum(self._write_part(writer, batch, graph, [item]) for item in part)
             name = part[0].candidate.name
             if isinstance(error, InvalidNameError | InvalidValueError):
-                self._trouble.tell("unfit", f"{name} cannot be dumped", "Exclude it.", error)
+                self._warnings.warn("unfit", f"{name} cannot be dumped", "Exclude it.", error)
             else:
-                self._trouble.tell("write", f"{name} was not written", "Please report this.", error)
+                self._warnings.warn("write", f"{name} was not written", "Please report this.", error)
             return 1
         return 0
 
-    def _tell_disk(self, error: Exception) -> None:
+    def _warn_of_disk(self, error: Exception) -> None:
         if self._writer is None or self._is_there(self._writer):  # else that is what is told
-            self._trouble.tell("disk", "the dump cannot be written", _way_out(error), error)
+            self._warnings.warn("disk", "the dump cannot be written", _way_out(error), error)
 
     def flush(self, dropped: int) -> int:
         """Commits what was written; `dropped` goes into the dump's count. Returns 0: rows stay queued."""
@@ -111,7 +117,7 @@ class BatchWriter:
                 self._untold = 0
                 self._writer.flush()
             except Exception as error:
-                self._tell_disk(error)
+                self._warn_of_disk(error)
         return 0
 
     def close(self, dropped: int) -> int:
@@ -124,7 +130,7 @@ class BatchWriter:
                 writer.close()
             except Exception as error:
                 if self._is_there(writer):
-                    self._trouble.tell(
+                    self._warnings.warn(
                         "close", "the dump could not be closed in order", "What was committed is safe.", error
                     )
             return writer.lost
@@ -138,7 +144,7 @@ class BatchWriter:
             try:
                 self._writer = self._open_writer()
             except Exception as error:
-                self._trouble.tell("open", "the run cannot be opened", _way_out(error), error)
+                self._warnings.warn("open", "the run cannot be opened", _way_out(error), error)
         if self._writer is not None and now >= self._next_check:
             self._next_check = now + _CHECK_SECONDS
             self._has_room = self._is_there(self._writer) and self._reserve.is_kept(self._writer.run_dir)
@@ -154,7 +160,7 @@ class BatchWriter:
             return True  # the file system does not say; writing will show
         else:
             return True
-        self._trouble.tell(
+        self._warnings.warn(
             "removed",
             f"the directory of the run is gone ({writer.run_dir})",
             "Put it back, or start the program again to record more. Training goes on.",
@@ -177,9 +183,9 @@ def _way_out(error: Exception) -> str:
     return f"{way}; tensortap tries again by itself. Training goes on."
 
 
-def _next_part(batch: Batch) -> list[Captured]:
+def _next_part(batch: Batch) -> list[CapturedTensor]:
     """The next snapshots of a batch, taken out of it, so that they are freed when they are written."""
-    part: list[Captured] = []
+    part: list[CapturedTensor] = []
     nbytes = 0
     while batch.captured and nbytes < _PART_BYTES:
         nbytes += held_bytes(batch.captured[0].array)
@@ -189,7 +195,7 @@ def _next_part(batch: Batch) -> list[Captured]:
     return part
 
 
-def _snapshot(item: Captured) -> Snapshot:
+def _snapshot(item: CapturedTensor) -> Snapshot:
     candidate = item.candidate
     return Snapshot(candidate.name, item.array, item.visit, candidate.device, item.keep, item.sample)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from ..warnings_once import Trouble
+from ..warnings_once import OneTimeWarnings
 
 
 class DiskReserve:
@@ -15,8 +15,8 @@ class DiskReserve:
         least: bytes of free space below which nothing is written.
     """
 
-    def __init__(self, least: int, trouble: Trouble) -> None:
-        self._least, self._trouble = least, trouble
+    def __init__(self, least: int, warnings: OneTimeWarnings) -> None:
+        self._least, self._warnings = least, warnings
 
     def is_kept(self, folder: Path) -> bool:
         """Whether there is more free space where this folder is; if not, that is told, once."""
@@ -25,7 +25,7 @@ class DiskReserve:
         except OSError:
             return True  # the file system does not say; writing will show
         if free < self._least:
-            self._trouble.tell(
+            self._warnings.warn(
                 "reserve",
                 f"only {free >> 20} MiB are free at {folder}, and below {self._least >> 20} MiB neither"
                 " snapshots nor recordings are written",

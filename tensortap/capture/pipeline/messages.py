@@ -39,7 +39,7 @@ class GraphHandle:
         return self.make()
 
 
-class Captured(NamedTuple):
+class CapturedTensor(NamedTuple):
     """One tensor of one visit. `keep` says how much of it goes to the dump, `sample` what part of it.
 
     `written` says whether it goes there at all if no trigger fires, `hold` what goes there if one does.
@@ -99,7 +99,7 @@ class Batch:
     step: int
     time: float
     graph: GraphHandle
-    captured: deque[Captured]
+    captured: deque[CapturedTensor]
     nbytes: int
     event: Event | None = None
     end: StepEnd | None = None

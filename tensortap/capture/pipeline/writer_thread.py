@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Literal, Protocol
 
-from ..warnings_once import say
+from ..warnings_once import print_line
 from .messages import Batch
 
 WhenFull = Literal["wait", "drop"]
@@ -29,7 +29,7 @@ class Sink(Protocol):
     def close(self, dropped: int) -> int: ...
 
 
-class Background:
+class WriterThread:
     """Writes batches in the order they are put, in one daemon thread that starts with the first one,
     or before it (`start`).
 
@@ -172,7 +172,7 @@ class Background:
 
     def _report_waiting(self) -> None:
         self._next_report = 2 * self.waited
-        say(
+        print_line(
             f"training has waited {self.waited:.1f} s for the writer so far;"
             f" {self._waiting_bytes / 2**20:,.0f} MiB of tensors are queued"
             f" (queue_bytes={self._queue_bytes / 2**20:,.0f} MiB)."
@@ -191,7 +191,7 @@ class Background:
         self._sink.prepare()
         while self._work():
             pass
-        self._tell_sink(self._sink.close)
+        self._with_drop_count(self._sink.close)
         with self._changed:
             self._thread = None
             self._changed.notify_all()
@@ -212,13 +212,13 @@ class Background:
                 self._waiting_bytes -= batch.nbytes
                 self._changed.notify_all()
             return True
-        self._tell_sink(self._sink.flush)
+        self._with_drop_count(self._sink.flush)
         with self._changed:
             self._flushes_done = flushes
             self._changed.notify_all()
             return not self._stopping or bool(self._batches)
 
-    def _tell_sink(self, call: Callable[[int], int]) -> None:
+    def _with_drop_count(self, call: Callable[[int], int]) -> None:
         """Flushes or closes the sink, and says how many snapshots were dropped since it was last told."""
         with self._changed:
             fresh, self._dropped_known = self.dropped - self._dropped_known, self.dropped

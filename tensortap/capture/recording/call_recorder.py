@@ -16,15 +16,15 @@ from tensortap.tf import internals
 from tensortap.tf.op_allowlist import refused
 from tensortap.tf.random_ops import RANDOM_OPS
 
-from ..exact.iterator_copy import Elements, SharedIterator, UncopiedIteratorError, drawn_elements
+from ..exact.iterator_copy import Elements, SharedIterator, UncopiedIteratorError, iterator_elements
 from ..exact.side_effects import MUTED, obstacle
 from ..exact.state_copy import is_variable
-from ..instrument.tapped_function import Caught
+from ..instrument.tapped_function import TapValues
 from ..run_info import environment
-from ..tracing.traced_function import Place, RecordedFunction
+from ..tracing.traced_function import Place, TracedRoot
 from ..triggers.failed_step import failure_facts
-from .random_draw_rewrite import GivenDraws, UnrecordableError
-from .random_draw_values import DrawnValues
+from .random_draw_rewrite import DrawsAsArguments, UnrecordableError
+from .random_draw_values import RandomDrawValues
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,21 +58,21 @@ class CallRecorder:
         UnrecordableError: it has state or effects that a file cannot hold.
     """
 
-    def __init__(self, recorded: RecordedFunction, way: Way) -> None:
-        why = obstacle(recorded.functions, RANDOM_OPS if way == "in-place" else frozenset())
+    def __init__(self, traced: TracedRoot, way: Way) -> None:
+        why = obstacle(traced.functions, RANDOM_OPS if way == "in-place" else frozenset())
         if why:
             raise UnrecordableError(why)
         try:
             self._iterators = {
                 number: (elements, SharedIterator(*elements))
-                for number, elements in drawn_elements(recorded.functions).items()
+                for number, elements in iterator_elements(traced.functions).items()
             }
         except UncopiedIteratorError as error:
             raise UnrecordableError(
                 f"it draws from an iterator that cannot be read (node {error})"
             ) from error
-        self._recorded = recorded
-        given = GivenDraws(recorded.root, recorded.functions)
+        self._traced = traced
+        given = DrawsAsArguments(traced.root, traced.functions)
         definitions = [_muted(definition) for definition in given.definitions]
         why = refused(definitions)
         if why:
@@ -92,8 +92,8 @@ class CallRecorder:
 
     def _before(self, inputs: Sequence[Any]) -> tuple[list[Argument], list[Any]]:
         arguments, passed = [], list(inputs)
-        names = list(self._recorded.functions[self._recorded.root].arguments)
-        variables = self._recorded.functions[self._recorded.root].variables
+        names = list(self._traced.functions[self._traced.root].arguments)
+        variables = self._traced.functions[self._traced.root].variables
         for number, (name, tensor) in enumerate(zip(names, inputs, strict=True)):
             if number in self._iterators:
                 elements, shared = self._iterators[number]
@@ -115,9 +115,9 @@ class CallRecorder:
         node each is."""
         return self._given.read
 
-    def drawn_values(self) -> DrawnValues:
+    def drawn_values(self) -> RandomDrawValues:
         """Collects these of one call."""
-        return DrawnValues(self._recorded, self._given.draws)
+        return RandomDrawValues(self._traced, self._given.draws)
 
     def drawn(self) -> dict[int, tuple[Array, ...]]:
         """What the call drew, by number of the iterator's argument; lets go of it."""
@@ -129,7 +129,7 @@ class CallRecorder:
 
     def recording(self, arguments: Sequence[Argument]) -> Recording:
         """Without step and results."""
-        return Recording(self._recorded.root, self._library, tuple(arguments), 0, versions=_versions())
+        return Recording(self._traced.root, self._library, tuple(arguments), 0, versions=_versions())
 
 
 class PendingCall:
@@ -153,7 +153,7 @@ class PendingCall:
         """Whether the call that runs now catches them."""
         self._sees_draws = catching or not self.draws
 
-    def take(self, caught: Caught) -> None:
+    def take(self, caught: TapValues) -> None:
         """What was caught."""
         self._drawn.take(caught)
 

@@ -10,12 +10,12 @@ from tensortap.core.model import Graph
 
 from ..pipeline.messages import Entry
 from .call_recorder import RecordedCall
-from .tensor_hashes import SeenTensors
+from .tensor_hashes import TensorHashes
 
 _AHEAD = 1  # steps that may wait to be looked at while the next one runs
 
 
-class Item(NamedTuple):
+class QueuedRecording(NamedTuple):
     """A recorded call on its way to the disk; `written`: it is there, and only the reason is another one."""
 
     call: RecordedCall
@@ -23,11 +23,11 @@ class Item(NamedTuple):
     step: int
     number: int
     reason: str
-    seen: SeenTensors
+    seen: TensorHashes
     written: bool = False
 
 
-class HeldRecordings:
+class PendingRecordings:
     """Holds the calls of a step until the trigger has looked at it, and so many steps before it.
 
     One thread holds, another one settles. A step that is entered twice under one number counts as two.
@@ -40,8 +40,8 @@ class HeldRecordings:
     def __init__(self, before: int, patience: float) -> None:
         self._patience = patience
         self._changed = threading.Condition()
-        self._waiting: dict[Entry, list[Item]] = {}  # what was not looked at yet
-        self._looked_at: deque[list[Item]] = deque(maxlen=before)  # steps, oldest first
+        self._waiting: dict[Entry, list[QueuedRecording]] = {}  # what was not looked at yet
+        self._looked_at: deque[list[QueuedRecording]] = deque(maxlen=before)  # steps, oldest first
 
     def wait_for_room(self, entry: Entry) -> bool:
         """Waits until at most one other step that has ended is not looked at.
@@ -59,12 +59,12 @@ class HeldRecordings:
     def _has_room(self, entry: Entry) -> bool:
         return entry in self._waiting or sum(each.ended for each in self._waiting) <= _AHEAD
 
-    def hold(self, entry: Entry, item: Item) -> None:
+    def hold(self, entry: Entry, item: QueuedRecording) -> None:
         """Keeps a call of the step that runs."""
         with self._changed:
             self._waiting.setdefault(entry, []).append(item)
 
-    def settle(self, entry: Entry, reason: str) -> list[Item]:
+    def settle(self, entry: Entry, reason: str) -> list[QueuedRecording]:
         """A step was looked at; lets go of what no later step can want.
 
         Args:

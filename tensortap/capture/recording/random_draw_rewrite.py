@@ -67,7 +67,7 @@ class Draw:
     arguments: tuple[Declared, ...]
 
 
-class GivenDraws:
+class DrawsAsArguments:
     """Copies of a root function and all that it calls, under the same names, that are given their draws.
 
     Attributes:

@@ -13,24 +13,24 @@ from tensortap.dump.recording.model import Argument, Part
 from tensortap.tf.shapes import static_shape
 
 from ..instrument.tap_queues import Route
-from ..instrument.tapped_function import Caught
-from ..tracing.traced_function import Place, RecordedFunction
+from ..instrument.tapped_function import TapValues
+from ..tracing.traced_function import Place, TracedRoot
 from .random_draw_rewrite import SHUFFLE, Draw, UnrecordableError
 
 
-class DrawnValues:
+class RandomDrawValues:
     """Collects what taps catch of a call.
 
     Args:
         draws: what the arguments hold, in order.
     """
 
-    def __init__(self, recorded: RecordedFunction, draws: Sequence[Draw]) -> None:
-        self._recorded = recorded
+    def __init__(self, traced: TracedRoot, draws: Sequence[Draw]) -> None:
+        self._traced = traced
         self._draws = draws
         self._caught: defaultdict[tuple[Route, Place], list[Array]] = defaultdict(list)
 
-    def take(self, caught: Caught) -> None:
+    def take(self, caught: TapValues) -> None:
         """Keeps what was caught, visit by visit."""
         for places, arrays, _, routes in caught:
             for place, route, array in zip(places, routes, arrays or (), strict=False):
@@ -43,7 +43,7 @@ class DrawnValues:
             UnrecordableError: a node drew more often than it can have.
         """
         for draw in self._draws:
-            candidate = self._recorded.candidates.get((draw.function, draw.node, 0))
+            candidate = self._traced.candidates.get((draw.function, draw.node, 0))
             name = candidate.node if candidate is not None else draw.node
             visits = self._visits(draw)
             if draw.iterated:
@@ -63,7 +63,7 @@ class DrawnValues:
         visits = list(zip(*(self._caught[draw.route, place] for place in places), strict=False))
         if draw.op_type != SHUFFLE:
             return visits
-        source = self._recorded.functions[draw.function].operations[draw.node].inputs[0]
+        source = self._traced.functions[draw.function].operations[draw.node].inputs[0]
         before = self._caught[draw.route, (draw.function, source.op.name, source.value_index)]
         return [(_permutation(old, new),) for old, (new,) in zip(before, visits, strict=False)]
 

@@ -14,7 +14,7 @@ from tensortap.dump.recording.store import RecordingStore
 ASKED_FOR = "steps="  # how the reason of a recording begins that no trigger chose
 
 
-class KeptRecordings:
+class RecordingRetention:
     """The recordings of a run, those of earlier processes among them, in the order in which they were made.
 
     Args:

@@ -16,17 +16,17 @@ from tensortap.core.names import short_function_name
 from tensortap.dump.format.graphs import write_graph
 from tensortap.dump.write.worker import ensure_run
 
-from ..instrument.tapped_function import Caught
+from ..instrument.tapped_function import TapValues
 from ..pipeline.disk_reserve import DiskReserve
 from ..pipeline.messages import Entry
 from ..record_options import Record
-from ..tracing.traced_function import RecordedFunction
-from ..warnings_once import Trouble
+from ..tracing.traced_function import TracedRoot
+from ..warnings_once import OneTimeWarnings
 from .call_recorder import CallRecorder, PendingCall
-from .pending_recordings import HeldRecordings, Item
+from .pending_recordings import PendingRecordings, QueuedRecording
 from .random_draw_rewrite import UnrecordableError
-from .recording_retention import ASKED_FOR, KeptRecordings
-from .tensor_hashes import SeenTensors
+from .recording_retention import ASKED_FOR, RecordingRetention
+from .tensor_hashes import TensorHashes
 
 LEFT_OUT = ("record disk", "record full")
 """The kinds of trouble for which recordings are lost, besides the disk's reserve."""
@@ -36,28 +36,26 @@ _MOST_CALLS = 16  # of one step that wait: a step of a GAN is several calls, and
 _MOST_STEPS = 10_000  # whose calls are counted
 
 
-class Pending:
+class StepRecording:
     """A call that is being recorded; see `captures.PendingRecording`."""
 
-    def __init__(
-        self, owner: Recordings, call: PendingCall, recorded: RecordedFunction, entry: Entry
-    ) -> None:
-        self._owner, self._call, self._recorded, self._entry = owner, call, recorded, entry
+    def __init__(self, owner: RunRecordings, call: PendingCall, traced: TracedRoot, entry: Entry) -> None:
+        self._owner, self._call, self._traced, self._entry = owner, call, traced, entry
         self.inputs = call.inputs
         self.draws = call.draws
-        self.seen = SeenTensors({})
+        self.seen = TensorHashes({})
 
     def catches(self, catching: bool) -> None:
         self._call.catches(catching)
 
-    def take(self, caught: Caught) -> None:
-        self._owner.take(self._call, self._recorded, caught)
+    def take(self, caught: TapValues) -> None:
+        self._owner.take(self._call, self._traced, caught)
 
     def end(self, outputs: Sequence[Any] | None, failure: BaseException | None = None) -> None:
-        self._owner.end(self._call, self._recorded, self._entry, self.seen, outputs, failure)
+        self._owner.end(self._call, self._traced, self._entry, self.seen, outputs, failure)
 
 
-class Recordings:
+class RunRecordings:
     """Recordings of a tap. None of its methods raises.
 
     Args:
@@ -74,7 +72,7 @@ class Recordings:
         self,
         run_dir: Path,
         record: Record,
-        trouble: Trouble,
+        warnings: OneTimeWarnings,
         reserve: DiskReserve,
         note_lost: Callable[[int], object],
         patience: float,
@@ -83,19 +81,19 @@ class Recordings:
         sources: bool,
         info: Mapping[str, Any],
     ) -> None:
-        self._run_dir, self._record, self._trouble = run_dir, record, trouble
+        self._run_dir, self._record, self._warnings = run_dir, record, warnings
         self._reserve, self._note_lost = reserve, note_lost
         self.lost = 0  # recordings of calls that were to be recorded
         self._way: Way = way
         self._sources = sources
         self._info = dict(info)
-        self._held = HeldRecordings(record.before, patience) if record.on_trigger else None
+        self._held = PendingRecordings(record.before, patience) if record.on_trigger else None
         # What a trigger had written was in memory before.
         self._most_waiting = _MOST_WAITING + (record.before + 1 if record.on_trigger else 0)
         self._recorders: dict[str, CallRecorder | None] = {}
-        self._kept = KeptRecordings(run_dir, record.keep_last)
+        self._kept = RecordingRetention(run_dir, record.keep_last)
         self._calls: dict[int, int] = {}  # step -> calls recorded so far, of the latest steps
-        self._waiting: deque[Item] = deque()
+        self._waiting: deque[QueuedRecording] = deque()
         self._changed = threading.Condition()
         self._busy = False
         self._thread: threading.Thread | None = None
@@ -118,51 +116,53 @@ class Recordings:
         try:
             return any(map(self._record.wants_step, steps))
         except Exception as error:
-            self._trouble.tell("record steps", "record= failed", "Correct it; nothing is recorded.", error)
+            self._warnings.warn("record steps", "record= failed", "Correct it; nothing is recorded.", error)
             return False
 
-    def begin(self, recorded: RecordedFunction, inputs: Sequence[Any], entry: Entry) -> Pending | None:
+    def begin(self, traced: TracedRoot, inputs: Sequence[Any], entry: Entry) -> StepRecording | None:
         """Starts to record a call; None if it cannot be, or too many recordings wait to be written."""
         with self._changed:
             full = self._is_full(entry.steps.start)
         if full:
-            self._tell("record full", "is not recorded at some steps: the disk is too slow", recorded)
+            self._warn("record full", "is not recorded at some steps: the disk is too slow", traced)
             if self._asked_for(entry.steps):
                 self._lose()
             return None
         if self._held is not None and not self._held.wait_for_room(entry):
-            self._tell("record held", "is not recorded at some steps: the trigger is too slow", recorded)
+            self._warn("record held", "is not recorded at some steps: the trigger is too slow", traced)
         try:
-            if recorded.root not in self._recorders:
-                self._recorders[recorded.root] = None
-                self._recorders[recorded.root] = CallRecorder(recorded, self._way)
-            recorder = self._recorders[recorded.root]
-            return Pending(self, recorder.begin(inputs), recorded, entry) if recorder is not None else None
+            if traced.root not in self._recorders:
+                self._recorders[traced.root] = None
+                self._recorders[traced.root] = CallRecorder(traced, self._way)
+            recorder = self._recorders[traced.root]
+            return (
+                StepRecording(self, recorder.begin(inputs), traced, entry) if recorder is not None else None
+            )
         except UnrecordableError as error:
-            self._recorders[recorded.root] = None
-            self._tell(f"record {recorded.root}", f"cannot be recorded: {error}", recorded)
+            self._recorders[traced.root] = None
+            self._warn(f"record {traced.root}", f"cannot be recorded: {error}", traced)
         except Exception as error:
-            self._tell(f"record {recorded.root}", "could not be recorded", recorded, error)
+            self._warn(f"record {traced.root}", "could not be recorded", traced, error)
         return None
 
     def _is_full(self, step: int) -> bool:
         waiting = Counter(item.step for item in self._waiting)
         return waiting[step] >= _MOST_CALLS if step in waiting else len(waiting) >= self._most_waiting
 
-    def take(self, pending: PendingCall, recorded: RecordedFunction, caught: Caught) -> None:
+    def take(self, pending: PendingCall, traced: TracedRoot, caught: TapValues) -> None:
         """What a call drew that is being recorded."""
         try:
             pending.take(caught)
         except Exception as error:
             pending.catches(False)
-            self._tell(f"record {recorded.root}", "could not be recorded", recorded, error)
+            self._warn(f"record {traced.root}", "could not be recorded", traced, error)
 
     def end(
         self,
         pending: PendingCall,
-        recorded: RecordedFunction,
+        traced: TracedRoot,
         entry: Entry,
-        seen: SeenTensors,
+        seen: TensorHashes,
         outputs: Sequence[Any] | None,
         failure: BaseException | None = None,
     ) -> None:
@@ -172,17 +172,17 @@ class Recordings:
             if call is None:
                 return
             reason = f"{ASKED_FOR}{self._record.steps!r}"
-            graph = recorded.graph_for(sources=self._sources)
-            item = Item(call, graph, step, self._number(step), reason, seen)
+            graph = traced.graph_for(sources=self._sources)
+            item = QueuedRecording(call, graph, step, self._number(step), reason, seen)
             at_once = self._asked_for(entry.steps)
             if at_once:
                 self._put([item])
             if self._held is not None:
                 self._held.hold(entry, item._replace(written=at_once))
         except UnrecordableError as error:
-            self._tell(f"record {recorded.root}", f"cannot be recorded: {error}", recorded)
+            self._warn(f"record {traced.root}", f"cannot be recorded: {error}", traced)
         except Exception as error:
-            self._tell(f"record {recorded.root}", "could not be recorded", recorded, error)
+            self._warn(f"record {traced.root}", "could not be recorded", traced, error)
 
     def _number(self, step: int) -> int:
         """Of the next call of a step. One that is entered again, or was recorded by an earlier process, goes
@@ -203,11 +203,11 @@ class Recordings:
             if self._held is not None:
                 self._put(self._held.settle(entry, reason))
         except Exception as error:
-            self._trouble.tell(
+            self._warnings.warn(
                 "record trigger", "what a trigger chose could not be recorded", "Training goes on.", error
             )
 
-    def _put(self, items: Sequence[Item]) -> None:
+    def _put(self, items: Sequence[QueuedRecording]) -> None:
         with self._changed:
             self._waiting += items
             if items:
@@ -248,14 +248,14 @@ class Recordings:
             self._write(item)
         except Exception as error:
             self._lose()
-            self._trouble.tell(
+            self._warnings.warn(
                 "record disk", "a recording could not be written", "Training goes on without it.", error
             )
         with self._changed:
             self._busy = False
             self._changed.notify_all()
 
-    def _write(self, item: Item) -> None:
+    def _write(self, item: QueuedRecording) -> None:
         if item.written and self._kept.holds(item.step, item.number, item.reason):
             return
         graph = item.graph
@@ -282,10 +282,8 @@ class Recordings:
             self.lost += 1
         self._note_lost(1)
 
-    def _tell(
-        self, kind: str, what: str, recorded: RecordedFunction, error: BaseException | None = None
-    ) -> None:
-        name = short_function_name(recorded.root)
-        self._trouble.tell(
+    def _warn(self, kind: str, what: str, traced: TracedRoot, error: BaseException | None = None) -> None:
+        name = short_function_name(traced.root)
+        self._warnings.warn(
             kind, f"the function {name} {what}", "It runs, and is captured, all the same.", error
         )

@@ -10,13 +10,13 @@ import numpy as np
 from tensortap.core.errors import InvalidValueError
 from tensortap.dump.recording.model import array_hash
 
-from ..pipeline.messages import Captured, held_bytes
+from ..pipeline.messages import CapturedTensor, held_bytes
 
 _MOST_BYTES = 16 << 20  # each takes about 4 ns to hash
 _MOST_VISITS = 10_000
 
 
-class SeenTensors:
+class TensorHashes:
     """Holds them until the recording is written, as far as they fit; they are hashed in the writer's thread.
 
     Args:
@@ -29,7 +29,7 @@ class SeenTensors:
         self._visits: list[tuple[str, int, np.ndarray[Any, Any]]] = []
         self._left_out: set[str] = set()
 
-    def add(self, captured: Iterable[Captured]) -> None:
+    def add(self, captured: Iterable[CapturedTensor]) -> None:
         """Tensors of the call."""
         for candidate, visit, array, *_ in captured:
             name = candidate.name

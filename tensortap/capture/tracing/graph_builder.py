@@ -16,7 +16,7 @@ from tensortap.tfproto.function_calls import argument_inputs, callees
 from .candidate import Candidate
 from .graph_def import serialized_graph_def
 from .layer_map import LayerMap
-from .node_descriptions import meaning
+from .node_descriptions import describe_node
 from .source_stacks import Stack
 
 Names = Mapping[tuple[str, str], str]
@@ -152,7 +152,7 @@ def _meaning(
     outer = function
     while outer.role == "call":
         outer = functions[outer.parent]
-    text = meaning(operation.name, operation.type, layer=layer, role=outer.role, calls=called)
+    text = describe_node(operation.name, operation.type, layer=layer, role=outer.role, calls=called)
     return {"tensortap.meaning": text} if text and operation.name not in function.arguments else {}
 
 

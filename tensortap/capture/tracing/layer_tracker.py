@@ -16,7 +16,7 @@ import tensorflow as tf
 from tensortap.core.names import short_function_name
 from tensortap.tf import internals
 
-from ..warnings_once import first_line, warn
+from ..warnings_once import first_line, issue_warning
 
 _SCRATCH = "scratch_graph"  # where Keras infers shapes; nothing in it ever runs
 _MAX_TRACES = 512  # of the latest graphs; a graph is asked for right after it was traced
@@ -161,7 +161,7 @@ class LayerTracker:
         except Exception as error:
             if not self._has_told:
                 self._has_told = True
-                warn(
+                issue_warning(
                     "tensortap: not all layers and gradients of a function were noted"
                     f" ({type(error).__name__}: {first_line(error)}). It runs, and is captured, all the same."
                 )

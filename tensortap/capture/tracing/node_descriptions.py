@@ -48,7 +48,9 @@ _ROLES: dict[Role, str] = {
 }
 
 
-def meaning(name: str, op_type: str, *, layer: str = "", role: Role | None = None, calls: str = "") -> str:
+def describe_node(
+    name: str, op_type: str, *, layer: str = "", role: Role | None = None, calls: str = ""
+) -> str:
     """What a node is for, as `layer · role · iteration`; empty if the name says it all.
 
     Args:

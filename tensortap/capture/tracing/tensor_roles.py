@@ -17,7 +17,7 @@ _UPDATING_OPS = frozenset({"AssignSubVariableOp", "AssignAddVariableOp"})
 _SUMS = frozenset({"Add", "AddV2"})
 
 
-class Meaning(NamedTuple):
+class TensorRole(NamedTuple):
     """`kind` as in `Candidate`; the variable's path and the layer's, or empty."""
 
     kind: Kind
@@ -25,7 +25,7 @@ class Meaning(NamedTuple):
     layer: str
 
 
-class Kinds:
+class TensorRoles:
     """Answers for the tensors of one function, from what was noted while it was traced."""
 
     def __init__(self, function: TracedFunction, layers: LayerMap, tracker: LayerTracker) -> None:
@@ -44,27 +44,27 @@ class Kinds:
             and (path := function.variables.get(operation.inputs[0].op.name, "")) in tracker.trained
         }
 
-    def of(self, operation: Any, op_type: str, tensor: Any) -> Meaning:
+    def of(self, operation: Any, op_type: str, tensor: Any) -> TensorRole:
         """One output of an op."""
         name = tensor.name
         layer = self._layers.layer_of(self._function.name, operation.name)
         if name in self._gradients:
             return self._of_variable("gradient", self._gradients[name], layer)
         if name in self._trace.losses:
-            return Meaning("loss", "", self._trace.outputs.get(name, layer))
+            return TensorRole("loss", "", self._trace.outputs.get(name, layer))
         if name in self._trace.outputs:
-            return Meaning("output", "", self._trace.outputs[name])
+            return TensorRole("output", "", self._trace.outputs[name])
         if name in self._updates:
             return self._of_variable("update", self._updates[name], layer)
         variable = self._function.variable_of(operation)
         if op_type == "ReadVariableOp" and self._is_weight(operation, variable, layer):
-            return Meaning("weight", variable, layer)
+            return TensorRole("weight", variable, layer)
         if op_type in _INPUT_OPS or (op_type == "_Arg" and self._function.role == "root"):
-            return Meaning("input", variable, layer)
-        return Meaning("", variable, layer)
+            return TensorRole("input", variable, layer)
+        return TensorRole("", variable, layer)
 
-    def _of_variable(self, kind: Kind, variable: str, layer: str) -> Meaning:
-        return Meaning(kind, variable, self._tracker.owner_of(variable) or layer)
+    def _of_variable(self, kind: Kind, variable: str, layer: str) -> TensorRole:
+        return TensorRole(kind, variable, self._tracker.owner_of(variable) or layer)
 
     def _is_weight(self, operation: Any, variable: str, layer: str) -> bool:
         """A layer reads it, or it belongs to no layer and is trained; not where a gradient needs it again."""

@@ -19,7 +19,7 @@ from .graph_def import flat_root
 from .layer_map import LayerMap
 from .layer_tracker import LayerTracker
 from .source_stacks import sources_of, stacks_of
-from .tensor_roles import Kinds
+from .tensor_roles import TensorRoles
 
 Place = tuple[str, str, int]
 """Where a tensor is computed: function, op or argument name in it, output slot."""
@@ -30,7 +30,7 @@ _V1_CONTROL_FLOW = frozenset(
 
 
 @dataclass(frozen=True, eq=False)
-class RecordedFunction:
+class TracedRoot:
     """All that is known of a root function once it was looked at; shared by the taps that capture from it."""
 
     root: str
@@ -71,13 +71,13 @@ class RecordedFunction:
         ]
 
 
-def record_function(
+def trace_root(
     root: str,
     inputs: Sequence[Any],
     tracker: LayerTracker,
     *,
     known_layers: Collection[str] = (),
-) -> RecordedFunction:
+) -> TracedRoot:
     """Looks at a registered function and all that it calls.
 
     Args:
@@ -93,19 +93,19 @@ def record_function(
         place: candidate
         for function in functions.values()
         for place, candidate in _candidates(
-            function, short[function.name], names, Kinds(function, layers, tracker)
+            function, short[function.name], names, TensorRoles(function, layers, tracker)
         )
     }
     # TensorFlow forgets functions: what it tells of them is asked for now.
     made_at, flat = {name: stacks_of(name) for name in functions}, flat_root(functions)
-    return RecordedFunction(
+    return TracedRoot(
         *(root, functions, candidates),
         lambda: graph_of(functions, names, short, layers, candidates, made_at, flat),
     )
 
 
 def _candidates(
-    function: TracedFunction, short: str, names: dict[tuple[str, str], str], kinds: Kinds
+    function: TracedFunction, short: str, names: dict[tuple[str, str], str], kinds: TensorRoles
 ) -> Iterator[tuple[Place, Candidate]]:
     conditional, drawing = _conditional_nodes(function), _drawing(function)
     for operation in function.operations.values():

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ..pipeline.messages import Captured
+from ..pipeline.messages import CapturedTensor
 from ..selection import Selected, selected
 from ..tracing.candidate import Candidate
 from ..watch import Watch
@@ -25,11 +25,11 @@ class Plan:
     held: tuple[Watch, ...]
     _known: dict[Candidate, tuple[Selected | None, Selected | None]] = field(default_factory=dict)
 
-    def apply(self, captured: Iterable[Captured]) -> deque[Captured]:
+    def apply(self, captured: Iterable[CapturedTensor]) -> deque[CapturedTensor]:
         """Notes on each tensor what becomes of it."""
         return deque(self._planned(item) for item in captured)
 
-    def _planned(self, item: Captured) -> Captured:
+    def _planned(self, item: CapturedTensor) -> CapturedTensor:
         candidate = item.candidate
         if candidate not in self._known:
             self._known[candidate] = selected(candidate, self.written), selected(candidate, self.held)

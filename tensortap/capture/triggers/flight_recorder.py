@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import Any
 
 from ..errors import WatchError
-from ..pipeline.messages import Batch, Captured, held_bytes
+from ..pipeline.messages import Batch, CapturedTensor, held_bytes
 from ..watch import Watch, Watches
 from .triggers import every_step
 
@@ -60,7 +60,7 @@ def as_recorder(given: Any) -> FlightRecorder:
 
 
 @dataclass
-class HeldStep:
+class BufferedStep:
     """One step: its batches, of which each tensor is written as it was wanted, or as it is held."""
 
     step: int
@@ -87,7 +87,7 @@ class HeldStep:
         ]
 
 
-def _held(item: Captured) -> Captured | None:
+def _held(item: CapturedTensor) -> CapturedTensor | None:
     if item.hold is None:
         return item if item.written else None
     if item.written and (item.keep == "value" and item.sample is None):
@@ -95,20 +95,20 @@ def _held(item: Captured) -> Captured | None:
     return item._replace(keep=item.hold.keep, sample=item.hold.sample)
 
 
-def _with(batch: Batch, captured: list[Captured]) -> Batch:
+def _with(batch: Batch, captured: list[CapturedTensor]) -> Batch:
     nbytes = sum(held_bytes(item.array) for item in captured)
     return Batch(batch.step, batch.time, batch.graph, deque(captured), nbytes)
 
 
-class Ring:
+class StepBuffer:
     """The steps that are held, oldest first; what falls out is written as it was wanted."""
 
     def __init__(self, recorder: FlightRecorder) -> None:
         self._recorder = recorder
-        self._held: deque[HeldStep] = deque()
+        self._held: deque[BufferedStep] = deque()
         self._nbytes = 0
 
-    def push(self, step: HeldStep) -> list[Batch]:
+    def push(self, step: BufferedStep) -> list[Batch]:
         """Holds a step; returns what must be written now because it is held no more."""
         self._held.append(step)
         self._nbytes += step.nbytes

@@ -15,11 +15,11 @@ from tensortap.core.model import Way
 from ..errors import WatchError
 from ..pipeline.disk_reserve import DiskReserve
 from ..pipeline.messages import Batch, Entry, GraphHandle, StepEnd
-from ..pipeline.writer_thread import Background, Sink
+from ..pipeline.writer_thread import Sink, WriterThread
 from ..record_options import Record
-from ..recording.run_recordings import Recordings
+from ..recording.run_recordings import RunRecordings
 from ..steps import every
-from ..warnings_once import Trouble, first_line
+from ..warnings_once import OneTimeWarnings, first_line
 from ..watch import Watch
 from .capture_plan import Plan
 from .failed_step import has_failed
@@ -44,7 +44,15 @@ class Guard:
     """
 
     def __init__(
-        self, on: Any, before: Any, stop: Any, *, run: str, run_dir: str, trouble: Trouble, patience: float
+        self,
+        on: Any,
+        before: Any,
+        stop: Any,
+        *,
+        run: str,
+        run_dir: str,
+        warnings: OneTimeWarnings,
+        patience: float,
     ) -> None:
         if on is None and (before is not None or stop is not False):
             name = "stop" if before is None else "before"
@@ -56,11 +64,11 @@ class Guard:
         self._stop: Stop = stop
         self._run = run
         self._run_dir = run_dir
-        self._trouble = trouble
+        self._warnings = warnings
         self._patience = patience
         self._firings = Firings()
         self._plans: dict[tuple[tuple[Watch, ...], tuple[Watch, ...]], Plan] = {}
-        self._recordings: Recordings | None = None
+        self._recordings: RunRecordings | None = None
 
     @property
     def fired(self) -> tuple[Firing, ...]:
@@ -73,7 +81,13 @@ class Guard:
             return inner
         stops = self._stop is not False
         return TriggerSink(
-            inner, self._trigger, self._recorder, self._trouble, self._firings.add, self._settled, stops=stops
+            inner,
+            self._trigger,
+            self._recorder,
+            self._warnings,
+            self._firings.add,
+            self._settled,
+            stops=stops,
         )
 
     def _settled(self, entry: Entry, reason: str) -> None:
@@ -85,12 +99,12 @@ class Guard:
         record: Record | None,
         run_dir: Path,
         reserve: DiskReserve,
-        background: Background,
+        writer_thread: WriterThread,
         *,
         exact: bool,
         sources: bool,
         info: Mapping[str, Any],
-    ) -> Recordings | None:
+    ) -> RunRecordings | None:
         """The recordings of the tap; they are told what the trigger says of each step.
 
         Raises:
@@ -101,12 +115,12 @@ class Guard:
         if record.on_trigger and self._trigger is None:
             raise WatchError("Record(on_trigger=True) waits for a trigger.", "Add on=NonFinite().")
         way: Way = "shadow" if exact else "in-place"
-        self._recordings = Recordings(
+        self._recordings = RunRecordings(
             run_dir,
             record,
-            self._trouble,
+            self._warnings,
             reserve,
-            background.note_lost,
+            writer_thread.note_lost,
             self._patience,
             way=way,
             sources=sources,
@@ -134,7 +148,7 @@ class Guard:
             self._plans[key] = Plan(written, held)
         return tuple(dict.fromkeys((*written, *examined, *held))), self._plans[key]
 
-    def end_step(self, background: Background, entry: Entry, error: BaseException | None) -> None:
+    def end_step(self, writer_thread: WriterThread, entry: Entry, error: BaseException | None) -> None:
         """Has a step looked at.
 
         Raises:
@@ -148,7 +162,7 @@ class Guard:
             text = f"{type(error).__name__}: {first_line(error)}"
         examined = threading.Event()
         step, end = entry.steps.start, StepEnd(text, examined)
-        if not background.put(Batch(step, time.time(), GraphHandle(), deque(), 0, end=end, entry=entry)):
+        if not writer_thread.put(Batch(step, time.time(), GraphHandle(), deque(), 0, end=end, entry=entry)):
             entry.unheard = True
             self._settled(entry, "")  # nobody will look at it
             return
@@ -159,7 +173,7 @@ class Guard:
             return
         if not examined.wait(self._patience):
             self._firings.defer(entry)
-            self._trouble.tell(
+            self._warnings.warn(
                 "verdict",
                 f"step {step} was not looked at within {self._patience:g} s; training did not wait longer",
                 "Watch fewer tensors with the trigger, or raise Tap(close_seconds=…).",

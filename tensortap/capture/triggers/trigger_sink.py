@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 from ..pipeline.messages import Batch, Entry, Event, GraphHandle
 from ..pipeline.writer_thread import Sink
-from ..warnings_once import Trouble
+from ..warnings_once import OneTimeWarnings
 from .firing import Firing, describe
-from .flight_recorder import FlightRecorder, HeldStep, Ring
+from .flight_recorder import BufferedStep, FlightRecorder, StepBuffer
 from .step_summaries import Examined, StepSummaries
 from .triggers import Finding, Selector, Trigger, check_finding, parts_of
 
@@ -35,7 +35,7 @@ class TriggerSink:
         sink: Sink,
         trigger: Trigger,
         recorder: FlightRecorder,
-        trouble: Trouble,
+        warnings: OneTimeWarnings,
         report: Callable[[Entry, Firing], None],
         settle: Callable[[Entry, str], None],
         *,
@@ -44,11 +44,11 @@ class TriggerSink:
         self._sink = sink
         self._trigger = trigger
         self._recorder = recorder
-        self._trouble = trouble
+        self._warnings = warnings
         self._report = report
         self._settle = settle
         self._stops = stops
-        self._ring = Ring(recorder)
+        self._ring = StepBuffer(recorder)
         self._open: dict[Entry, list[Batch]] = {}  # steps that run, in the order of their first tensors
         self._was_true = False
         self._still_written = 0  # steps after the latest firing
@@ -79,7 +79,7 @@ class TriggerSink:
     def close(self, dropped: int) -> int:
         lost = sum(self._end_step(each, "") for each in list(self._open))
         if self._idle and self._has_looked:
-            self._trouble.tell(
+            self._warnings.warn(
                 "idle",
                 f"{' and '.join(self._idle)} had nothing to look at in any step",
                 "Say which tensors: LossSpike(10, tensor='name of the loss'), NonFinite(Watch(…)).",
@@ -92,7 +92,7 @@ class TriggerSink:
         if not entry.steps:  # Keras looked for data where there were no more
             self._settle(entry, "")
             return 0
-        held = HeldStep(step, batches)
+        held = BufferedStep(step, batches)
         summaries = StepSummaries(
             step,
             [
@@ -125,7 +125,7 @@ class TriggerSink:
                 check_finding(finding)
             return finding
         except Exception as error:
-            self._trouble.tell(
+            self._warnings.warn(
                 "trigger", f"the trigger {self._trigger!r} failed", "Correct it. Training goes on.", error
             )
             return None
@@ -134,13 +134,13 @@ class TriggerSink:
         self,
         finding: Finding,
         summaries: StepSummaries,
-        held: HeldStep,
+        held: BufferedStep,
         entry: Entry,
         trigger: str,
     ) -> int:
         self._firings += 1
         if self._firings > MAX_FIRINGS:
-            self._trouble.tell(
+            self._warnings.warn(
                 "firings",
                 f"{trigger} fired more than {MAX_FIRINGS} times; later firings are not recorded",
                 "A trigger that is true less often tells more.",

@@ -12,11 +12,11 @@ from typing import Any
 import tensorflow as tf
 
 from tensortap.capture.instrument.tap_queues import HOST
-from tensortap.capture.instrument.tapped_function import Caught, InstrumentedFunction, TapFailedError
+from tensortap.capture.instrument.tapped_function import InstrumentedFunction, TapFailedError, TapValues
 from tensortap.capture.recording.call_recorder import results_of
 from tensortap.capture.tracing.candidate import Candidate
 from tensortap.capture.tracing.layer_tracker import LayerTracker
-from tensortap.capture.tracing.traced_function import Place, RecordedFunction, record_function
+from tensortap.capture.tracing.traced_function import Place, TracedRoot, trace_root
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import DamagedError, InvalidValueError, TensortapError
 from tensortap.dump.recording.model import Argument, Recording
@@ -74,10 +74,10 @@ class LoadedCall:
             raise
 
     @cached_property
-    def recorded(self) -> RecordedFunction:
+    def recorded(self) -> TracedRoot:
         """What is known of the function; looked at when it is asked for, as that takes longer than a run."""
         with RecordedInputs(self._recording.arguments) as inputs, _making_sense():
-            return record_function(self._root, inputs, LayerTracker())
+            return trace_root(self._root, inputs, LayerTracker())
 
     def _renamed(self, name: str) -> str:
         # short_function_name takes what TensorFlow puts around a name off again
@@ -172,7 +172,7 @@ class _Receiver:
         self._visits: dict[Place, int] = {}
         self.tensors: list[tuple[Candidate, int, Array]] = []
 
-    def take(self, caught: Caught) -> None:
+    def take(self, caught: TapValues) -> None:
         for places, arrays, skipped, _ in caught:
             for number, place in enumerate(places):
                 visit = self._visits.get(place, 0) + skipped
