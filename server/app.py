@@ -12,8 +12,8 @@ from werkzeug.routing import PathConverter
 from tensortap.index.logdir_index import LogIndex
 from tensortap.replay.computing import Computer
 
-from . import live, response_cache
-from .responses import errors, responses
+from . import log_reader, response_cache
+from .responses import error_responses, responses
 from .routes import (
     batches,
     diff,
@@ -96,8 +96,8 @@ def create_app(
     app.debug = False  # whatever FLASK_DEBUG says: answers must not depend on somebody's environment
     app.url_map.merge_slashes = False
     app.url_map.converters["name"] = NameConverter
-    live.install(app, LogIndex(logdir))
-    errors.install(app)
+    log_reader.install(app, LogIndex(logdir))
+    error_responses.install(app)
     responses.install(app)
     findings.install(app, rules)
     replay.install(app, computer)

@@ -14,7 +14,7 @@ from flask import Flask, Response, current_app, request
 from tensortap.core.deadline import check_time
 from tensortap.index.run_index import RunIndex
 
-from .live import current_run
+from .log_reader import current_run
 from .responses.responses import GZIP_FROM, KeptReply, kept_reply
 
 _KEY = "tensortap-shared"

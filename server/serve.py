@@ -22,8 +22,8 @@ from .connections.accept_limit import Entrance
 from .connections.channel import Channel
 from .connections.idle_connections import StalledConnections
 from .connections.socket_map import Connections
-from .live import after_reading, close_log
 from .log_escaping import ESCAPED_LINES
+from .log_reader import after_reading, close_log
 from .memory import FreedMemory, share_one_allocator
 from .routes.replay import close as close_replays
 from .security.notebook_frame import Framing

@@ -11,7 +11,7 @@ from flask import Flask
 from tensortap.core.errors import TensortapError
 from tensortap.system.temp_dirs import remove_left_temporary
 
-from .live import current_log
+from .log_reader import current_log
 from .routes.graphs import graph_answer
 
 _LOG = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from hypothesis import settings
 from polling import until
 from tensorboard_process import Start, TensorBoard
 
-from tensortap.server import live
+from tensortap.server import log_reader
 
 # Read when TensorFlow is first imported, here or in a subprocess.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -33,7 +33,7 @@ settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 # A request waits until a small log is read, however busy the machine is.
-live.PATIENCE = live.FINDING = 60.0
+log_reader.PATIENCE = log_reader.FINDING = 60.0
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tensortap.dump.read.runs import find_runs
-from tensortap.server import live
+from tensortap.server import log_reader
 
 
 @contextmanager
@@ -24,8 +24,8 @@ def hanging_disk(patience: float) -> Iterator[threading.Event]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tensortap.index.logdir_index.find_runs", find)
-        patch.setattr(live, "FINDING", 0.0)
-        patch.setattr(live, "PATIENCE", patience)
+        patch.setattr(log_reader, "FINDING", 0.0)
+        patch.setattr(log_reader, "PATIENCE", patience)
         try:
             yield healed
         finally:

@@ -14,7 +14,7 @@ from tensortap.analysis.workers.tasks import Task, perform, place_of
 from tensortap.core.errors import NoAnswerError, TensortapError
 from tensortap.index.run_index import RunIndex
 
-from ..responses.errors import told, without_places
+from ..responses.error_responses import told, without_places
 from .job_queue import Advance, Background, Job
 
 _KEY = "tensortap-analysis"

@@ -8,7 +8,7 @@ from typing import Any
 
 from flask import request
 
-from .errors import BadRequestError
+from .error_responses import BadRequestError
 
 MAX_TEXT = 4096
 _FREE = {"token"}  # read by the gate

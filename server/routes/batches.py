@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flask import Blueprint, Response
 
-from ..live import current_run
+from ..log_reader import current_run
 from ..responses.parameters import Parameters
 from ..responses.responses import json_reply
 

@@ -21,8 +21,8 @@ from tensortap.index.snapshot import Snapshot, locate
 from tensortap.index.values import kept_shape
 
 from ..jobs.analysis_jobs import ask, job_state
-from ..live import current_run
-from ..responses.errors import BadRequestError
+from ..log_reader import current_run
+from ..responses.error_responses import BadRequestError
 from ..responses.json_encoding import plain
 from ..responses.parameters import Parameters, ordered_range
 from ..responses.png import Scale

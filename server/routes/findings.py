@@ -17,7 +17,7 @@ from tensortap.index.run_index import RunIndex
 from ..jobs import analysis_jobs
 from ..jobs.analysis_jobs import ask, job_state
 from ..jobs.job_queue import Job
-from ..live import current_run
+from ..log_reader import current_run
 from ..responses.json_encoding import plain
 from ..responses.parameters import Parameters
 from ..responses.responses import json_reply

@@ -16,7 +16,7 @@ from tensortap.index.series.snapshot_values import TIMELINE_STATISTICS
 from tensortap.index.series.statistic_range import statistic_range
 from tensortap.index.series.step_statistics import step_statistics
 
-from ..live import current_run
+from ..log_reader import current_run
 from ..response_cache import shared
 from ..responses.columns_format import CONTENT_TYPE, Column, write_columns
 from ..responses.parameters import Parameters

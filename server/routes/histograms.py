@@ -9,7 +9,7 @@ from flask import Blueprint, Response
 from tensortap.index.series.histograms import HistogramSeries, histograms
 from tensortap.index.series.history import history
 
-from ..live import current_run
+from ..log_reader import current_run
 from ..response_cache import shared
 from ..responses.json_arrays import encoded_rows
 from ..responses.json_encoding import plain

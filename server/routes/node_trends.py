@@ -7,10 +7,10 @@ from flask import Blueprint, Response
 from tensortap.index.series.node_trends import node_trends
 from tensortap.index.series.snapshot_values import TIMELINE_STATISTICS
 
-from ..live import current_run
+from ..log_reader import current_run
 from ..response_cache import shared
 from ..responses.columns_format import Column
-from ..responses.errors import BadRequestError
+from ..responses.error_responses import BadRequestError
 from ..responses.parameters import Parameters
 from ..responses.responses import columns_reply
 

@@ -7,7 +7,7 @@ from flask import Blueprint, Response
 from tensortap.index.graph.node_detail import node_detail
 from tensortap.index.graph.source_lines import source, source_map
 
-from ..live import current_run
+from ..log_reader import current_run
 from ..responses.parameters import Parameters
 from ..responses.responses import json_reply
 

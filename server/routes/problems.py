@@ -6,7 +6,7 @@ from flask import Blueprint, Response
 
 from tensortap.analysis.overview import problems
 
-from ..live import current_run
+from ..log_reader import current_run
 from ..response_cache import shared
 from ..responses.parameters import Parameters
 from ..responses.responses import json_reply

@@ -16,8 +16,8 @@ from tensortap.replay.computing import Computed, Computer, LogicTest, Wanted
 from tensortap.replay.protocol import TESTS
 
 from ..jobs.computations import Computations, Job
-from ..live import current_run, hide
-from ..responses.errors import STATUS, BadRequestError, without_places
+from ..log_reader import current_run, hide
+from ..responses.error_responses import STATUS, BadRequestError, without_places
 from ..responses.parameters import Parameters
 from ..responses.responses import json_reply
 from ..security.middleware import NO_REPLAY

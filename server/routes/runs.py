@@ -14,7 +14,7 @@ from tensortap.index.graph_store import GraphOverview
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunOverview
 
-from ..live import current_log, current_run
+from ..log_reader import current_log, current_run
 from ..response_cache import shared
 from ..responses.parameters import Parameters
 from ..responses.responses import json_reply

@@ -13,7 +13,7 @@ from tensortap.index.series.trends import trends
 from tensortap.index.snapshot import Snapshot, as_fields
 from tensortap.index.values import kept_sample
 
-from ..live import current_run
+from ..log_reader import current_run
 from ..response_cache import shared
 from ..responses.parameters import Parameters
 from ..responses.responses import json_reply

@@ -8,7 +8,7 @@ from flask import Blueprint, Response
 from werkzeug.exceptions import NotFound
 from werkzeug.security import safe_join
 
-from ..security import pages
+from .. import pages
 
 blueprint = Blueprint("static_files", __name__)
 

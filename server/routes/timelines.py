@@ -8,7 +8,7 @@ from tensortap.index.catalog.columns import Texts
 from tensortap.index.series.snapshot_values import TIMELINE_STATISTICS
 from tensortap.index.series.timeline import timeline
 
-from ..live import current_run
+from ..log_reader import current_run
 from ..response_cache import shared
 from ..responses.columns_format import Column
 from ..responses.parameters import Parameters

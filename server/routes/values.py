@@ -12,7 +12,7 @@ from tensortap.index.selection import Selection, resolve_selection
 from tensortap.index.snapshot import Snapshot, locate
 from tensortap.index.values import kept_shape, nonfinite_elements, read_slice
 
-from ..live import current_run
+from ..log_reader import current_run
 from ..responses.parameters import Parameters, ordered_range
 from ..responses.png import Scale
 from ..responses.responses import json_reply

@@ -14,8 +14,8 @@ from urllib.parse import quote, urlsplit
 
 from werkzeug.wrappers import Response
 
-from ..responses.errors import failure, unexpected
-from . import pages
+from .. import pages
+from ..responses.error_responses import failure, unexpected
 from . import token as login
 from .notebook_frame import Framing
 from .trusted_hosts import AllowedHosts, parse_host

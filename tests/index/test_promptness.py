@@ -9,7 +9,7 @@ import numpy as np
 
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
-from tensortap.server import live
+from tensortap.server import log_reader
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -49,4 +49,4 @@ def test_what_is_committed_is_on_the_page_within_a_second_and_a_half():
     """The server looks again after so long, and the page asks so often: together the promise."""
     source = (CHECKOUT / "frontend" / "src" / "state" / "live.ts").read_text(encoding="utf-8")
     asked = int(re.search(r"VISIBLE_MS = ([\d_]+);", source)[1])
-    assert live.REFRESH_INTERVAL + asked / 1000 <= 1.5
+    assert log_reader.REFRESH_INTERVAL + asked / 1000 <= 1.5

@@ -16,7 +16,7 @@ from range_server import Server, serving
 from werkzeug.test import TestResponse
 
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.server import live
+from tensortap.server import log_reader
 from tensortap.server.app import create_app
 from tensortap.storage.uri import path_of
 
@@ -112,7 +112,7 @@ def test_changes_are_told_while_the_server_does_not_answer(
     web: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = _client(web)
-    monkeypatch.setattr(live, "PATIENCE", 0.1)  # however busy the machine is: the tests' own is a minute
+    monkeypatch.setattr(log_reader, "PATIENCE", 0.1)  # however busy the machine is: the tests' own is a minute
     web.odd = "waits"
     answers: list[int] = []
     asking = threading.Thread(

@@ -13,7 +13,7 @@ from tensortap.server.app import create_app
 
 DOCUMENT = (Path(tensortap.server.__file__).parent / "http_api.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## GET (api/\S+)\n(.*?)(?=^## |\Z)", DOCUMENT, re.MULTILINE | re.DOTALL))
-POSTED = re.findall(r"^## POST (api/\S+)\n", DOCUMENT, re.MULTILINE)  # tests/server/test_replays.py asks them
+POSTED = re.findall(r"^## POST (api/\S+)\n", DOCUMENT, re.MULTILINE)  # tests/server/test_replay.py asks them
 TENSOR = "tensor=dense/MatMul:0"
 EXAMPLES = {
     "api/runs": "/api/runs",

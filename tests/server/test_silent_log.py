@@ -17,7 +17,7 @@ from polling import until
 from tensortap.dump.read import runs as dump_runs
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
-from tensortap.server import live
+from tensortap.server import log_reader
 from tensortap.server.app import create_app
 
 
@@ -52,7 +52,7 @@ def test_a_disk_that_hangs_is_told_and_waited_for(
 def test_runs_that_were_found_are_shown_while_a_disk_hangs(
     logdir: Path, hanging: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live, "REFRESH_INTERVAL", 0.0)
+    monkeypatch.setattr(log_reader, "REFRESH_INTERVAL", 0.0)
     hanging.set()
     client = create_app(logdir).test_client()
     until(lambda: client.get("/api/runs").status_code == 200, "the runs")
@@ -161,9 +161,9 @@ def test_a_folder_that_can_be_read_again_just_then_is_no_failure(tmp_path: Path)
         @unread.setter
         def unread(self, found: dict[Path, OSError]) -> None: ...
 
-    log = live.LiveLog(Healing(tmp_path))
+    log = log_reader.LiveLog(Healing(tmp_path))
     log.close()  # it is not read on: each look is that of the one who asks
-    with pytest.raises(live.UnreadableLogError, match=r"cannot be looked into.*: Input/output error"):
+    with pytest.raises(log_reader.UnreadableLogError, match=r"cannot be looked into.*: Input/output error"):
         log.read_on()
     log.read_on()
 

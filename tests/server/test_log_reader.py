@@ -15,8 +15,8 @@ from polling import until
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
-from tensortap.server import live
-from tensortap.server.live import LiveLog, SilentLogError
+from tensortap.server import log_reader
+from tensortap.server.log_reader import LiveLog, SilentLogError
 
 
 class SlowLog(LogIndex):
@@ -65,7 +65,7 @@ def reading_of() -> Iterator[Reading]:
 def test_a_large_dump_does_not_hold_up_requests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading_of: Reading
 ) -> None:
-    monkeypatch.setattr(live, "PATIENCE", 0.05)
+    monkeypatch.setattr(log_reader, "PATIENCE", 0.05)
     log = SlowLog(tmp_path)
     log.found = True
     reading = reading_of(log)
@@ -86,7 +86,7 @@ def test_a_large_dump_does_not_hold_up_requests(
 def test_no_request_is_told_that_there_are_no_runs_before_they_were_looked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading_of: Reading
 ) -> None:
-    monkeypatch.setattr(live, "PATIENCE", 0.0)
+    monkeypatch.setattr(log_reader, "PATIENCE", 0.0)
     log = SlowLog(tmp_path)
     reading = reading_of(log)
     asked = threading.Thread(target=reading.read_on, daemon=True)
@@ -118,9 +118,9 @@ def test_who_comes_while_all_is_read_for_the_first_time_waits_for_it_too(
 def test_not_all_threads_wait_for_runs_that_a_disk_keeps_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading_of: Reading
 ) -> None:
-    monkeypatch.setattr(live, "PATIENCE", 0.0)
+    monkeypatch.setattr(log_reader, "PATIENCE", 0.0)
     reading = reading_of(SlowLog(tmp_path))
-    waiting = [threading.Thread(target=reading.read_on, daemon=True) for _ in range(live._FINDING_AT_ONCE)]
+    waiting = [threading.Thread(target=reading.read_on, daemon=True) for _ in range(log_reader._FINDING_AT_ONCE)]
     for each in waiting:
         each.start()
     until(lambda: not reading._may_wait._value, "those that wait")
@@ -130,7 +130,7 @@ def test_not_all_threads_wait_for_runs_that_a_disk_keeps_back(
 
 
 def test_one_reader_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading_of: Reading) -> None:
-    monkeypatch.setattr(live, "REFRESH_INTERVAL", 0.0)
+    monkeypatch.setattr(log_reader, "REFRESH_INTERVAL", 0.0)
     log = SlowLog(tmp_path)
     log.may_end.set()
     reading = reading_of(log)
@@ -147,8 +147,8 @@ def test_one_reader_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, r
 def test_requests_within_the_interval_share_a_reading(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading_of: Reading
 ) -> None:
-    monkeypatch.setattr(live, "REFRESH_INTERVAL", 1e9)
-    monkeypatch.setattr(live, "PATIENCE", 30.0)
+    monkeypatch.setattr(log_reader, "REFRESH_INTERVAL", 1e9)
+    monkeypatch.setattr(log_reader, "PATIENCE", 30.0)
     log = SlowLog(tmp_path)
     log.may_end.set()
     reading = reading_of(log)
@@ -160,14 +160,14 @@ def test_requests_within_the_interval_share_a_reading(
 def test_who_asks_a_little_early_starts_a_reading_and_does_not_wait_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading_of: Reading
 ) -> None:
-    monkeypatch.setattr(live, "PATIENCE", 1e3)
+    monkeypatch.setattr(log_reader, "PATIENCE", 1e3)
     log = SlowLog(tmp_path)
     log.found = True
     reading = reading_of(log)
     reading._has_read = True
-    reading._begun = time.monotonic() - live.REFRESH_INTERVAL + live.AHEAD
-    monkeypatch.setattr(live, "REFRESH_INTERVAL", live.REFRESH_INTERVAL + 1e3)
-    monkeypatch.setattr(live, "AHEAD", live.AHEAD + 1e3)
+    reading._begun = time.monotonic() - log_reader.REFRESH_INTERVAL + log_reader.AHEAD
+    monkeypatch.setattr(log_reader, "REFRESH_INTERVAL", log_reader.REFRESH_INTERVAL + 1e3)
+    monkeypatch.setattr(log_reader, "AHEAD", log_reader.AHEAD + 1e3)
     reading.read_on()
     until(lambda: log.reads == 1, "the reader")
     assert reading._reader is not None and reading._reader.is_alive()
@@ -176,7 +176,7 @@ def test_who_asks_a_little_early_starts_a_reading_and_does_not_wait_for_it(
 def test_a_failure_is_logged_and_does_not_end_reading(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, reading_of: Reading
 ) -> None:
-    monkeypatch.setattr(live, "REFRESH_INTERVAL", 0.0)
+    monkeypatch.setattr(log_reader, "REFRESH_INTERVAL", 0.0)
     readings: list[str] = []
 
     class Failing(LogIndex):
@@ -189,7 +189,7 @@ def test_a_failure_is_logged_and_does_not_end_reading(
             readings.append("done")
             return changed
 
-    monkeypatch.setattr(live, "PATIENCE", 30.0)
+    monkeypatch.setattr(log_reader, "PATIENCE", 30.0)
     reading = reading_of(Failing(tmp_path))
     with caplog.at_level(logging.ERROR), pytest.raises(SilentLogError, match="terminal"):
         reading.read_on()
@@ -204,8 +204,8 @@ def test_closing_ends_the_reading_after_the_part_it_is_at(
     """A thread that is in native code when the interpreter ends would abort the process."""
     with DumpWriter(tmp_path, run="endless") as writer:
         writer.log("x:0", np.ones(3), step=0)
-    monkeypatch.setattr(live, "PATIENCE", 0.05)
-    monkeypatch.setattr(live, "LAST_READ", 30.0)
+    monkeypatch.setattr(log_reader, "PATIENCE", 0.05)
+    monkeypatch.setattr(log_reader, "LAST_READ", 30.0)
     monkeypatch.setattr(RunIndex, "poll", lambda run: True)
     reading = reading_of(LogIndex(tmp_path))
     reading.read_on()
@@ -220,9 +220,9 @@ def test_closing_ends_the_reading_after_the_part_it_is_at(
 def test_a_reader_that_nobody_needs_ends_and_comes_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading_of: Reading
 ) -> None:
-    monkeypatch.setattr(live, "REFRESH_INTERVAL", 0.0)
-    monkeypatch.setattr(live, "PATIENCE", 30.0)
-    monkeypatch.setattr(live, "_IDLE", 0.01)
+    monkeypatch.setattr(log_reader, "REFRESH_INTERVAL", 0.0)
+    monkeypatch.setattr(log_reader, "PATIENCE", 30.0)
+    monkeypatch.setattr(log_reader, "_IDLE", 0.01)
     log = SlowLog(tmp_path)
     log.may_end.set()
     reading = reading_of(log)

@@ -22,7 +22,7 @@ OWN = {"Host": "localhost"}
 @pytest.fixture(autouse=True)
 def whole_readings(monkeypatch: pytest.MonkeyPatch) -> None:
     """No request is answered in the middle of a reading, however slow the machine."""
-    monkeypatch.setattr("tensortap.server.live.PATIENCE", 30.0)
+    monkeypatch.setattr("tensortap.server.log_reader.PATIENCE", 30.0)
 
 
 class Counted:

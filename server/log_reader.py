@@ -13,7 +13,7 @@ from tensortap.core.errors import TensortapError
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
 
-from .responses.errors import STATUS
+from .responses.error_responses import STATUS
 from .unread import unread_folders
 
 REFRESH_INTERVAL = 0.5  # s; a committed snapshot must be visible within 1.5 s, and the page asks every second
