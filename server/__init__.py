@@ -1,4 +1,9 @@
-"""HTTP only (http_api.md): `create_app` for any WSGI server, `Server` to serve it."""
+"""The HTTP server: `create_app` makes the WSGI application, `Server` serves it; http_api.md is the interface.
+
+Nothing is computed here: `routes` read parameters, ask `tensortap.index` or `tensortap.analysis`, answer.
+Imports neither TensorFlow nor `tensortap.capture`; `tensortap.cli`, `tensortap.api` and the plugin import it.
+Begin with `app.py`, then one module of `routes`.
+"""
 
 from tensortap.replay.computing import Computed, ComputedTensor, Computer, LogicTest, Wanted
 

@@ -20,7 +20,6 @@ from .routes import (
     findings,
     graphs,
     histograms,
-    node_trends,
     nodes,
     problems,
     replay,
@@ -30,12 +29,11 @@ from .routes import (
     timelines,
     values,
 )
-from .security.middleware import Gate, Policy
+from .security.middleware import Policy, RequestTimeout, SecurityMiddleware
 from .security.notebook_frame import Framing
-from .security.request_timeout import TimeLimit
 from .security.trusted_hosts import AllowedHosts
 
-NOUNS = (
+ROUTES = (
     batches,
     runs,
     graphs,
@@ -48,7 +46,6 @@ NOUNS = (
     findings,
     diff,
     timelines,
-    node_trends,
     static_files,
 )
 
@@ -56,7 +53,7 @@ _PLUGIN_HINT = "Set TENSORTAP_ALLOW_HOST={host} in TensorBoard's environment to 
 
 
 class NameConverter(PathConverter):
-    """A node name: anything, with leading, doubled and trailing slashes, dots and line breaks as they are."""
+    """A node name: any text, with leading, doubled and trailing slashes, dots and line breaks unchanged."""
 
     regex = r"(?s:.+)"
     part_isolating = False  # a name may span several parts of the path
@@ -77,7 +74,7 @@ def create_app(
     """The WSGI application that shows the runs below `logdir` (one or several; they may not exist yet).
 
     Args:
-        token: what a browser must present; None lets everybody in who may connect.
+        token: what a browser must present; None: anybody who can connect is let in.
         allowed_hosts: names besides the loopback ones that a `Host` header may carry, `name` or `name:port`;
             None accepts any (TensorBoard's choice when it listens on the network).
         port: the port that loopback names must carry; None accepts any.
@@ -93,7 +90,7 @@ def create_app(
     if computer is not None and token is None:
         raise ValueError("Replaying needs a token.")
     app = Flask(__name__, static_folder=None, template_folder=None)
-    app.debug = False  # whatever FLASK_DEBUG says: answers must not depend on somebody's environment
+    app.debug = False  # whatever FLASK_DEBUG says: answers must not depend on the environment
     app.url_map.merge_slashes = False
     app.url_map.converters["name"] = NameConverter
     log_reader.install(app, LogIndex(logdir))
@@ -102,14 +99,13 @@ def create_app(
     findings.install(app, rules)
     replay.install(app, computer)
     response_cache.install(app)
-    for noun in NOUNS:
-        app.register_blueprint(noun.blueprint)
+    for module in ROUTES:
+        app.register_blueprint(module.blueprint)
     hosts = None if allowed_hosts is None else AllowedHosts.of(allowed_hosts, port, any_address=any_address)
-    replays_too = computer is not None
     policy = (
         Policy(hosts, token, _PLUGIN_HINT)
         if mode == "plugin"
-        else Policy(hosts, token, may_replay=replays_too, framing=framing)
+        else Policy(hosts, token, may_replay=computer is not None, framing=framing)
     )
-    app.wsgi_app = Gate(TimeLimit(app.wsgi_app), policy)  # type: ignore[method-assign]
+    app.wsgi_app = SecurityMiddleware(RequestTimeout(app.wsgi_app), policy)  # type: ignore[method-assign]
     return app

@@ -1,4 +1,4 @@
-"""What the server writes on its terminal: a request that is not let in can put text there, too."""
+"""Escapes log lines of the server: refused requests, too, can put text on its terminal."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import traceback
 from tensortap.core.text import escaped
 
 
-class EscapedLines(logging.Filter):
-    """Writes control characters and direction marks of records as `\\x1b`: addresses come as they were sent,
-    and terminals obey what is in them. Line breaks stay between the lines of a traceback only."""
+class EscapeFilter(logging.Filter):
+    """Writes control characters and direction marks of log records as `\\x1b`.
+
+    Terminals obey them, and addresses are logged as they were sent. Line breaks stay in tracebacks only.
+    """
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Lets every record pass, changed."""
@@ -21,4 +23,4 @@ class EscapedLines(logging.Filter):
         return True
 
 
-ESCAPED_LINES = EscapedLines()
+ESCAPE_FILTER = EscapeFilter()

@@ -1,4 +1,4 @@
-"""The log that an application serves, read on when a request asks, but not more often than is useful."""
+"""Reads the log directory of an application: in one thread, on request, at most twice a second."""
 
 from __future__ import annotations
 
@@ -6,161 +6,179 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from itertools import islice
 
 from flask import Flask, current_app
 
 from tensortap.core.errors import TensortapError
+from tensortap.core.text import escaped
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
 
 from .responses.error_responses import STATUS
-from .unread import unread_folders
 
 REFRESH_INTERVAL = 0.5  # s; a committed snapshot must be visible within 1.5 s, and the page asks every second
-AHEAD = 0.1  # s before that: who asks now starts reading, and does not wait; so where many ask, nobody waits
-PATIENCE = 1.0  # s that a request waits for news; a large dump is read on meanwhile, and appears bit by bit
-FINDING = 10.0  # s that the runs may take to be found; then requests are told so, after `PATIENCE` each
-_FINDING_AT_ONCE = 8  # requests that wait for that, of 16 at work: the others are answered by what is known
-LAST_READ = 0.5  # s that the end of the server waits for what is just being read; most parts take less
-_IDLE = 60.0  # s without a request after which the thread ends
+REFRESH_EARLY = 0.1  # s; a request this close to the next refresh starts it and does not wait
+NEWS_TIMEOUT = 1.0  # s that a request waits for a refresh; a large dump appears bit by bit
+DISCOVERY_TIMEOUT = 10.0  # s until runs must be found; afterwards requests fail after `NEWS_TIMEOUT` each
+_MAX_WAITING = 8  # requests, of 16 threads, that wait for runs; the others are answered at once
+CLOSE_TIMEOUT = 0.5  # s that closing waits for the part being read; most take less
+_IDLE_TIMEOUT = 60.0  # s without a request after which the thread ends
+_MAX_FOLDERS = 10  # unreadable ones listed: every poll of every page carries them
 _THREAD = "tensortap-read"
 _KEY = "tensortap"
 _HIDDEN = "tensortap-hidden"
 _LOG = logging.getLogger(__name__)
 
 
-class SilentLogError(TensortapError):
-    """The runs were not found yet: an empty list would say that there are none."""
+class LogNotReadyError(TensortapError):
+    """The log directory has not answered yet: an empty list of runs would be wrong. Ask again later."""
 
 
 class UnreadableLogError(TensortapError):
-    """No run was found, and a folder cannot be looked into: nobody knows whether it holds some."""
+    """No run was found, and a folder that may hold some is unreadable: see its permissions and disk."""
 
 
-STATUS[SilentLogError] = STATUS[UnreadableLogError] = 503
+STATUS[LogNotReadyError] = STATUS[UnreadableLogError] = 503
 
 
 class _ClosedError(Exception):
-    """The log is not read on any more."""
+    """The log reader was closed."""
 
 
-class LiveLog:
-    """A log that is read by a thread of its own, one at a time, so that no request waits for a large dump.
+class LogReader:
+    """Refreshes a log index in a thread of its own, so that no request waits for a large dump.
 
-    It is the same thread again and again: what allocators keep for one is not left behind for every reading.
+    One thread is used for all refreshes: allocators keep memory for each thread that ever read.
     """
 
     def __init__(self, log: LogIndex) -> None:
         self.log = log
-        self.after_reading: Callable[[], object] = lambda: None  # called by the thread
-        self._may_wait = threading.Semaphore(_FINDING_AT_ONCE)
+        self.after_refresh: Callable[[], object] = lambda: None  # called by the thread
+        self._waiters = threading.Semaphore(_MAX_WAITING)
         self._changed = threading.Condition()  # guards all that follows
-        self._reader: threading.Thread | None = None
-        self._reading = False
-        self._has_read = False
-        self._begun = float("-inf")
+        self._thread: threading.Thread | None = None
+        self._refreshing = False
+        self._has_refreshed = False
+        self._started = float("-inf")
         self._closed = False
 
-    def read_on(self) -> None:
-        """Returns once what was committed `REFRESH_INTERVAL` ago can be asked for, or after `PATIENCE`.
+    def refresh(self) -> None:
+        """Returns once what was committed `REFRESH_INTERVAL` ago is indexed, or after `NEWS_TIMEOUT`.
 
         Raises:
-            SilentLogError: nobody knows yet which runs there are.
-            UnreadableLogError: nobody knows, as a folder cannot be looked into.
+            LogNotReadyError: the runs are not known yet.
+            UnreadableLogError: there are no runs, and a folder cannot be read.
         """
-        late = time.monotonic() - self._begun >= REFRESH_INTERVAL
-        if (self._begin() and late) or not self._has_read:
+        late = time.monotonic() - self._started >= REFRESH_INTERVAL
+        if (self._start_refresh() and late) or not self._has_refreshed:
             with self._changed:
-                patience = self._begun + PATIENCE - time.monotonic()
-                self._changed.wait_for(lambda: not self._reading, patience)
+                timeout = self._started + NEWS_TIMEOUT - time.monotonic()
+                self._changed.wait_for(lambda: not self._refreshing, timeout)
         if not (self.log.found or self._closed or self._wait_for_runs()):
-            raise self._silence()
-        if not self.log.runs and (folders := unread_folders(self.log)):
-            raise _unreadable(folders[0])
+            raise self._not_ready_error()
+        if not self.log.runs and (folders := unreadable_folders(self.log)):
+            raise _unreadable_error(folders[0])
 
     def _wait_for_runs(self) -> bool:
-        """Whether they were found; not all threads wait for that."""
-        if not self._may_wait.acquire(blocking=False):
+        """Whether runs were found; only some threads wait for them."""
+        if not self._waiters.acquire(blocking=False):
             return self.log.found
         try:
-            return self.log.wait_for_runs(max(PATIENCE, self._begun + FINDING - time.monotonic()))
+            return self.log.wait_for_runs(
+                max(NEWS_TIMEOUT, self._started + DISCOVERY_TIMEOUT - time.monotonic())
+            )
         finally:
-            self._may_wait.release()
+            self._waiters.release()
 
-    def _silence(self) -> SilentLogError:
+    def _not_ready_error(self) -> LogNotReadyError:
         # not `log.name`, which asks the same disk
         names = ", ".join(path.name or str(path) for path in self.log.logdirs)
-        if not self._reading:
-            return SilentLogError(
+        if not self._refreshing:
+            return LogNotReadyError(
                 f"Runs could not be looked for in {names}.", "The server's terminal shows the details."
             )
-        seconds = max(1, round(time.monotonic() - self._begun))
-        return SilentLogError(
+        seconds = max(1, round(time.monotonic() - self._started))
+        return LogNotReadyError(
             f"The log directory has not answered for {seconds} s: {names}.",
             "Its disk or network is slow, or hangs: see whether 'ls' of it returns. This page goes on"
             " by itself as soon as it answers.",
         )
 
-    def _begin(self) -> bool:
-        """Whether a reading was due and has been asked for."""
+    def _start_refresh(self) -> bool:
+        """Whether a refresh was due and was started."""
         with self._changed:
-            rested = time.monotonic() - self._begun
-            if self._reading or self._closed or rested < REFRESH_INTERVAL - AHEAD:
+            elapsed = time.monotonic() - self._started
+            if self._refreshing or self._closed or elapsed < REFRESH_INTERVAL - REFRESH_EARLY:
                 return False
-            if self._reader is None:
-                reader = threading.Thread(target=self._read_when_asked, name=_THREAD, daemon=True)
+            if self._thread is None:
+                thread = threading.Thread(target=self._run, name=_THREAD, daemon=True)
                 try:
-                    reader.start()
-                except RuntimeError:  # no thread is to be had just now: the next request tries again
+                    thread.start()
+                except RuntimeError:  # no thread available now: the next request tries again
                     return False
-                self._reader = reader
-            self._begun = time.monotonic()
-            self._reading = True
+                self._thread = thread
+            self._started = time.monotonic()
+            self._refreshing = True
             self._changed.notify_all()
             return True
 
     def close(self) -> None:
-        """Reads no further; what is read already can still be asked for.
+        """Stops reading; what was read can still be queried.
 
-        A thread that is in native code when the interpreter ends takes the process down with it.
+        A thread that is in native code when the interpreter ends crashes the process.
         """
         with self._changed:
             self._closed = True
-            reader = self._reader
+            thread = self._thread
             self._changed.notify_all()
-        if reader is not None:
-            reader.join(LAST_READ)
+        if thread is not None:
+            thread.join(CLOSE_TIMEOUT)
 
-    def _read_when_asked(self) -> None:
-        while self._is_asked():
-            self._read()
+    def _run(self) -> None:
+        while self._wait_for_request():
+            self._refresh_index()
             with self._changed:
-                self._reading, self._has_read = False, True
+                self._refreshing, self._has_refreshed = False, True
                 self._changed.notify_all()
-            self.after_reading()
+            self.after_refresh()
 
-    def _is_asked(self) -> bool:
-        """Waits until there is something to do; nothing where nobody looks any more."""
+    def _wait_for_request(self) -> bool:
+        """Waits for a request; False once nobody has asked for `_IDLE_TIMEOUT`, or after `close`."""
         with self._changed:
-            self._changed.wait_for(lambda: self._reading or self._closed, _IDLE)
-            if not self._reading:
-                self._reader = None
-            return self._reading
+            self._changed.wait_for(lambda: self._refreshing or self._closed, _IDLE_TIMEOUT)
+            if not self._refreshing:
+                self._thread = None
+            return self._refreshing
 
-    def _read(self) -> None:
+    def _refresh_index(self) -> None:
         try:
-            self.log.refresh(self._go_on)
+            self.log.refresh(self._check_open)
         except _ClosedError:
             return
-        except Exception:  # the thread has nobody to raise to; what was read before is still served
+        except Exception:  # a thread has no caller; what was read before is still served
             _LOG.exception("reading the log directory failed")
 
-    def _go_on(self, run: RunIndex) -> None:
+    def _check_open(self, run: RunIndex) -> None:
         if self._closed:
             raise _ClosedError
 
 
-def _unreadable(first: dict[str, str]) -> UnreadableLogError:
+def unreadable_folders(log: LogIndex) -> list[dict[str, str]]:
+    """The first unreadable folders: `folder` as the list of runs names it, `reason` and `hint`."""
+    return [
+        {
+            "folder": escaped(log.name_of(folder)),
+            "reason": error.strerror or type(error).__name__,
+            "hint": "Let the user whom the server runs as read it"
+            if isinstance(error, PermissionError)
+            else "See what 'ls' of it says, and the system's log",
+        }
+        for folder, error in islice(log.unread.items(), _MAX_FOLDERS)
+    ]
+
+
+def _unreadable_error(first: dict[str, str]) -> UnreadableLogError:
     return UnreadableLogError(
         f"{first['folder']} cannot be looked into, so that nobody knows which runs it holds:"
         f" {first['reason']}.",
@@ -169,36 +187,36 @@ def _unreadable(first: dict[str, str]) -> UnreadableLogError:
 
 
 def install(app: Flask, log: LogIndex) -> None:
-    """Makes `log` what the routes of `app` answer from."""
-    app.extensions[_KEY] = LiveLog(log)
+    """Makes the routes of `app` answer from `log`."""
+    app.extensions[_KEY] = LogReader(log)
 
 
-def after_reading(app: Flask, work: Callable[[], object]) -> None:
-    """Has the thread that reads the log of `app` do something whenever it has read."""
-    live: LiveLog = app.extensions[_KEY]
-    live.after_reading = work
+def call_after_refresh(app: Flask, work: Callable[[], object]) -> None:
+    """Calls `work` in the reading thread of `app` after each refresh."""
+    reader: LogReader = app.extensions[_KEY]
+    reader.after_refresh = work
 
 
 def close_log(app: Flask) -> None:
-    """Reads on in the log of `app` no more."""
-    live: LiveLog = app.extensions[_KEY]
-    live.close()
+    """Stops reading the log of `app`."""
+    reader: LogReader = app.extensions[_KEY]
+    reader.close()
 
 
 def current_log() -> LogIndex:
-    """The log, read on to what was committed `REFRESH_INTERVAL` ago, or as far as it could be."""
-    live: LiveLog = current_app.extensions[_KEY]
-    live.read_on()
-    return live.log
+    """The log of this application, refreshed to what was committed `REFRESH_INTERVAL` ago where possible."""
+    reader: LogReader = current_app.extensions[_KEY]
+    reader.refresh()
+    return reader.log
 
 
-def hide(app: Flask, find: Callable[[str], RunIndex | None]) -> None:
-    """Adds runs that are not listed, but answer where their id is known."""
+def add_hidden_runs(app: Flask, find: Callable[[str], RunIndex | None]) -> None:
+    """Adds a lookup of runs that are not listed, but answer to their id."""
     app.extensions[_HIDDEN] = find
 
 
 def current_run(run_id: str) -> RunIndex:
-    """Raises NotFoundError for an id that the index did not hand out."""
+    """The run with this id. Raises NotFoundError for an id that the index did not hand out."""
     hidden: Callable[[str], RunIndex | None] | None = current_app.extensions.get(_HIDDEN)
     found = hidden(run_id) if hidden is not None else None
     return found if found is not None else current_log().run(run_id)

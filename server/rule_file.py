@@ -1,4 +1,4 @@
-"""The file of rule settings that a server was given: read again when it changes."""
+"""The server's file of rule settings, read again whenever it changes."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from tensortap.core.errors import TensortapError
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a file says.
+    """Rule settings of a file.
 
     Attributes:
-        table: as `parse_settings` takes it. read: how often something was read that could be used.
-        told: what answers say of the file: its name, and what is wrong with it; None without one.
+        table: as `parse_settings` takes it. version: how often usable settings were read.
+        status: the file's name and its error, as answers report them; None without a file.
     """
 
     table: Mapping[str, Any] = field(default_factory=dict)
-    read: int = 0
-    told: Mapping[str, str | None] | None = None
+    version: int = 0
+    status: Mapping[str, str | None] | None = None
 
 
 class RuleFile:
-    """Reads a file whenever it is another one than before. Any number of threads may ask.
+    """Reads a file again whenever it has changed; thread-safe.
 
-    While it cannot be read, or says something impossible, what it said before holds.
+    While it is unreadable or invalid, the settings read before stay in force.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -40,7 +40,7 @@ class RuleFile:
         self._lock = threading.Lock()
 
     def read(self) -> Rules:
-        """What it says now."""
+        """The current settings."""
         if self._path is None:
             return self._rules
         with self._lock:
@@ -49,24 +49,24 @@ class RuleFile:
                 state = (found.st_mtime_ns, found.st_size, found.st_ino)
                 if state != self._state:
                     self._state = state
-                    self._take(read_table(self._path))
+                    self._apply(read_table(self._path))
             except TensortapError as error:
-                self._refuse(error.message, error.hint)
+                self._report(error.message, error.hint)
             except OSError as error:
                 self._state = None
-                self._refuse(
+                self._report(
                     f"{self._path.name} cannot be read: {error.strerror or 'the system said no'}.", ""
                 )
             return self._rules
 
-    def _take(self, table: Mapping[str, Any]) -> None:
+    def _apply(self, table: Mapping[str, Any]) -> None:
         assert self._path is not None
         parse_settings(table).apply(all_rules())
-        told = {"name": self._path.name, "error": None, "hint": ""}
-        self._rules = Rules(table, self._rules.read + 1, told)
+        status = {"name": self._path.name, "error": None, "hint": ""}
+        self._rules = Rules(table, self._rules.version + 1, status)
 
-    def _refuse(self, message: str, hint: str) -> None:
+    def _report(self, message: str, hint: str) -> None:
         assert self._path is not None
         message = message.replace(str(self._path), self._path.name)
-        told = {"name": self._path.name, "error": message, "hint": hint}
-        self._rules = Rules(self._rules.table, self._rules.read, told)
+        status = {"name": self._path.name, "error": message, "hint": hint}
+        self._rules = Rules(self._rules.table, self._rules.version, status)

@@ -18,18 +18,18 @@ from tensortap.core.errors import TensortapError
 from tensortap.replay.computing import Computer
 
 from .app import create_app
-from .connections.accept_limit import Entrance
+from .connections.accept_limit import AcceptLimit
 from .connections.channel import Channel
-from .connections.idle_connections import StalledConnections
+from .connections.idle_connections import IdleConnections
 from .connections.socket_map import Connections
-from .log_escaping import ESCAPED_LINES
-from .log_reader import after_reading, close_log
-from .memory import FreedMemory, share_one_allocator
-from .routes.replay import close as close_replays
+from .log_escaping import ESCAPE_FILTER
+from .log_reader import call_after_refresh, close_log
+from .memory import MemoryTrimmer, tune_allocators
+from .routes.replay import close_replays
 from .security.notebook_frame import Framing
 from .security.token import is_token, new_token
 from .security.trusted_hosts import bracketed, is_address, is_loopback
-from .warm_up import prepare
+from .warm_up import warm_up
 
 DEFAULT_PORT = 6016
 _PORTS_TRIED = 50
@@ -126,8 +126,8 @@ class Server:
             self._socket.close()
             raise ServingError(str(error), "Use --allow-host NAME or --allow-host NAME:PORT.") from error
         if own_process:
-            share_one_allocator()
-            after_reading(self.app, FreedMemory().give_back)
+            tune_allocators()
+            call_after_refresh(self.app, MemoryTrimmer().trim)
         self._running = self._ending = False
         self._changing = threading.Lock()  # guards these two
         self._connections = Connections()
@@ -137,7 +137,7 @@ class Server:
         """Waitress's server on the open socket."""
         # a page asks for a dozen things at once: that they queue for a moment is no news to anybody
         logging.getLogger("waitress.queue").setLevel(logging.ERROR)
-        logging.getLogger("waitress").addFilter(ESCAPED_LINES)
+        logging.getLogger("waitress").addFilter(ESCAPE_FILTER)
         proxy = (
             {"trusted_proxy": trusted_proxy, "trusted_proxy_headers": _FROM_PROXY} if trusted_proxy else {}
         )
@@ -145,9 +145,9 @@ class Server:
         found = create_server(
             self.app, map=self._connections, sockets=sockets, connection_limit=limit, **_TUNING, **proxy
         )
-        found.channel_class, found.maintenance = Channel, StalledConnections(found)
+        found.channel_class, found.maintenance = Channel, IdleConnections(found)
         found.add_task = Channel.answer_next
-        Entrance(found)
+        AcceptLimit(found)
         return found
 
     def run(self) -> None:
@@ -156,7 +156,7 @@ class Server:
             if self._ending:  # closed before
                 return
             self._running = True
-        preparation = prepare(self.app)
+        warming = warm_up(self.app)
         try:
             with suppress(KeyboardInterrupt, SystemExit):
                 while not self._ending:
@@ -165,7 +165,7 @@ class Server:
             with self._changing:
                 self._ending = True
             self._close()
-            preparation.join(_LAST_ANSWERS)
+            warming.join(_LAST_ANSWERS)
 
     def close(self) -> None:
         """Ends `run()` from another thread; open connections are cut. Calling it again does nothing."""

@@ -1,4 +1,4 @@
-"""What a page asks for first, made before it asks: the newest run in numbers, and its first graph."""
+"""Prepares what the page asks for first, before it asks: the first graph of the newest run."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from .log_reader import current_log
 from .routes.graphs import graph_answer
 
 _LOG = logging.getLogger(__name__)
-_THREAD = "tensortap-prepare"
+_THREAD = "tensortap-warm-up"
 
 
-def prepare(app: Flask) -> threading.Thread:
-    """Begins in a thread of its own, as soon as a server listens; then removes what killed ones left.
+def warm_up(app: Flask) -> threading.Thread:
+    """Starts a thread that encodes the newest run's first graph, then removes leftovers of killed servers.
 
-    A graph of 200,000 nodes takes 0.6 s; whoever follows the server's link arrives when it is done.
+    A graph of 200,000 nodes takes 0.6 s: it is ready when the browser opens.
     """
-    thread = threading.Thread(target=_begin, args=(app,), name=_THREAD, daemon=True)
+    thread = threading.Thread(target=_run, args=(app,), name=_THREAD, daemon=True)
     thread.start()
     return thread
 
 
-def _begin(app: Flask) -> None:
-    _prepare(app)
+def _run(app: Flask) -> None:
+    _encode_newest_graph(app)
     with suppress(OSError):  # of temporary files there may be none
         remove_left_temporary()
 
 
-def _prepare(app: Flask) -> None:
+def _encode_newest_graph(app: Flask) -> None:
     try:
         with app.app_context():
             newest = next(iter(current_log().runs), None)
         graphs = [] if newest is None or newest.error else newest.graphs
         if newest is not None and graphs:
             graph_answer(newest.graph(graphs[0].id))
-    except TensortapError:  # said in full to who asks for it
+    except TensortapError:  # reported in full to whoever asks for it
         return
-    except Exception:  # the thread has nobody to raise to; a request tries again
+    except Exception:  # a thread has no caller; a request tries again
         _LOG.exception("preparing the newest run failed")

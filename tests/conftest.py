@@ -33,7 +33,7 @@ settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 # A request waits until a small log is read, however busy the machine is.
-log_reader.PATIENCE = log_reader.FINDING = 60.0
+log_reader.NEWS_TIMEOUT = log_reader.DISCOVERY_TIMEOUT = 60.0
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 

@@ -24,8 +24,8 @@ def hanging_disk(patience: float) -> Iterator[threading.Event]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tensortap.index.logdir_index.find_runs", find)
-        patch.setattr(log_reader, "FINDING", 0.0)
-        patch.setattr(log_reader, "PATIENCE", patience)
+        patch.setattr(log_reader, "DISCOVERY_TIMEOUT", 0.0)
+        patch.setattr(log_reader, "NEWS_TIMEOUT", patience)
         try:
             yield healed
         finally:

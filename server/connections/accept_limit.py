@@ -20,7 +20,7 @@ _REST = 1.0  # s until it is tried again, if no connection ends before
 _SILENT = 60.0  # s between two lines about it
 
 
-class Entrance:
+class AcceptLimit:
     """Takes the place of `accept` and `readable` of a waitress server; called in its main thread.
 
     waitress tries again at once, as who is not let in still knocks: that took two thirds of a core, and wrote

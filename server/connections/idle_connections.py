@@ -12,7 +12,7 @@ CROWDED = 0.8  # of the connections that may be open: from here on those that as
 _RESTING = 2.0  # s without a whole request, after which a connection goes where it is crowded
 
 
-class StalledConnections:
+class IdleConnections:
     """Takes the place of the `maintenance` of a waitress server; called in its main thread, every second.
 
     Args:

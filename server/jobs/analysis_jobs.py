@@ -14,7 +14,7 @@ from tensortap.analysis.workers.tasks import Task, perform, place_of
 from tensortap.core.errors import NoAnswerError, TensortapError
 from tensortap.index.run_index import RunIndex
 
-from ..responses.error_responses import told, without_places
+from ..responses.error_responses import no_answer_text, without_local_paths
 from .job_queue import Advance, Background, Job
 
 _KEY = "tensortap-analysis"
@@ -63,10 +63,10 @@ def _analyse(runs: tuple[RunIndex, ...], what: str, options: Mapping[str, Any], 
             _HERE.release()
     except TensortapError as error:
         raise TensortapError(
-            without_places(error.message, *runs), without_places(error.hint, *runs)
+            without_local_paths(error.message, *runs), without_local_paths(error.hint, *runs)
         ) from error
     except NoAnswerError as error:
-        raise TensortapError(*told(error)) from error
+        raise TensortapError(*no_answer_text(error)) from error
 
 
 def job_state(job: Job) -> dict[str, Any]:

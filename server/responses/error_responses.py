@@ -1,4 +1,4 @@
-"""What goes wrong, reworded for people once: every error leaves as JSON `{error, hint}`."""
+"""Rewords failures for people, in this one place: every error is answered as JSON `{error, hint}`."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from tensortap.core.errors import (
 )
 from tensortap.index.run_index import RunIndex
 
-from ..log_escaping import ESCAPED_LINES
+from ..log_escaping import ESCAPE_FILTER
 from .json_encoding import to_json
 
 _LOG = logging.getLogger(__name__)
-_LOG.addFilter(ESCAPED_LINES)
+_LOG.addFilter(ESCAPE_FILTER)
 
 STATUS: dict[type[TensortapError], int] = {
     NotFoundError: 404,
@@ -59,14 +59,14 @@ class BadRequestError(TensortapError):
 STATUS[BadRequestError] = 400
 
 
-def failure(status: int, error: str, hint: str = "") -> Response:
-    """An error as every route and the gate answer it."""
+def error_response(status: int, error: str, hint: str = "") -> Response:
+    """The answer of every route and of the security middleware to a failure."""
     body = to_json({"error": error, "hint": hint})
     return Response(body, status, content_type="application/json", headers={"Cache-Control": "no-store"})
 
 
-def without_places(text: str, *runs: RunIndex) -> str:
-    """The text without where runs are on this machine, which is nobody else's business."""
+def without_local_paths(text: str, *runs: RunIndex) -> str:
+    """The text without the folders of runs: paths of this machine are not for browsers."""
     for run in runs:
         where = str(run.path.parent)
         text = text.replace(f"{where}/", "").replace(where, "")
@@ -75,52 +75,54 @@ def without_places(text: str, *runs: RunIndex) -> str:
 
 def install(app: Flask) -> None:
     """Makes `app` answer every error this way."""
-    app.register_error_handler(TensortapError, _known)
-    app.register_error_handler(HTTPException, _http)
-    app.register_error_handler(FileNotFoundError, _gone)
+    app.register_error_handler(TensortapError, _tensortap_error)
+    app.register_error_handler(HTTPException, _http_error)
+    app.register_error_handler(FileNotFoundError, _file_vanished)
     app.register_error_handler(NoAnswerError, _no_answer)
-    app.register_error_handler(Exception, _unexpected)
+    app.register_error_handler(Exception, _any_error)
 
 
-def _known(error: TensortapError) -> Response:
+def _tensortap_error(error: TensortapError) -> Response:
     status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
-    return failure(status, error.message, error.hint)
+    return error_response(status, error.message, error.hint)
 
 
-def _http(error: HTTPException) -> Response:
+def _http_error(error: HTTPException) -> Response:
     status = error.code or 500
     phrase = HTTPStatus(status).phrase if status in {s.value for s in HTTPStatus} else "Error"
     if status == 404:
-        return failure(404, f"There is nothing at {request.path[:200]}.", _HINTS[404])
-    answer = failure(status, f"{phrase}.", _HINTS.get(status, ""))
+        return error_response(404, f"There is nothing at {request.path[:200]}.", _HINTS[404])
+    answer = error_response(status, f"{phrase}.", _HINTS.get(status, ""))
     if status == 405:
         answer.headers["Allow"] = "GET, HEAD"
     return answer
 
 
-def _gone(error: FileNotFoundError) -> Response:
+def _file_vanished(error: FileNotFoundError) -> Response:
     _LOG.info("a file vanished while it was read: %s", error)
-    return failure(404, "A file of this run is gone.", "The run was moved or deleted; reload the page.")
+    return error_response(
+        404, "A file of this run is gone.", "The run was moved or deleted; reload the page."
+    )
 
 
 def _no_answer(error: NoAnswerError) -> Response:
-    return failure(502, *told(error))
+    return error_response(502, *no_answer_text(error))
 
 
-def told(error: NoAnswerError) -> tuple[str, str]:
-    """(error, hint) of what an address does not send; where it lies is nobody else's business."""
+def no_answer_text(error: NoAnswerError) -> tuple[str, str]:
+    """(error, hint) for a run's address that fails; without the address itself, which may hold keys."""
     name = str(error.filename or "").rstrip("/").rpartition("/")[2]
     return f"{name}: {error.strerror}.", "The address of the run fails; see docs/remote.md."
 
 
-def _unexpected(error: Exception) -> Response:
-    return unexpected(error, request.path)
+def _any_error(error: Exception) -> Response:
+    return unexpected_error(error, request.path)
 
 
-def unexpected(error: Exception, path: str) -> Response:
-    """What is answered where a request to `path` ends in an error nobody expected; the terminal is told."""
+def unexpected_error(error: Exception, path: str) -> Response:
+    """The answer to an unexpected error of a request to `path`; logs the traceback."""
     _LOG.error("unexpected failure at %s", path[:200], exc_info=error)
-    return failure(
+    return error_response(
         500,
         "The server met a failure it did not expect.",
         "Its terminal shows the details; please report them as an issue of tensortap.",

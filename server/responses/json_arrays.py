@@ -17,29 +17,29 @@ _FROM = 200  # numbers; for fewer the encoder is as fast
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
-    """A piece of JSON that is written already."""
+class RawJson:
+    """A piece of JSON text."""
 
     text: str
 
 
-class Placed:
-    """Stands in for what is written apart from the rest while that is encoded."""
+class Placeholders:
+    """Placeholders in a JSON text for arrays that Arrow encodes afterwards."""
 
     def __init__(self) -> None:
-        self._mark = secrets.token_hex(12)  # no name in a dump can hold what is made up afterwards
-        self._pieces: list[Encoded | Array] = []
+        self._mark = secrets.token_hex(12)  # random, so that no name in a dump can hold it
+        self._pieces: list[RawJson | Array] = []
 
-    def place(self, piece: Encoded | Array) -> str:
-        """What to encode in place of `piece`; pieces come in the order of the text."""
+    def place(self, piece: RawJson | Array) -> str:
+        """The string to encode in place of `piece`; pieces come in the order of the text."""
         self._pieces.append(piece)
         return self._mark
 
     def fill_in(self, text: str) -> str:
-        """The text, with the pieces in their places."""
-        arrays = [piece for piece in self._pieces if not isinstance(piece, Encoded)]
-        written = iter(encoded_all(arrays))
-        pieces = [piece if isinstance(piece, Encoded) else next(written) for piece in self._pieces]
+        """Replaces the placeholders in `text`."""
+        arrays = [piece for piece in self._pieces if not isinstance(piece, RawJson)]
+        written = iter(encode_arrays(arrays))
+        pieces = [piece if isinstance(piece, RawJson) else next(written) for piece in self._pieces]
         first, *others = text.split(f'"{self._mark}"')
         return first + "".join(
             part for pair in zip(pieces, others, strict=True) for part in (pair[0].text, pair[1])
@@ -47,26 +47,26 @@ class Placed:
 
 
 def is_long(array: Array) -> bool:
-    """Whether Arrow writes it faster."""
+    """Whether Arrow encodes it faster than the `json` module."""
     masked = isinstance(array, np.ma.MaskedArray)
     return array.size >= _FROM and array.ndim > 0 and array.dtype.kind in "biuf" and not masked
 
 
-def encoded(array: Array, *, shortest: bool = False) -> Encoded:
+def encode_array(array: Array, *, shortest: bool = False) -> RawJson:
     """Numbers or booleans of any shape, but not without elements.
 
     `shortest`: float32 with the fewest digits that round back to it: 0.1, not 0.10000000149011612.
     """
-    return encoded_all([array], shortest=shortest)[0]
+    return encode_arrays([array], shortest=shortest)[0]
 
 
-def encoded_all(arrays: Sequence[Array], *, shortest: bool = False) -> list[Encoded]:
+def encode_arrays(arrays: Sequence[Array], *, shortest: bool = False) -> list[RawJson]:
     """Each of several arrays, as `encoded`.
 
     Those of a type are written at once: where many requests are at work, each call of Arrow lets all others
     go first, and a history has 20 columns.
     """
-    found: dict[int, Encoded] = {}
+    found: dict[int, RawJson] = {}
     for dtype in dict.fromkeys(array.dtype for array in arrays):
         alike = {at: array for at, array in enumerate(arrays) if array.dtype == dtype}
         lengths = [np.full(array.size // array.shape[-1], array.shape[-1]) for array in alike.values()]
@@ -76,14 +76,14 @@ def encoded_all(arrays: Sequence[Array], *, shortest: bool = False) -> list[Enco
             pieces = list(islice(rows, array.size // array.shape[-1]))
             for length in reversed(array.shape[:-1]):
                 pieces = [f"[{','.join(pieces[at : at + length])}]" for at in range(0, len(pieces), length)]
-            found[at] = Encoded(pieces[0])
+            found[at] = RawJson(pieces[0])
     return [found[at] for at in range(len(arrays))]
 
 
-def encoded_rows(matrix: Array, *, shortest: bool = False) -> list[Encoded]:
+def encode_rows(matrix: Array, *, shortest: bool = False) -> list[RawJson]:
     """The rows of an [n, m] matrix of numbers or booleans; each number reads as the same float64."""
     rows, columns = matrix.shape
-    return [Encoded(row) for row in _rows(matrix.ravel(), np.full(rows, columns), shortest)]
+    return [RawJson(row) for row in _rows(matrix.ravel(), np.full(rows, columns), shortest)]
 
 
 def _rows(numbers: Array, lengths: Array, shortest: bool) -> list[str]:
@@ -101,11 +101,11 @@ def _texts(numbers: Array, shortest: bool) -> pa.Array:
     if numbers.dtype.kind == "f" and (minus := (numbers == 0) & np.signbit(numbers)).any():
         texts = pc.if_else(pa.array(minus), "-0.0", texts)  # for Python -0 is an integer, without a sign
     if numbers.dtype.kind == "f" and not (finite := np.isfinite(numbers)).all():
-        words = pa.array(_words(numbers[~finite]), pa.string())
+        words = pa.array(_nonfinite_texts(numbers[~finite]), pa.string())
         texts = pc.replace_with_mask(texts, pa.array(~finite), words)
     return texts
 
 
-def _words(numbers: Array) -> Array:
+def _nonfinite_texts(numbers: Array) -> Array:
     """The strings that stand for numbers that are not finite, as JSON."""
     return np.where(np.isnan(numbers), '"NaN"', np.where(numbers > 0, '"Infinity"', '"-Infinity"'))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .json_arrays import Encoded, Placed, is_long
+from .json_arrays import Placeholders, RawJson, is_long
 
 
 def finite(number: float) -> float | str:
@@ -33,7 +33,7 @@ def plain(data: Any) -> Any:
         return finite(data)
     if isinstance(data, Mapping):
         return {str(key): plain(value) for key, value in data.items()}
-    if isinstance(data, Encoded):
+    if isinstance(data, RawJson):
         return json.loads(data.text)
     if is_dataclass(data) and not isinstance(data, type):  # not asdict, which copies everything first
         return {field.name: plain(getattr(data, field.name)) for field in fields(data)}
@@ -64,7 +64,7 @@ def to_json(data: Any) -> bytes:
     The encoder meets most of what it is given as it is, which is five times faster than `plain`, and asks for
     the rest; a number outside of an array that is not finite makes it give up.
     """
-    placed = Placed()
+    placed = Placeholders()
     try:
         text = json.dumps(data, default=partial(_one_level, placed), allow_nan=False, separators=(",", ":"))
     except ValueError:
@@ -72,9 +72,9 @@ def to_json(data: Any) -> bytes:
     return placed.fill_in(text).encode("ascii")
 
 
-def _one_level(placed: Placed, data: Any) -> Any:
+def _one_level(placed: Placeholders, data: Any) -> Any:
     """What the encoder does not know, as something that it does."""
-    if isinstance(data, Encoded) or (isinstance(data, np.ndarray) and is_long(data)):
+    if isinstance(data, RawJson) or (isinstance(data, np.ndarray) and is_long(data)):
         return placed.place(data)
     if isinstance(data, Mapping):
         return dict(data)

@@ -11,7 +11,7 @@ from flask import request
 from .error_responses import BadRequestError
 
 MAX_TEXT = 4096
-_FREE = {"token"}  # read by the gate
+_FREE = {"token"}  # read by the security middleware
 
 
 class Parameters:

@@ -1,4 +1,4 @@
-"""How answers leave: JSON or columns, with an ETag, 304 where nothing changed, gzip where it pays."""
+"""Makes responses: JSON or columns, with an ETag, 304 where nothing changed, gzip where it pays."""
 
 from __future__ import annotations
 
@@ -11,49 +11,53 @@ from typing import Any
 
 from flask import Flask, Response, request
 
-from ..security.middleware import CONTENT_TYPE_KEY
 from .columns_format import CONTENT_TYPE, Column, write_columns
 from .json_encoding import to_json
 
+CONTENT_TYPE_KEY = (
+    "tensortap.content_type"  # in the environ: a 304 has no Content-Type, TensorBoard needs one
+)
 GZIP_FROM = 4096  # below this the header and the time cost more than the bytes saved
 _GZIP_LEVEL = 1  # 3 times faster than the default for 10 % more bytes: graphs are asked for on a LAN at most
-_PACKS_WELL = ("application/json", "text/", "image/svg", CONTENT_TYPE)
+_COMPRESSIBLE = ("application/json", "text/", "image/svg", CONTENT_TYPE)
 
 
-def json_reply(data: Any) -> Response:
-    """`data` (see wire.plain) as JSON."""
+def json_response(data: Any) -> Response:
+    """`data` (see json_encoding.plain) as JSON."""
     return Response(to_json(data), content_type="application/json")
 
 
-def columns_reply(meta: Mapping[str, Any], columns: Iterable[Column]) -> Response:
+def columns_response(meta: Mapping[str, Any], columns: Iterable[Column]) -> Response:
     """Rows as flat buffers."""
     return Response(write_columns(meta, columns), content_type=CONTENT_TYPE)
 
 
 @dataclass(frozen=True, slots=True)
-class KeptReply:
-    """An answer that is sent again and again: hashed and packed once, and held packed only."""
+class PackedResponse:
+    """An answer that is sent repeatedly: hashed and compressed once."""
 
-    packed: bytes
+    body: bytes
     content_type: str
     etag: str
 
     @classmethod
-    def of(cls, body: bytes, content_type: str) -> KeptReply:
-        """Packs a body."""
+    def of(cls, body: bytes, content_type: str) -> PackedResponse:
+        """Compresses a body."""
         packed = gzip.compress(body, _GZIP_LEVEL, mtime=0)
-        return cls(packed, content_type, _hash(packed))  # a tenth of the bytes, and as different
+        return cls(
+            packed, content_type, _hash(packed)
+        )  # hashing the compressed form reads a tenth of the bytes
 
 
-def kept_reply(kept: KeptReply) -> Response:
-    """The answer, unpacked for a client that asks for that."""
-    packs = request.accept_encodings.quality("gzip") > 0
+def packed_response(packed: PackedResponse) -> Response:
+    """The answer, decompressed for a client that does not accept gzip."""
+    gzipped = request.accept_encodings.quality("gzip") > 0
     response = Response(
-        kept.packed if packs else gzip.decompress(kept.packed), content_type=kept.content_type
+        packed.body if gzipped else gzip.decompress(packed.body), content_type=packed.content_type
     )
     response.vary.add("Accept-Encoding")
-    response.set_etag(kept.etag + ("-gzip" if packs else ""))
-    if packs:
+    response.set_etag(packed.etag + ("-gzip" if gzipped else ""))
+    if gzipped:
         response.headers["Content-Encoding"] = "gzip"
     return response
 
@@ -68,17 +72,17 @@ def _finish(response: Response) -> Response:
         return response
     response.headers.setdefault("Cache-Control", "no-cache")
     request.environ[CONTENT_TYPE_KEY] = response.content_type
-    if response.get_etag()[0] is not None:  # kept
+    if response.get_etag()[0] is not None:  # already set by `packed_response`
         return _conditional(response)
     response.direct_passthrough = False  # files are small, and are gzipped like the rest
     body = response.get_data()
-    packs = len(body) >= GZIP_FROM and response.content_type.startswith(_PACKS_WELL)
-    if packs:
+    compress = len(body) >= GZIP_FROM and response.content_type.startswith(_COMPRESSIBLE)
+    if compress:
         response.vary.add("Accept-Encoding")
-    packs = packs and request.accept_encodings.quality("gzip") > 0
-    response.set_etag(_hash(body) + ("-gzip" if packs else ""))
+    compress = compress and request.accept_encodings.quality("gzip") > 0
+    response.set_etag(_hash(body) + ("-gzip" if compress else ""))
     _conditional(response)
-    if packs and response.status_code == 200:
+    if compress and response.status_code == 200:
         response.set_data(gzip.compress(body, _GZIP_LEVEL, mtime=0))
         response.headers["Content-Encoding"] = "gzip"
     return response

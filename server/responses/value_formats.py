@@ -15,7 +15,7 @@ from tensortap.core.text import csv_text
 from tensortap.index.selection import Selection
 from tensortap.index.snapshot import Snapshot
 
-from .json_arrays import Encoded, encoded
+from .json_arrays import RawJson, encode_array
 from .json_encoding import to_json
 from .png import Scale, png
 
@@ -98,10 +98,10 @@ def _check_text(array: Array) -> None:
         )
 
 
-def _shortest(array: Array) -> Array | Encoded:
+def _shortest(array: Array) -> Array | RawJson:
     """float16 and float32 with the fewest digits that round back: 0.1, not 0.10000000149."""
     if array.dtype == np.float32 and array.ndim and array.size:
-        return encoded(array, shortest=True)
+        return encode_array(array, shortest=True)
     if array.dtype not in (np.float16, np.float32):
         return array
     result = np.empty(array.size, np.float64)

@@ -1,4 +1,4 @@
-"""Which samples fed a step, and which steps a sample or file fed."""
+"""Batches: which samples fed a step, and which steps a sample or file fed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from flask import Blueprint, Response
 
 from ..log_reader import current_run
 from ..responses.parameters import Parameters
-from ..responses.responses import json_reply
+from ..responses.responses import json_response
 
 blueprint = Blueprint("batches", __name__)
 
@@ -21,7 +21,7 @@ def one_step(run: str) -> Response:
     parameters.required("step", "7")
     step = parameters.count("step", 0, high=2**63 - 1)
     parameters.done()
-    return json_reply({"step": step, "batches": current_run(run).events.batches(step)})
+    return json_response({"step": step, "batches": current_run(run).events.batches(step)})
 
 
 @blueprint.get("/api/runs/<run>/batches")
@@ -30,7 +30,7 @@ def steps_of(run: str) -> Response:
     parameters = Parameters()
     id, file = parameters.text("id"), parameters.text("file")
     parameters.done()
-    return json_reply({"steps": current_run(run).events.steps_of(id=id, file=file)})
+    return json_response({"steps": current_run(run).events.steps_of(id=id, file=file)})
 
 
 @blueprint.get("/api/runs/<run>/samples")
@@ -42,4 +42,4 @@ def samples(run: str) -> Response:
     limit = parameters.count("limit", PAGE, low=1, high=MAX_PAGE)
     parameters.done()
     total, rows = current_run(run).events.samples(part, files=files, limit=limit)
-    return json_reply({"total": total, "rows": rows})
+    return json_response({"total": total, "rows": rows})

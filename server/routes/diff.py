@@ -26,14 +26,14 @@ from ..responses.error_responses import BadRequestError
 from ..responses.json_encoding import plain
 from ..responses.parameters import Parameters, ordered_range
 from ..responses.png import Scale
-from ..responses.responses import json_reply
+from ..responses.responses import json_response
 from ..responses.value_formats import FORMATS, Format
 from .values import MAX_SLICE
 
-blueprint = Blueprint("differences", __name__)
+blueprint = Blueprint("diff", __name__)
 MAX_ROWS = 5000
 _WHAT = ("a", "b", "difference", "ulp")
-_UNUSUAL = re.compile(r"[^A-Za-z0-9._-]+")  # in the name of a file
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")  # in the name of a file
 
 
 @blueprint.get("/api/diff")
@@ -62,10 +62,10 @@ def difference() -> Response:
     if name == "html":
         return _report(result)
     rows = [] if result is None else _rows(result, sort, everything=everything)
-    return json_reply(
+    return json_response(
         job_state(job)
         | {
-            "comparison": None if result is None else _told(result),
+            "comparison": None if result is None else _without_tensors(result),
             "total": len(rows),
             "rows": rows[offset : offset + limit],
         }
@@ -83,15 +83,15 @@ def _report(result: Comparison | None) -> Response:
 
 def _report_name(result: Comparison) -> str:
     """Names both sides, so that reports of several pairs can lie beside one another."""
-    a, b = (_UNUSUAL.sub("_", side.run).strip("._")[-60:] or "run" for side in (result.a, result.b))
+    a, b = (_UNSAFE.sub("_", side.run).strip("._")[-60:] or "run" for side in (result.a, result.b))
     return f"{a}-step{result.a.step}-and-{b}-step{result.b.step}.html"
 
 
 def _sides(parameters: Parameters) -> tuple[Side, Side]:
     run_a, run_b = parameters.required("a", "RUN"), parameters.required("b", "RUN")
     step, worker = parameters.integer("step"), parameters.text("worker")
-    of_both = worker if run_a == run_b else None
-    step_b, worker_b = parameters.integer("step_b", step), parameters.text("worker_b") or of_both
+    shared_worker = worker if run_a == run_b else None
+    step_b, worker_b = parameters.integer("step_b", step), parameters.text("worker_b") or shared_worker
     return Side(current_run(run_a), step, worker), Side(current_run(run_b), step_b, worker_b)
 
 
@@ -108,11 +108,11 @@ def _rows(result: Comparison, sort: str, *, everything: bool) -> list[TensorDiff
     return rows if everything else [row for row in rows if row.verdict != "same"]
 
 
-def _told(result: Comparison) -> dict[str, Any]:
-    """The comparison without its tensors, which are asked for a page at a time."""
-    told: dict[str, Any] = plain(result)
-    del told["tensors"]
-    return told
+def _without_tensors(result: Comparison) -> dict[str, Any]:
+    """The comparison as JSON without its tensors, which are sent a page at a time."""
+    fields: dict[str, Any] = plain(result)
+    del fields["tensors"]
+    return fields
 
 
 @blueprint.get("/api/diff/value")
@@ -123,23 +123,23 @@ def difference_value() -> Response:
     selection = parameters.text("selection") or ""
     name = parameters.choice("format", tuple(FORMATS), "npy") or "npy"
     scale = Scale(**ordered_range(parameters.number("low"), parameters.number("high")))
-    both, snapshots, resolved = _both(parameters, selection)
-    return _reply(what, both, snapshots, resolved, FORMATS[name], scale)
+    both, snapshots, resolved = _read_pair(parameters, selection)
+    return _value_response(what, both, snapshots, resolved, FORMATS[name], scale)
 
 
 @blueprint.get("/api/diff/worst")
 def worst_difference() -> Response:
     """GET api/diff/worst"""
-    (a, b), _, _ = _both(Parameters(), "")
+    (a, b), _, _ = _read_pair(Parameters(), "")
     if a.dtype == object or b.dtype == object:
         raise SelectionError("Text cannot be subtracted.", "Ask for what=a and what=b.")
-    return json_reply({"index": worst_element(a, b)})
+    return json_response({"index": worst_element(a, b)})
 
 
-def _both(
+def _read_pair(
     parameters: Parameters, selection: str
 ) -> tuple[tuple[Any, Any], tuple[Snapshot, Snapshot], Selection]:
-    """A part of one tensor of both sides, the snapshots, and what was selected of them."""
+    """The same part of a tensor of both sides, its snapshots, and the selection."""
     a, b = _sides(parameters)
     tensor = parameters.required("tensor", "dense/Relu:0")
     other = parameters.text("other") or tensor
@@ -166,7 +166,7 @@ def _chosen_step(side: Side) -> int:
     return side.step
 
 
-def _reply(
+def _value_response(
     what: str,
     both: tuple[Any, Any],
     snapshots: tuple[Snapshot, Snapshot],

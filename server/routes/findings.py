@@ -1,4 +1,4 @@
-"""What rules found in a run, where its NaNs were born, and its ledger of dead layers."""
+"""Findings of the rules in a run, origins of its NaNs, and its zero gradients and lost updates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..jobs.job_queue import Job
 from ..log_reader import current_run
 from ..responses.json_encoding import plain
 from ..responses.parameters import Parameters
-from ..responses.responses import json_reply
+from ..responses.responses import json_response
 from ..rule_file import RuleFile
 
 __all__ = ["blueprint", "install"]
@@ -30,7 +30,7 @@ _KEY = "tensortap-rules"
 
 
 def install(app: Flask, rules: Path | None) -> None:
-    """Gives `app` what analyses runs, and the file of rule settings (None: there is none)."""
+    """Gives `app` its analysis jobs and its file of rule settings (None: no file)."""
     analysis_jobs.install(app)
     app.extensions[_KEY] = RuleFile(rules)
 
@@ -42,11 +42,15 @@ def _ask(
     *,
     cancel: bool,
     key: object = "",
-    grown: object = None,
+    size: object = None,
 ) -> Job:
-    """An analysis of one run. `key`: tells it apart from others of its kind; `grown`: what makes it due
-    again, by default any snapshot."""
-    rows = run.catalog.rows if grown is None else grown
+    """The job of an analysis of one run.
+
+    Args:
+        key: distinguishes analyses of one kind.
+        size: the analysis is repeated when this changes; by default the number of snapshots.
+    """
+    rows = run.catalog.rows if size is None else size
     return ask((run,), what, f"{what}/{key}", (run.generation, rows), options, cancel=cancel)
 
 
@@ -62,10 +66,10 @@ def list_findings(run: str) -> Response:
     job = _ask(
         *(found, "findings", {"mute": mute, "table": rules.table}),
         cancel=cancel,
-        key=(rules.read, mute),  # changed rules are applied at once, however long the last ones took
+        key=(rules.version, mute),  # changed rules are applied at once, without the usual pause
     )
     result = job.result
-    return json_reply(
+    return json_response(
         job_state(job)
         | {
             "findings": [] if result is None else result.findings,
@@ -74,13 +78,13 @@ def list_findings(run: str) -> Response:
             "left_out": {} if result is None else result.left_out,
             "raised": [] if result is None else result.raised,
             "snapshots": 0 if result is None else result.rows,
-            "rules_file": rules.told,
+            "rules_file": rules.status,
         }
     )
 
 
 @blueprint.get("/api/runs/<run>/nan")
-def nan_births(run: str) -> Response:
+def nan_origins(run: str) -> Response:
     """GET api/runs/<run>/nan"""
     parameters = Parameters()
     step, cancel = parameters.integer("step"), parameters.flag("cancel")
@@ -89,18 +93,18 @@ def nan_births(run: str) -> Response:
     code = None if step is None else found.catalog.steps.code(step)
     if step is not None and code is None:
         raise NotFoundError(f"The run has no snapshot at step {step}.", "See the steps of the run.")
-    grown = None if code is None else len(found.catalog.rows_of_step(code))
-    job = _ask(found, "nan", {"step": step}, cancel=cancel, key=step, grown=grown)
+    size = None if code is None else len(found.catalog.rows_of_step(code))
+    job = _ask(found, "nan", {"step": step}, cancel=cancel, key=step, size=size)
     report: NanReport | None = job.result
-    return json_reply(job_state(job) | {"report": None if report is None else _with_places(report)})
+    return json_response(job_state(job) | {"report": None if report is None else _report_fields(report)})
 
 
-def _with_places(report: NanReport) -> dict[str, Any]:
-    """The report, each element with its place in words."""
+def _report_fields(report: NanReport) -> dict[str, Any]:
+    """The report as JSON, each element with its place in words."""
     answer: dict[str, Any] = plain(report)
-    for birth, told in zip(report.births, answer["births"], strict=True):
-        for trace, row in zip(birth.elements, told["elements"], strict=True):
-            for element, entry in zip(trace.trail, row["trail"], strict=True):
+    for birth, birth_fields in zip(report.births, answer["births"], strict=True):
+        for trace, trace_fields in zip(birth.elements, birth_fields["elements"], strict=True):
+            for element, entry in zip(trace.trail, trace_fields["trail"], strict=True):
                 entry["place"] = place_text(element, trace.row)
     return answer
 
@@ -112,4 +116,4 @@ def ledger(run: str) -> Response:
     cancel = parameters.flag("cancel")
     parameters.done()
     job = _ask(current_run(run), "ledger", {}, cancel=cancel)
-    return json_reply(job_state(job) | {"entries": job.result or []})
+    return json_response(job_state(job) | {"entries": job.result or []})

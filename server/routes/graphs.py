@@ -17,16 +17,16 @@ from tensortap.index.series.statistic_range import statistic_range
 from tensortap.index.series.step_statistics import step_statistics
 
 from ..log_reader import current_run
-from ..response_cache import shared
+from ..response_cache import cached
 from ..responses.columns_format import CONTENT_TYPE, Column, write_columns
 from ..responses.parameters import Parameters
-from ..responses.responses import KeptReply, columns_reply, json_reply, kept_reply
+from ..responses.responses import PackedResponse, columns_response, json_response, packed_response
 
 blueprint = Blueprint("graphs", __name__)
 
 _CODED = ("op_type", "device", "layer", "function", "dtype", "shape")
 # Of graphs that the index holds: these never change, and encoding a large one takes half a second.
-_ANSWERS: WeakKeyDictionary[GraphIndex, KeptReply] = WeakKeyDictionary()
+_ANSWERS: WeakKeyDictionary[GraphIndex, PackedResponse] = WeakKeyDictionary()
 _LOCK = threading.Lock()
 _EDGE_TYPES = {"source": "i32", "target": "i32", "slot": "i32", "input": "i32", "control": "u8"}
 _ARRAY_TYPES = {"i": "i32", "u": "u8", "f": "f64"}
@@ -36,15 +36,15 @@ _ARRAY_TYPES = {"i": "i32", "u": "u8", "f": "f64"}
 def one_graph(run: str, graph: str) -> Response:
     """GET api/runs/<run>/graphs/<graph>"""
     Parameters().done()
-    return kept_reply(graph_answer(current_run(run).graph(graph)))
+    return packed_response(graph_answer(current_run(run).graph(graph)))
 
 
-def graph_answer(found: GraphIndex) -> KeptReply:
+def graph_answer(found: GraphIndex) -> PackedResponse:
     """All of a graph, encoded and packed: once, and by the first who asks."""
     with _LOCK:  # two requests at once must not both encode it
         answer = _ANSWERS.get(found)
         if answer is None:
-            answer = _ANSWERS[found] = KeptReply.of(_encode(found), CONTENT_TYPE)
+            answer = _ANSWERS[found] = PackedResponse.of(_encode(found), CONTENT_TYPE)
     return answer
 
 
@@ -65,25 +65,27 @@ def _encode(found: GraphIndex) -> bytes:
 
 
 @blueprint.get("/api/runs/<run>/graphs/<graph>/steps/<int(max=9223372036854775807):step>")
-@shared
+@cached
 def one_step(run: str, graph: str, step: int) -> Response:
     """GET api/runs/<run>/graphs/<graph>/steps/<step>"""
     parameters = Parameters()
     worker = parameters.text("worker")
     parameters.done()
     found = step_statistics(current_run(run), graph, step, worker=worker)
-    return columns_reply({"step": found.step}, (_column(name, data) for name, data in found.columns.items()))
+    return columns_response(
+        {"step": found.step}, (_column(name, data) for name, data in found.columns.items())
+    )
 
 
 @blueprint.get("/api/runs/<run>/graphs/<graph>/range")
-@shared
+@cached
 def range_over_steps(run: str, graph: str) -> Response:
     """GET api/runs/<run>/graphs/<graph>/range"""
     parameters = Parameters()
     statistic = parameters.choice("statistic", TIMELINE_STATISTICS, "abs_max") or ""
     worker = parameters.text("worker")
     parameters.done()
-    return json_reply(statistic_range(current_run(run), graph, statistic, worker=worker))
+    return json_response(statistic_range(current_run(run), graph, statistic, worker=worker))
 
 
 def _node_columns(graph: GraphIndex) -> Iterator[Column]:

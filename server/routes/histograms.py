@@ -10,11 +10,11 @@ from tensortap.index.series.histograms import HistogramSeries, histograms
 from tensortap.index.series.history import history
 
 from ..log_reader import current_run
-from ..response_cache import shared
-from ..responses.json_arrays import encoded_rows
+from ..response_cache import cached
+from ..responses.json_arrays import encode_rows
 from ..responses.json_encoding import plain
 from ..responses.parameters import Parameters, ordered_range
-from ..responses.responses import json_reply
+from ..responses.responses import json_response
 
 blueprint = Blueprint("histograms", __name__)
 
@@ -29,26 +29,26 @@ _ROW_FIELDS = ("step", "visit", "worker", "nan", "pos_inf", "neg_inf", "zero", "
 
 
 @blueprint.get("/api/runs/<run>/history")
-@shared
+@cached
 def one_history(run: str) -> Response:
     """GET api/runs/<run>/history"""
     parameters = Parameters()
     tensor = parameters.required("tensor", _EXAMPLE)
-    arguments = _which(parameters)
+    arguments = _filters(parameters)
     limit = parameters.count("limit", HISTORY_ROWS, low=2, high=MAX_HISTORY_ROWS)
     parameters.done()
     found = history(current_run(run), tensor, **arguments, limit=limit)
     answer = {"tensor": found.tensor, "graph": found.graph, "columns": found.columns}
-    return json_reply(answer | _thinned(found.thinned_from))
+    return json_response(answer | _thinned(found.thinned_from))
 
 
 @blueprint.get("/api/runs/<run>/histograms")
-@shared
+@cached
 def several_histograms(run: str) -> Response:
     """GET api/runs/<run>/histograms"""
     parameters = Parameters()
     tensor = parameters.required("tensor", _EXAMPLE)
-    arguments = _which(parameters) | ordered_range(parameters.number("low"), parameters.number("high"))
+    arguments = _filters(parameters) | ordered_range(parameters.number("low"), parameters.number("high"))
     arguments |= {
         "scale": parameters.choice("scale", ("symlog", "linear"), "symlog"),
         "bins": parameters.count("bins", BINS, low=1, high=MAX_BINS),
@@ -57,10 +57,10 @@ def several_histograms(run: str) -> Response:
     }
     parameters.done()
     found = histograms(current_run(run), tensor, **arguments)
-    return json_reply(_series(found))
+    return json_response(_series(found))
 
 
-def _which(parameters: Parameters) -> dict[str, Any]:
+def _filters(parameters: Parameters) -> dict[str, Any]:
     texts = {name: parameters.text(name) for name in ("graph", "worker", "steps")}
     return texts | {"visit": parameters.integer("visit", None, low=0, high=2**31 - 1)}
 
@@ -79,6 +79,6 @@ def _series(found: HistogramSeries) -> dict[str, Any]:
         "approximate": found.approximate,
         "rows": [
             dict(zip(_ROW_FIELDS, row, strict=True)) | {"counts": counts}
-            for *row, counts in zip(*columns, encoded_rows(found.counts), strict=True)
+            for *row, counts in zip(*columns, encode_rows(found.counts), strict=True)
         ],
     } | _thinned(found.thinned_from)

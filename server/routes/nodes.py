@@ -9,7 +9,7 @@ from tensortap.index.graph.source_lines import source, source_map
 
 from ..log_reader import current_run
 from ..responses.parameters import Parameters
-from ..responses.responses import json_reply
+from ..responses.responses import json_response
 
 blueprint = Blueprint("nodes", __name__)
 
@@ -33,17 +33,17 @@ def source_text(run: str) -> Response:
     parameters = Parameters()
     file = parameters.required("file", "train.py")
     parameters.done()
-    return json_reply({"file": file, "text": source(current_run(run), file)})
+    return json_response({"file": file, "text": source(current_run(run), file)})
 
 
 @blueprint.get("/api/runs/<run>/graphs/<graph>/sources")
 def graph_sources(run: str, graph: str) -> Response:
     """GET api/runs/<run>/graphs/<graph>/sources"""
     Parameters().done()
-    return json_reply(source_map(current_run(run), graph))
+    return json_response(source_map(current_run(run), graph))
 
 
 def _detail(run: str, node: str, parameters: Parameters) -> Response:
     graph = parameters.text("graph")
     parameters.done()
-    return json_reply(node_detail(current_run(run), node, graph=graph))
+    return json_response(node_detail(current_run(run), node, graph=graph))

@@ -7,16 +7,16 @@ from flask import Blueprint, Response
 from tensortap.analysis.overview import problems
 
 from ..log_reader import current_run
-from ..response_cache import shared
+from ..response_cache import cached
 from ..responses.parameters import Parameters
-from ..responses.responses import json_reply
+from ..responses.responses import json_response
 
 blueprint = Blueprint("problems", __name__)
 
 
 @blueprint.get("/api/runs/<run>/problems")
-@shared
+@cached
 def list_problems(run: str) -> Response:
     """GET api/runs/<run>/problems"""
     Parameters().done()
-    return json_reply(problems(current_run(run)))
+    return json_response(problems(current_run(run)))

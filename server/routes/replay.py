@@ -1,4 +1,4 @@
-"""Recorded steps: which there are, and, where the server may replay, their tensors computed on demand."""
+"""Recorded steps: the list, and, where the server may replay, their tensors computed on demand."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tensortap.replay.computing import Computed, Computer, LogicTest, Wanted
 from tensortap.replay.protocol import TESTS
 
 from ..jobs.computations import Computations, Job
-from ..log_reader import current_run, hide
-from ..responses.error_responses import STATUS, BadRequestError, without_places
+from ..log_reader import add_hidden_runs, current_run
+from ..responses.error_responses import STATUS, BadRequestError, without_local_paths
 from ..responses.parameters import Parameters
-from ..responses.responses import json_reply
+from ..responses.responses import json_response
 from ..security.middleware import NO_REPLAY
 
-blueprint = Blueprint("replays", __name__)
+blueprint = Blueprint("replay", __name__)
 MAX_BODY = 65536
 MAX_CHANGES = 500
 MAX_TENSORS = 1000
@@ -38,14 +38,14 @@ STATUS[ReplayNotAllowedError] = 403
 
 
 def install(app: Flask, computer: Computer | None) -> None:
-    """Lets `app` compute, if there is something that does."""
+    """Lets `app` replay recorded steps with `computer`, if there is one."""
     if computer is not None:
         computations = app.extensions[_KEY] = Computations(computer)
-        hide(app, computations.run)
+        add_hidden_runs(app, computations.run)
 
 
-def close(app: Flask) -> None:
-    """Ends what is under way, and removes what was computed."""
+def close_replays(app: Flask) -> None:
+    """Ends running computations and removes their results."""
     computations: Computations | None = app.extensions.get(_KEY)
     if computations is not None:
         computations.close()
@@ -57,16 +57,16 @@ def list_recordings(run: str) -> Response:
     Parameters().done()
     found = find_recordings(current_run(run).path)
     computations: Computations | None = current_app.extensions.get(_KEY)
-    return json_reply(
+    return json_response(
         {
             "allowed": computations is not None,
             "hint": "" if computations is not None else NO_REPLAY[1],
-            "recordings": [_listed(place) for place in found],
+            "recordings": [_recording_fields(place) for place in found],
         }
     )
 
 
-def _listed(place: RecordingPlace) -> dict[str, Any]:
+def _recording_fields(place: RecordingPlace) -> dict[str, Any]:
     try:
         note = _note(place.path)
     except LookupError:  # one that cannot be read now may be mended, or shared with this user
@@ -94,7 +94,7 @@ def compute(run: str) -> Response:
     computations, found = _computations(), current_run(run)
     body = _body("recording", "changes", "tensors")
     wanted = Wanted(_place(found, body).path, _changes(body), _tensors(body))
-    return json_reply(_told(found, computations.ask(_subject(found), wanted)))
+    return json_response(_computation_state(found, computations.ask(_subject(found), wanted)))
 
 
 @blueprint.post("/api/replay/<run>/test")
@@ -106,14 +106,14 @@ def test(run: str) -> Response:
         raise BadRequestError(f"There is no test {str(body.get('test'))[:80]!r}.", f"Use {', '.join(TESTS)}.")
     wanted = Wanted(_place(found, body).path, test=body["test"])
     job = computations.ask(_subject(found), wanted)
-    return json_reply(_state(found, job, lambda: None if job.tested is None else _found(job.tested)))
+    return json_response(_state(found, job, lambda: None if job.tested is None else _test_result(job.tested)))
 
 
 @blueprint.post("/api/replay/<run>/cancel")
 def cancel(run: str) -> Response:
     """POST api/replay/<run>/cancel"""
     _body()
-    return json_reply({"cancelled": _computations().cancel(_subject(current_run(run)))})
+    return json_response({"cancelled": _computations().cancel(_subject(current_run(run)))})
 
 
 @blueprint.post("/api/replay/<run>/what-ifs")
@@ -122,15 +122,15 @@ def what_ifs(run: str) -> Response:
     computer, found = _computations().computer, current_run(run)
     body = _body("recording", "what_ifs")
     place = _place(found, body)
-    given = body.get("what_ifs")
-    if given is not None:
-        if not isinstance(given, Mapping):
+    changes = body.get("what_ifs")
+    if changes is not None:
+        if not isinstance(changes, Mapping):
             raise BadRequestError("'what_ifs' is no object.", "Give lists of changes by name.")
         try:
-            computer.write_what_ifs(place.path, given)
+            computer.write_what_ifs(place.path, changes)
         except OSError as error:
             raise TensortapError("The what-ifs cannot be saved: no folder can be written to.") from error
-    return json_reply({"what_ifs": computer.read_what_ifs(place.path)})
+    return json_response({"what_ifs": computer.read_what_ifs(place.path)})
 
 
 def _computations() -> Computations:
@@ -173,13 +173,13 @@ def _place(run: RunIndex, body: Mapping[str, Any]) -> RecordingPlace:
 
 
 def _changes(body: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    given = body.get("changes", [])
-    fits = isinstance(given, list) and len(given) <= MAX_CHANGES
-    if not fits or not all(_is_pair(change) for change in given):
+    changes = body.get("changes", [])
+    fits = isinstance(changes, list) and len(changes) <= MAX_CHANGES
+    if not fits or not all(_is_pair(change) for change in changes):
         raise BadRequestError(
             "'changes' is not usable.", f"Up to {MAX_CHANGES} pairs of a tensor and an expression."
         )
-    return tuple((tensor, expression) for tensor, expression in given)
+    return tuple((tensor, expression) for tensor, expression in changes)
 
 
 def _is_pair(change: object) -> bool:
@@ -187,17 +187,17 @@ def _is_pair(change: object) -> bool:
 
 
 def _tensors(body: Mapping[str, Any]) -> tuple[str, ...] | None:
-    given = body.get("tensors")
-    if given is None:
+    names = body.get("tensors")
+    if names is None:
         return None
-    if not isinstance(given, list) or not given or len(given) > MAX_TENSORS:
+    if not isinstance(names, list) or not names or len(names) > MAX_TENSORS:
         raise BadRequestError("'tensors' is not usable.", f"1 to {MAX_TENSORS} names, or null for all.")
-    if not all(isinstance(name, str) for name in given):
+    if not all(isinstance(name, str) for name in names):
         raise BadRequestError("'tensors' is not usable.", "Give tensor names.")
-    return tuple(given)
+    return tuple(names)
 
 
-def _told(run: RunIndex, job: Job) -> dict[str, Any]:
+def _computation_state(run: RunIndex, job: Job) -> dict[str, Any]:
     def result() -> dict[str, Any] | None:
         return None if job.result is None or job.run is None else _result(job.result, job.run, job.changed)
 
@@ -206,7 +206,7 @@ def _told(run: RunIndex, job: Job) -> dict[str, Any]:
 
 def _state(run: RunIndex, job: Job, result: Callable[[], dict[str, Any] | None]) -> dict[str, Any]:
     working = job.working  # before its result, which is there only once it is through
-    error, hint = without_places(job.error, run), without_places(job.hint, run)
+    error, hint = without_local_paths(job.error, run), without_local_paths(job.hint, run)
     return {
         "working": working,
         "error": error or None,
@@ -215,7 +215,7 @@ def _state(run: RunIndex, job: Job, result: Callable[[], dict[str, Any] | None])
     }
 
 
-def _found(tested: LogicTest) -> dict[str, Any]:
+def _test_result(tested: LogicTest) -> dict[str, Any]:
     return {
         "passed": tested.passed,
         "summary": tested.summary,
@@ -225,8 +225,8 @@ def _found(tested: LogicTest) -> dict[str, Any]:
     }
 
 
-def _farthest(computed: Computed) -> int | None:
-    """ULP of the result that is farthest from what was recorded; None where that of any is not known."""
+def _largest_ulp(computed: Computed) -> int | None:
+    """ULP distance of the result farthest from the recorded one; None if any is unknown."""
     known = [computed.ulp.get(name) for name in computed.differing]
     return max((each for each in known if each is not None), default=None) if None not in known else None
 
@@ -243,7 +243,7 @@ def _result(computed: Computed, run: RunIndex, changed: list[str]) -> dict[str, 
         "differing": list(computed.differing[:100]),
         "differing_total": len(computed.differing),
         "untapped": computed.untapped,
-        "ulp": _farthest(computed),
+        "ulp": _largest_ulp(computed),
         "failed": computed.failed,
         "recorded_failure": computed.recorded_failure,
         "versions": list(computed.versions),

@@ -14,11 +14,10 @@ from tensortap.index.graph_store import GraphOverview
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunOverview
 
-from ..log_reader import current_log, current_run
-from ..response_cache import shared
+from ..log_reader import current_log, current_run, unreadable_folders
+from ..response_cache import cached
 from ..responses.parameters import Parameters
-from ..responses.responses import json_reply
-from ..unread import unread_folders
+from ..responses.responses import json_response
 
 blueprint = Blueprint("runs", __name__)
 VERSION = version("tensortap")
@@ -32,8 +31,8 @@ def list_runs() -> Response:
     log = current_log()
     cursor = log.cursor  # before the list: what changes in between is then told again
     overviews = [_with_steps(run.overview()) | {"logdir": log.logdir_of(run)} for run in log.runs]
-    return json_reply(
-        {"logdir": log.name, "version": VERSION, "cursor": cursor, "runs": overviews} | _read_so_far(log)
+    return json_response(
+        {"logdir": log.name, "version": VERSION, "cursor": cursor, "runs": overviews} | _reading_progress(log)
     )
 
 
@@ -46,18 +45,18 @@ def changes() -> Response:
     log = current_log()
     found = log.changes(since)
     changed = {key: _change(run) for key, run in found.runs.items()}
-    return json_reply({"cursor": found.cursor, "runs": changed} | _read_so_far(log))
+    return json_response({"cursor": found.cursor, "runs": changed} | _reading_progress(log))
 
 
 @blueprint.get("/api/runs/<run>")
-@shared
+@cached
 def one_run(run: str) -> Response:
     """GET api/runs/<run>"""
     parameters = Parameters()
     graph = parameters.text("graph")
     parameters.done()
     found = current_run(run)
-    return json_reply(
+    return json_response(
         {
             "id": found.id,
             "name": found.name,
@@ -74,26 +73,26 @@ def one_run(run: str) -> Response:
 
 
 @blueprint.get("/api/runs/<run>/likest")
-def likest(run: str) -> Response:
+def most_similar_run(run: str) -> Response:
     """GET api/runs/<run>/likest"""
     Parameters().done()
     found = likest_run(current_run(run), current_log().runs)
     other, common = found or (None, 0)
-    return json_reply({"run": other.id if other else None, "common": common})
+    return json_response({"run": other.id if other else None, "common": common})
 
 
 @blueprint.get("/api/runs/<run>/graphs")
-@shared
+@cached
 def list_graphs(run: str) -> Response:
     """GET api/runs/<run>/graphs"""
     Parameters().done()
-    return json_reply({"graphs": [_with_steps(graph) for graph in current_run(run).graphs]})
+    return json_response({"graphs": [_with_steps(graph) for graph in current_run(run).graphs]})
 
 
-def _read_so_far(log: LogIndex) -> dict[str, Any]:
+def _reading_progress(log: LogIndex) -> dict[str, Any]:
     return {
         "reading": {run_id: {"done": done, "total": size} for run_id, (done, size) in log.reading.items()},
-        "unread": unread_folders(log),
+        "unread": unreadable_folders(log),
         "unread_count": len(log.unread),
     }
 

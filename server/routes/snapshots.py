@@ -14,9 +14,9 @@ from tensortap.index.snapshot import Snapshot, as_fields
 from tensortap.index.values import kept_sample
 
 from ..log_reader import current_run
-from ..response_cache import shared
+from ..response_cache import cached
 from ..responses.parameters import Parameters
-from ..responses.responses import json_reply
+from ..responses.responses import json_response
 
 blueprint = Blueprint("snapshots", __name__)
 
@@ -26,7 +26,7 @@ _FILTERS = ("graph", "worker", "node", "tensor", "match", "op_type", "layer", "d
 
 
 @blueprint.get("/api/runs/<run>/snapshots")
-@shared
+@cached
 def list_snapshots(run: str) -> Response:
     """GET api/runs/<run>/snapshots"""
     parameters = Parameters()
@@ -50,10 +50,10 @@ def list_snapshots(run: str) -> Response:
         lines = trends(found, page.rows, trend, worker=filters["worker"])
         rows = [row | {"trend": line} for row, line in zip(rows, lines, strict=True)]
     if with_samples:
-        rows = [row | {"sample": _sample(found, s)} for row, s in zip(rows, page.rows, strict=True)]
+        rows = [row | {"sample": _stored_sample(found, s)} for row, s in zip(rows, page.rows, strict=True)]
     place = {} if at is None else {"place": snapshot_place(found, at, at_step, sort=sort, **filters)}
     unknown = undecided(found, **filters)
-    return json_reply(
+    return json_response(
         {"total": page.total, "rows": rows} | place | ({"undecided": unknown} if unknown else {})
     )
 
@@ -65,8 +65,8 @@ def _row(run: RunIndex, snapshot: Snapshot) -> dict[str, object]:
     return as_fields(snapshot) | texts
 
 
-def _sample(run: RunIndex, snapshot: Snapshot) -> object:
-    """Which elements were kept; damage of the dump is told where the value itself is asked for."""
+def _stored_sample(run: RunIndex, snapshot: Snapshot) -> object:
+    """Which elements were stored; damage is reported where the value itself is asked for."""
     try:
         return kept_sample(run, snapshot)
     except DamagedError:

@@ -1,28 +1,32 @@
-"""Timelines: a statistic of a graph's scopes over all steps, as columns."""
+"""A statistic over the steps, as columns: the timeline of a graph's scopes, and trends of single nodes."""
 
 from __future__ import annotations
 
 from flask import Blueprint, Response
 
 from tensortap.index.catalog.columns import Texts
+from tensortap.index.series.node_trends import node_trends
 from tensortap.index.series.snapshot_values import TIMELINE_STATISTICS
 from tensortap.index.series.timeline import timeline
 
 from ..log_reader import current_run
-from ..response_cache import shared
+from ..response_cache import cached
 from ..responses.columns_format import Column
+from ..responses.error_responses import BadRequestError
 from ..responses.parameters import Parameters
-from ..responses.responses import columns_reply
+from ..responses.responses import columns_response
 
 blueprint = Blueprint("timelines", __name__)
 
 ROWS, MAX_ROWS = 40, 1000
 COLUMNS, MAX_COLUMNS = 600, 2000
+PLACES, MAX_PLACES = 48, 200
+MAX_NODES = 256
 KINDS = ["node", "scope", "numbered", "rest"]
 
 
 @blueprint.get("/api/runs/<run>/graphs/<graph>/timeline")
-@shared
+@cached
 def one_timeline(run: str, graph: str) -> Response:
     """GET api/runs/<run>/graphs/<graph>/timeline"""
     parameters = Parameters()
@@ -45,7 +49,7 @@ def one_timeline(run: str, graph: str) -> Response:
         closed=closed,
         **which,
     )
-    return columns_reply(
+    return columns_response(
         {"statistic": statistic, "scope": scope, "left_out": found.left_out},
         [
             Column("path", "utf8", Texts.of([row.path for row in found.rows])),
@@ -64,3 +68,39 @@ def one_timeline(run: str, graph: str) -> Response:
             Column("tensor", "dict", found.tensor.codes, found.tensor.values),
         ],
     )
+
+
+@blueprint.get("/api/runs/<run>/graphs/<graph>/trends")
+@cached
+def list_trends(run: str, graph: str) -> Response:
+    """GET api/runs/<run>/graphs/<graph>/trends"""
+    parameters = Parameters()
+    nodes = _node_rows(parameters.required("nodes", "0,1,2"))
+    statistic = parameters.choice("statistic", TIMELINE_STATISTICS, "abs_max") or ""
+    places = parameters.count("places", PLACES, low=1, high=MAX_PLACES)
+    which = {name: parameters.text(name) for name in ("steps", "worker")}
+    parameters.done()
+    found = node_trends(current_run(run), graph, nodes, statistic, places=places, **which)
+    return columns_response(
+        {"statistic": statistic},
+        [
+            Column("node", "i32", found.node),
+            Column("step", "f64", found.step),
+            Column("value", "f64", found.value),
+            Column("health", "u8", found.health),
+        ],
+    )
+
+
+def _node_rows(text: str) -> list[int]:
+    """`"0,2,2"` -> [0, 2]."""
+    parts = text.split(",")
+    if not all(part.isascii() and part.isdigit() and len(part) <= 9 for part in parts):
+        raise BadRequestError(
+            f"nodes={text[:80]} cannot be read.",
+            "Use the nodes' row numbers in the graph, as in nodes=0,1,2.",
+        )
+    nodes = list(dict.fromkeys(map(int, parts)))
+    if len(nodes) > MAX_NODES:
+        raise BadRequestError(f"{len(nodes)} nodes are too many.", f"Ask for {MAX_NODES} at a time.")
+    return nodes

@@ -1,4 +1,4 @@
-"""Values: a slice of a kept array in a format of choice, and where its non-finite elements are."""
+"""Values: a slice of a stored array in a format of choice, and where its non-finite elements are."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tensortap.index.values import kept_shape, nonfinite_elements, read_slice
 from ..log_reader import current_run
 from ..responses.parameters import Parameters, ordered_range
 from ..responses.png import Scale
-from ..responses.responses import json_reply
+from ..responses.responses import json_response
 from ..responses.value_formats import FORMATS
 
 blueprint = Blueprint("values", __name__)
@@ -28,13 +28,13 @@ MAX_INDICES = 10_000
 def one_value(run: str) -> Response:
     """GET api/runs/<run>/value"""
     parameters = Parameters()
-    find = _Which(parameters)
+    wanted = _SnapshotParameters(parameters)
     selection = parameters.text("selection") or ""
     name = parameters.choice("format", tuple(FORMATS), "npy") or "npy"
     scale = Scale(**ordered_range(parameters.number("low"), parameters.number("high")))
     parameters.done()
     index = current_run(run)
-    snapshot = find.snapshot(index)
+    snapshot = wanted.snapshot(index)
     resolved = resolve_selection(selection, kept_shape(index, snapshot))
     array = read_slice(index, snapshot, selection, limit=MAX_SLICE)
     chosen = FORMATS[name]
@@ -49,15 +49,15 @@ def one_value(run: str) -> Response:
 def nonfinite(run: str) -> Response:
     """GET api/runs/<run>/nonfinite"""
     parameters = Parameters()
-    find = _Which(parameters)
+    wanted = _SnapshotParameters(parameters)
     limit = parameters.count("limit", 100, high=MAX_INDICES)
     parameters.done()
     index = current_run(run)
-    found = nonfinite_elements(index, find.snapshot(index), limit=limit)
-    return json_reply({"total": found.total, "indices": found.indices, "values": found.values})
+    found = nonfinite_elements(index, wanted.snapshot(index), limit=limit)
+    return json_response({"total": found.total, "indices": found.indices, "values": found.values})
 
 
-class _Which:
+class _SnapshotParameters:
     """The parameters that name one snapshot."""
 
     def __init__(self, parameters: Parameters) -> None:
@@ -89,11 +89,11 @@ def _file_name(snapshot: Snapshot, selection: Selection, several_visits: bool) -
     name = re.sub(r"[^A-Za-z0-9._-]+", "_", snapshot.tensor).strip("._")[-100:]
     visit = f"-visit{snapshot.visit}" if several_visits else ""
     parts = selection.text.split(",")
-    part = "" if all(part in ("", ":") for part in parts) else "-at_" + "_".join(map(_speakable, parts))
+    part = "" if all(part in ("", ":") for part in parts) else "-at_" + "_".join(map(_file_name_part, parts))
     return f"{name or 'tensor'}-step{snapshot.step}{visit}{part[:120]}"
 
 
-def _speakable(part: str) -> str:
+def _file_name_part(part: str) -> str:
     """A part of a selection without colons, which not every file system takes: `10to20`, `all`, `allby2`."""
     first, *bounds = part.split(":")
     if not bounds:

@@ -1,7 +1,8 @@
-"""The gate: one WSGI layer around everything, so that errors and static files pass it too.
+"""The WSGI layers around the application, static files and errors included: access rules and a time limit.
 
-In order: the address is short, the method reads, the Host is ours, no other site asks, the token is there.
-Only below `api/replay/`, and only where replaying is allowed, POST passes, with a header of its own.
+`SecurityMiddleware` checks in this order: the address is short, the method reads, the Host is ours, no other
+site asks, the token is there. Only below `api/replay/`, and only where replaying is allowed, POST passes,
+with a header of its own.
 """
 
 from __future__ import annotations
@@ -14,8 +15,11 @@ from urllib.parse import quote, urlsplit
 
 from werkzeug.wrappers import Response
 
+from tensortap.core.deadline import at_most
+
 from .. import pages
-from ..responses.error_responses import failure, unexpected
+from ..responses.error_responses import error_response, unexpected_error
+from ..responses.responses import CONTENT_TYPE_KEY
 from . import token as login
 from .notebook_frame import Framing
 from .trusted_hosts import AllowedHosts, parse_host
@@ -32,10 +36,7 @@ NO_REPLAY = (
     "Start it with --allow-replay, or run 'tensortap step RUN' in a terminal.",
 )
 PAGES = ("/", "/index.html")
-CONTENT_TYPE_KEY = (
-    "tensortap.content_type"  # a 304 keeps no Content-Type of its own; TensorBoard insists on one
-)
-
+REQUEST_SECONDS = 5.0
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data: blob:; font-src 'self'; worker-src 'self'; "
@@ -50,11 +51,14 @@ HEADERS = {
 
 @dataclass(frozen=True)
 class Policy:
-    """What the gate lets through.
+    """What `SecurityMiddleware` lets through.
 
-    `hosts` None: any Host (TensorBoard decides). `token` None: no token needed.
-    `allow_hint` tells how to add a host to the list, with `{host}` for its name. `may_replay`: requests that
-    compute pass, with the token. `framing`: who may embed the page, which nobody may without.
+    Attributes:
+        hosts: None accepts any Host (TensorBoard decides).
+        token: None: no token needed.
+        allow_hint: how to allow a host, with `{host}` for its name.
+        may_replay: whether requests that compute pass, with the token.
+        framing: who may embed the page; None: nobody.
     """
 
     hosts: AllowedHosts | None
@@ -64,8 +68,19 @@ class Policy:
     framing: Framing | None = None
 
 
-class Gate:
-    """Wraps a WSGI application: answers what the policy refuses, adds the security headers to everything."""
+class RequestTimeout:
+    """Gives a WSGI application `REQUEST_SECONDS` for an answer, which must be whole when it returns."""
+
+    def __init__(self, application: WSGIApplication) -> None:
+        self._application = application
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        with at_most(REQUEST_SECONDS):
+            return self._application(environ, start_response)
+
+
+class SecurityMiddleware:
+    """Wraps a WSGI application: refuses what the policy forbids, adds security headers to every answer."""
 
     def __init__(self, application: WSGIApplication, policy: Policy) -> None:
         self._application = application
@@ -73,103 +88,107 @@ class Gate:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         try:
-            return self._pass(environ, start_response)
-        except Exception as error:  # else the server of the application answers, without our headers
-            answer = unexpected(error, environ.get("PATH_INFO", ""))
-            return answer(environ, _secured(environ, start_response))
+            return self._dispatch(environ, start_response)
+        except Exception as error:  # else the HTTP server answers, without our headers
+            answer = unexpected_error(error, environ.get("PATH_INFO", ""))
+            return answer(environ, _with_security_headers(environ, start_response))
 
-    def _pass(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+    def _dispatch(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         framing = self._policy.framing
         within = None if framing is None else framing.within(environ)
         if framing is not None and within is not None:
-            answer = self._answer_frame(within)
+            answer = self._refuse_frame(within)
             application = self._application if answer is None else answer
-            return application(within, _secured(within, start_response, framing.ancestors))
-        answer = self._answer(environ)
+            return application(within, _with_security_headers(within, start_response, framing.ancestors))
+        answer = self._refuse(environ)
         application = self._application if answer is None else answer
-        return application(environ, _secured(environ, start_response))
+        return application(environ, _with_security_headers(environ, start_response))
 
-    def _answer_frame(self, environ: WSGIEnvironment) -> Response | None:
-        """As `_answer`, for what is below the secret path: it needs no token, and only reads."""
+    def _refuse_frame(self, environ: WSGIEnvironment) -> Response | None:
+        """As `_refuse`, below the secret path: it needs no token, and only reads."""
         if environ["REQUEST_METHOD"] not in READING:
-            return _only_reading()
-        embeds = partial(_other_site, place="iframe")
-        answers = (check(environ) for check in (_long_address, self._foreign_host, embeds, _own_style))
+            return _method_not_allowed()
+        check_frame = partial(_check_site, place="iframe")
+        answers = (check(environ) for check in (_check_length, self._check_host, check_frame, _style_sheet))
         return next((answer for answer in answers if answer is not None), None)
 
-    def _answer(self, environ: WSGIEnvironment) -> Response | None:
-        """What the gate answers itself; None lets the request through."""
-        checks = (_long_address, self._writing_method, self._foreign_host, _other_site, _own_style)
+    def _refuse(self, environ: WSGIEnvironment) -> Response | None:
+        """The refusal; None lets the request through."""
+        checks = (_check_length, self._check_method, self._check_host, _check_site, _style_sheet)
         for check in checks:
             answer = check(environ)
             if answer is not None:
                 return answer
-        if environ["REQUEST_METHOD"] == "POST" and not login.carries_token(environ, self._policy.token or ""):
-            return _unknown_visitor()  # a token in the address would do for reading only
-        return _token_missing(environ, self._policy.token) if self._policy.token else None
+        if environ["REQUEST_METHOD"] == "POST" and not login.has_token(environ, self._policy.token or ""):
+            return _unauthorized()  # a token in the address is enough for reading only
+        return _check_token(environ, self._policy.token) if self._policy.token else None
 
-    def _writing_method(self, environ: WSGIEnvironment) -> Response | None:
+    def _check_method(self, environ: WSGIEnvironment) -> Response | None:
         method = environ["REQUEST_METHOD"]
         if method in READING:
             return None
         if method == "POST" and environ.get("PATH_INFO", "").startswith(REPLAY):
-            return _replay(environ, self._policy.may_replay and bool(self._policy.token))
-        return _only_reading()
+            return _check_replay(environ, self._policy.may_replay and bool(self._policy.token))
+        return _method_not_allowed()
 
-    def _foreign_host(self, environ: WSGIEnvironment) -> Response | None:
+    def _check_host(self, environ: WSGIEnvironment) -> Response | None:
         hosts = self._policy.hosts
         header = environ.get("HTTP_HOST", "")
         if hosts is None or hosts.allows(header, environ.get("wsgi.url_scheme", "http")):
             return None
         host = parse_host(header)
         name = "NAME" if host is None else host.name if host.port is None else f"{host.name}:{host.port}"
-        return failure(
+        return error_response(
             403,
             f"This server does not answer to the host name {header[:200]!r}.",
             self._policy.allow_hint.format(host=name),
         )
 
 
-def _long_address(environ: WSGIEnvironment) -> Response | None:
+def _check_length(environ: WSGIEnvironment) -> Response | None:
     raw = environ.get("REQUEST_URI")
     if raw is None:
         path = quote(environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", ""), encoding="latin-1")
         raw = f"{path}?{environ.get('QUERY_STRING', '')}"
     if len(raw) <= MAX_ADDRESS:
         return None
-    return failure(414, "The address is too long.", f"At most {MAX_ADDRESS} characters are read.")
+    return error_response(414, "The address is too long.", f"At most {MAX_ADDRESS} characters are read.")
 
 
-def _replay(environ: WSGIEnvironment, may_replay: bool) -> Response | None:
+def _check_replay(environ: WSGIEnvironment, may_replay: bool) -> Response | None:
     """A request that computes: a header that no form and no link can send shows that our page asks."""
     if not may_replay:
-        return failure(403, *NO_REPLAY)
+        return error_response(403, *NO_REPLAY)
     kind = environ.get("CONTENT_TYPE", "").partition(";")[0].strip().lower()
     if environ.get("HTTP_X_TENSORTAP_REPLAY") == "1" and kind == "application/json":
         return None
-    return failure(403, f"The header {REPLAY_HEADER} is missing.", "Send it as 1, with application/json.")
+    return error_response(
+        403, f"The header {REPLAY_HEADER} is missing.", "Send it as 1, with application/json."
+    )
 
 
-def _only_reading() -> Response:
-    answer = failure(405, "This server only reads.", "Use GET or HEAD.")
+def _method_not_allowed() -> Response:
+    answer = error_response(405, "This server only reads.", "Use GET or HEAD.")
     answer.headers["Allow"] = ", ".join(READING)
     return answer
 
 
-def _other_site(environ: WSGIEnvironment, place: str = "document") -> Response | None:
+def _check_site(environ: WSGIEnvironment, place: str = "document") -> Response | None:
     """Another site may link to the page (a top-level navigation), but neither embed nor read anything.
 
     `place`: "iframe" where it may embed the page, but not link to it."""
     origin = environ.get("HTTP_ORIGIN")
     if origin is not None and not _is_own_origin(origin, environ.get("HTTP_HOST", "")):
-        return failure(
+        return error_response(
             403, "Another site asked for this.", "Open the page itself; other origins get no answer."
         )
     if environ.get("HTTP_SEC_FETCH_SITE", "none") in ("none", "same-origin") or _is_navigation(
         environ, place
     ):
         return None
-    return failure(403, "Another site asked for this.", "Open the page itself; other sites get no answer.")
+    return error_response(
+        403, "Another site asked for this.", "Open the page itself; other sites get no answer."
+    )
 
 
 def _is_own_origin(origin: str, host: str) -> bool:
@@ -189,8 +208,8 @@ def _is_navigation(environ: WSGIEnvironment, place: str) -> bool:
     )
 
 
-def _own_style(environ: WSGIEnvironment) -> Response | None:
-    """The style sheet of the gate's own pages, which are shown without a token."""
+def _style_sheet(environ: WSGIEnvironment) -> Response | None:
+    """The style sheet of the server's own pages, which are shown without a token."""
     if environ.get("PATH_INFO") != pages.STYLE_PATH:
         return None
     return Response(
@@ -198,24 +217,24 @@ def _own_style(environ: WSGIEnvironment) -> Response | None:
     )
 
 
-def _token_missing(environ: WSGIEnvironment, token: str) -> Response | None:
+def _check_token(environ: WSGIEnvironment, token: str) -> Response | None:
     given = login.token_in_address(environ)
     api = environ.get("PATH_INFO", "").startswith("/api/")
-    if given is not None and login.same(given, token):
-        return None if api else _logged_in(environ, token)
-    if login.carries_token(environ, token):
+    if given is not None and login.equal_tokens(given, token):
+        return None if api else _log_in(environ, token)
+    if login.has_token(environ, token):
         return None
     if not api and "text/html" in environ.get("HTTP_ACCEPT", ""):
         body = pages.token_needed(environ.get("SCRIPT_NAME", ""))
         answer = Response(body, 401, content_type="text/html; charset=utf-8")
     else:
-        return _unknown_visitor()
+        return _unauthorized()
     answer.headers.update({"WWW-Authenticate": "Bearer", "Cache-Control": "no-store"})
     return answer
 
 
-def _unknown_visitor() -> Response:
-    answer = failure(
+def _unauthorized() -> Response:
+    answer = error_response(
         401,
         "The token is missing or wrong.",
         "Open the address that the server printed, or send the header 'Authorization: Bearer TOKEN'.",
@@ -224,7 +243,7 @@ def _unknown_visitor() -> Response:
     return answer
 
 
-def _logged_in(environ: WSGIEnvironment, token: str) -> Response:
+def _log_in(environ: WSGIEnvironment, token: str) -> Response:
     """Moves the token from the address into the cookie."""
     address = login.address_without_token(environ)
     if environ.get("HTTP_SEC_FETCH_SITE", "none") in ("none", "same-origin"):
@@ -236,7 +255,7 @@ def _logged_in(environ: WSGIEnvironment, token: str) -> Response:
     return answer
 
 
-def _secured(
+def _with_security_headers(
     environ: WSGIEnvironment, start_response: StartResponse, ancestors: str = "'self'"
 ) -> StartResponse:
     """Adds the security headers; `ancestors`: who may embed what is answered."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from tensortap.core.errors import InvalidValueError
 
-from .token import new_token, same
+from .token import equal_tokens, new_token
 
 LOCAL = tuple(f"{scheme}://{host}:*" for host in ("localhost", "127.0.0.1") for scheme in ("http", "https"))
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]{1,253}(:(\d{1,5}|\*))?")
@@ -55,7 +55,7 @@ class Framing:
         """The request as the application sees it, if it is below the secret path."""
         path = environ.get("PATH_INFO", "")
         prefix, rest = path[: len(self.path)], path[len(self.path) - 1 :]
-        if not same(prefix, self.path):
+        if not equal_tokens(prefix, self.path):
             return None
         return environ | {
             "SCRIPT_NAME": environ.get("SCRIPT_NAME", "") + prefix.rstrip("/"),

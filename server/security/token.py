@@ -1,7 +1,7 @@
 """The token: read from a header, a cookie or once from the address, never written anywhere else.
 
 A cookie that no script can read, and not the browser's storage, which outlives the browser's windows and is
-open to any script of the page: that browsers send it to other ports of the host is told in docs/security.md.
+open to any script of the page: browsers send it to other ports of the host, too: see docs/security.md.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ def cookie_name(environ: Mapping[str, Any]) -> str:
     return f"tensortap-{port}"
 
 
-def same(given: str, token: str) -> bool:
+def equal_tokens(given: str, token: str) -> bool:
     """Compares in constant time."""
     return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), token.encode())
 
 
-def carries_token(environ: Mapping[str, Any], token: str) -> bool:
+def has_token(environ: Mapping[str, Any], token: str) -> bool:
     """Whether the cookie or the `Authorization: Bearer` header holds the token."""
     scheme, _, given = environ.get("HTTP_AUTHORIZATION", "").partition(" ")
-    if scheme.lower() == "bearer" and same(given.strip(), token):
+    if scheme.lower() == "bearer" and equal_tokens(given.strip(), token):
         return True
     cookies = parse_cookie(_in_utf8(environ.get("HTTP_COOKIE", "")))
-    return any(same(value, token) for value in cookies.getlist(cookie_name(environ)))
+    return any(equal_tokens(value, token) for value in cookies.getlist(cookie_name(environ)))
 
 
 def token_in_address(environ: Mapping[str, Any]) -> str | None:

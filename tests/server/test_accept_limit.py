@@ -19,7 +19,7 @@ import pytest
 
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.server.connections import accept_limit
-from tensortap.server.connections.accept_limit import Entrance
+from tensortap.server.connections.accept_limit import AcceptLimit
 
 FILES = 40  # that the server may open; it needs some ten besides its connections
 RUN = "r-7038458a"
@@ -115,7 +115,7 @@ def full() -> OSError:
 
 def test_it_is_tried_again_when_a_connection_has_ended(caplog: pytest.LogCaptureFixture) -> None:
     found = server(full(), full(), "a connection")
-    Entrance(found)
+    AcceptLimit(found)
     assert found.readable()
     assert found.accept() is None
     assert not found.readable()
@@ -133,7 +133,7 @@ def test_it_is_tried_again_after_a_while(
     now = 1000.0
     monkeypatch.setattr(accept_limit.time, "monotonic", lambda: now)
     found = server(*(full() for _ in range(100)))
-    Entrance(found)
+    AcceptLimit(found)
     for _ in range(100):
         assert found.readable()
         found.accept()

@@ -112,7 +112,9 @@ def test_changes_are_told_while_the_server_does_not_answer(
     web: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = _client(web)
-    monkeypatch.setattr(log_reader, "PATIENCE", 0.1)  # however busy the machine is: the tests' own is a minute
+    monkeypatch.setattr(
+        log_reader, "NEWS_TIMEOUT", 0.1
+    )  # however busy the machine is: the tests' own is a minute
     web.odd = "waits"
     answers: list[int] = []
     asking = threading.Thread(

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tensortap.index.catalog.columns import Texts
 from tensortap.server.responses.columns_format import Column, read_columns, write_columns
-from tensortap.server.responses.json_arrays import encoded, encoded_rows
+from tensortap.server.responses.json_arrays import encode_array, encode_rows
 from tensortap.server.responses.json_encoding import plain, to_json
 
 
@@ -141,7 +141,7 @@ def test_long_arrays_keep_their_shape(shape: tuple[int, ...]) -> None:
 @given(st.lists(st.floats(width=32), min_size=1, max_size=9), st.sampled_from(["<f4", ">f4"]))
 def test_the_shortest_digits_round_back(numbers: list[float], dtype: str) -> None:
     array = np.array(numbers, dtype)
-    for written, number in zip(json.loads(encoded(array, shortest=True).text), array, strict=True):
+    for written, number in zip(json.loads(encode_array(array, shortest=True).text), array, strict=True):
         back = np.float32(written.replace("inity", "") if isinstance(written, str) else written)
         assert back == number or (math.isnan(back) and math.isnan(number))
         assert isinstance(written, str) or digits(written) <= digits(float(number))
@@ -161,12 +161,12 @@ def test_long_arrays_of_other_layouts(dtype: str) -> None:
 def test_the_sign_of_zero_stays() -> None:
     array = np.zeros(300, np.float32)
     array[::2] *= -1
-    for text in (to_json(array), encoded(array, shortest=True).text):
+    for text in (to_json(array), encode_array(array, shortest=True).text):
         assert np.signbit(json.loads(text)).tolist() == np.signbit(array).tolist()
 
 
 def test_a_long_array_beside_a_number_that_is_not_finite() -> None:
-    data = [math.nan, np.arange(300), encoded_rows(np.eye(2))]
+    data = [math.nan, np.arange(300), encode_rows(np.eye(2))]
     assert json.loads(to_json(data)) == ["NaN", list(range(300)), [[1, 0], [0, 1]]]
 
 
@@ -174,5 +174,5 @@ def test_rows_of_numbers_are_what_the_encoder_would_write() -> None:
     counts = np.array([[0, 3, 2**60], [1, 0, 0]])
     for matrix in (counts, counts / 4, counts[:0], np.zeros((3, 0))):
         rows = [{"min": 1, "counts": row} for row in matrix]
-        texts = [{"min": 1, "counts": row} for row in encoded_rows(matrix)]
+        texts = [{"min": 1, "counts": row} for row in encode_rows(matrix)]
         assert json.loads(to_json(texts)) == json.loads(to_json(rows))

@@ -16,7 +16,7 @@ from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
 from tensortap.server import log_reader
-from tensortap.server.log_reader import LiveLog, SilentLogError
+from tensortap.server.log_reader import LogNotReadyError, LogReader
 
 
 class SlowLog(LogIndex):
@@ -42,16 +42,16 @@ class SlowLog(LogIndex):
         return True
 
 
-Reading = Callable[[LogIndex], LiveLog]
+Reading = Callable[[LogIndex], LogReader]
 
 
 @pytest.fixture
 def reading_of() -> Iterator[Reading]:
-    """Makes a `LiveLog`, none of whose readers outlives the test."""
-    made: list[LiveLog] = []
+    """Makes a `LogReader`, none of whose readers outlives the test."""
+    made: list[LogReader] = []
 
-    def make(log: LogIndex) -> LiveLog:
-        made.append(LiveLog(log))
+    def make(log: LogIndex) -> LogReader:
+        made.append(LogReader(log))
         return made[-1]
 
     yield make
@@ -59,20 +59,20 @@ def reading_of() -> Iterator[Reading]:
         if isinstance(reading.log, SlowLog):
             reading.log.may_end.set()
         reading.close()
-        until(lambda each=reading: each._reader is None, "the end of the reader")
+        until(lambda each=reading: each._thread is None, "the end of the reader")
 
 
 def test_a_large_dump_does_not_hold_up_requests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading_of: Reading
 ) -> None:
-    monkeypatch.setattr(log_reader, "PATIENCE", 0.05)
+    monkeypatch.setattr(log_reader, "NEWS_TIMEOUT", 0.05)
     log = SlowLog(tmp_path)
     log.found = True
     reading = reading_of(log)
     answered = threading.Semaphore(0)
 
     def ask() -> None:
-        reading.read_on()
+        reading.refresh()
         answered.release()
 
     for _ in range(10):
@@ -80,16 +80,16 @@ def test_a_large_dump_does_not_hold_up_requests(
     for _ in range(10):
         assert answered.acquire(timeout=30), "a request waits until all is read"
     until(lambda: log.reads == 1, "the reader")
-    assert reading._reader is not None and reading._reader.is_alive()
+    assert reading._thread is not None and reading._thread.is_alive()
 
 
 def test_no_request_is_told_that_there_are_no_runs_before_they_were_looked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading_of: Reading
 ) -> None:
-    monkeypatch.setattr(log_reader, "PATIENCE", 0.0)
+    monkeypatch.setattr(log_reader, "NEWS_TIMEOUT", 0.0)
     log = SlowLog(tmp_path)
     reading = reading_of(log)
-    asked = threading.Thread(target=reading.read_on, daemon=True)
+    asked = threading.Thread(target=reading.refresh, daemon=True)
     asked.start()
     until(lambda: log.reads == 1, "the reader")
     assert asked.is_alive()
@@ -104,7 +104,7 @@ def test_who_comes_while_all_is_read_for_the_first_time_waits_for_it_too(
     log = SlowLog(tmp_path)
     log.found = True
     reading = reading_of(log)
-    asked = [threading.Thread(target=reading.read_on, daemon=True) for _ in range(3)]
+    asked = [threading.Thread(target=reading.refresh, daemon=True) for _ in range(3)]
     for each in asked:
         each.start()
     until(lambda: log.reads == 1, "the reader")
@@ -118,14 +118,14 @@ def test_who_comes_while_all_is_read_for_the_first_time_waits_for_it_too(
 def test_not_all_threads_wait_for_runs_that_a_disk_keeps_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading_of: Reading
 ) -> None:
-    monkeypatch.setattr(log_reader, "PATIENCE", 0.0)
+    monkeypatch.setattr(log_reader, "NEWS_TIMEOUT", 0.0)
     reading = reading_of(SlowLog(tmp_path))
-    waiting = [threading.Thread(target=reading.read_on, daemon=True) for _ in range(log_reader._FINDING_AT_ONCE)]
+    waiting = [threading.Thread(target=reading.refresh, daemon=True) for _ in range(log_reader._MAX_WAITING)]
     for each in waiting:
         each.start()
-    until(lambda: not reading._may_wait._value, "those that wait")
-    with pytest.raises(SilentLogError):
-        reading.read_on()
+    until(lambda: not reading._waiters._value, "those that wait")
+    with pytest.raises(LogNotReadyError):
+        reading.refresh()
     assert all(each.is_alive() for each in waiting)
 
 
@@ -134,43 +134,43 @@ def test_one_reader_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, r
     log = SlowLog(tmp_path)
     log.may_end.set()
     reading = reading_of(log)
-    threads = [threading.Thread(target=reading.read_on) for _ in range(20)]
+    threads = [threading.Thread(target=reading.refresh) for _ in range(20)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     until(lambda: log.reads, "a reader")
     assert log.most_at_once == 1
-    assert log.readers == {reading._reader}, "no request reads itself, and the reader stays the same"
+    assert log.readers == {reading._thread}, "no request reads itself, and the reader stays the same"
 
 
 def test_requests_within_the_interval_share_a_reading(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading_of: Reading
 ) -> None:
     monkeypatch.setattr(log_reader, "REFRESH_INTERVAL", 1e9)
-    monkeypatch.setattr(log_reader, "PATIENCE", 30.0)
+    monkeypatch.setattr(log_reader, "NEWS_TIMEOUT", 30.0)
     log = SlowLog(tmp_path)
     log.may_end.set()
     reading = reading_of(log)
     for _ in range(5):
-        reading.read_on()
+        reading.refresh()
     assert log.reads == 1
 
 
 def test_who_asks_a_little_early_starts_a_reading_and_does_not_wait_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading_of: Reading
 ) -> None:
-    monkeypatch.setattr(log_reader, "PATIENCE", 1e3)
+    monkeypatch.setattr(log_reader, "NEWS_TIMEOUT", 1e3)
     log = SlowLog(tmp_path)
     log.found = True
     reading = reading_of(log)
-    reading._has_read = True
-    reading._begun = time.monotonic() - log_reader.REFRESH_INTERVAL + log_reader.AHEAD
+    reading._has_refreshed = True
+    reading._started = time.monotonic() - log_reader.REFRESH_INTERVAL + log_reader.REFRESH_EARLY
     monkeypatch.setattr(log_reader, "REFRESH_INTERVAL", log_reader.REFRESH_INTERVAL + 1e3)
-    monkeypatch.setattr(log_reader, "AHEAD", log_reader.AHEAD + 1e3)
-    reading.read_on()
+    monkeypatch.setattr(log_reader, "REFRESH_EARLY", log_reader.REFRESH_EARLY + 1e3)
+    reading.refresh()
     until(lambda: log.reads == 1, "the reader")
-    assert reading._reader is not None and reading._reader.is_alive()
+    assert reading._thread is not None and reading._thread.is_alive()
 
 
 def test_a_failure_is_logged_and_does_not_end_reading(
@@ -189,12 +189,12 @@ def test_a_failure_is_logged_and_does_not_end_reading(
             readings.append("done")
             return changed
 
-    monkeypatch.setattr(log_reader, "PATIENCE", 30.0)
+    monkeypatch.setattr(log_reader, "NEWS_TIMEOUT", 30.0)
     reading = reading_of(Failing(tmp_path))
-    with caplog.at_level(logging.ERROR), pytest.raises(SilentLogError, match="terminal"):
-        reading.read_on()
+    with caplog.at_level(logging.ERROR), pytest.raises(LogNotReadyError, match="terminal"):
+        reading.refresh()
     assert "reading the log directory failed" in caplog.text
-    reading.read_on()
+    reading.refresh()
     assert readings == ["begun", "begun", "done"]
 
 
@@ -204,32 +204,32 @@ def test_closing_ends_the_reading_after_the_part_it_is_at(
     """A thread that is in native code when the interpreter ends would abort the process."""
     with DumpWriter(tmp_path, run="endless") as writer:
         writer.log("x:0", np.ones(3), step=0)
-    monkeypatch.setattr(log_reader, "PATIENCE", 0.05)
-    monkeypatch.setattr(log_reader, "LAST_READ", 30.0)
+    monkeypatch.setattr(log_reader, "NEWS_TIMEOUT", 0.05)
+    monkeypatch.setattr(log_reader, "CLOSE_TIMEOUT", 30.0)
     monkeypatch.setattr(RunIndex, "poll", lambda run: True)
     reading = reading_of(LogIndex(tmp_path))
-    reading.read_on()
-    reader = reading._reader
+    reading.refresh()
+    reader = reading._thread
     assert reader is not None and reader.is_alive()
     reading.close()
     assert not reader.is_alive()
-    reading.read_on()
-    assert reading._reader is None, "nothing is read any more"
+    reading.refresh()
+    assert reading._thread is None, "nothing is read any more"
 
 
 def test_a_reader_that_nobody_needs_ends_and_comes_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading_of: Reading
 ) -> None:
     monkeypatch.setattr(log_reader, "REFRESH_INTERVAL", 0.0)
-    monkeypatch.setattr(log_reader, "PATIENCE", 30.0)
-    monkeypatch.setattr(log_reader, "_IDLE", 0.01)
+    monkeypatch.setattr(log_reader, "NEWS_TIMEOUT", 30.0)
+    monkeypatch.setattr(log_reader, "_IDLE_TIMEOUT", 0.01)
     log = SlowLog(tmp_path)
     log.may_end.set()
     reading = reading_of(log)
     for reads in (1, 2):
-        reading.read_on()
+        reading.refresh()
         assert log.reads == reads
-        until(lambda: reading._reader is None, "the end of the reader")
+        until(lambda: reading._thread is None, "the end of the reader")
 
 
 def test_where_no_thread_is_to_be_had_the_next_request_tries_again(
@@ -245,9 +245,9 @@ def test_where_no_thread_is_to_be_had_the_next_request_tries_again(
 
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", refuse)
-        reading.read_on()
+        reading.refresh()
     assert log.reads == 0
-    reading.read_on()
+    reading.refresh()
     assert log.reads == 1
     reading.close()
 
@@ -257,6 +257,6 @@ def test_something_is_done_after_each_reading(tmp_path: Path, reading_of: Readin
     log.may_end.set()
     done = threading.Event()
     reading = reading_of(log)
-    reading.after_reading = done.set
-    reading.read_on()
+    reading.after_refresh = done.set
+    reading.refresh()
     assert done.wait(30)

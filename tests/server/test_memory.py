@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tensortap.server import memory
-from tensortap.server.memory import FreedMemory
+from tensortap.server.memory import MemoryTrimmer
 from tensortap.server.serve import Server
 
 
@@ -20,18 +20,18 @@ def test_memory_is_given_back_now_and_then(monkeypatch: pytest.MonkeyPatch) -> N
     now = 100.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
     calls: list[int] = []
-    freed = FreedMemory()
+    freed = MemoryTrimmer()
     monkeypatch.setattr(freed, "_trim", calls.append)
     for _ in range(3):
-        freed.give_back()
+        freed.trim()
     assert calls == [0]
     now += memory._INTERVAL
-    freed.give_back()
+    freed.trim()
     assert calls == [0, 0]
 
 
 def test_trimming_is_what_the_system_offers() -> None:
-    FreedMemory().give_back()
+    MemoryTrimmer().trim()
 
 
 def test_the_memory_of_others_is_left_alone(tmp_path: Path) -> None:
@@ -42,10 +42,10 @@ def test_the_memory_of_others_is_left_alone(tmp_path: Path) -> None:
 
 THREADS = """
 import ctypes, re, tempfile, threading
-from tensortap.server.memory import share_one_allocator
+from tensortap.server.memory import tune_allocators
 libc = ctypes.CDLL(None)
 libc.malloc.restype = libc.fopen.restype = ctypes.c_void_p
-share_one_allocator()
+tune_allocators()
 
 def report():
     with tempfile.NamedTemporaryFile("r") as file:

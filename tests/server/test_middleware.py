@@ -9,7 +9,7 @@ from werkzeug.test import Client, TestResponse
 from werkzeug.wrappers import Request, Response
 
 from tensortap.core.errors import InvalidValueError
-from tensortap.server.security.middleware import CONTENT_SECURITY_POLICY, Gate, Policy
+from tensortap.server.security.middleware import CONTENT_SECURITY_POLICY, Policy, SecurityMiddleware
 from tensortap.server.security.notebook_frame import Framing
 from tensortap.server.security.trusted_hosts import AllowedHosts
 
@@ -23,7 +23,9 @@ def hello(request: Request) -> Response:
 
 
 def client(token: str | None = None, *, use_cookies: bool = False) -> Client:
-    return Client(Gate(hello, Policy(AllowedHosts.of(["gpubox"], 6016), token)), use_cookies=use_cookies)
+    return Client(
+        SecurityMiddleware(hello, Policy(AllowedHosts.of(["gpubox"], 6016), token)), use_cookies=use_cookies
+    )
 
 
 def get(
@@ -78,7 +80,9 @@ def test_a_refused_host_that_is_none_is_not_repeated_in_the_flag() -> None:
 
 
 def test_no_list_accepts_any_host() -> None:
-    answer = Client(Gate(hello, Policy(None, None))).get("/", headers={"Host": "anything.example"})
+    answer = Client(SecurityMiddleware(hello, Policy(None, None))).get(
+        "/", headers={"Host": "anything.example"}
+    )
     assert answer.status_code == 200
 
 
@@ -104,7 +108,7 @@ def test_a_long_address_without_its_raw_form() -> None:
     }
     environ |= {"wsgi.url_scheme": "http"}
     seen: list[str] = []
-    b"".join(Gate(hello, Policy(None, None))(environ, lambda status, *_: seen.append(status)))  # type: ignore[arg-type, func-returns-value]
+    b"".join(SecurityMiddleware(hello, Policy(None, None))(environ, lambda status, *_: seen.append(status)))  # type: ignore[arg-type, func-returns-value]
     assert seen == ["414 REQUEST URI TOO LONG"]
 
 
@@ -235,7 +239,7 @@ IN_A_NOTEBOOK = {
 
 def test_a_notebook_embeds_what_lies_below_the_secret_path() -> None:
     framing = Framing(("https://hub.example.org",))
-    known = Client(Gate(hello, Policy(AllowedHosts.of([], 6016), TOKEN, framing=framing)))
+    known = Client(SecurityMiddleware(hello, Policy(AllowedHosts.of([], 6016), TOKEN, framing=framing)))
 
     def ask(path: str, method: str = "GET", **headers: str) -> TestResponse:
         return known.open(path, method=method, headers=OWN | headers)
@@ -278,7 +282,7 @@ def test_a_failure_of_the_application_passes_the_gate(caplog: pytest.LogCaptureF
     def broken(request: Request) -> Response:
         raise RuntimeError("secret \x1b]0;pwn\x07")
 
-    gate = Gate(broken, Policy(AllowedHosts.of([], 6016), None))
+    gate = SecurityMiddleware(broken, Policy(AllowedHosts.of([], 6016), None))
     answer = Client(gate).get("/%1b]0;pwn%07", headers=OWN)
     assert (answer.status_code, answer.content_type) == (500, "application/json")
     assert "secret" not in answer.text

@@ -22,7 +22,7 @@ OWN = {"Host": "localhost"}
 @pytest.fixture(autouse=True)
 def whole_readings(monkeypatch: pytest.MonkeyPatch) -> None:
     """No request is answered in the middle of a reading, however slow the machine."""
-    monkeypatch.setattr("tensortap.server.log_reader.PATIENCE", 30.0)
+    monkeypatch.setattr("tensortap.server.log_reader.NEWS_TIMEOUT", 30.0)
 
 
 class Counted:
@@ -90,7 +90,7 @@ def test_what_failed_is_tried_again_and_little_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted = Counted(monkeypatch)
-    monkeypatch.setattr("tensortap.server.response_cache._KEPT", 2)
+    monkeypatch.setattr("tensortap.server.response_cache._MAX_ANSWERS", 2)
     with DumpWriter(tmp_path, "r") as writer:
         writer.log("x", np.float32(1), step=0)
     client = Client(create_app(tmp_path))
@@ -114,13 +114,13 @@ def test_what_fails_takes_no_room_and_addresses_count(
     for unknown in range(20):
         assert client.get(f"{address}&junk{unknown}=1", headers=OWN).status_code == 400
     assert not answers._answers
-    monkeypatch.setattr(response_cache, "_LONGEST", len(address))
+    monkeypatch.setattr(response_cache, "_MAX_ADDRESS", len(address))
     assert client.get(f"{address}&limit=5", headers=OWN).status_code == 200
     assert not answers._answers, "an address that is too long to be kept is answered all the same"
     body = client.get(address, headers=OWN).get_data()
     [answer] = answers._answers.values()
     assert answer.size == len(address) + len(body)
-    monkeypatch.setattr(response_cache, "_KEPT_BYTES", len(body))
-    monkeypatch.setattr(response_cache, "_LONGEST", 2 * len(address))
+    monkeypatch.setattr(response_cache, "_MAX_BYTES", len(body))
+    monkeypatch.setattr(response_cache, "_MAX_ADDRESS", 2 * len(address))
     assert client.get(f"{address}&limit=5", headers=OWN).status_code == 200
     assert not answers._answers

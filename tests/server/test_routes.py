@@ -276,7 +276,7 @@ def test_a_slice_of_a_large_value(api: Api) -> None:
 def test_a_request_that_takes_too_long_is_ended(
     api: Api, first: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tensortap.server.security.request_timeout.SECONDS", 0.0)
+    monkeypatch.setattr("tensortap.server.security.middleware.REQUEST_SECONDS", 0.0)
     answer = api.json(f"{first}/value?{MATMUL}&step=2", 413)
     assert "more than 0 s" in answer["error"]
     assert "tensortap.open" in answer["hint"]

@@ -18,7 +18,7 @@ OWN = "[Loud]\nwhere = 'abs_max > 0'\nseverity = 'high'\n"
 
 def test_without_a_file_nothing_is_set() -> None:
     rules = RuleFile(None).read()
-    assert (rules.table, rules.told) == ({}, None)
+    assert (rules.table, rules.status) == ({}, None)
 
 
 def test_a_file_is_read_again_when_it_changes_and_a_wrong_one_changes_nothing(tmp_path: Path) -> None:
@@ -30,16 +30,16 @@ def test_a_file_is_read_again_when_it_changes_and_a_wrong_one_changes_nothing(tm
     assert first.table == {"ExplodingTensor": {"severity": "low"}}
     path.write_text("[ExplodingTensor")
     wrong = file.read()
-    assert (wrong.table, wrong.read) == (first.table, first.read)
-    assert wrong.told is not None
-    assert str(wrong.told["error"]).startswith("mine.toml cannot be parsed")
+    assert (wrong.table, wrong.version) == (first.table, first.version)
+    assert wrong.status is not None
+    assert str(wrong.status["error"]).startswith("mine.toml cannot be parsed")
     path.write_text("[ExplodingTensorr]\nseverity = 'low'")
     unknown = file.read()
-    assert (unknown.table, unknown.read) == (first.table, first.read)
-    assert unknown.told is not None
-    assert unknown.told["error"] == "There is no rule 'ExplodingTensorr'."
+    assert (unknown.table, unknown.version) == (first.table, first.version)
+    assert unknown.status is not None
+    assert unknown.status["error"] == "There is no rule 'ExplodingTensorr'."
     path.unlink()
-    gone = file.read().told
+    gone = file.read().status
     assert gone == {
         "name": "mine.toml",
         "error": "mine.toml cannot be read: No such file or directory.",
@@ -47,7 +47,7 @@ def test_a_file_is_read_again_when_it_changes_and_a_wrong_one_changes_nothing(tm
     }
     path.write_text(OWN)
     last = file.read()
-    assert (list(last.table), last.read, last.told) == (
+    assert (list(last.table), last.version, last.status) == (
         *(["Loud"], 2),
         {"name": "mine.toml", "error": None, "hint": ""},
     )

@@ -161,11 +161,11 @@ def test_a_folder_that_can_be_read_again_just_then_is_no_failure(tmp_path: Path)
         @unread.setter
         def unread(self, found: dict[Path, OSError]) -> None: ...
 
-    log = log_reader.LiveLog(Healing(tmp_path))
+    log = log_reader.LogReader(Healing(tmp_path))
     log.close()  # it is not read on: each look is that of the one who asks
     with pytest.raises(log_reader.UnreadableLogError, match=r"cannot be looked into.*: Input/output error"):
-        log.read_on()
-    log.read_on()
+        log.refresh()
+    log.refresh()
 
 
 def test_of_many_folders_that_cannot_be_looked_into_the_first_are_told(

@@ -1,4 +1,4 @@
-"""Timelines: a flat graph has more rows than a page takes."""
+"""A statistic over the steps: timelines, trends of nodes, and its range over all steps."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pytest
 from small_dump import Api
 
 from tensortap.dump.write.writer import DumpWriter
@@ -20,3 +21,37 @@ def test_rows_beyond_what_a_page_takes_are_counted(tmp_path: Path, opened: Calla
     meta, found = api.columns(f"/api/runs/{api.run_id('flat')}/graphs/-/timeline?opened=…")
     assert meta["left_out"] == 6  # the row that was opened is one, too
     assert len(found["path"]) == len(found["value"]) == MAX_ROWS
+
+
+def test_trends_travel_as_columns(api: Api, graph: str) -> None:
+    _, nodes = api.columns(graph)
+    matmul = nodes["name"].index("dense/MatMul")
+    meta, found = api.columns(f"{graph}/trends?nodes={matmul}&statistic=nan_share")
+    assert meta == {"statistic": "nan_share"}
+    assert found["node"].tolist() == [matmul] * 3
+    assert found["step"].tolist() == [0, 1, 2]
+    assert found["health"].tolist() == [1, 3, 3]
+    assert (found["value"][1:] > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("", "'nodes' is missing"),
+        ("?nodes=0,x", "cannot be read"),
+        ("?nodes=-1", "cannot be read"),
+        ("?nodes=99999999", "no node 99999999"),
+        ("?nodes=" + ",".join(map(str, range(257))), "257 nodes are too many"),
+        ("?nodes=0&statistic=median", "median"),
+    ],
+)
+def test_impossible_trends_are_refused(api: Api, graph: str, query: str, told: str) -> None:
+    assert told in api.json(f"{graph}/trends{query}", status=400)["error"]
+
+
+def test_the_range_of_a_statistic(api: Api, graph: str) -> None:
+    told = api.json(f"{graph}/range?statistic=max")
+    assert told["least"] <= told["low"] <= told["high"] <= told["largest"]
+    assert told["zeros"] in (True, False)
+    assert "median" in api.json(f"{graph}/range?statistic=median", status=400)["error"]
+    assert "worker" in api.json(f"{graph}/range?worker=nobody", status=404)["error"].lower()

@@ -11,7 +11,7 @@ from tensortap.core.model import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.graph.graph_index import GraphIndex
 from tensortap.server.app import create_app
-from tensortap.server.warm_up import prepare
+from tensortap.server.warm_up import warm_up
 
 PATIENCE = 60.0
 
@@ -35,7 +35,7 @@ def test_the_newest_run_is_read_and_its_graph_encoded(tmp_path: Path, made: list
         write(tmp_path, run, "x", float(value))
     app = create_app(tmp_path, token=None)
     newest = app.test_client().get("/api/runs").json["runs"][0]
-    prepare(app).join(PATIENCE)
+    warm_up(app).join(PATIENCE)
     assert [graph.name for graph in made] == [f"graph_of_{newest['name']}"]
 
 
@@ -43,6 +43,6 @@ def test_without_runs_there_is_nothing_to_do(
     tmp_path: Path, made: list[GraphIndex], caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
-        prepare(create_app(tmp_path, token=None)).join(PATIENCE)
+        warm_up(create_app(tmp_path, token=None)).join(PATIENCE)
     assert not made
     assert not caplog.records
