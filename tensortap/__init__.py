@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tensortap.api.logdir import open_any as open
     from tensortap.api.notebook import notebook, show
     from tensortap.capture.record_options import Record
     from tensortap.capture.steps import every, log_spaced
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from tensortap.core.errors import TensortapError
     from tensortap.core.sampling import Sample
     from tensortap.dump.write.writer import DumpWriter
-    from tensortap.importers.resolve import open_any as open
 
     __version__: str
 
@@ -73,7 +73,7 @@ _HOMES = {
     "every": ("tensortap.capture", "every"),
     "log_spaced": ("tensortap.capture", "log_spaced"),
     "notebook": ("tensortap.api.notebook", "notebook"),
-    "open": ("tensortap.importers.resolve", "open_any"),
+    "open": ("tensortap.api.logdir", "open_any"),
     "show": ("tensortap.api.notebook", "show"),
 }
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from tensortap.core.errors import NotARunError, NotFoundError
 from tensortap.core.text import counted, did_you_mean
+from tensortap.importers.resolve import as_logdir
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunOverview
 from tensortap.storage.filesystem import is_folder
@@ -15,7 +16,22 @@ from tensortap.storage.uri import path_of, shown_path
 
 from . import html_repr
 from .run import Run
-from .viewer_hook import view
+
+
+def open_any(path: str | os.PathLike[str]) -> Log:
+    """Opens a log directory, one run in it, or anything that can be imported, and reads it to its end.
+
+    Also by an address that fsspec knows, as `s3://bucket/logs` (docs/remote.md).
+
+    What is in a foreign format (docs/import.md) is imported into the cache first, and read from there.
+
+    Raises:
+        NotARunError: there is no such directory. RemoteError: nothing can be read at the address.
+        TensortapError: it could not be imported.
+    """
+    if not os.fspath(path):
+        raise NotARunError("An empty path names no log directory.", 'The current one is ".".')
+    return open_logdir(as_logdir(path_of(path)))
 
 
 def open_logdir(path: str | os.PathLike[str]) -> Log:
@@ -51,6 +67,8 @@ class Log:
 
     def view(self, *, height: int = 600, origins: Sequence[str] = ()) -> Any:
         """The page inside a notebook; see `tensortap.notebook`."""
+        from .notebook import view
+
         return view(self._index.logdirs, "", height, origins)
 
     def __repr__(self) -> str:

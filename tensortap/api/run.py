@@ -26,7 +26,6 @@ from .pick import pick
 from .table import Table, show
 from .tensor import Tensor
 from .tensors import Tensors
-from .viewer_hook import view
 
 _FACTS = ("host", "command", "python")  # of a run's info, in a notebook
 
@@ -203,6 +202,8 @@ class Run:
 
     def view(self, *, height: int = 600, origins: Sequence[str] = ()) -> Any:
         """The page inside a notebook, at this run; see `tensortap.notebook`."""
+        from .notebook import view
+
         return view(self._log.logdirs, self._id, height, origins)
 
     def _repr_html_(self) -> str:

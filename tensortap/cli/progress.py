@@ -11,14 +11,13 @@ from rich.progress import (
     DownloadColumn,
     MofNCompleteColumn,
     Progress,
-    SpinnerColumn,
     TaskProgressColumn,
     TextColumn,
-    TimeElapsedColumn,
     TimeRemainingColumn,
 )
 
 from tensortap.core.text import escaped
+from tensortap.system.progress_line import progress_line
 
 from .console import console
 
@@ -26,22 +25,10 @@ _MUCH = 4_000_000  # bytes; statistics are read at some 20 MB a second
 
 
 @contextlib.contextmanager
-def progress(title: str, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
-    """Gives a function that shows one line of text."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda text: None
-        return
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Progress(*columns, console=console(stderr=True), transient=True) as shown:
-        task = shown.add_task(title)
-        yield lambda text: shown.update(task, description=f"{title} {escaped(text)}")
-
-
-@contextlib.contextmanager
-def told_progress(title: str, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
+def text_progress(title: str, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
     """Gives a function that shows one line of text: on a terminal the last one, else each, on stderr."""
     if quiet or sys.stderr.isatty():
-        with progress(title, quiet=quiet) as show:
+        with progress_line(title, quiet=quiet) as show:
             yield lambda text: show(f"\u2013 {text}")
         return
     yield lambda text: print(f"{title}: {escaped(text)}", file=sys.stderr, flush=True)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from tensortap.core.errors import NotFoundError, SelectionError, TensortapError
 from tensortap.core.text import counted, escaped
+from tensortap.system.progress_line import progress_line
 from tensortap.system.user_dirs import xdg_folder
 
 from .console import cell, console
-from .progress import progress
 from .views.replay import untapped_text
 from .views.stepper import print_nodes, print_values, print_what_ifs, side_by_side
 
@@ -272,7 +272,7 @@ class StepperShell(cmd.Cmd):
         return tensor_name(node.name, int(slot) if slot.isdecimal() else 0)
 
     def _change(self, tensor: str, expression: str) -> None:
-        with progress("computing what follows"):
+        with progress_line("computing what follows"):
             self._session.change(tensor, expression)
         self._out.print(cell(f"{tensor} = {expression}"))
         self._tell_changes()

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tensortap.cli.progress import progress
 from tensortap.core.errors import DamagedError, LimitError, RemoteError
 from tensortap.dump.read.runs import find_runs
 from tensortap.storage.files import Input
 from tensortap.storage.filesystem import is_folder
 from tensortap.storage.uri import address_of, shown_path
+from tensortap.system.progress_line import progress_line
 from tensortap.system.temp_dirs import temporary_folder
 
 from .fetched import Fetched, FoundFile, files_at
@@ -35,7 +35,7 @@ def imported_copy(place: Path, cache: Path) -> CachedImport | None:
     if not _is_known(files, place.name):
         return None
     facts = (f"{f.name}|{f.entry.size}|{f.entry.mtime_ns}|{f.entry.inode}" for f in files)
-    with progress(f"importing {place.name}:") as advance:
+    with progress_line(f"importing {place.name}:") as advance:
         return cached_copy(
             address_of(place),
             "\n".join(sorted(facts)),

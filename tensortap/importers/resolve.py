@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import tarfile
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tensortap.cli.patience import told_if_silent
 from tensortap.core.errors import DeniedError, NotARunError, RemoteError
 from tensortap.dump.read.runs import find_runs
 from tensortap.storage.filesystem import exists, is_folder, look, scan
@@ -20,36 +20,15 @@ from tensortap.storage.uri import (
     path_of,
     shown_path,
 )
+from tensortap.system.progress_line import progress_line
 from tensortap.system.temp_dirs import kept_folder
 
 if TYPE_CHECKING:
-    from tensortap.api.logdir import Log
-
     from .import_cache import CachedImport
 
+SILENT_SECONDS = 5.0  # after which it is said that a disk does not answer
 _SHOWN_NOTES = 5
 _PACKED = (".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".7z", ".rar")
-
-
-def open_any(path: str | os.PathLike[str]) -> Log:
-    """Opens a log directory, one run in it, or anything that can be imported, and reads it to its end.
-
-    Also by an address that fsspec knows, as `s3://bucket/logs` (docs/remote.md).
-
-    What is in a foreign format (docs/import.md) is imported into the cache first, and read from there.
-
-    Raises:
-        NotARunError: there is no such directory. RemoteError: nothing can be read at the address.
-        TensortapError: it could not be imported.
-    """
-    if not os.fspath(path):
-        raise NotARunError("An empty path names no log directory.", 'The current one is ".".')
-    from tensortap.api.logdir import open_logdir
-    from tensortap.api.notebook import view
-    from tensortap.api.viewer_hook import set_viewer
-
-    set_viewer(view)
-    return open_logdir(as_logdir(path_of(path)))
 
 
 def as_logdir(path: Path) -> Path:
@@ -119,13 +98,33 @@ def served(paths: list[Path]) -> list[Path]:
     found = []
     for path in paths:
         check_reachable(path)
-        with told_if_silent(path):
+        with warn_if_silent(path):
             _check_allowed(path)
         cached = imported(path)
         if cached is None:
             _check_no_other_file(path)
         found += [path] if cached is None else [cached.logdir, *([path] if is_folder(path) else [])]
     return found
+
+
+@contextmanager
+def warn_if_silent(path: Path) -> Iterator[None]:
+    """Warns on stderr if the body, which looks at `path`, takes longer than `SILENT_SECONDS`.
+
+    A process that hangs in a disk can say nothing, and not even Ctrl-C may end it.
+    """
+
+    def warn() -> None:
+        since = f"{shown_path(path)} has not answered for {SILENT_SECONDS:g} s"
+        print(f"{since}: its disk or network is slow, or hangs.", file=sys.stderr, flush=True)
+
+    timer = threading.Timer(SILENT_SECONDS, warn)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _check_allowed(path: Path) -> None:
@@ -169,14 +168,12 @@ def _imported_elsewhere(path: Path, cache: Path) -> CachedImport | None:
 def _imported_here(path: Path, cache: Path) -> CachedImport | None:
     if not (path.exists() or _is_prefix(path)) or (path.is_dir() and find_runs(path)):
         return None
-    from tensortap.cli.progress import progress
-
     from .import_cache import cached_import
     from .registry import detect
 
     if detect(path) is None:
         return None
-    with progress(f"importing {path.name}:") as advance:
+    with progress_line(f"importing {path.name}:") as advance:
         return cached_import(path, cache, advance)
 
 

@@ -22,9 +22,9 @@ from tensortap.dump.recording.files import find_recordings, read_recording
 from tensortap.importers.resolve import check_reachable
 from tensortap.storage.filesystem import is_folder
 from tensortap.storage.uri import is_remote, shown_path
+from tensortap.system.progress_line import progress_line
 
 from ..console import bytes_text, cell, console, print_json
-from ..progress import progress
 from ..select_run import add_path, check_looked_into, tell_unread
 
 HELP = "verify every checksum of a dump; changes nothing"
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.repair:
         _check_repairable(arguments.path)
     reports = []
-    with progress("checking", quiet=arguments.json) as advance:
+    with progress_line("checking", quiet=arguments.json) as advance:
         for name, path in runs:
             reports.append(check_run(name, path, advance))
             if arguments.repair and (reports[-1].damage or reports[-1].pending):

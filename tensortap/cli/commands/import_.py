@@ -11,10 +11,10 @@ from pathlib import Path
 from tensortap.core.text import counted
 from tensortap.importers.fetched import MAX_BYTES, Fetched
 from tensortap.importers.resolve import print_notes
+from tensortap.system.progress_line import progress_line
 
 from ..argument_types import local, size
 from ..console import cell, console, print_json
-from ..progress import progress
 
 HELP = "import checkpoints, TensorBoard and tfdbg files, NumPy, safetensors, Keras models, graphs"
 EXAMPLE = "tensortap import checkpoints/ logs --run weights"
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     from tensortap.system.temp_dirs import temporary_folder
 
     with (
-        progress("importing", quiet=arguments.json) as advance,
+        progress_line("importing", quiet=arguments.json) as advance,
         temporary_folder() as folder,
     ):
         source = Path(arguments.source)

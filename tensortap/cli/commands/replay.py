@@ -10,7 +10,7 @@ from tensortap.system.temp_dirs import temporary_folder
 
 from ..argument_types import local, on_disk
 from ..console import print_json
-from ..progress import told_progress
+from ..progress import text_progress
 from ..replay_options import add_limits, add_study_arguments, has_failed, study_of
 from ..select_run import only_run
 from ..views.replay import is_refuted, print_answer, print_recordings, proof_of
@@ -113,8 +113,8 @@ def _replay(arguments: argparse.Namespace, logdir: Path) -> Any:
         certify=arguments.certify,
         **study_of(arguments),
     )
-    with told_progress("replaying", quiet=arguments.json) as told:
-        return run_replay(request, Limits(arguments.seconds, arguments.memory_bytes), told)
+    with text_progress("replaying", quiet=arguments.json) as advance:
+        return run_replay(request, Limits(arguments.seconds, arguments.memory_bytes), advance)
 
 
 def _changes(overrides: list[tuple[str, str]]) -> dict[str, str]:

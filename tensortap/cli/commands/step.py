@@ -6,10 +6,10 @@ import argparse
 import sys
 from collections.abc import Iterator
 
+from tensortap.system.progress_line import progress_line
 from tensortap.system.temp_dirs import temporary_folder
 
 from ..argument_types import local
-from ..progress import progress
 from ..replay_options import add_limits
 from ..stepper_shell import StepperShell
 
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
         temporary_folder() as temporary,
         ReplayProcess(limits) as process,
     ):
-        with progress("running the step again"):
+        with progress_line("running the step again"):
             session = StepperSession(source, process, temporary)
         shell = StepperShell(session, source)
         if arguments.commands is not None:

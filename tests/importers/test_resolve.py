@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from polling import until
 
-from tensortap.cli import patience
 from tensortap.importers import resolve
 
 
@@ -19,7 +18,7 @@ def test_a_disk_that_hangs_is_named(
     def scan(path: Path) -> None:
         until(lambda: f"{path} has not answered for" in capsys.readouterr().err, "a line about it")
 
-    monkeypatch.setattr(patience, "SILENT", 0.0)
+    monkeypatch.setattr(resolve, "SILENT_SECONDS", 0.0)
     monkeypatch.setattr(resolve, "scan", scan)
     assert resolve.served([tmp_path]) == [tmp_path]
 
