@@ -1,1 +1,5 @@
-"""What every part shares and that depends on none of them: names, dtypes, errors, texts, records."""
+"""What every other package shares: names, dtypes, errors, text, the records of a dump.
+
+No files, no processes, and nothing of tensortap is imported here. Begin with `model.py` (summaries, nodes,
+graphs), `dtypes.py` (arrays in their normal form) and `errors.py`.
+"""

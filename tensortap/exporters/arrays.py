@@ -19,7 +19,7 @@ import numpy as np
 
 from tensortap.core.dtypes import Array, loadable
 from tensortap.core.errors import DamagedError, InvalidValueError, NotFoundError, ValueNotKeptError
-from tensortap.dump.write.values_writer import SAFETENSORS
+from tensortap.dump.format.layout import SAFETENSORS
 from tensortap.index.run_index import RunIndex
 from tensortap.index.snapshot import Snapshot, take
 from tensortap.index.values import read_slice

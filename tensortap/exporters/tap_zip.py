@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import DamagedError
-from tensortap.dump.read.runs import RUN_FILE
+from tensortap.dump.format.run_files import RUN_FILE
 from tensortap.index.run_index import RunIndex
 from tensortap.storage.files import Input
 from tensortap.storage.filesystem import exists, look, scan

@@ -11,7 +11,8 @@ from typing import Any
 
 from tensortap.core.errors import DamagedError, DeniedError, NotFoundError, TensortapError
 from tensortap.core.text import counted
-from tensortap.dump.read.runs import RunReader, WorkerInfo
+from tensortap.dump.format.run_files import WorkerInfo
+from tensortap.dump.read.runs import RunReader
 from tensortap.dump.read.stats_reader import TailPosition
 from tensortap.storage.filesystem import look
 from tensortap.system.user_dirs import cache_folder

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tensortap.core.errors import DamagedError
-from tensortap.dump.read.runs import RunReader, WorkerInfo
+from tensortap.dump.format.layout import pruned_files
+from tensortap.dump.format.run_files import WorkerInfo
+from tensortap.dump.read.runs import RunReader
 from tensortap.dump.read.stats_reader import TailPosition
-from tensortap.dump.write.retention import pruned_files
 from tensortap.storage.entry import Entry
 from tensortap.storage.filesystem import look, scan
 

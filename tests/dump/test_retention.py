@@ -14,10 +14,11 @@ from safetensors.numpy import load_file
 
 from tensortap.__main__ import main
 from tensortap.core.errors import InvalidValueError, ValueNotKeptError, ValuePrunedError
+from tensortap.dump.format.layout import pruned_files
 from tensortap.dump.maintenance.pruning import prune_run
 from tensortap.dump.maintenance.repair import repair_run
 from tensortap.dump.read.runs import RunReader
-from tensortap.dump.write.retention import Retention, pruned_files
+from tensortap.dump.write.retention import Retention
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.series.history import history

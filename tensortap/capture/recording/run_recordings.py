@@ -14,7 +14,7 @@ from typing import Any
 from tensortap.core.model import Graph, Way
 from tensortap.core.names import short_function_name
 from tensortap.dump.format.graphs import write_graph
-from tensortap.dump.write.worker import ensure_run
+from tensortap.dump.format.run_files import ensure_run
 
 from ..instrument.tapped_function import TapValues
 from ..pipeline.disk_reserve import DiskReserve

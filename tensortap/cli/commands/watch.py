@@ -14,7 +14,8 @@ from typing import Any
 
 from tensortap.core.errors import InvalidValueError, NotFoundError, TensortapError
 from tensortap.dump.format.events import EventsTail
-from tensortap.dump.read.runs import RunReader, WorkerInfo
+from tensortap.dump.format.run_files import WorkerInfo
+from tensortap.dump.read.runs import RunReader
 
 from ..argument_types import on_disk
 from ..console import cell, console, print_json

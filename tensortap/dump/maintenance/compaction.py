@@ -19,15 +19,14 @@ from tensortap.core.names import tensor_name
 from tensortap.core.sampling import split_sample
 from tensortap.storage.files import Input, create, publish, sync_folder, write_all
 
-from ..format.closing import read_closing
 from ..format.frames import EOS, encode
+from ..format.layout import HEADER, SAFETENSORS, stats_path, values_path
 from ..format.record_batches import STATISTICS_V1
+from ..format.run_files import RUN_FILE, read_closing
 from ..format.schema import SCHEMA, SCHEMA_MESSAGE
 from ..format.value_codec import RAW
-from ..read.runs import RUN_FILE
 from ..read.stats_reader import Commit, StatsTail
-from ..write.stats_writer import stats_path
-from ..write.values_writer import HEADER, SAFETENSORS, ValuesWriter, values_path
+from ..write.values_writer import ValuesWriter
 
 ALIGN = 16  # bytes: a multiple of every item's size
 _POLL = 8 << 20  # decoded bytes held at a time

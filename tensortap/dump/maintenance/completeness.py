@@ -15,11 +15,9 @@ from tensortap.core.text import counted
 from tensortap.storage.files import read_json
 from tensortap.storage.filesystem import look, scan
 
-from ..format.closing import CLOSED_FILE, Closing, read_closing
-from ..read.runs import WORKER_FILE
+from ..format.layout import HEADER, stats_path, values_path
+from ..format.run_files import CLOSED_FILE, WORKER_FILE, Closing, read_closing
 from ..read.stats_reader import StatsTail
-from ..write.stats_writer import stats_path
-from ..write.values_writer import HEADER, values_path
 
 _PADDING = 16  # bytes: a gap between values is smaller, as no item is larger
 

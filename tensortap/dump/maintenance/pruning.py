@@ -8,10 +8,14 @@ from pathlib import Path
 from tensortap.core.errors import DamagedError, DeniedError
 from tensortap.storage.entry import Entry
 
+from ..format.layout import HEADER, Shard, shards_of, stats_path, values_path
 from ..read.runs import RunReader
-from ..write.retention import Retention, Shard, choose, discard, open_shards, shards_of
-from ..write.stats_writer import stats_path
-from ..write.values_writer import HEADER, values_path
+from ..write.retention import (
+    Retention,
+    choose,
+    discard,
+    open_shards,
+)
 from .compaction import ALIGN, can_move, move_values, moved_size
 
 

@@ -21,16 +21,25 @@ from tensortap.core.text import counted
 from tensortap.storage.files import Input, create, publish_json, read_json, write_all
 from tensortap.storage.filesystem import exists, scan
 
-from ..format.closing import CLOSED_FILE, Closing, read_closing, write_closing
 from ..format.events import EventsTail, EventsWriter
 from ..format.frames import EOS, encode
+from ..format.layout import stats_path
+from ..format.run_files import (
+    CLOSED_FILE,
+    RUN_FILE,
+    WORKER_FILE,
+    Closing,
+    WorkerInfo,
+    read_closing,
+    write_closing,
+)
 from ..format.schema import LOST, SCHEMA, SCHEMA_MESSAGE
-from ..read.runs import RUN_FILE, WORKER_FILE, RunReader, WorkerInfo
+from ..read.runs import RunReader
 from ..read.stats_reader import Commit, StatsTail, TailPosition
 from ..read.values_reader import read_value, value_ref
 from ..recording.blobs import LARGE, SMALL
 from ..recording.files import FOLDER, MANIFEST, find_recordings, large_names, read_recording
-from ..write.stats_writer import ROTATE, stats_path
+from ..write.stats_writer import ROTATE
 from .completeness import next_statistics
 from .graphdef_check import check_graph_def
 

@@ -1,1 +1,5 @@
-"""Reads the dump of a run."""
+"""Reads runs, also while they are written, and whatever damaged ones still hold.
+
+`runs.py` finds runs and their workers, `stats_reader.py` follows the commits of a worker, `values_reader.py`
+reads values and slices of them.
+"""

@@ -3,65 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from datetime import MAXYEAR, UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from tensortap.core.errors import DamagedError, DeniedError, FormatVersionError, NoAnswerError, NotARunError
+from tensortap.core.errors import DamagedError, DeniedError, NotARunError
 from tensortap.core.model import Graph
 from tensortap.core.names import GRAPHS, MAX_RUN_DEPTH, is_inside_run, is_worker_name
-from tensortap.storage.files import read_json
 from tensortap.storage.filesystem import look, scan
-from tensortap.storage.uri import shown_path
-from tensortap.system.locks import is_gone
 
 from ..format.graphs import count_nodes, is_graph_id, read_graph, read_graph_table
+from ..format.layout import stats_path
+from ..format.run_files import (
+    RUN_FILE,
+    UNKNOWN_TIME,
+    WORKER_FILE,
+    RunInfo,
+    WorkerInfo,
+    read_run_info,
+    read_worker,
+)
 from ..format.schema import VERSION
-from ..write.stats_writer import stats_path
 from .stats_reader import StatsTail
 
-RUN_FILE = "run.json"
-WORKER_FILE = "worker.json"
 _LOST_AND_FOUND = "lost+found"  # of each disk, at its root: nobody but root may look into it, nor has to
 Unread = Callable[[Path, OSError], object]
-_UNKNOWN = datetime.fromtimestamp(0, UTC)
-
-
-@dataclass(frozen=True, slots=True)
-class RunInfo:
-    """What `run.json` says. `created` is 1970-01-01 if it is unreadable.
-
-    Attributes:
-        damage: what is wrong with `run.json`, a sentence; then the rest is what the workers say.
-        denied: whether it is only that this user may not read it now.
-    """
-
-    run: str
-    created: datetime
-    info: dict[str, Any]
-    version: int
-    damage: str = ""
-    denied: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerInfo:
-    """What `worker.json` says; where it is missing or damaged, what the worker's name says."""
-
-    worker: str
-    host: str
-    pid: int
-    rank: int | None
-    started: datetime
-    info: dict[str, Any]
-
-    @property
-    def is_gone(self) -> bool:
-        """Whether its process was on this host, and is no more. Where nobody can tell: False."""
-        return is_gone(self.host, self.pid)
 
 
 def find_runs(logdir: str | Path, unread: Unread = lambda folder, error: None) -> list[tuple[str, Path]]:
@@ -145,53 +112,6 @@ def _folders(folder: Path) -> list[Path]:
         return []
 
 
-def read_run_info(path: Path) -> RunInfo:
-    """Reads `run.json`.
-
-    Raises:
-        NotARunError: there is none, or it is not a dump's.
-        FormatVersionError: the dump is of a later version. NoAnswerError: its address fails.
-    """
-    try:
-        record = read_json(path / RUN_FILE)
-    except NoAnswerError:  # it may be there
-        raise
-    except (OSError, DamagedError) as error:
-        why = error if isinstance(error, DamagedError) else "it holds no run.json."
-        raise NotARunError(
-            f"{shown_path(path)} is not a run: {why}",
-            "Name a directory that a tensortap writer made, or one above it.",
-        ) from error
-    version = record.get("version")
-    if record.get("format") != "tensortap" or not isinstance(version, int) or version < 1:
-        raise NotARunError(f"{shown_path(path / RUN_FILE)} does not describe a tensortap run.")
-    if version > VERSION:
-        where = shown_path(path)
-        raise FormatVersionError(
-            f"{where} is a dump of version {version}; this tensortap reads version {VERSION} and older.",
-            "Upgrade with: pip install --upgrade tensortap",
-        )
-    name = record.get("run")
-    return RunInfo(
-        name if isinstance(name, str) else path.name, _time(record.get("created")), _info(record), version
-    )
-
-
-def _time(text: Any) -> datetime:
-    try:
-        found = datetime.fromisoformat(text)
-    except (TypeError, ValueError):
-        return _UNKNOWN
-    if not _UNKNOWN.year < found.year < MAXYEAR:  # in local time it must be a date too
-        return _UNKNOWN
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
-
-
-def _info(record: dict[str, Any]) -> dict[str, Any]:
-    info = record.get("info")
-    return info if isinstance(info, dict) else {}
-
-
 def _damage_of_run_file(error: NotARunError) -> str:
     cause = error.__cause__
     if cause is None:
@@ -199,24 +119,6 @@ def _damage_of_run_file(error: NotARunError) -> str:
     if isinstance(cause, DeniedError):
         return str(cause)
     return cause.message if isinstance(cause, DamagedError) else f"{RUN_FILE} is missing."
-
-
-def read_worker(run_dir: Path, name: str) -> WorkerInfo:
-    """What a worker of a run says that it is; where it does not, what its name says."""
-    try:
-        record = read_json(run_dir / name / WORKER_FILE)
-    except (OSError, DamagedError):
-        record = {}
-    host, pid, _ = name.rsplit("-", 2)
-    rank = record.get("rank")
-    return WorkerInfo(
-        worker=name,
-        host=str(record.get("host", host)),
-        pid=int(pid),
-        rank=rank if isinstance(rank, int) else None,
-        started=_time(record.get("started")),
-        info=_info(record),
-    )
 
 
 class RunReader:
@@ -240,10 +142,10 @@ class RunReader:
 
     def _told_by_workers(self, error: NotARunError) -> RunInfo:
         workers = self.workers()
-        known = [worker.started for worker in workers if worker.started > _UNKNOWN]
+        known = [worker.started for worker in workers if worker.started > UNKNOWN_TIME]
         return RunInfo(
             self.path.resolve().name,
-            min(known, default=_UNKNOWN),
+            min(known, default=UNKNOWN_TIME),
             workers[0].info if workers else {},
             VERSION,
             _damage_of_run_file(error),

@@ -16,8 +16,8 @@ from tensortap.storage.files import Input
 from tensortap.storage.filesystem import exists
 
 from ..format.frames import EOS, Frame, Resync, WrongChecksumError, read_frame, read_schema_message
+from ..format.layout import stats_path
 from ..format.record_batches import STATISTICS_V1, Layout, decode_statistics, statistics_layout
-from ..write.stats_writer import stats_path
 
 READ_AHEAD = 256 << 10  # a commit takes three reads
 GROUP_BYTES = 8 << 20  # decoded at once: some 150 commits of 100 rows, or one of any size

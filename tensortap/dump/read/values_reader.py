@@ -18,6 +18,7 @@ from tensortap.core.names import is_worker_name
 from tensortap.core.sampling import Sample, split_sample
 from tensortap.storage.files import Input
 
+from ..format.layout import is_pruned, values_path
 from ..format.value_codec import (
     RAW,
     bytes_to_strings,
@@ -25,8 +26,6 @@ from ..format.value_codec import (
     chunk_size,
     unpack,
 )
-from ..write.retention import is_pruned
-from ..write.values_writer import values_path
 
 MOST_DIMENSIONS = 64  # NumPy's limit; the shapes of summaries may have more
 

@@ -12,11 +12,11 @@ from tensortap.core.errors import InvalidValueError
 from tensortap.storage.files import MAX_JSON, publish
 from tensortap.storage.uri import is_remote, new_remote_of, shown_path
 
-from ..read.runs import RUN_FILE
+from ..format.run_files import RUN_FILE, ensure_run
 from .retention import Retention
 from .spool import LEAST, Part, Spool
 from .upload import Uploader, Uploads
-from .worker import Worker, ensure_run
+from .worker import Worker
 
 
 class Destination:

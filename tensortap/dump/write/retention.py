@@ -8,27 +8,24 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from tensortap.core.errors import InvalidValueError
-from tensortap.core.names import is_worker_name
 from tensortap.storage.entry import Entry
 from tensortap.storage.files import create
-from tensortap.storage.filesystem import exists, scan
+from tensortap.storage.filesystem import exists
 from tensortap.system.locks import is_held
 
-from ..format.closing import CLOSED_FILE
-from ..read.runs import read_worker
-from .values_writer import MAX_SHARD, values_path
+from ..format.layout import Shard, mark_path, shards_of, values_path
+from ..format.run_files import CLOSED_FILE, read_worker
+from .values_writer import MAX_SHARD
 
 _SMALL_SHARD = 4 << 20  # bytes of a shard where steps are counted: few steps share one
 _LEAST_SHARD = 1 << 20  # bytes; less would be mostly the header that each shard reserves
 _SHARES = 8  # shards that `max_bytes` is divided into
 _IDLE = 600.0  # s after which a shard that nobody sealed, and nobody is known to hold, counts as abandoned
-
-Shard = tuple[str, int]  # worker, number
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,42 +146,6 @@ def discard(run_dir: Path, shard: Shard) -> None:
         os.close(create(mark_path(path)))
     with contextlib.suppress(FileNotFoundError):  # another worker was quicker
         path.unlink()
-
-
-def mark_path(values: Path) -> Path:
-    """The mark that a values file leaves."""
-    return values.with_suffix(".pruned")
-
-
-def is_pruned(values: Path) -> bool:
-    """Whether a values file was removed on purpose."""
-    return exists(mark_path(values))
-
-
-def pruned_files(names: Iterable[str]) -> frozenset[int]:
-    """The numbers of a worker's values files that were removed on purpose, by the names in its folder."""
-    there = set(names)
-    marks = (
-        name.removeprefix("values-").removesuffix(".pruned") for name in there if name.endswith(".pruned")
-    )
-    found = (digits for digits in marks if _is_number(digits))
-    return frozenset(int(digits) for digits in found if f"values-{digits}.safetensors" not in there)
-
-
-def _is_number(digits: str) -> bool:
-    return len(digits) == 6 and digits.isascii() and digits.isdigit()
-
-
-def shards_of(run_dir: Path) -> dict[Shard, Entry]:
-    """The values files of a run."""
-    found = {}
-    for folder in scan(run_dir):
-        if folder.is_folder and is_worker_name(folder.name):
-            for entry in scan(run_dir / folder.name):
-                digits = entry.name.removeprefix("values-").removesuffix(".safetensors")
-                if entry.is_file and _is_number(digits):
-                    found[folder.name, int(digits)] = entry
-    return found
 
 
 def open_shards(run_dir: Path, shards: Mapping[Shard, Entry]) -> set[Shard]:

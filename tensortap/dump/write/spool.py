@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..format.closing import CLOSED_FILE
+from ..format.run_files import CLOSED_FILE
 
 SEGMENT = 1 << 20  # bytes from which a file is ended when it is uploaded; a smaller one is uploaded again
 MAX_SHARD = 8 << 20  # bytes of values of one file: it is uploaded as a whole

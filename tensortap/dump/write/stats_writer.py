@@ -12,16 +12,12 @@ import pyarrow as pa
 from tensortap.storage.files import check_there, create, cut, sync_folder, write_all
 
 from ..format.frames import EOS, encode
+from ..format.layout import stats_path
 from ..format.schema import SCHEMA_MESSAGE, Row, build_batch, columns_of
 
 ROTATE = 64 << 20  # bytes of one file
 MAX_PENDING = 10_000  # rows kept while the disk refuses them
 MAX_BATCH = 500  # rows of one commit: at most 30 MB decoded, where readers allow 128 MiB
-
-
-def stats_path(worker_dir: Path, number: int) -> Path:
-    """Where statistics file `number` of a worker is."""
-    return worker_dir / f"stats-{number:06d}.arrows"
 
 
 class StatsWriter:

@@ -13,7 +13,7 @@ from tensortap.core.sampling import Sample, with_sample
 from tensortap.stats.summarize import is_complex
 
 from ..format import value_codec
-from .values_writer import SAFETENSORS
+from ..format.layout import SAFETENSORS
 
 COMPRESS_FROM = 8 << 10  # bytes; what smaller values would save is not worth the time
 

@@ -11,22 +11,10 @@ from pathlib import Path
 from tensortap.storage.files import create, cut, is_at, sync_folder, write_all
 from tensortap.system.locks import hold
 
-HEADER = 256 << 10  # bytes reserved at the start of a shard; the length word says HEADER - 8
+from ..format.layout import HEADER, values_path
+
 MAX_SHARD = 64 << 20  # bytes of values after which a shard is sealed
 MAX_TENSORS = 1_400
-
-# Only these are safetensors dtypes everywhere; one unknown name makes a whole shard unreadable.
-SAFETENSORS = {
-    "bool": "BOOL", "int8": "I8", "int16": "I16", "int32": "I32", "int64": "I64",
-    "uint8": "U8", "uint16": "U16", "uint32": "U32", "uint64": "U64",
-    "float16": "F16", "float32": "F32", "float64": "F64", "bfloat16": "BF16",
-    "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
-}  # fmt: skip
-
-
-def values_path(worker_dir: Path, number: int) -> Path:
-    """Where values file `number` of a worker is."""
-    return worker_dir / f"values-{number:06d}.safetensors"
 
 
 class ValuesWriter:

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import os
-import platform
-import socket
 import tempfile
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
 
 from tensortap.core.names import new_worker_name
-from tensortap.storage.files import publish_json, sync_folder
-from tensortap.system.redaction import recorded_command
+from tensortap.storage.files import sync_folder
 
-from ..format.closing import Closing, write_closing
 from ..format.events import EventsWriter
-from ..format.schema import VERSION, Row, Stored
-from ..read.runs import RUN_FILE, WORKER_FILE, read_run_info
+from ..format.run_files import Closing, write_closing, write_worker
+from ..format.schema import Row, Stored
 from .retention import Retention, WorkerRetention
 from .spool import MAX_SHARD, SEGMENT, Spool
 from .stats_writer import StatsWriter
@@ -29,35 +24,6 @@ from .value_encoding import EncodedValue
 from .values_writer import ValuesWriter
 
 INLINE = 1024  # stored bytes up to which a value lies in its statistics row
-
-
-def ensure_run(run_dir: Path, run: str, info: dict[str, Any]) -> None:
-    """Makes the run's directory and `run.json`, unless another worker did.
-
-    Raises:
-        NotARunError, FormatVersionError: a `run.json` is there that this version cannot add to.
-        OSError: the directory cannot be made.
-    """
-    run_dir.mkdir(parents=True, exist_ok=True)
-    if not (run_dir / RUN_FILE).exists():
-        facts = {
-            "host": socket.gethostname(),
-            "python": platform.python_version(),
-            "command": recorded_command(),
-        }
-        record = {
-            "format": "tensortap",
-            "version": VERSION,
-            "run": run,
-            "created": _now(),
-            "info": facts | info,
-        }
-        publish_json(run_dir / RUN_FILE, record, replace=False)
-    read_run_info(run_dir)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat()
 
 
 class Worker:
@@ -82,16 +48,7 @@ class Worker:
         self.seq = 0
         folder = self._dir = run_dir / self.name
         folder.mkdir()
-        host, pid = socket.gethostname(), os.getpid()
-        record = {
-            "worker": self.name,
-            "host": host,
-            "pid": pid,
-            "rank": rank,
-            "started": _now(),
-            "info": info,
-        }
-        publish_json(folder / WORKER_FILE, record)
+        write_worker(folder, rank, info)
         if fsync:
             sync_folder(run_dir)
         self._spool = spool

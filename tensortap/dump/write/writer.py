@@ -32,6 +32,7 @@ from ..format.row_checks import (
     microseconds,
     whole_number,
 )
+from ..format.run_files import ensure_run
 from ..format.schema import NOT_KEPT, REFUSED, Stored
 from .batch_log import Bulk, check_snapshots
 from .composite_tensors import component_arrays
@@ -40,7 +41,7 @@ from .retention import Retention
 from .spool import Part
 from .upload import Uploads
 from .value_encoding import EncodedValue, encode_kept, encode_value
-from .worker import Worker, ensure_run
+from .worker import Worker
 
 COMMIT_ROWS = 100
 COMMIT_SECONDS = 0.5

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tensortap.core.errors import DamagedError
+from tensortap.dump.format.layout import stats_path
 from tensortap.dump.read.stats_reader import TailPosition
-from tensortap.dump.write.stats_writer import stats_path
 from tensortap.storage.files import crc32c_of_file
 from tensortap.storage.filesystem import look
 

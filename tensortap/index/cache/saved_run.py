@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tensortap.core.errors import DamagedError
-from tensortap.dump.read.runs import RUN_FILE
+from tensortap.dump.format.run_files import RUN_FILE
 from tensortap.dump.read.stats_reader import TailPosition
 from tensortap.storage.files import crc32c_of_file
 from tensortap.storage.filesystem import look

@@ -1,0 +1,202 @@
+"""The JSON files of a run and its workers: `run.json`, `worker.json`, `closed.json` (FORMAT.md)."""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+from dataclasses import dataclass
+from datetime import MAXYEAR, UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tensortap.core.errors import DamagedError, FormatVersionError, NoAnswerError, NotARunError
+from tensortap.storage.files import publish_json, read_json
+from tensortap.storage.uri import shown_path
+from tensortap.system.locks import is_gone
+from tensortap.system.redaction import recorded_command
+
+from .schema import VERSION
+
+RUN_FILE = "run.json"
+WORKER_FILE = "worker.json"
+CLOSED_FILE = "closed.json"
+UNKNOWN_TIME = datetime.fromtimestamp(0, UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """What `run.json` says. `created` is 1970-01-01 if it is unreadable.
+
+    Attributes:
+        damage: what is wrong with `run.json`, a sentence; then the rest is what the workers say.
+        denied: whether it is only that this user may not read it now.
+    """
+
+    run: str
+    created: datetime
+    info: dict[str, Any]
+    version: int
+    damage: str = ""
+    denied: bool = False
+
+
+def ensure_run(run_dir: Path, run: str, info: dict[str, Any]) -> None:
+    """Makes the run's directory and `run.json`, unless another worker did.
+
+    Raises:
+        NotARunError, FormatVersionError: a `run.json` is there that this version cannot add to.
+        OSError: the directory cannot be made.
+    """
+    run_dir.mkdir(parents=True, exist_ok=True)
+    if not (run_dir / RUN_FILE).exists():
+        facts = {
+            "host": socket.gethostname(),
+            "python": platform.python_version(),
+            "command": recorded_command(),
+        }
+        record = {
+            "format": "tensortap",
+            "version": VERSION,
+            "run": run,
+            "created": _now(),
+            "info": facts | info,
+        }
+        publish_json(run_dir / RUN_FILE, record, replace=False)
+    read_run_info(run_dir)
+
+
+def read_run_info(path: Path) -> RunInfo:
+    """Reads `run.json`.
+
+    Raises:
+        NotARunError: there is none, or it is not a dump's.
+        FormatVersionError: the dump is of a later version. NoAnswerError: its address fails.
+    """
+    try:
+        record = read_json(path / RUN_FILE)
+    except NoAnswerError:  # it may be there
+        raise
+    except (OSError, DamagedError) as error:
+        why = error if isinstance(error, DamagedError) else "it holds no run.json."
+        raise NotARunError(
+            f"{shown_path(path)} is not a run: {why}",
+            "Name a directory that a tensortap writer made, or one above it.",
+        ) from error
+    version = record.get("version")
+    if record.get("format") != "tensortap" or not isinstance(version, int) or version < 1:
+        raise NotARunError(f"{shown_path(path / RUN_FILE)} does not describe a tensortap run.")
+    if version > VERSION:
+        where = shown_path(path)
+        raise FormatVersionError(
+            f"{where} is a dump of version {version}; this tensortap reads version {VERSION} and older.",
+            "Upgrade with: pip install --upgrade tensortap",
+        )
+    name = record.get("run")
+    return RunInfo(
+        name if isinstance(name, str) else path.name, _time(record.get("created")), _info(record), version
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerInfo:
+    """What `worker.json` says; where it is missing or damaged, what the worker's name says."""
+
+    worker: str
+    host: str
+    pid: int
+    rank: int | None
+    started: datetime
+    info: dict[str, Any]
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether its process was on this host, and is no more. Where nobody can tell: False."""
+        return is_gone(self.host, self.pid)
+
+
+def write_worker(folder: Path, rank: int | None, info: dict[str, Any]) -> None:
+    """Writes `worker.json` of this process into its folder. Raises OSError."""
+    record = {
+        "worker": folder.name,
+        "host": socket.gethostname(),
+        "pid": os.getpid(),
+        "rank": rank,
+        "started": _now(),
+        "info": info,
+    }
+    publish_json(folder / WORKER_FILE, record)
+
+
+def read_worker(run_dir: Path, name: str) -> WorkerInfo:
+    """What a worker of a run says that it is; where it does not, what its name says."""
+    try:
+        record = read_json(run_dir / name / WORKER_FILE)
+    except (OSError, DamagedError):
+        record = {}
+    host, pid, _ = name.rsplit("-", 2)
+    rank = record.get("rank")
+    return WorkerInfo(
+        worker=name,
+        host=str(record.get("host", host)),
+        pid=int(pid),
+        rank=rank if isinstance(rank, int) else None,
+        started=_time(record.get("started")),
+        info=_info(record),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """How many snapshots a worker had committed when it was closed, and how many it had lost."""
+
+    snapshots: int
+    dropped: int
+
+
+def write_closing(worker_dir: Path, closing: Closing) -> None:
+    """Writes `closed.json`, behind everything that it counts. Raises OSError."""
+    record = {
+        "closed": _now(),
+        "snapshots": closing.snapshots,
+        "dropped": closing.dropped,
+    }
+    publish_json(worker_dir / CLOSED_FILE, record)
+
+
+def read_closing(worker_dir: Path) -> Closing | None:
+    """What a worker said when it was closed; None where it was not, or written before there was such a file.
+
+    Raises:
+        DamagedError: the file makes no sense.
+    """
+    try:
+        record = read_json(worker_dir / CLOSED_FILE)
+    except FileNotFoundError:
+        return None
+    counts = [record.get(name) for name in ("snapshots", "dropped")]
+    snapshots, dropped = (
+        count if isinstance(count, int) and not isinstance(count, bool) else -1 for count in counts
+    )
+    if min(snapshots, dropped) < 0:
+        raise DamagedError(f"{CLOSED_FILE} does not say how many snapshots there are.")
+    return Closing(snapshots, dropped)
+
+
+def _time(text: Any) -> datetime:
+    try:
+        found = datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        return UNKNOWN_TIME
+    if not UNKNOWN_TIME.year < found.year < MAXYEAR:  # in local time it must be a date too
+        return UNKNOWN_TIME
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
+def _info(record: dict[str, Any]) -> dict[str, Any]:
+    info = record.get("info")
+    return info if isinstance(info, dict) else {}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat()
