@@ -23,8 +23,7 @@ class ReplayComputer:
     def compute(self, wanted: Wanted, logdir: Path, run: str) -> Computed:
         from tensortap.replay.computing import Computed, ComputedTensor
         from tensortap.replay.protocol import StepperRequest
-        from tensortap.replay.stepper.stepper_births import stepper_births
-        from tensortap.replay.stepper.stepper_nodes import stepper_nodes
+        from tensortap.replay.stepper.stepper_nodes import nonfinite_origins, stepper_nodes
 
         request = StepperRequest(str(wanted.recording), str(logdir), run, wanted.changes, wanted.tensors)
         answer = self._process.ask(request)
@@ -44,7 +43,7 @@ class ReplayComputer:
                 for name, each in answer.tensors.items()
             },
             order=[node.name for node in nodes],
-            births=stepper_births(nodes, answer.tensors),
+            births=nonfinite_origins(nodes, answer.tensors),
             untapped=answer.untapped,
             ulp=answer.ulp,
         )

@@ -295,10 +295,10 @@ class StepperShell(cmd.Cmd):
 
 
 def _non_finite(session: StepperSession, answer: StepperAnswer) -> str:
-    from tensortap.replay.stepper.stepper_births import stepper_births
+    from tensortap.replay.stepper.stepper_nodes import nonfinite_origins
 
     bad = sum(1 for facts in answer.tensors.values() if facts.nan or facts.inf)
-    born = len(stepper_births(session.stepper.nodes, answer.tensors))
+    born = len(nonfinite_origins(session.stepper.nodes, answer.tensors))
     return f"{counted(bad, 'tensor')} with NaN or infinity, born at {counted(born, 'node')}"
 
 

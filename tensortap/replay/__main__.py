@@ -37,7 +37,7 @@ def _start_tensorflow() -> None:
     import tensorflow as tf
 
     from . import engine  # noqa: F401
-    from .stepper import compute as stepper_values  # noqa: F401
+    from .stepper import computed_run  # noqa: F401
 
     tf.zeros(())
 
@@ -52,11 +52,11 @@ def _answer(record: dict[str, Any], told: Callable[[str], None]) -> dict[str, An
 
     from .engine import replay
     from .protocol import Request, StepperRequest
-    from .stepper.compute import stepper_values
+    from .stepper.computed_run import compute_run
 
     try:
         if "stepper" in record:
-            return {"answer": stepper_values(StepperRequest.of(record["stepper"]))}
+            return {"answer": compute_run(StepperRequest.of(record["stepper"]))}
         return {"answer": replay(Request(**record["request"]), told)}
     except TensortapError as error:
         return {"error": error.message, "hint": error.hint}

@@ -16,18 +16,16 @@ from tensortap.dump.recording.bundle import read_bundle_graph
 from tensortap.dump.recording.model import Recording, array_hash
 from tensortap.dump.write.writer import DumpWriter
 
+from .analyses.analysis_registry import STUDIES
+from .analyses.node_accuracy import verdicts
+from .analyses.observer_effect import measure_observer_effect
 from .locate import is_bundle, open_recording
 from .protocol import Answer, Progress, Request, ignore_progress
-from .run.compared import Untapped, compared
-from .run.expression import parse_changes
+from .run.comparison import CapturedHashes, UntappedRun, compare_results
+from .run.loaded_call import CallResult, LoadedCall
 from .run.node_selection import pattern_of
-from .run.other_recordings import elsewhere
 from .run.override import override
-from .run.proofs import Proofs
-from .run.rerun import LoadedCall, Rerun
-from .studies.observer_effect import certify
-from .studies.verdicts import verdicts
-from .study_registry import STUDIES
+from .run.tensor_expression import parse_changes, value_at_step
 
 
 def replay(request: Request, told: Progress = ignore_progress) -> dict[str, Any]:
@@ -39,16 +37,18 @@ def replay(request: Request, told: Progress = ignore_progress) -> dict[str, Any]
     told("reading the recording")
     source = Path(request.source)
     recording = open_recording(source)
-    changes = {name: parse_changes(text, elsewhere(source, name)) for name, text in request.changes.items()}
+    changes = {
+        name: parse_changes(text, value_at_step(source, name)) for name, text in request.changes.items()
+    }
     changed = override(recording, changes) if changes else recording
     told(f"running step {recording.step} again")
     with LoadedCall(changed) as call:
         wanted = _wanted(request, call)
         again = call.run(wanted)
-        answer = compared(recording, again, bool(changes))
-        answer = replace(answer, **Untapped(recording, call).beside(answer, again))
+        answer = compare_results(recording, again, bool(changes))
+        answer = replace(answer, **UntappedRun(recording, call).beside(answer, again))
         tapped = [each for each in call.candidates if wanted(each)]
-        found = certify(changed, call, tapped) if request.certify else None
+        found = measure_observer_effect(changed, call, tapped) if request.certify else None
     judges = request.verdicts or request.study
     if request.logdir and (request.nodes is not None or request.tensors) and not judges:
         _write(request, recording, again)
@@ -92,7 +92,7 @@ def _wanted(request: Request, call: LoadedCall) -> Callable[[Candidate], bool]:
     )
 
 
-def _write(request: Request, recording: Recording, again: Rerun) -> None:
+def _write(request: Request, recording: Recording, again: CallResult) -> None:
     """The tensors as a run, with the graph of the run that was recorded, if it is at hand."""
     facts = {"replay of": request.source, "step": recording.step, "changes": dict(request.changes)}
     with DumpWriter(request.logdir, request.run, info=facts) as writer:
@@ -107,9 +107,9 @@ def _write(request: Request, recording: Recording, again: Rerun) -> None:
                 continue
 
 
-def proofs_of(recording: Recording, again: Rerun) -> dict[str, bool]:
+def proofs_of(recording: Recording, again: CallResult) -> dict[str, bool]:
     """Of the tensors that were captured in the recorded call: whether they came out again, bit by bit."""
-    proofs = Proofs(recording)
+    proofs = CapturedHashes(recording)
     for candidate, visit, array in again.tensors:
         if candidate.name in recording.tensor_hashes:
             proofs.add(candidate.name, visit, array_hash(array))

@@ -13,8 +13,7 @@ from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
 from tensortap.dump.recording.files import find_recordings, read_recording
 from tensortap.dump.recording.model import array_hash
-from tensortap.replay.run.devices import device_here
-from tensortap.replay.run.rerun import LoadedCall
+from tensortap.replay.run.loaded_call import LoadedCall, device_here
 from tensortap.tf import internals
 
 

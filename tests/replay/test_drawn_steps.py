@@ -16,8 +16,8 @@ from tensortap.dump.recording.model import Recording
 from tensortap.replay.engine import replay
 from tensortap.replay.locate import locate, open_recording
 from tensortap.replay.protocol import Request
-from tensortap.replay.run.recast import recast
-from tensortap.replay.run.rerun import LoadedCall
+from tensortap.replay.run.dtype_change import change_dtype
+from tensortap.replay.run.loaded_call import LoadedCall
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def test_another_dtype_is_given_the_recorded_draws(recording: Recording) -> None
     drawn = {each.name: each.arrays for each in recording.arguments if each.drawn}
     assert len(drawn) == 2
     with LoadedCall(recording) as plain:
-        wide = recast(recording, "float64", plain)
+        wide = change_dtype(recording, "float64", plain)
     with LoadedCall(wide) as call:
         again = call.run(lambda candidate: candidate.op_type in ("RandomStandardNormal", "RandomUniform"))
     visits: dict[str, list[Any]] = {}

@@ -10,7 +10,7 @@ import pytest
 from tensortap.core.errors import DamagedError
 from tensortap.dump.recording.files import RecordingPlace
 from tensortap.dump.recording.model import Argument, Recording
-from tensortap.replay.studies import last_finite_recording
+from tensortap.replay.analyses import minimal_repair
 
 
 @pytest.mark.parametrize(
@@ -34,11 +34,9 @@ def test_the_nearest_of_finite_variables_and_data_is_found(
     """GIVEN recordings of finite numbers (F), of data (D) or variables (V) that are NaN, or damaged (X)."""
     folder = Path("run") / "recordings"
     places = [RecordingPlace(step, 0, folder / str(step)) for step in range(len(before) + 1)]
-    monkeypatch.setattr(last_finite_recording, "find_recordings", lambda run: places)
-    monkeypatch.setattr(
-        last_finite_recording, "open_recording", lambda path: recording(before[int(path.name)])
-    )
-    assert last_finite_recording.finite_before(places[-1].path) == (None if found is None else (found, 0))
+    monkeypatch.setattr(minimal_repair, "find_recordings", lambda run: places)
+    monkeypatch.setattr(minimal_repair, "open_recording", lambda path: recording(before[int(path.name)]))
+    assert minimal_repair.last_finite_recording(places[-1].path) == (None if found is None else (found, 0))
 
 
 def recording(given: str) -> Recording:

@@ -15,9 +15,8 @@ from tensortap.__main__ import main
 from tensortap.capture.steps import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
+from tensortap.replay.analyses.repair_search import MOST_TRIALS, minimize
 from tensortap.replay.client import listen
-from tensortap.replay.studies.fix_search import MOST_TRIALS
-from tensortap.replay.studies.smallest import smallest
 
 EXPECTED = {  # kind of the repair, what it says, what stands in the proposed line
     "log_of_softmax": [("stable op", "log_softmax", "tf.math.log(p)")],
@@ -126,7 +125,7 @@ def test_a_search_that_was_cut_says_so(
 ) -> None:
     nan_steps.record(tmp_path / "r", nan_steps.two_places)
     assert not ask(tmp_path / "r", "fix", step=0)["cut"]
-    monkeypatch.setattr("tensortap.replay.studies.fix_search.MOST_TRIALS", most)
+    monkeypatch.setattr("tensortap.replay.analyses.repair_search.MOST_TRIALS", most)
     found = ask(tmp_path / "r", "fix", step=0)
     assert found["cut"] and bool(found["fix"]) == bool(repairs)
     main(["replay", str(tmp_path / "r"), "--fix"])
@@ -147,7 +146,7 @@ def test_the_smallest_part_of_a_list(needed: list[int]) -> None:
         trials.append(items)
         return set(needed) <= set(items)
 
-    assert smallest(range(20), passes) == needed
+    assert minimize(range(20), passes) == needed
     assert len(trials) < 120
 
 

@@ -11,6 +11,7 @@ import pytest
 from tensortap.core.errors import InvalidValueError, TensortapError
 from tensortap.core.model import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
+from tensortap.replay.analyses.nonfinite_origins import count_nonfinite, largest_magnitude
 from tensortap.replay.client import ReplayProcess
 from tensortap.replay.protocol import StepperAnswer, StepperRequest
 from tensortap.replay.stepper import session as stepper_session
@@ -18,7 +19,6 @@ from tensortap.replay.stepper import what_if_file
 from tensortap.replay.stepper.session import StepperSession
 from tensortap.replay.stepper.what_if_file import write_what_ifs
 from tensortap.replay.stepper.what_ifs import WhatIfs
-from tensortap.replay.studies.nonfinite_nodes import non_finite, size_of
 
 
 class Written(ReplayProcess):
@@ -94,5 +94,5 @@ def test_more_than_is_read_again_is_not_saved(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.parametrize("name", ["float16", "bfloat16", "float8_e5m2", "float8_e4m3fn"])
 def test_small_floats_may_be_nan(name: str) -> None:
     array = np.array([np.nan, 2.0, -3.0]).astype(getattr(ml_dtypes, name, name))
-    assert non_finite(array) == 1 and size_of(array) == 3.0
-    assert non_finite(np.array([7])) == 0 and size_of(np.array([7])) == 0.0
+    assert count_nonfinite(array) == 1 and largest_magnitude(array) == 3.0
+    assert count_nonfinite(np.array([7])) == 0 and largest_magnitude(np.array([7])) == 0.0

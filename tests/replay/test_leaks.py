@@ -14,11 +14,10 @@ import tensorflow as tf
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import NotFoundError
 from tensortap.dump.recording.model import Argument, Recording
-from tensortap.replay.model_tests.batch_inputs import BatchInputs
-from tensortap.replay.model_tests.independence_tests import batch_norm_note
-from tensortap.replay.model_tests.leakage import distance
-from tensortap.replay.model_tests.positions import cut, unpadded
-from tensortap.replay.model_tests.sequences import check_sequences
+from tensortap.replay.invariant_checks.batch_inputs import BatchInputs
+from tensortap.replay.invariant_checks.independence_checks import describe_batch_norm
+from tensortap.replay.invariant_checks.leakage import relative_change
+from tensortap.replay.invariant_checks.sequence_axes import check_sequences, cut_axes, unpadded
 
 RANDOM = np.random.default_rng(0)
 
@@ -31,8 +30,8 @@ def test_a_change_beside_a_mask_is_seen_and_rounding_is_not(beside: float) -> No
     leaking[2, 0] += 1
     rounded[2, 0] *= 1 + 1e-6
     largest = np.abs(before[np.tril_indices(4, -1)]).max()
-    assert distance(before, leaking) == pytest.approx(1 / largest, rel=1e-5)
-    assert distance(before, rounded) == 0 == distance(before, before.copy())
+    assert relative_change(before, leaking) == pytest.approx(1 / largest, rel=1e-5)
+    assert relative_change(before, rounded) == 0 == relative_change(before, before.copy())
 
 
 def test_large_numbers_without_a_mask_round_too() -> None:
@@ -40,7 +39,7 @@ def test_large_numbers_without_a_mask_round_too() -> None:
     before[0] = 0.5
     after = before.copy()
     after[0] = 0.75
-    assert distance(before, after) == 0
+    assert relative_change(before, after) == 0
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
@@ -49,20 +48,20 @@ def test_half_precision_leaks_too(dtype: type) -> None:
     largest = np.abs(before.astype("f")).max()
     leaking = before.copy()
     leaking[0] += dtype(largest / 8)
-    assert distance(before, leaking) == pytest.approx(1 / 8, rel=0.1)
-    assert distance(before, np.nextafter(before, dtype(0))) == 0
+    assert relative_change(before, leaking) == pytest.approx(1 / 8, rel=0.1)
+    assert relative_change(before, np.nextafter(before, dtype(0))) == 0
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_numbers_that_appear_and_vanish_count_as_infinite(value: float) -> None:
     one, other = np.zeros(3, "f"), np.array([0, value, 0], "f")
-    assert distance(one, other) == distance(other, one) == math.inf
-    assert distance(np.array([math.inf], "f"), np.array([-math.inf], "f")) == math.inf
+    assert relative_change(one, other) == relative_change(other, one) == math.inf
+    assert relative_change(np.array([math.inf], "f"), np.array([-math.inf], "f")) == math.inf
 
 
 def test_every_axis_of_positions_is_cut() -> None:
     scores = RANDOM.standard_normal((3, 6, 6))
-    np.testing.assert_array_equal(cut(scores, 6, slice(3)), scores[:, :3, :3])
+    np.testing.assert_array_equal(cut_axes(scores, 6, slice(3)), scores[:, :3, :3])
     mask = np.array([[False, False, True], [False, True, True]])
     scores = np.arange(18).reshape(2, 3, 3)
     assert unpadded(scores, mask).tolist() == [0, 1, 3, 4, 9]
@@ -118,6 +117,6 @@ def test_a_kernel_that_is_not_known_to_have_a_height_makes_no_image(kernel: list
 
 
 def test_batch_normalization_is_told_apart_from_other_leaks() -> None:
-    assert batch_norm_note(0, 0) == batch_norm_note(1, 0) == ""
-    assert "; all of it begins in batch normalization" in batch_norm_note(2, 2)
-    assert "of 3 places where it begins 2 are in batch" in batch_norm_note(3, 2)
+    assert describe_batch_norm(0, 0) == describe_batch_norm(1, 0) == ""
+    assert "; all of it begins in batch normalization" in describe_batch_norm(2, 2)
+    assert "of 3 places where it begins 2 are in batch" in describe_batch_norm(3, 2)

@@ -20,7 +20,7 @@ from tensortap.dump.recording.bundle import write_bundle
 from tensortap.dump.recording.files import find_recordings, read_recording
 from tensortap.replay.engine import replay
 from tensortap.replay.protocol import Request, StepperRequest
-from tensortap.replay.stepper.compute import stepper_values
+from tensortap.replay.stepper.computed_run import compute_run
 
 
 @pytest.fixture(scope="module")
@@ -63,12 +63,12 @@ def test_tensors_are_proven_call_by_call(run_dir: Path, tmp_path: Path) -> None:
         recording = read_recording(place.path)
         found = replay(Request(str(place.path), nodes=".", certify=True))
         assert found["proofs"] == dict.fromkeys(recording.tensor_hashes, True)
-    facts = stepper_values(StepperRequest(str(place.path), str(tmp_path), "again"))["tensors"]
+    facts = compute_run(StepperRequest(str(place.path), str(tmp_path), "again"))["tensors"]
     assert {name for name, each in facts.items() if each["proven"]} == set(recording.tensor_hashes)
     assert all(each["proven"] is None for name, each in facts.items() if name not in recording.tensor_hashes)
     (total,) = (name for name in recording.tensor_hashes if "total" in name)
     changed = StepperRequest(str(place.path), str(tmp_path), "changed", [(total, "x + 1")])
-    assert all(each["proven"] is None for each in stepper_values(changed)["tensors"].values())
+    assert all(each["proven"] is None for each in compute_run(changed)["tensors"].values())
 
     wrong = replace(recording, tensor_hashes=dict(recording.tensor_hashes) | {total: ["0" * 64]})
     write_bundle(tmp_path / "wrong.tapbundle", wrong)

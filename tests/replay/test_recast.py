@@ -15,10 +15,10 @@ from tensortap.__main__ import main
 from tensortap.capture.steps import every
 from tensortap.capture.tap import Tap
 from tensortap.core.errors import InvalidValueError
+from tensortap.replay.analyses.error_split import split
 from tensortap.replay.locate import locate, open_recording
-from tensortap.replay.run.recast import recast
-from tensortap.replay.run.rerun import LoadedCall
-from tensortap.replay.studies.error_split import split
+from tensortap.replay.run.dtype_change import change_dtype
+from tensortap.replay.run.loaded_call import LoadedCall
 
 EPS = {"float64": 2.0**-24, "bfloat16": 2.0**-8, "float16": 2.0**-11}
 FORWARD = {"cnn": "^cnn_1", "transformer": "^transformer_1", "rnn": "^rnn_1", "loop": "^while"}
@@ -50,7 +50,7 @@ def test_random_draws_are_the_recorded_ones(recordings: Path) -> None:
     with LoadedCall(recording) as call:
         recorded = drawn(call)
         for dtype in EPS:
-            with LoadedCall(recast(recording, dtype, call)) as other:
+            with LoadedCall(change_dtype(recording, dtype, call)) as other:
                 np.testing.assert_array_equal(drawn(other), recorded)
     assert any(each.size > 100 for each in recorded)
 

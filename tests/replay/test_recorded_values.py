@@ -11,8 +11,8 @@ from tensortap.capture.steps import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
 from tensortap.dump.recording.files import find_recordings, read_recording
-from tensortap.replay.run.recorded_values import told_unlike
-from tensortap.replay.run.rerun import RecordedInputs
+from tensortap.replay.run.comparison import report_differences
+from tensortap.replay.run.loaded_call import RecordedInputs
 
 
 def test_other_bits_are_told_with_what_the_step_gives_as_a_graph(tmp_path: Path) -> None:
@@ -27,14 +27,14 @@ def test_other_bits_are_told_with_what_the_step_gives_as_a_graph(tmp_path: Path)
     elsewhere = replace(recording, output_hashes=("0" * 64,))
     with RecordedInputs(recording.arguments) as inputs:
         right, off = tf.constant([2.0, 6.0]), tf.constant([2.0, 6.0 + 2.0**-21])
-        assert told_unlike(recording, [right], inputs) == [
+        assert report_differences(recording, [right], inputs) == [
             "1 of 1 outputs and variables are bit-identical to the recording"
         ]
-        told = told_unlike(recording, [off], inputs)
+        told = report_differences(recording, [off], inputs)
         assert told[:2] == [
             "0 of 1 outputs and variables are bit-identical to the recording",
             "  output 0: by up to 1 ULP of its largest number",
         ]
         assert told[2].startswith("As a graph the step gives the recorded bits here")
-        assert told_unlike(recording, [], inputs)[1] == "  output 0"
-        assert "gives other bits here, too" in told_unlike(elsewhere, [right], inputs)[-1]
+        assert report_differences(recording, [], inputs)[1] == "  output 0"
+        assert "gives other bits here, too" in report_differences(elsewhere, [right], inputs)[-1]

@@ -28,14 +28,14 @@ from tensortap.core.errors import DamagedError, InvalidValueError, NotFoundError
 from tensortap.dump.recording.bundle import write_bundle
 from tensortap.dump.recording.files import find_recordings, read_recording
 from tensortap.dump.recording.model import Argument, Recording
+from tensortap.replay.analyses.observer_effect import measure_observer_effect
 from tensortap.replay.engine import replay
 from tensortap.replay.locate import locate
 from tensortap.replay.protocol import Request
-from tensortap.replay.run.compared import compared
-from tensortap.replay.run.expression import parse_change
+from tensortap.replay.run.comparison import compare_results
+from tensortap.replay.run.loaded_call import CallResult, LoadedCall
 from tensortap.replay.run.override import override
-from tensortap.replay.run.rerun import LoadedCall, Rerun
-from tensortap.replay.studies.observer_effect import certify
+from tensortap.replay.run.tensor_expression import parse_change
 
 Run = Callable[..., tuple[int, str, str]]
 RELU = "net_1/hidden_1/Relu:0"
@@ -121,13 +121,13 @@ def test_what_capturing_changes_is_found() -> None:
     recording = Recording("f", b"", (argument,), 0)
 
     class Call:
-        def run(self, wanted: Any = lambda candidate: False) -> Rerun:
+        def run(self, wanted: Any = lambda candidate: False) -> CallResult:
             seen = candidates[13] in filter(wanted, candidates)
-            return Rerun((), {0: np.full(2, 1.0 + seen, np.float32)}, [])
+            return CallResult((), {0: np.full(2, 1.0 + seen, np.float32)}, [])
 
-    found = certify(recording, Call(), candidates)
+    found = measure_observer_effect(recording, Call(), candidates)
     assert (found.changed, found.first) == (["w"], "n13:0")
-    assert certify(recording, Call(), candidates[:13]).changed == ()
+    assert measure_observer_effect(recording, Call(), candidates[:13]).changed == ()
 
 
 def test_what_differs_each_time_is_not_blamed_on_capturing() -> None:
@@ -137,14 +137,14 @@ def test_what_differs_each_time_is_not_blamed_on_capturing() -> None:
     count = itertools.count()
 
     class Call:
-        def run(self, wanted: Any = lambda candidate: False) -> Rerun:
+        def run(self, wanted: Any = lambda candidate: False) -> CallResult:
             seen = candidates[4] in filter(wanted, candidates)
-            return Rerun((), {0: np.float32([next(count)]), 1: np.float32([seen])}, [])
+            return CallResult((), {0: np.float32([next(count)]), 1: np.float32([seen])}, [])
 
     recording = Recording("f", b"", arguments, 0)
-    found = certify(recording, Call(), candidates)
+    found = measure_observer_effect(recording, Call(), candidates)
     assert (found.unstable, found.changed, found.first) == (["v"], ["w"], "n4:0")
-    found = certify(recording, Call(), candidates[:4])
+    found = measure_observer_effect(recording, Call(), candidates[:4])
     assert (found.unstable, found.changed, found.first) == (["v"], (), "")
 
 
@@ -153,10 +153,10 @@ def test_an_older_recording_of_nan_is_proven_by_its_bytes() -> None:
     told = hashlib.sha256(b"float32[1]" + made.tobytes()).hexdigest()
     given = Argument("variable", "v", (np.zeros(1, np.float32),))
     old = Recording("f", b"", (given,), 0, output_hashes=(told,), variable_hashes={0: told}, nan_as_one=False)
-    again = Rerun((made,), {0: made}, [])
-    assert compared(old, again, changed=False).identical
-    assert compared(replace(old, nan_as_one=True), again, changed=False).differing == ["output 0", "v"]
-    assert compared(old, Rerun((made,), {}, []), changed=False).differing == ["v"]
+    again = CallResult((made,), {0: made}, [])
+    assert compare_results(old, again, changed=False).identical
+    assert compare_results(replace(old, nan_as_one=True), again, changed=False).differing == ["output 0", "v"]
+    assert compare_results(old, CallResult((made,), {}, []), changed=False).differing == ["v"]
 
 
 def test_recordings_are_listed(run: Run, logdir: Path) -> None:

@@ -16,10 +16,10 @@ import tensorflow as tf
 from tensortap.__main__ import main
 from tensortap.core.errors import NotFoundError
 from tensortap.dump.recording.bundle import write_bundle
+from tensortap.replay.analyses.script_emit import Identifiers, attribute, comment, constant
 from tensortap.replay.locate import locate, open_recording
-from tensortap.replay.run.recorded_values import told_unlike
-from tensortap.replay.run.rerun import LoadedCall, RecordedInputs, variables_of
-from tensortap.replay.studies.script_values import Identifiers, attribute, comment, constant
+from tensortap.replay.run.comparison import report_differences
+from tensortap.replay.run.loaded_call import LoadedCall, RecordedInputs, variables_of
 
 
 @pytest.mark.parametrize("name", ["loop", "rnn", "cnn", "transformer"])
@@ -50,7 +50,7 @@ def test_a_script_runs_the_step_eagerly(
     variables = [argument.name for argument in recording.arguments if argument.kind == "variable"]
     assert {path.replace("/", "_") for path in variables if len(path) < 60} <= set(arguments)
     if name == "transformer":
-        told = told_unlike(recording, outputs, inputs)
+        told = report_differences(recording, outputs, inputs)
         assert any(
             "bias_velocity: by up to" in line and "ULP of its largest number" in line for line in told
         ), told

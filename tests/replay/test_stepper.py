@@ -12,8 +12,7 @@ from tensortap.core.errors import DamagedError, NotFoundError, SelectionError, T
 from tensortap.core.model import Function, Graph, Node
 from tensortap.replay.protocol import StepperAnswer, TensorFacts
 from tensortap.replay.stepper.cursor import Stepper
-from tensortap.replay.stepper.stepper_births import stepper_births
-from tensortap.replay.stepper.stepper_nodes import stepper_nodes
+from tensortap.replay.stepper.stepper_nodes import nonfinite_origins, stepper_nodes
 from tensortap.replay.stepper.what_if_file import read_what_ifs, write_what_ifs
 from tensortap.replay.stepper.what_ifs import Change, WhatIfs
 
@@ -93,7 +92,7 @@ def test_an_infinity_that_a_mask_holds_is_no_birth() -> None:
     known = {"mask:0": infinite, "scores:0": infinite, "x:0": facts(), "softmax:0": nan, "square:0": infinite}
     known |= {"loss:0": nan, "read:0": nan}
     stepper = Stepper(stepper_nodes(Graph("step", nodes)))
-    assert stepper_births(stepper.nodes, known) == ["softmax", "square"]
+    assert nonfinite_origins(stepper.nodes, known) == ["softmax", "square"]
     assert stepper.next_birth(known).name == "softmax"
     stepper.to("mask")
     assert stepper.next_nonfinite(known).name == "scores"
@@ -105,9 +104,9 @@ def test_an_infinity_that_a_mask_holds_is_no_birth() -> None:
         Node("root", "Sqrt", ["state:0"], function="body", output_dtypes=FLOAT),
     ]
     later = {"state:0": replace(nan, bad_visit=1), "root:0": nan}  # in a loop, made at the visit before
-    assert stepper_births(stepper_nodes(Graph("loop", body)), later) == ["root"]
+    assert nonfinite_origins(stepper_nodes(Graph("loop", body)), later) == ["root"]
     given = {"x:0": nan, "scores:0": nan}  # the call was given it
-    assert stepper_births(stepper.nodes, given) == ["x"]
+    assert nonfinite_origins(stepper.nodes, given) == ["x"]
 
 
 def test_what_changed_is_told_by_digests() -> None:

@@ -25,7 +25,7 @@ from tensortap.replay.client import Limits, ReplayError, ReplayProcess
 from tensortap.replay.engine import replay
 from tensortap.replay.locate import locate, open_recording
 from tensortap.replay.protocol import Request, StepperAnswer, StepperRequest
-from tensortap.replay.stepper.compute import stepper_values
+from tensortap.replay.stepper.computed_run import compute_run
 from tensortap.replay.stepper.session import StepperSession
 
 
@@ -57,7 +57,7 @@ class InThisProcess(ReplayProcess):
     def ask(self, request: StepperRequest) -> StepperAnswer:
         self.asked += 1
         sent = json.loads(json.dumps(asdict(request)))
-        return StepperAnswer.of(json.loads(json.dumps(stepper_values(StepperRequest.of(sent)))))
+        return StepperAnswer.of(json.loads(json.dumps(compute_run(StepperRequest.of(sent)))))
 
 
 @pytest.fixture

@@ -23,12 +23,11 @@ from tensortap.dump.recording.model import Recording
 from tensortap.replay.engine import replay
 from tensortap.replay.locate import locate, open_recording
 from tensortap.replay.protocol import Request, StepperAnswer, StepperRequest
-from tensortap.replay.run.compared import Untapped, compared
-from tensortap.replay.run.recorded_values import ulp_of_largest
-from tensortap.replay.run.rerun import LoadedCall, Rerun
-from tensortap.replay.stepper.compute import stepper_values
+from tensortap.replay.run.comparison import UntappedRun, compare_results, ulp_of_largest
+from tensortap.replay.run.loaded_call import CallResult, LoadedCall
+from tensortap.replay.stepper.computed_run import compute_run
 
-Run = Callable[..., Rerun]
+Run = Callable[..., CallResult]
 
 
 @pytest.fixture
@@ -36,7 +35,7 @@ def off(monkeypatch: pytest.MonkeyPatch) -> None:
     """Taps cost the variable of the custom loop 2 ULP of its largest number; how often without is counted."""
     plain: Run = LoadedCall.run
 
-    def run(self: LoadedCall, wanted: Any = None, *args: Any, **options: Any) -> Rerun:
+    def run(self: LoadedCall, wanted: Any = None, *args: Any, **options: Any) -> CallResult:
         again = plain(self, wanted, *args, **options)
         return replace(again, variables=dict(map(moved, again.variables.items()))) if again.tensors else again
 
@@ -85,12 +84,12 @@ def elsewhere(recordings: Path, path: Path) -> None:
 
 def test_the_stepper_tells_it(recordings: Path, tmp_path: Path, off: None) -> None:
     source = str(locate(recordings / "loop", 1, None))
-    answer = StepperAnswer.of(stepper_values(StepperRequest(source, str(tmp_path), "all")))
+    answer = StepperAnswer.of(compute_run(StepperRequest(source, str(tmp_path), "all")))
     assert (answer.identical, answer.untapped, dict(answer.ulp)) == (False, True, {"w": 2})
     assert "1 differ: w, by up to 2 ULP of their largest numbers" in str(proof(answer))
     (loss,) = (each for each in answer.tensors if each.startswith("Neg"))
     changed = StepperRequest(source, str(tmp_path), "changed", [(loss, "x + 1")])
-    answer = StepperAnswer.of(stepper_values(changed))
+    answer = StepperAnswer.of(compute_run(changed))
     assert (answer.identical, answer.untapped, dict(answer.ulp)) == (None, None, {})
 
 
@@ -116,9 +115,9 @@ def test_of_two_variables_of_one_name_the_farther_one_is_told(tmp_path: Path) ->
                 other: again.variables[other],
             }
             off = replace(again, variables=left)
-            answer = compared(recording, off, changed=False)
+            answer = compare_results(recording, off, changed=False)
             assert answer.differing == ["same/kernel"]
-            assert Untapped(recording, call).beside(answer, off) == {
+            assert UntappedRun(recording, call).beside(answer, off) == {
                 "untapped": True,
                 "ulp": {"same/kernel": 1},
             }

@@ -13,11 +13,11 @@ from tensortap.__main__ import main
 from tensortap.capture.steps import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
+from tensortap.replay.analyses.error_split import split
+from tensortap.replay.analyses.node_accuracy import judge, moved_by_one_ulp, moved_inputs, note_on
 from tensortap.replay.engine import replay
 from tensortap.replay.locate import locate
 from tensortap.replay.protocol import Request
-from tensortap.replay.studies.error_split import split
-from tensortap.replay.studies.verdict import judge, moved_by_one_ulp, moved_inputs, note_on
 
 F32 = np.float32
 

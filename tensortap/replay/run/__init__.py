@@ -1,1 +1,6 @@
-"""Runs a recorded call again; needs TensorFlow, but for the grammar of expressions."""
+"""A recorded call, loaded and run again: as it is, with tensors changed, in another dtype, or node by node.
+
+Needs TensorFlow, but for `expression_grammar.py` and `program_lines.py`. Imports `capture` (taps and traced
+functions), `dump` (recordings) and `tf`. Begin reading at `loaded_call.py`; `comparison.py` tells whether the
+call came out as it was recorded.
+"""

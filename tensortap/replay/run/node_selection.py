@@ -10,7 +10,7 @@ from tensortap.capture.tracing.candidate import Candidate
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import SelectionError
 
-from .rerun import LoadedCall, Rerun
+from .loaded_call import CallResult, LoadedCall
 
 NodeKey = tuple[str, str]
 """A function as it is registered, and a node of it."""
@@ -30,7 +30,7 @@ def pattern_of(text: str) -> re.Pattern[str]:
         raise SelectionError(f"{text!r} is no regular expression: {error}.") from error
 
 
-class ChosenNodes:
+class SelectedNodes:
     """The nodes of a call that give a tensor whose name matches; arguments of functions are not nodes.
 
     Attributes:
@@ -82,7 +82,7 @@ class ChosenNodes:
         """Runs the call; what the nodes read and gave, at each visit."""
         return visits_of(self.run())
 
-    def run(self, *, as_written: bool = False) -> Rerun:
+    def run(self, *, as_written: bool = False) -> CallResult:
         """Runs the call, with what the nodes read and give; see `LoadedCall.run`."""
         wanted = self.tensors()
         return self._call.run(lambda candidate: candidate.name in wanted, as_written=as_written)
@@ -98,7 +98,7 @@ class ChosenNodes:
         return [list(visit) for visit in zip(*arrays, strict=True)]
 
 
-def visits_of(again: Rerun) -> dict[str, list[Array]]:
+def visits_of(again: CallResult) -> dict[str, list[Array]]:
     """The tensors of a run by name, at each visit."""
     found: dict[str, list[Array]] = {}
     for candidate, _, array in again.tensors:

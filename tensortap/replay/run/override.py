@@ -17,7 +17,7 @@ from tensortap.tf import internals
 from tensortap.tf.function_library import TracedFunction
 from tensortap.tfproto.function_calls import callees
 
-from .rerun import LoadedCall
+from .loaded_call import LoadedCall
 
 Change = Callable[[Any], Any]
 """A `tf.Tensor` -> one of the same dtype and a compatible shape, made of TensorFlow ops."""
@@ -26,7 +26,7 @@ MARK = "tensortap_override"
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class MultiInputChange:
     """A change that reads further tensors of the same function, by name: `change(tensor, *further)`."""
 
     change: Callable[..., Any]
@@ -34,7 +34,7 @@ class Reading:
 
 
 def override(
-    recording: Recording, changes: Mapping[str, Change | Reading], call: LoadedCall | None = None
+    recording: Recording, changes: Mapping[str, Change | MultiInputChange], call: LoadedCall | None = None
 ) -> Recording:
     """The same call with some tensors changed, at each visit.
 
@@ -51,7 +51,7 @@ def override(
     with contextlib.nullcontext(call) if call is not None else LoadedCall(recording) as loaded:
         places = {each.name: place for place, each in loaded.recorded.candidates.items()}
         for number, (name, change) in enumerate(changes.items()):
-            reading = change if isinstance(change, Reading) else Reading(change, ())
+            reading = change if isinstance(change, MultiInputChange) else MultiInputChange(change, ())
             function, *_ = _place(places, name)
             traced = loaded.recorded.functions[function]
             read = [_tensor(traced, _place(places, each)) for each in (name, *reading.names)]

@@ -19,7 +19,7 @@ _LOWER = (tf.float32, tf.float16, tf.bfloat16)
 _AT_ONCE = 256  # nodes of one run; their results are in memory together
 
 
-def not_alone(operation: Any) -> str:
+def why_not_isolated(operation: Any) -> str:
     """Why a node cannot be run alone and compared, as `each …` goes on; empty if it can."""
     if not any(tensor.dtype in _LOWER for tensor in operation.outputs):
         return "gives no float16, bfloat16 or float32"
@@ -34,11 +34,11 @@ def not_alone(operation: Any) -> str:
     return "has effects" if internals.is_stateful(operation.type) else ""
 
 
-class AloneNodes(Generic[Key]):
+class IsolatedNodes(Generic[Key]):
     """Copies of nodes in one session, each with inputs of its own. A context manager.
 
     Args:
-        operations: of the graphs of `TracedFunction`s; `not_alone` must be empty for each.
+        operations: of the graphs of `TracedFunction`s; `why_not_isolated` must be empty for each.
         dtype: what all floats of a node become, as far as it has such a kernel; None: as they are.
         otherwise: whether a node without such a kernel runs as it is, instead of being left out.
 
@@ -121,7 +121,7 @@ class AloneNodes(Generic[Key]):
                     fed = array if array.dtype == wanted or dtype == tf.string else array.astype(wanted)
                 yield f"{self._names[key]}_in{number}:0", fed
 
-    def __enter__(self) -> AloneNodes[Key]:
+    def __enter__(self) -> IsolatedNodes[Key]:
         return self
 
     def __exit__(self, *exc: object) -> None:

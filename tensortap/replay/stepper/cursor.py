@@ -8,8 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from tensortap.core.errors import NotFoundError, SelectionError
 
 from ..protocol import TensorFacts
-from .stepper_births import stepper_births
-from .stepper_nodes import StepperNode
+from .stepper_nodes import StepperNode, nonfinite_origins
 
 
 class Stepper:
@@ -74,12 +73,12 @@ class Stepper:
             ) from None
 
     def next_birth(self, facts: Mapping[str, TensorFacts], *, back: bool = False) -> StepperNode:
-        """To the next node that makes a NaN or an infinity, see `stepper_births`.
+        """To the next node that makes a NaN or an infinity, see `nonfinite_origins`.
 
         Raises:
             NotFoundError: there is none that way.
         """
-        born = set(stepper_births(self.nodes, facts))
+        born = set(nonfinite_origins(self.nodes, facts))
         try:
             return self._next(lambda node: node.name in born, back=back)
         except NotFoundError:

@@ -1,0 +1,302 @@
+"""Search the smallest set of repairs with which a step leaves finite numbers, in few runs of the step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, TypeVar
+
+from tensortap.core.errors import InvalidValueError, NotFoundError
+from tensortap.core.text import counted
+from tensortap.dump.recording.model import Recording
+
+from ..protocol import Progress
+from ..run.dtype_change import change_nodes_dtype
+from ..run.loaded_call import LoadedCall
+from ..run.node_selection import NodeKey
+from ..run.override import override
+from .nonfinite_origins import Origin, StepNodes, nonfinite_results
+from .repairs import Repair, RepairProposals, combine_changes, is_gradient
+
+MOST_TRIALS = 60
+"""How often the whole step is run at most."""
+_MOST_ALONE = 12  # repairs that are tried alone
+_MOST_OTHERS = 4  # further ones that are tried alone, once one helped
+_MOST_ROUNDS = 4  # each adds repairs for what the last ones let through
+_HALF = ("float16", "bfloat16")
+
+
+class RepairSearch:
+    """Tries repairs on one loaded call.
+
+    Attributes:
+        trials: how often the step was run with repairs.
+        left: what the last of these runs left that is not finite.
+        cut: the trials were used up before the answer was certain: a smaller set may do, or some other one.
+    """
+
+    def __init__(self, recording: Recording, call: LoadedCall, told: Progress) -> None:
+        self._recording, self._call, self._told = recording, call, told
+        self.nodes = StepNodes(call)
+        self._repairs = RepairProposals(self.nodes.chosen)
+        self.trials = 0
+        self.cut = False
+        self.left: list[str] = []
+        self._as_written = True
+        self._meant: Collection[str] | None = None
+
+    def run(
+        self, births: Sequence[Origin], meant: Collection[str] | None = None
+    ) -> tuple[list[Repair], list[Repair]]:
+        """(the smallest set of repairs, others of which each alone helps). The first birth's come first: what
+        is born behind it mostly follows from it.
+
+        The search runs without the graph optimiser, three times as fast. What it finds is run with it; if
+        that does not help there, the search begins anew with it.
+
+        Args:
+            meant: None: it is results that shall be finite. Else all numbers of the forward pass, but for
+                those that these nodes make; gradients may overflow, as a loss scale is found that way.
+        """
+        self._meant = meant
+        found, others = self._search(births)
+        self._as_written = False
+        if (
+            not found or self._meant is not None or self._is_confirmed(found)
+        ):  # taps on all keep the optimiser off
+            return found, others
+        return self._search(births)
+
+    def _is_confirmed(self, repairs: Sequence[Repair]) -> bool:
+        self._told("running the step with it, and with the graph optimiser")
+        nodes = repairs[0].nodes
+        return self._is_good(self._in_float32(nodes) if nodes else self._repaired(repairs))
+
+    def _search(self, births: Sequence[Origin]) -> tuple[list[Repair], list[Repair]]:
+        island = self._island([birth.key for birth in births if birth.of is None])
+        candidates = self._repairs_of(births)
+        cut = self.cut
+        alone = self._alone(candidates, found=island is not None)
+        if island is not None or alone:
+            self.cut = cut  # only alternatives were left untried
+        if island is not None:  # what overflows in half precision is right in float32, clamped it is not
+            return [island], alone
+        if alone:
+            return alone[:1], alone[1:]
+        candidates = self._further(candidates)
+        for chosen in (*_one_each(candidates), candidates):
+            if chosen and self._helps(chosen):
+                return minimize(chosen, self._helps), []
+        return [], []
+
+    def _alone(self, candidates: Sequence[Repair], *, found: bool) -> list[Repair]:
+        """Those that help alone, the most likely first; few more are tried once there is one."""
+        helping: list[Repair] = []
+        others = _MOST_OTHERS
+        for repair in candidates[:_MOST_ALONE]:
+            if found or helping:
+                others -= 1
+            if others < 0:
+                break
+            if self._helps([repair]):
+                helping.append(repair)
+        return helping
+
+    def _repairs_of(self, births: Sequence[Origin]) -> list[Repair]:
+        found: dict[tuple[str, str, str], Repair] = {}
+        for birth in births:
+            for repair in self._repairs.of(birth):
+                found.setdefault((repair.kind, repair.node, repair.instead), repair)
+        return list(found.values())
+
+    def _further(self, candidates: list[Repair]) -> list[Repair]:
+        """With those of what is born once these are made, and so on."""
+        for _ in range(_MOST_ROUNDS):
+            if not candidates:
+                break
+            self._tell(candidates)
+            try:
+                changed = self._repaired(candidates)
+            except (InvalidValueError, NotFoundError):
+                break
+            with LoadedCall(changed) as call:
+                born, again = self.nodes.births(call)
+                self.left = nonfinite_results(changed, again)
+                births = [] if not self.left else self._original(born, call)
+            known = {(each.kind, each.node, each.instead) for each in candidates}
+            more = [
+                each for each in self._repairs_of(births) if (each.kind, each.node, each.instead) not in known
+            ]
+            if not more:
+                break
+            candidates = [*candidates, *more]
+        return candidates
+
+    def _original(self, births: Sequence[Origin], changed: LoadedCall) -> list[Origin]:
+        """Births of a changed call, at the nodes of the call as it was recorded."""
+        names = {self._call.original(name): name for name in self._call.recorded.functions}
+        found = []
+        for birth in births:
+            function = names.get(changed.original(birth.key[0]))
+            if function is not None and (function, birth.key[1]) in self.nodes.chosen.operations:
+                found.append(replace(birth, key=(function, birth.key[1])))
+        return found
+
+    def _repaired(self, repairs: Sequence[Repair]) -> Recording:
+        return override(self._recording, combine_changes(repairs), self._call)
+
+    def _helps(self, repairs: Sequence[Repair]) -> bool:
+        if self._is_over():
+            return False
+        self._tell(repairs)
+        try:
+            return self._is_good(self._repaired(repairs))
+        except (InvalidValueError, NotFoundError):  # a tensor that nobody reads, or of another function
+            return False
+
+    def _is_over(self) -> bool:
+        over = self.trials >= MOST_TRIALS
+        self.cut = self.cut or over
+        return over
+
+    def _tell(self, repairs: Sequence[Repair]) -> None:
+        self.trials += 1
+        shown = ", ".join(f"{each.kind} at {each.node}: {each.instead}" for each in repairs[:2])
+        more = f" and {len(repairs) - 2} more" if len(repairs) > 2 else ""
+        self._told(f"replay {self.trials}: trying {shown}{more}")
+
+    def _is_good(self, recording: Recording) -> bool:
+        with LoadedCall(recording) as changed:
+            if self._meant is None:
+                self.left = nonfinite_results(recording, changed.run(as_written=self._as_written))
+            else:
+                names = [birth.node for birth in self.nodes.births(changed)[0] if not is_gradient(birth)]
+                self.left = [name for name in names if name not in self._meant]
+        return not self.left
+
+    def _island(self, born: Sequence[NodeKey]) -> Repair | None:
+        """The fewest half-precision nodes that must run in float32; None if that does not help."""
+        half = self._half()
+        tried = None
+        if not set(born) <= set(half):  # where the trouble may lie elsewhere, one run tells
+            tried = half
+            if not self._helps_in_float32(half):
+                return None
+        for near in self._around(half, born):
+            if near == tried or self._helps_in_float32(near):
+                nodes = minimize(near, self._helps_in_float32)
+                back = ", and back after" if self._is_read_in_half(nodes) else ""
+                text = f"{counted(len(nodes), 'node')} in float32: tf.cast(x, 'float32') before{back}"
+                first = next((key for key in born if key in nodes), nodes[0])
+                name = self.nodes.chosen.outputs(first)[0].rpartition(":")[0]
+                return Repair("float32 island", name, text, nodes=tuple(nodes))
+        return None
+
+    def born_in_half(self, births: Sequence[Origin]) -> list[Origin]:
+        """Those that half precision makes in the forward pass."""
+        operations = self.nodes.chosen.operations
+        return [
+            birth
+            for birth in births
+            if birth.of is None
+            and not is_gradient(birth)
+            and any(_is_half(tensor) for tensor in operations[birth.key].outputs)
+        ]
+
+    def _half(self) -> list[NodeKey]:
+        """Nodes that give or take half precision, in the order of the graph: what casts to float32 must read
+        an island as it is."""
+        return [
+            key
+            for key, operation in self.nodes.chosen.operations.items()
+            if any(_is_half(tensor) for tensor in (*operation.inputs, *operation.outputs))
+            and not _is_of_list(operation)
+        ]
+
+    @cached_property
+    def _lists(self) -> list[NodeKey]:
+        """Nodes of lists of half-precision tensors, in which loops keep what their gradients read."""
+        return [
+            (name, node)
+            for name, function in self._call.recorded.functions.items()
+            for node, operation in function.operations.items()
+            if _is_of_list(operation) and operation.get_attr("element_dtype").name in _HALF
+        ]
+
+    def _is_read_in_half(self, island: Sequence[NodeKey]) -> bool:
+        inside = set(island)
+        return any(
+            _is_half(tensor) and (function, reader.name) not in inside
+            for function, node in island
+            for tensor in self.nodes.chosen.operations[function, node].outputs
+            for reader in tensor.consumers()
+        )
+
+    def _around(self, half: list[NodeKey], born: Sequence[NodeKey]) -> Iterator[list[NodeKey]]:
+        """Those of `half` at most 1, 2, 4 … edges away from the born, in the order of the graph; at last all
+        of them."""
+        chosen = self.nodes.chosen
+        for distance in (1, 2, 4, 8):
+            near = chosen.near(born, distance)
+            found = [key for key in half if key in near]
+            if len(found) == len(half):
+                break
+            yield found
+        if half:
+            yield half
+
+    def _helps_in_float32(self, nodes: Sequence[NodeKey]) -> bool:
+        if not nodes or self._is_over():
+            return False
+        self.trials += 1
+        self._told(f"replay {self.trials}: trying {counted(len(nodes), 'node')} in float32")
+        return self._is_good(self._in_float32(nodes))
+
+    def _in_float32(self, nodes: Sequence[NodeKey]) -> Recording:
+        chosen: dict[str, list[str]] = {}
+        for function, node in (*nodes, *self._lists):  # what a list holds is no less right in float32
+            chosen.setdefault(self._call.original(function), []).append(node)
+        return change_nodes_dtype(self._recording, chosen, self._call)
+
+
+def _is_of_list(operation: Any) -> bool:
+    return "List" in operation.type and "element_dtype" in operation.node_def.attr
+
+
+def _is_half(tensor: Any) -> bool:
+    return tensor.dtype.name in _HALF
+
+
+def _one_each(repairs: Sequence[Repair]) -> Iterator[list[Repair]]:
+    """The preferred repair of each node, then the second one of each, where it has more."""
+    by_node: dict[str, list[Repair]] = {}
+    for repair in repairs:
+        by_node.setdefault(repair.node, []).append(repair)
+    for rank in range(2):
+        yield [each[min(rank, len(each) - 1)] for each in by_node.values()]
+
+
+Item = TypeVar("Item")
+
+
+def minimize(items: Sequence[Item], passes: Callable[[Sequence[Item]], bool]) -> list[Item]:
+    """A part of `items` that passes, and of which no single item can be left out.
+
+    Leaves out ever smaller stretches (Zeller and Hildebrandt, Simplifying and Isolating Failure-Inducing
+    Input, 2002, reducing to complements). `items` themselves must pass.
+    """
+    found = list(items)
+    length = max(len(found) // 2, 1)
+    while True:
+        left_out = False
+        start = 0
+        while start < len(found) and len(found) > 1:
+            shorter = found[:start] + found[start + length :]
+            if shorter and passes(shorter):
+                found, left_out = shorter, True
+            else:
+                start += length
+        if length == 1 and not left_out:
+            return found
+        length = length if left_out and length == 1 else max(length // 2, 1)

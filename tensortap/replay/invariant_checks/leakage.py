@@ -1,0 +1,183 @@
+"""Whether what was changed in a step's inputs reaches tensors that it must not reach, and where it enters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from tensortap.core.dtypes import Array
+from tensortap.tfproto.function_calls import callees
+
+from ..run.float_arrays import MASK, is_float
+from ..run.forward_pass import READ, ForwardPass, ReadShare
+from ..run.node_selection import SelectedNodes, Visits
+
+Part = Callable[[Array, int, int], Array | None]
+"""Of a tensor, its visit and how many there are: that part which must stay as it is. None: it may change as a
+whole, and is not looked at."""
+_REVERSALS = ("ReverseV2", "ReverseSequence")
+_ULPS = 256  # kernels may sum in another order
+_MOST_ROUNDING = 2.0**-5  # 256 ULP of bfloat16 are twice the number; half precision is summed in float32
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """`change`: the largest, in units of the largest number that must stay; infinite where a number becomes
+    NaN or infinite, or the other way round. `born`: nothing that led here leaks."""
+
+    tensor: str
+    op_type: str
+    change: float
+    born: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """`leaks` in the order of the graph; the tensors that were `looked` at; how many that this test asks for
+    were `left` out, as they depend on variables that the step had written before."""
+
+    leaks: list[Leak]
+    looked: list[str]
+    left: int
+
+
+def leaks(
+    chosen: SelectedNodes, forward: ForwardPass, before: Visits, after: Visits, *parts: Part, of: int = 1
+) -> Found:
+    """Compares two runs of a step.
+
+    Only the forward pass is looked at: a gradient of a mean over the batch depends on all samples, and so
+    does all that is computed of it. Where a step runs the model several times, that is its first run.
+
+    Args:
+        parts: what must stay; of several that of each function the one that finds the least there.
+        of: how often the step runs what was changed, of which only the first time is looked at.
+    """
+    changes: dict[str, float] = {}
+    left = 0
+    for function in dict.fromkeys(key[0] for key in chosen.operations):
+        tried = [_changes_in(function, chosen, forward, before, after, part, of) for part in parts]
+        best, left_here = min(tried, key=lambda each: sum(1 for change in each[0].values() if change))
+        changes |= best
+        left += left_here
+    order = [name for key in chosen.operations for name in chosen.outputs(key) if changes.get(name)]
+    tracer = _Tracer(chosen, changes)
+    found = [
+        Leak(name, chosen.candidates[name].op_type, changes[name], not tracer.is_fed(name)) for name in order
+    ]
+    return Found(found, list(changes), left)
+
+
+def _changes_in(
+    function: str,
+    chosen: SelectedNodes,
+    forward: ForwardPass,
+    before: Visits,
+    after: Visits,
+    part: Part,
+    of: int,
+) -> tuple[dict[str, float], int]:
+    """Tensor -> change, of those of a function that were looked at; and how many were left out."""
+    changes: dict[str, float] = {}
+    left = 0
+    for key, operation in chosen.operations.items():
+        if key[0] != function or _is_apart(operation):
+            continue
+        dependence = forward.of(key)
+        if dependence.backward:
+            continue
+        for name in chosen.outputs(key):
+            visits, others = before.get(name, ()), after.get(name, ())
+            first = len(visits) * min(dependence.share, Fraction(1, of))
+            is_whole = first.denominator == 1 and first > 0
+            same_often = len(visits) == len(others)
+            change = _change(visits[: int(first) or 1], others, part) if same_often else None
+            if change is not None and is_whole:
+                changes[name] = change
+            left += change is not None and not is_whole
+    return changes, left
+
+
+def unwritten(chosen: SelectedNodes, before: Visits, after: Visits) -> ReadShare:
+    """Tells by two runs on other inputs at which visit of a node a variable first held what the step had
+    written: it depends on the inputs from there on."""
+
+    def share(function: str, operation: Any) -> Fraction:
+        name = chosen.name(function, operation.outputs[0])
+        one, other = before.get(name, ()), after.get(name, ())
+        for visit, (a, b) in enumerate(zip(one, other, strict=False)):
+            if not np.array_equal(a, b, equal_nan=is_float(a)):
+                return Fraction(visit, len(one))
+        return Fraction(1)
+
+    return share
+
+
+def _is_apart(operation: Any) -> bool:
+    """Reads variables, turns a sequence around, which mixes nothing, or calls functions, whose nodes are
+    looked at one by one."""
+    return operation.type in (READ, *_REVERSALS) or any(True for _ in callees(operation.node_def))
+
+
+def _change(before: Sequence[Array], after: Sequence[Array], part: Part) -> float | None:
+    """The worst of the first visits; None: there is nothing to be looked at."""
+    if not before or not is_float(before[0]):
+        return None
+    worst = None
+    for visit, (one, other) in enumerate(zip(before, after, strict=False)):
+        place = visit, len(before)
+        kept, there = part(one, *place), part(other, *place) if one.shape == other.shape else None
+        if kept is None or there is None or not kept.size:
+            continue
+        worst = max(worst or 0.0, relative_change(kept, there))
+    return worst
+
+
+def relative_change(kept: Array, there: Array) -> float:
+    """The largest change of a number, in units of the largest that no mask put there; 0 if it is rounding."""
+    a, b = kept.astype(np.float64), there.astype(np.float64)
+    finite = np.isfinite(a) & np.isfinite(b)
+    if not np.array_equal(a[~finite], b[~finite], equal_nan=True):
+        return float("inf")
+    size, difference = np.abs(a[finite]), np.abs(a[finite] - b[finite])
+    eps = float(ml_dtypes.finfo(kept.dtype).eps)  # type: ignore[no-untyped-call]
+    rounding = min(_ULPS * eps, _MOST_ROUNDING)
+    # Beside what a mask has put there any change of the others would look like rounding. Where no mask has,
+    # the rest is hardly ever much smaller than half of the largest.
+    mask = max(MASK, float(np.max(size, initial=0.0)) / 2)
+    others = (size < mask) | (difference > rounding * size)
+    scale, change = (float(np.max(each[others], initial=0.0)) for each in (size, difference))
+    return 0.0 if change <= rounding * scale else change / (scale or 1.0)
+
+
+class _Tracer:
+    """Goes back from a tensor to the nearest ones that were looked at."""
+
+    def __init__(self, chosen: SelectedNodes, changes: Mapping[str, float]) -> None:
+        self._chosen, self._changes = chosen, changes
+        self._keys = {name: key for key in chosen.operations for name in chosen.outputs(key)}
+        self._known: dict[str, bool] = {}
+
+    def is_fed(self, name: str) -> bool:
+        """Whether a leaking tensor leads to this one through tensors that were not looked at."""
+        key = self._keys[name]
+        waiting = [self._chosen.name(key[0], tensor) for tensor in self._chosen.operations[key].inputs]
+        seen = set(waiting)
+        while waiting:
+            source = waiting.pop()
+            if source in self._changes:
+                if self._changes[source]:
+                    return True
+                continue
+            above = self._keys.get(source)
+            for tensor in self._chosen.operations[above].inputs if above is not None else ():
+                further = self._chosen.name(above[0], tensor) if above is not None else ""
+                if further not in seen:
+                    seen.add(further)
+                    waiting.append(further)
+        return False

@@ -1,0 +1,291 @@
+"""Load a recorded call and run it again: functions registered anew, inputs made from the recording."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import tensorflow as tf
+
+from tensortap.capture.instrument.tap_queues import HOST
+from tensortap.capture.instrument.tapped_function import InstrumentedFunction, TapFailedError, TapValues
+from tensortap.capture.recording.call_recorder import results_of
+from tensortap.capture.tracing.candidate import Candidate
+from tensortap.capture.tracing.layer_tracker import LayerTracker
+from tensortap.capture.tracing.traced_function import Place, TracedRoot, trace_root
+from tensortap.core.dtypes import Array
+from tensortap.core.errors import DamagedError, InvalidValueError, TensortapError
+from tensortap.dump.recording.model import Argument, Recording
+from tensortap.tf import internals
+from tensortap.tf.op_allowlist import check_allowed
+from tensortap.tfproto.function_calls import callees
+
+
+@dataclass(frozen=True, slots=True)
+class CallResult:
+    """What a call computed.
+
+    Attributes:
+        outputs: the returned tensors, resources left out.
+        variables: values after the call, by number of their argument.
+        tensors: those that were asked for, with the visit of each, in the order in which they were computed.
+        failure: what the call raised, or None.
+    """
+
+    outputs: tuple[Array, ...]
+    variables: Mapping[int, Array]
+    tensors: list[tuple[Candidate, int, Array]]
+    failure: Exception | None = None
+
+
+class LoadedCall:
+    """A recorded call whose functions are registered, under names of their own, until `close`.
+
+    Raises:
+        DamagedError: the library cannot be read, lacks the function, or makes no sense to TensorFlow, which
+            may show only when the call is looked at or run.
+        InvalidValueError: it holds an op that reaches beyond the call.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._prefix = f"{uuid.uuid4().hex[:8]}_"
+        self._names: dict[str, str] = {}  # registered -> in the recording
+        self._copies: dict[frozenset[Place], InstrumentedFunction] = {}
+        definitions = _definitions(recording.library)
+        known = {definition.signature.name for definition in definitions}
+        if recording.function not in known:
+            raise DamagedError(f"The library of the recording lacks {recording.function!r}.")
+        check_allowed(definitions)
+        self._root = self._renamed(recording.function)
+        try:
+            with _making_sense():
+                for definition in definitions:
+                    self._register(definition, known)
+                self._outputs = len(internals.function_def(self._root).signature.output_arg)
+        except BaseException:
+            self.close()
+            raise
+
+    @cached_property
+    def recorded(self) -> TracedRoot:
+        """What is known of the function; looked at when it is asked for, as that takes longer than a run."""
+        with RecordedInputs(self._recording.arguments) as inputs, _making_sense():
+            return trace_root(self._root, inputs, LayerTracker())
+
+    def _renamed(self, name: str) -> str:
+        # short_function_name takes what TensorFlow puts around a name off again
+        return f"__inference_{self._prefix}{name}"
+
+    def _register(self, definition: Any, known: set[str]) -> None:
+        original = definition.signature.name
+        definition.signature.name = self._renamed(original)
+        for node in definition.node_def:
+            node.device = device_here(node.device)
+            for callee in callees(node):
+                if callee.reference.name in known:
+                    callee.reference.name = self._renamed(callee.reference.name)
+        internals.register_function(definition)
+        self._names[definition.signature.name] = original
+
+    def original(self, function: str) -> str:
+        """The name in the recording of a function of `recorded`."""
+        return self._names[function]
+
+    @property
+    def candidates(self) -> list[Candidate]:
+        """The tensors that can be asked for."""
+        return list(self.recorded.candidates.values())
+
+    def run(
+        self,
+        wanted: Callable[[Candidate], bool] | None = None,
+        arguments: Sequence[Argument] | None = None,
+        *,
+        as_written: bool = False,
+    ) -> CallResult:
+        """Runs the call on fresh copies of its recorded inputs.
+
+        Args:
+            wanted: which tensors to return; None: none.
+            arguments: other inputs, of the same kinds and dtypes.
+            as_written: leaves the graph optimiser out, which takes most of the first run of a call; last bits
+                may differ.
+        """
+        arguments = self._recording.arguments if arguments is None else arguments
+        places: frozenset[Place] = frozenset()
+        if wanted is not None:
+            places = frozenset(place for place, each in self.recorded.candidates.items() if wanted(each))
+        receiver = _Receiver({place: self.recorded.candidates[place] for place in places})
+        with RecordedInputs(arguments) as inputs:
+            failure, outputs = None, []
+            try:
+                outputs = self._call(places, inputs, receiver, as_written)
+            except TapFailedError as error:
+                failure = error.__cause__ if isinstance(error.__cause__, Exception) else error
+            except Exception as error:
+                failure = error
+            return CallResult(results_of(outputs), variables_of(arguments, inputs), receiver.tensors, failure)
+
+    def _call(
+        self, places: frozenset[Place], inputs: list[Any], receiver: _Receiver, as_written: bool
+    ) -> list[Any]:
+        call = internals.call_as_written if as_written else internals.call_function
+        if not places:
+            return call(self._root, inputs, self._outputs)
+        if places not in self._copies:
+            self._copies[places] = InstrumentedFunction(self.recorded, places)
+
+        def run(name: bytes, inputs: Sequence[Any], num_outputs: int) -> list[Any]:
+            return call(name.decode(), inputs, num_outputs)
+
+        return list(
+            self._copies[places].call(run, self._root.encode(), inputs, self._outputs, receiver) or ()
+        )
+
+    def close(self) -> None:
+        """Takes the functions out of TensorFlow again."""
+        for copy in self._copies.values():
+            copy.discard()
+        for name in self._names:
+            internals.remove_function(name)
+        self._copies, self._names = {}, {}
+
+    def __enter__(self) -> LoadedCall:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+class _Receiver:
+    """Counts visits of what a call catches."""
+
+    def __init__(self, candidates: Mapping[Place, Candidate]) -> None:
+        self._candidates = candidates
+        self._visits: dict[Place, int] = {}
+        self.tensors: list[tuple[Candidate, int, Array]] = []
+
+    def take(self, caught: TapValues) -> None:
+        for places, arrays, skipped, _ in caught:
+            for number, place in enumerate(places):
+                visit = self._visits.get(place, 0) + skipped
+                self._visits[place] = visit
+                if arrays is not None:
+                    self._visits[place] += 1
+                    self.tensors.append((self._candidates[place], visit, arrays[number]))
+
+    def failed(self, error: Exception) -> None:
+        raise error
+
+
+@contextlib.contextmanager
+def _making_sense() -> Iterator[None]:
+    """Raises DamagedError for whatever TensorFlow and its graphs say of a recording that was edited."""
+    try:
+        yield
+    except (TensortapError, MemoryError, tf.errors.ResourceExhaustedError):
+        raise
+    except Exception as error:
+        why = next(iter(str(error).splitlines()), "")
+        raise DamagedError(
+            f"The recording is damaged: TensorFlow cannot load it ({type(error).__name__}: {why[:300]}).",
+            "Copy it again, or record the step again: one that was edited does not run.",
+        ) from error
+
+
+def _definitions(library: bytes) -> list[Any]:
+    from google.protobuf.message import DecodeError
+
+    try:
+        return internals.definitions(library)
+    except DecodeError as error:
+        raise DamagedError("The library of the recording cannot be read.") from error
+
+
+class RecordedInputs:
+    """Live inputs of a call: variables that hold what was recorded, iterators that yield it."""
+
+    def __init__(self, arguments: Sequence[Argument]) -> None:
+        self._arguments = arguments
+        self._kept: list[Any] = []  # iterators live as long as their Python objects do
+
+    def __enter__(self) -> list[Any]:
+        made = {"tensor": self._tensor, "variable": self._variable, "iterator": self._iterator}
+        with _making_sense():
+            return [made[argument.kind](argument) for argument in self._arguments]
+
+    def __exit__(self, *exc: object) -> None:
+        self._kept.clear()
+
+    def _tensor(self, argument: Argument) -> Any:
+        (array,) = argument.arrays
+        with tf.device(device_here(argument.device) or None):
+            return tf.constant(array)
+
+    def _variable(self, argument: Argument) -> Any:
+        dtype, shape = _dtype(argument.dtype), tf.TensorShape(argument.shape)
+        with tf.device(device_here(argument.device) or None):
+            handle = tf.raw_ops.VarHandleOp(dtype=dtype, shape=shape, shared_name=internals.anonymous_name())
+            internals.set_handle_data(handle, dtype, shape)
+            for array in argument.arrays:
+                tf.raw_ops.AssignVariableOp(resource=handle, value=tf.constant(array, dtype))
+        return handle
+
+    def _iterator(self, argument: Argument) -> Any:
+        signature = tuple(
+            tf.TensorSpec(tf.TensorShape(part.shape), _dtype(part.dtype)) for part in argument.parts
+        )
+        width = max(len(signature), 1)
+        elements = [argument.arrays[at : at + width] for at in range(0, len(argument.arrays), width)]
+        with tf.device(HOST):
+            iterator = iter(
+                tf.data.Dataset.from_generator(lambda: iter(elements), output_signature=signature)
+            )
+        self._kept.append(iterator)
+        return internals.iterator_handle(iterator)
+
+
+def _dtype(name: str) -> Any:
+    try:
+        return tf.as_dtype(name)
+    except TypeError as error:
+        raise InvalidValueError(f"TensorFlow knows no dtype {name[:40]!r}.") from error
+
+
+def variables_of(arguments: Sequence[Argument], inputs: Sequence[Any]) -> dict[int, Array]:
+    """What the variables among live inputs hold, by number of their argument."""
+    return dict(_values(arguments, inputs))
+
+
+def _values(arguments: Sequence[Argument], inputs: Sequence[Any]) -> Iterator[tuple[int, Array]]:
+    for number, (argument, handle) in enumerate(zip(arguments, inputs, strict=True)):
+        if argument.kind == "variable" and tf.raw_ops.VarIsInitializedOp(resource=handle):
+            with tf.device(device_here(argument.device) or None):
+                value = tf.raw_ops.ReadVariableOp(resource=handle, dtype=_dtype(argument.dtype))
+            yield number, internals.as_array(value)
+
+
+_DEVICE = re.compile(r"device:(\w+:\d+)$", re.IGNORECASE)
+_OTHERWISE = "/device:CPU:0"
+
+
+def device_here(name: str) -> str:
+    """The device of this process that stands for a recorded one, whose job and task are another process's.
+
+    Args:
+        name: `/job:worker/replica:0/task:1/device:GPU:0`, or empty.
+
+    Returns:
+        `/device:GPU:0`, or the CPU where there is no such device; empty if the name is.
+    """
+    if not name:
+        return ""
+    found = _DEVICE.search(name)
+    here = f"/device:{found.group(1).upper()}" if found else ""
+    return here if any(each.name == here for each in tf.config.list_logical_devices()) else _OTHERWISE

@@ -1,0 +1,204 @@
+"""Computes the tensors of a recorded call, perhaps with changes, and writes them as a run."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tensortap.capture.tracing.candidate import Candidate
+from tensortap.core.dtypes import Array, dtype_name
+from tensortap.core.errors import InvalidValueError, NotFoundError
+from tensortap.core.model import Graph, Keep
+from tensortap.dump.recording.model import Recording, array_hash
+from tensortap.dump.write.writer import DumpWriter
+
+from ..engine import recorded_graph
+from ..locate import open_recording
+from ..protocol import Answer, StepperAnswer, StepperRequest, TensorFacts
+from ..run.comparison import CapturedHashes, UntappedRun, compare_results
+from ..run.float_arrays import is_float
+from ..run.loaded_call import LoadedCall
+from ..run.override import changed_names, override
+from ..run.tensor_expression import parse_changes, value_at_step
+
+_AT_ONCE = 512 << 20  # bytes of tensors that are fetched by one run of the call, by their static shapes
+_UNKNOWN = 64  # what an unknown dimension is taken for
+
+
+def compute_run(request: StepperRequest) -> dict[str, Any]:
+    """Answers a request; see `StepperAnswer`.
+
+    Raises:
+        TensortapError: the recording cannot be read or run, or the request does not fit it.
+    """
+    source = Path(request.source)
+    recording = open_recording(source)
+    texts = _by_tensor(request.changes)
+    changes = {name: parse_changes(text, value_at_step(source, name)) for name, text in texts.items()}
+    changed = override(recording, changes) if changes else recording
+    facts = {"replay of": recording.function, "step": recording.step, "changes": list(request.changes)}
+    with (
+        LoadedCall(changed) as call,
+        DumpWriter(request.logdir, request.run, info=facts, compression=None) as writer,
+    ):
+        graph = recorded_graph(source, recording) or _graph(recording)
+        names = changed_names(call, texts)
+        proofs = CapturedHashes(changed)  # which has no hashes if it was changed
+        kept = _Kept(writer, writer.graph(graph), recording.step, request.value_bytes, names, proofs)
+        wanted = _wanted(call, names, request.tensors)
+        untapped = UntappedRun(recording, call)
+        answers = [
+            _run(call, recording, group, kept, None if changes else untapped) for group in _groups(wanted)
+        ]
+    return asdict(_joined(recording.step, answers, kept.facts()))
+
+
+def _by_tensor(changes: Sequence[tuple[str, str]]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, text in changes:
+        found[name] = f"{found[name]};{text}" if name in found else text
+    return found
+
+
+def _graph(recording: Recording) -> Graph:
+    """Of a bundle, whose run is not at hand."""
+    with LoadedCall(recording) as call:
+        return call.recorded.graph
+
+
+def _wanted(call: LoadedCall, names: Mapping[str, str], tensors: Sequence[str] | None) -> list[Candidate]:
+    """By the names that the tensors have in the recording."""
+    known = [(names.get(each.name, each.name), each) for each in call.candidates]
+    if tensors is None:
+        return [each for name, each in known if name]
+    missing = set(tensors) - {name for name, _ in known}
+    if missing:
+        raise NotFoundError(f"The recorded call has no tensor {min(missing)!r}.", "Its graph names them.")
+    return [each for name, each in known if name in tensors]
+
+
+def _groups(candidates: Sequence[Candidate]) -> Iterator[list[Candidate]]:
+    """So that the tensors of a group fit into memory at once, as far as can be known."""
+    group: list[Candidate] = []
+    size = 0
+    for candidate in candidates:
+        shape = candidate.shape or (_UNKNOWN,)
+        own = 8 * math.prod(_UNKNOWN if extent is None else extent for extent in shape)
+        if group and size + own > _AT_ONCE:
+            yield group
+            group, size = [], 0
+        group.append(candidate)
+        size += own
+    yield group
+
+
+def _run(
+    call: LoadedCall,
+    recording: Recording,
+    group: Sequence[Candidate],
+    kept: _Kept,
+    untapped: UntappedRun | None,
+) -> Answer:
+    """Of a changed call there is no `untapped` to compare with."""
+    names = {candidate.name for candidate in group}
+    again = call.run(lambda candidate: candidate.name in names)
+    for candidate, visit, array in again.tensors:
+        kept.add(candidate.name, visit, array)
+    answer = compare_results(recording, again, untapped is None)
+    return answer if untapped is None else replace(answer, **untapped.beside(answer, again))
+
+
+def _joined(step: int, answers: Sequence[Answer], facts: Mapping[str, TensorFacts]) -> StepperAnswer:
+    last = answers[-1]
+    identical = None if last.identical is None else all(answer.identical for answer in answers)
+    differing = dict.fromkeys(name for answer in answers for name in answer.differing)
+    ulp: dict[str, int] = {}
+    for answer in answers:
+        ulp |= {name: max(distance, ulp.get(name, 0)) for name, distance in answer.ulp.items()}
+    untapped = next((each.untapped for each in answers if each.untapped is not None), None)
+    shared = ("outputs", "variables", "failed", "recorded_failure", "versions")
+    told: dict[str, Any] = {name: getattr(last, name) for name in shared}
+    told |= {"identical": identical, "differing": list(differing), "untapped": untapped, "ulp": ulp}
+    return StepperAnswer(step, tensors=facts, **told)
+
+
+@dataclass(slots=True)
+class _Tally:
+    """One tensor over its visits."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    kept: bool
+    nan: int = 0
+    inf: int = 0
+    bad_visit: int = -1
+    visits: int = 0
+    digest: Any = field(default_factory=hashlib.sha256)
+
+
+class _Kept:
+    """Writes tensors into a run, and counts them. `names`: of candidates that go by another, see
+    `changed_names`."""
+
+    def __init__(
+        self,
+        writer: DumpWriter,
+        graph: str,
+        step: int,
+        budget: int,
+        names: Mapping[str, str],
+        proofs: CapturedHashes,
+    ) -> None:
+        self._writer, self._graph, self._step, self._budget = writer, graph, step, budget
+        self._names, self._proofs = names, proofs
+        self._tallies: dict[str, _Tally] = {}
+
+    def add(self, candidate: str, visit: int, array: Array) -> None:
+        """Writes one visit of a tensor; its value only while there is room for it."""
+        name = self._names.get(candidate, candidate)
+        fits = array.nbytes <= self._budget
+        keep: Keep = "value" if fits else "summary"
+        try:
+            self._writer.log(name, array, step=self._step, visit=visit, graph=self._graph, keep=keep)
+        except InvalidValueError:  # a dtype that no dump holds
+            return
+        self._budget -= array.nbytes if fits else 0
+        self._count(name, visit, array, fits)
+
+    def _count(self, name: str, visit: int, array: Array, fits: bool) -> None:
+        tally = self._tallies.get(name)
+        if tally is None:
+            tally = self._tallies[name] = _Tally(dtype_name(array.dtype), array.shape, fits)
+        if array.dtype.kind == "c" or is_float(array):
+            tally.nan += int(np.isnan(array).sum())
+            tally.inf += int(np.isinf(array).sum())
+            if tally.bad_visit < 0 < tally.nan + tally.inf:
+                tally.bad_visit = visit
+        tally.visits += 1
+        tally.kept &= fits
+        digest = array_hash(array)
+        tally.digest.update(digest.encode())
+        self._proofs.add(name, visit, digest)
+
+    def facts(self) -> dict[str, TensorFacts]:
+        """What is known of each tensor."""
+        return {
+            name: TensorFacts(
+                tally.dtype,
+                tally.shape,
+                tally.nan,
+                tally.inf,
+                tally.bad_visit,
+                tally.visits,
+                tally.digest.hexdigest(),
+                tally.kept,
+                self._proofs.of(name),
+            )
+            for name, tally in self._tallies.items()
+        }

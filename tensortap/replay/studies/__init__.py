@@ -1,1 +1,0 @@
-"""What is found out by running a recording again in other ways."""
