@@ -11,8 +11,8 @@ from tensortap.capture.steps import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
 from tensortap.dump.recording.files import find_recordings, read_recording
-from tensortap.replay.run.comparison import report_differences
 from tensortap.replay.run.loaded_call import RecordedInputs
+from tensortap.replay.script_runtime import report_differences
 
 
 def test_other_bits_are_told_with_what_the_step_gives_as_a_graph(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from tensortap.core.errors import NotFoundError
 from tensortap.dump.recording.bundle import write_bundle
 from tensortap.replay.analyses.script_emit import Identifiers, attribute, comment, constant
 from tensortap.replay.locate import locate, open_recording
-from tensortap.replay.run.comparison import report_differences
 from tensortap.replay.run.loaded_call import LoadedCall, RecordedInputs, variables_of
+from tensortap.replay.script_runtime import report_differences
 
 
 @pytest.mark.parametrize("name", ["loop", "rnn", "cnn", "transformer"])
