@@ -1,5 +1,6 @@
-"""What all tests share: a quiet TensorFlow, and property tests that do the same thing on every CI run."""
+"""What all tests share: a quiet TensorFlow, property tests that repeat themselves, and `--quick` (`make check`)."""
 
+import importlib.abc
 import os
 import signal
 import subprocess
@@ -27,15 +28,40 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 _CACHE = tempfile.TemporaryDirectory(prefix="tensortap-cache-")
 os.environ["TENSORTAP_CACHE"] = _CACHE.name
 
-# The first example of a property may compile a kernel, so no deadline holds.
-settings.register_profile("here", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
-settings.load_profile("ci" if os.environ.get("CI") else "here")
+# Property tests draw the same examples on every run; `make fuzz` explores. The first example of a property may compile
+# a kernel, so no deadline holds.
+settings.register_profile("same", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile("same")
 
 # A request waits until a small log is read, however busy the machine is.
 log_reader.NEWS_TIMEOUT = log_reader.DISCOVERY_TIMEOUT = 60.0
 
 CHECKOUT = Path(__file__).resolve().parent.parent
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="skip what needs TensorFlow or a browser, or is slow")
+
+
+class _NotQuick(importlib.abc.MetaPathFinder):
+    """Skips the test, or the module of tests, that imports one of these."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        if name in ("tensorflow", "keras", "playwright", "tensorboard"):
+            pytest.skip(f"imports {name}", allow_module_level=True)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "slow: takes seconds; not part of `make check`")
+    if config.getoption("quick"):
+        sys.meta_path.insert(0, _NotQuick())
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("quick"):
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if item not in slow]
 
 
 @pytest.fixture(scope="session")
