@@ -14,7 +14,7 @@ FOR_DEMO := .venv/.for-demo-$(KEY)
 FOR_TESTS := .venv/.for-tests-$(KEY)
 
 .NOTPARALLEL:
-.PHONY: help demo test test-python test-frontend lint types frontend chromium bench fuzz wheel build sbom lock audit docs docker clean
+.PHONY: help demo check test test-quick test-python test-frontend lint types frontend chromium bench fuzz wheel build sbom lock audit docs docker clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -22,15 +22,21 @@ help: ## list these targets
 demo: $(FOR_DEMO) frontend ## set up what is missing, train the demo and open its page
 	@$(PY) -m tensortap demo $(DEMO_ARGS)
 
+check: lint types test-quick ## the inner loop: lint, types, and the tests that need neither TensorFlow nor a browser
+
 test: lint types test-frontend test-python ## set up what is missing and run all tests
 
-lint: $(FOR_TESTS) ## ruff and biome
+lint: $(FOR_TESTS) ## ruff, import rules (import-linter) and biome
 	$(PY) -m ruff check .
+	$(PY) .ci/check_imports.py
 	$(PY) frontend/bundle.py run lint
 
 types: $(FOR_TESTS) ## mypy --strict and tsc
 	$(PY) .ci/check_types.py
 	$(PY) frontend/bundle.py run types
+
+test-quick: $(FOR_TESTS) frontend
+	$(PY) -m pytest --quick -q -r fE $(PYTEST_ARGS)
 
 test-frontend: $(FOR_TESTS) ## vitest
 	$(PY) frontend/bundle.py run test
@@ -52,7 +58,8 @@ bench: $(FOR_TESTS) frontend .tools/peers ## run the benchmarks one by one (BENC
 	@$(PIP) install --quiet --target $@.new "netron==9.3.3" "ai-edge-model-explorer==0.1.34"
 	@mv $@.new $@
 
-fuzz: $(FOR_TESTS) ## coverage-guided fuzzing of readers and importers (FUZZ_SECONDS=600 for all targets together)
+fuzz: $(FOR_TESTS) ## new examples for property tests, then fuzzing of readers and importers (FUZZ_SECONDS=600)
+	$(PY) -m pytest -m hypothesis --hypothesis-profile=explore $(PYTEST_ARGS)
 	$(PY) tests/fuzz
 
 wheel: build

@@ -1,4 +1,4 @@
-"""Builds the package `tensortap`, with the built page, from `tensortap/` and two folders beside it."""
+"""Builds the package: `tensortap/`, the two folders beside it that belong to it, and the built page."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,7 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
 
-ROOMS = {
+FOLDERS = {
     "tensortap": "tensortap",
     "tensortap.server": "server",
     "tensortap.plugin": "plugin",
@@ -21,9 +21,9 @@ import bundle  # noqa: E402  (a file of this checkout, found by the line above)
 def packages() -> dict[str, str]:
     """Package name -> folder: these, and all below them."""
     found = {}
-    for package, room in ROOMS.items():
-        for init in sorted((HERE / room).rglob("__init__.py")):
-            below = init.parent.relative_to(HERE / room).parts
+    for package, folder in FOLDERS.items():
+        for init in sorted((HERE / folder).rglob("__init__.py")):
+            below = init.parent.relative_to(HERE / folder).parts
             found[".".join((package, *below))] = str(init.parent.relative_to(HERE))
     return found
 

@@ -1,31 +1,18 @@
-"""Runs mypy --strict over the rooms as the package that they become.
+"""Runs mypy --strict over the package, and shows the paths of the checkout."""
 
-The folders of a checkout are not laid out as packages, so a tree of links is (`.tools/types/tensortap`); the
-paths in mypy's report are put back to those of the checkout.
-"""
-
-import os
 import re
-import runpy
 import subprocess
 import sys
-from pathlib import Path
 
-CHECKOUT = Path(__file__).resolve().parent.parent
-TREE = CHECKOUT / ".tools" / "types" / "tensortap"
+from package_tree import CHECKOUT, link_packages
 
-
-def link_rooms() -> None:
-    """Links what is in `tensortap/`, and the folders beside it, to where they are in the package."""
-    rooms: dict[str, str] = runpy.run_path(str(CHECKOUT / "setup.py"))["ROOMS"]
-    TREE.mkdir(parents=True, exist_ok=True)
-    wanted = {package.removeprefix("tensortap."): CHECKOUT / room for package, room in rooms.items()}
-    entry = wanted.pop("tensortap")
-    wanted |= {path.name: path for path in entry.iterdir() if path.name != "__pycache__"}
-    for link in TREE.iterdir():
-        link.unlink()
-    for name, target in wanted.items():
-        (TREE / name).symlink_to(os.path.relpath(target, TREE))
+SCRIPTS = [
+    "setup.py",
+    "frontend/bundle.py",
+    ".ci/check_types.py",
+    ".ci/check_imports.py",
+    ".ci/package_tree.py",
+]
 
 
 def to_checkout(line: str) -> str:
@@ -34,15 +21,8 @@ def to_checkout(line: str) -> str:
     return re.sub(r"^\.tools/types/", "", line)
 
 
-def main() -> int:
-    link_rooms()
-    others = ["setup.py", "frontend/bundle.py", ".ci/check_types.py"]
-    checks = [["-p", "tensortap"], others]
-    return max(check(arguments) for arguments in checks)
-
-
 def check(arguments: list[str]) -> int:
-    """Runs mypy, prints its report with the checkout's paths, and returns its exit status."""
+    """Runs mypy and returns its exit status."""
     command = [sys.executable, "-m", "mypy", "--strict", *arguments]
     done = subprocess.run(command, cwd=CHECKOUT, stdout=subprocess.PIPE, text=True, check=False)
     print("\n".join(to_checkout(line) for line in done.stdout.splitlines()), flush=True)
@@ -50,4 +30,5 @@ def check(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    link_packages()
+    sys.exit(max(check(["-p", "tensortap"]), check(SCRIPTS)))

@@ -26,8 +26,8 @@ _IMPORT = re.compile(r"^ *from tensortap\.([\w.]+) import (.+)$", re.MULTILINE)
 
 
 def on_startup(**_: object) -> None:
-    """Links the rooms as the package that they become, which mkdocstrings (begun next) reads the API from."""
-    runpy.run_path(str(CHECKOUT / ".ci" / "check_types.py"))["link_rooms"]()
+    """Links the package as it is installed, which mkdocstrings (begun next) reads the API from."""
+    runpy.run_path(str(CHECKOUT / ".ci" / "package_tree.py"))["link_packages"]()
 
 
 def api_page() -> str:

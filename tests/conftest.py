@@ -1,4 +1,4 @@
-"""What all tests share: a quiet TensorFlow, property tests that repeat themselves, and `--quick` (`make check`)."""
+"""What all tests share: a quiet TensorFlow, property tests that repeat themselves, and `--quick`."""
 
 import importlib.abc
 import os
@@ -28,9 +28,10 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 _CACHE = tempfile.TemporaryDirectory(prefix="tensortap-cache-")
 os.environ["TENSORTAP_CACHE"] = _CACHE.name
 
-# Property tests draw the same examples on every run; `make fuzz` explores. The first example of a property may compile
-# a kernel, so no deadline holds.
+# Property tests draw the same examples on every run, new ones in `make fuzz`. The first example of a property
+# may compile a kernel, so no deadline holds.
 settings.register_profile("same", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("explore", deadline=None, print_blob=True, max_examples=1000)
 settings.load_profile("same")
 
 # A request waits until a small log is read, however busy the machine is.
@@ -40,7 +41,8 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--quick", action="store_true", help="skip what needs TensorFlow or a browser, or is slow")
+    help_text = "skip what needs TensorFlow or a browser, or takes seconds"
+    parser.addoption("--quick", action="store_true", help=help_text)
 
 
 class _NotQuick(importlib.abc.MetaPathFinder):
@@ -57,9 +59,18 @@ def pytest_configure(config: pytest.Config) -> None:
         sys.meta_path.insert(0, _NotQuick())
 
 
+# Fixtures that train real models, or build, in processes of their own.
+_SLOW_FIXTURES = {"artefacts", "broken_logs", "distributions", "hunts", "start_tensorboard", "trained"}
+
+
+def _is_slow(item: pytest.Item) -> bool:
+    fixtures: list[str] = getattr(item, "fixturenames", [])
+    return item.get_closest_marker("slow") is not None or not _SLOW_FIXTURES.isdisjoint(fixtures)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("quick"):
-        slow = [item for item in items if item.get_closest_marker("slow")]
+        slow = [item for item in items if _is_slow(item)]
         config.hook.pytest_deselected(items=slow)
         items[:] = [item for item in items if item not in slow]
 

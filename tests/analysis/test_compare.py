@@ -24,6 +24,8 @@ from tensortap.core.errors import InvalidValueError, NotFoundError
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = Path(__file__).resolve().parent.parent / "compare_programs.py"
 Compare = Callable[..., Comparison]
 

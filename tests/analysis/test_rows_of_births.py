@@ -14,6 +14,8 @@ from tensortap.analysis.nonfinite.nan_report import nan_report
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
 
+pytestmark = pytest.mark.slow
+
 
 @tf.function
 def _log(x: Any) -> Any:

@@ -20,6 +20,8 @@ from polling import until
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.system.temp_dirs import own_folder
 
+pytestmark = pytest.mark.slow
+
 Start = Callable[..., subprocess.Popen[str]]
 
 

@@ -18,6 +18,8 @@ from polling import until
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.read.values_reader import read_value, value_ref
 
+pytestmark = pytest.mark.slow
+
 # Values of many sizes, known from their step; small shards and files, so that kills hit rotations, too.
 WRITE = """
 import sys

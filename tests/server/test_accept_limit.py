@@ -21,6 +21,8 @@ from tensortap.dump.write.writer import DumpWriter
 from tensortap.server.connections import accept_limit
 from tensortap.server.connections.accept_limit import AcceptLimit
 
+pytestmark = pytest.mark.slow
+
 FILES = 40  # that the server may open; it needs some ten besides its connections
 RUN = "r-7038458a"
 SERVE = """

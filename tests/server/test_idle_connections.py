@@ -19,6 +19,8 @@ from polling import until
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.server.serve import Server, connection_limit
 
+pytestmark = pytest.mark.slow
+
 THREADS = 16
 FEW = 40  # connections that the server of a test lets in
 

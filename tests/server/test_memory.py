@@ -14,6 +14,8 @@ from tensortap.server import memory
 from tensortap.server.memory import MemoryTrimmer
 from tensortap.server.serve import Server
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc")
 def test_memory_is_given_back_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,8 @@ from werkzeug.test import Client, TestResponse
 
 from tensortap.server.app import create_app
 
+pytestmark = pytest.mark.slow
+
 OWN = {"Host": "localhost:6016"}
 INSIDE = re.compile(rb'Traceback|File "|site-packages|\.py", line|werkzeug|Debugger|tensortap/server')
 QUERIES = {

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 MEASURE = """
 import numpy as np
 from tensortap.stats.summarize import summarize

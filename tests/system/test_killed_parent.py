@@ -19,6 +19,8 @@ from polling import until
 from tensortap.system import child_bootstrap as own_child
 from tensortap.system.child_process import own_script, start_process
 
+pytestmark = pytest.mark.slow
+
 CHECKOUT = Path(__file__).parents[2]
 Start = Callable[..., list[int]]
 ALL = """

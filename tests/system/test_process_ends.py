@@ -12,6 +12,8 @@ import pytest
 from dump_tools import read_all
 from failing_disk import SYNC, run_on_failing_disk
 
+pytestmark = pytest.mark.slow
+
 WRITE = """
 import ctypes, multiprocessing, os, signal, sys, threading
 import numpy as np
