@@ -13,7 +13,7 @@ from .compare.propagation.difference_flow import VERDICTS
 from .compare.side import Side
 from .compare.similar_runs import likest_run
 from .dead_layers.ledger import LedgerEntry, dead_layer_ledger
-from .model_graph.tensor_role import TensorRole
+from .model_graph.roles import TensorRole
 from .nonfinite.elements.element_names import place_text
 from .nonfinite.elements.trace import Element, ElementTrace
 from .nonfinite.nan_report import NanReport, nan_report

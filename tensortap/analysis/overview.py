@@ -12,7 +12,7 @@ from tensortap.index.graph.graph_index import GraphIndex
 from tensortap.index.query.search import Filters, find_rows
 from tensortap.index.run_index import RunIndex
 
-from .model_graph.node_roles import roles_of
+from .model_graph.roles import roles_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from made_runs import X, found_by, made_run, node
 
-from tensortap.analysis.model_graph.node_roles import Roles
+from tensortap.analysis.model_graph.roles import Roles
 from tensortap.analysis.nonfinite.nan_report import nan_report
 from tensortap.analysis.nonfinite.operand import Operand
 from tensortap.analysis.nonfinite.patterns.registry import explain

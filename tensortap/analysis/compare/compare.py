@@ -12,8 +12,8 @@ from tensortap.core.text import counted
 from tensortap.index.query.search import Filters, find_rows
 from tensortap.index.run_index import RunIndex
 
+from ..model_graph.roles import Slot
 from ..notes import without_values
-from ..run_view.step_tensors import Slot
 from .comparison import Comparison, GraphPair, SideInfo, TensorDifference, Unmatched
 from .equal_steps import quiet_steps
 from .first_divergence import first_divergence

@@ -10,8 +10,8 @@ from tensortap.index.graph.node_detail import FrameDetail, node_detail
 from tensortap.index.run_index import RunIndex
 
 from ..model_graph.call_dataflow import passing_of
-from ..model_graph.node_roles import roles_of
 from ..model_graph.op_sets import ops
+from ..model_graph.roles import roles_of
 from .comparison import FirstDivergence, TensorDifference
 from .matching.node_matching import Matching
 from .matching.program_diff import extra_layer, program_differences

@@ -9,14 +9,11 @@ from dataclasses import dataclass
 from tensortap.index.run_index import RunIndex
 
 from ..model_graph.gradient_cuts import cut_of, is_unused
-from ..model_graph.node_roles import Roles
-from ..model_graph.tensor_role import TensorRole
-from ..model_graph.trained_gradients import trained_gradients
-from ..model_graph.untrained_variables import WHY_LEFT_OUT, is_left_out
-from ..model_graph.variable_handles import is_unsure
+from ..model_graph.roles import Roles, TensorRole
 from ..run_view.hit_counts import Zeros, ZerosOf, counted_of
 from ..run_view.incremental_state import remembered
 from ..run_view.run_view import RunView
+from ..run_view.trained_variables import WHY_LEFT_OUT, is_ambiguous, is_left_out, trained_gradients
 from .lost_updates import absorbed_updates
 from .zero_origin import Begin, zeros_begin
 
@@ -89,7 +86,7 @@ def dead_layer_ledger(
         with remembered(run) as memory:
             return dead_layer_ledger(run, RunView(run, memory), advance)
     gradients = trained_gradients(view)
-    sure = [weight for weight in view.of_kind("weight") if not is_unsure(view, weight)]
+    sure = [weight for weight in view.of_kind("weight") if not is_ambiguous(view, weight)]
     weights = {(weight.graph, weight.variable): weight for weight in reversed(sure)}
     entries = []
     zeros = view.growing("zeros", Zeros, gradients, Zeros.add)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..model_graph.tensor_role import TensorRole
+from ..model_graph.roles import TensorRole
 from ..run_view.run_view import RunView
 from ..run_view.snapshot_rows import Rows
 from ..run_view.stored_values import kept_values

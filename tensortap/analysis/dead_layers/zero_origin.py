@@ -11,9 +11,8 @@ from tensortap.core.text import counted
 
 from ..model_graph.call_dataflow import passing_of
 from ..model_graph.gradient_cuts import source_of
-from ..model_graph.node_roles import Roles
 from ..model_graph.op_sets import ops
-from ..model_graph.tensor_role import TensorRole
+from ..model_graph.roles import Roles, TensorRole
 from ..run_view.run_view import RunView
 
 _MAX_WALK = 400  # nodes that are walked back from one gradient

@@ -7,12 +7,10 @@ from functools import cached_property, lru_cache
 
 from tensortap.index.graph.graph_index import GraphIndex
 
-from .node_roles import roles_of
+from .roles import GRAPHS, Slot, roles_of
 
-Slot = tuple[int, int]  # (row of a node, output slot)
 _LOOPS = ("body", "cond")
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
-_GRAPHS = 32  # that are remembered
 
 
 class Passing:
@@ -174,7 +172,7 @@ class Passing:
         return list(met)
 
 
-@lru_cache(maxsize=_GRAPHS)
+@lru_cache(maxsize=GRAPHS)
 def passing_of(graph: GraphIndex) -> Passing:
     """What the functions of a graph pass to each other."""
     return Passing(graph)

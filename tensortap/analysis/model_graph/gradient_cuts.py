@@ -12,8 +12,8 @@ from tensortap.core.errors import TensortapError
 from tensortap.index.graph.node_detail import node_detail
 from tensortap.index.run_index import RunIndex
 
-from .node_roles import Roles
 from .op_sets import ops
+from .roles import Roles
 
 STOPS = "StopGradient"  # the program says that it wants none
 # Ops for which TensorFlow has no gradient, or one that is always zero (tensorflow/python/ops/*_grad.py).

@@ -1,30 +1,30 @@
-"""Which variable a read is of, where several have one path: networks that one function made, as that which is
-trained and its target."""
+"""Which variable a read belongs to, where several share one path: networks that one function built, such as a
+trained network and its target."""
 
 from __future__ import annotations
 
-from ..run_view.run_view import RunView
-from .node_roles import Roles
-from .tensor_role import TensorRole
+from functools import lru_cache
 
-_DEEP = 20  # calls that a handle is passed on by
+from .roles import GRAPHS, Roles
+
+_MAX_DEPTH = 20  # casts and calls between a read and the variable's handle
 
 
 def first_input(roles: Roles, row: int) -> int:
-    """What a node takes first: of an update or a read, the variable; the node itself if it takes nothing."""
+    """The first input of a node: of an update or a read, the variable; the node itself without inputs."""
     return next((source for source, _, position in roles.inputs(row) if position == 0), row)
 
 
-def is_unsure(view: RunView, tensor: TensorRole) -> bool:
-    """Whether another variable has the path of a weight, and may be the one that its gradient belongs to."""
-    found = view.once(f"unsure reads {tensor.graph}", lambda: _unsure_reads(view.roles(tensor.graph)))
-    return tensor.row in found
+def is_ambiguous_read(roles: Roles, row: int) -> bool:
+    """Whether a node reads a variable whose path another one has too, which its gradient may belong to."""
+    return row in _ambiguous_reads(roles)
 
 
-def _unsure_reads(roles: Roles) -> set[int]:
-    """Rows of the reads of variables whose path another variable of the graph has, too; but for those of the
-    one that the graph updates, if it updates one alone: to that its gradient belongs."""
-    unsure = set[int]()
+@lru_cache(maxsize=GRAPHS)
+def _ambiguous_reads(roles: Roles) -> set[int]:
+    """Rows of the reads of variables whose path another variable of the graph has, too; without those of the
+    one that the graph updates, if it updates only one: the gradient belongs to that."""
+    ambiguous = set[int]()
     for rows in roles.reads.values():
         handles: dict[int, list[int]] = {}
         for row in rows:
@@ -32,14 +32,14 @@ def _unsure_reads(roles: Roles) -> set[int]:
                 handles.setdefault(_handle(roles, row), []).append(row)
         if len(handles) > 1:
             updated = [handle for handle in handles if _is_updated(roles, handle)]
-            sure = handles[updated[0]] if len(updated) == 1 else []
-            unsure |= {row for same in handles.values() for row in same} - set(sure)
-    return unsure
+            known = handles[updated[0]] if len(updated) == 1 else []
+            ambiguous |= {row for same in handles.values() for row in same} - set(known)
+    return ambiguous
 
 
 def _handle(roles: Roles, row: int) -> int:
-    """The variable itself that a read is of, through casts and calls."""
-    for _ in range(_DEEP):
+    """The variable that a read belongs to, through casts and calls."""
+    for _ in range(_MAX_DEPTH):
         row, before = first_input(roles, row), row
         if row == before:
             break

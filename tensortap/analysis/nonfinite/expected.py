@@ -5,7 +5,7 @@ from __future__ import annotations
 from tensortap.core.text import counted
 
 from ..model_graph.op_sets import ops
-from ..run_view.step_tensors import Slot
+from ..model_graph.roles import Slot
 from .nonfinite_flow import BadFlow, BadTensor
 from .reach import Healer, Reached
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from tensortap.index.graph.gradient_names import forward_node
 from tensortap.index.graph.node_detail import FrameDetail
 
-from ..model_graph.node_roles import Roles
 from ..model_graph.op_sets import ops
-from ..run_view.step_tensors import Slot
+from ..model_graph.roles import Roles, Slot
 from .explanation import Explanation, are, elements
 from .nonfinite_flow import BadFlow
 from .operand import Operand

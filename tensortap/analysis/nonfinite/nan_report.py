@@ -13,8 +13,9 @@ from tensortap.index.query.search import Filters, find_rows
 from tensortap.index.run_index import RunIndex
 
 from ..model_graph.call_dataflow import passing_of
+from ..model_graph.roles import Slot
 from ..notes import looked_at, out_of_sight, without_elements
-from ..run_view.step_tensors import Slot, StepTensors
+from ..run_view.step_tensors import StepTensors
 from .expected import but_not_its_gradient, puts_others
 from .nonfinite_flow import BadFlow, BadTensor
 from .origin import Birth, describe_birth, with_details

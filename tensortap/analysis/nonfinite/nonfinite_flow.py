@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..model_graph.op_sets import ops
-from ..run_view.step_tensors import Slot, StepTensors
+from ..model_graph.roles import Slot
+from ..run_view.step_tensors import StepTensors
 from .upstream import Source, Upstream, hands_on
 
 # What a non-finite tensor is: `born` of finite inputs; `suspected` to be, as some of its inputs were not

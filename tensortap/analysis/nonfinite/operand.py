@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from tensortap.index.snapshot import Snapshot
 
-_CONST = re.compile(r"(?P<dtype>[a-z]+[0-9a-z_]*)(?P<shape>\([0-9, ]*\))?(?: (?P<value>.+))?\Z")
-_WORDS = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+from ..model_graph.constants import CONST, nested_list
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +80,7 @@ def of_snapshot(snapshot: Snapshot, tensor: str = "") -> Operand:
 
 def of_constant(tensor: str, text: str) -> Operand:
     """What the text of a Const's `value` attribute says; unknown where the elements are not written out."""
-    match = _CONST.match(text)
+    match = CONST.match(text)
     if match is None:
         return unknown(tensor)
     values = _numbers(match["value"] or "")
@@ -125,17 +121,3 @@ def _numbers(text: str) -> list[float] | None:
         else:
             return None
     return flat
-
-
-def nested_list(text: str) -> Any:
-    """A nested list of numbers as Python writes it, with `nan` and `inf`; None if it is cut or none."""
-    try:
-        return json.loads(re.sub(r"(?<![\w.])-?(nan|inf)\b", lambda word: _WORDS[word.group()], text))
-    except (ValueError, RecursionError, KeyError):
-        return None
-
-
-def constant_text(attributes: Mapping[str, str]) -> str | None:
-    """The elements of a Const as text, if the graph writes them out."""
-    match = _CONST.match(attributes.get("value", ""))
-    return None if match is None else match["value"]

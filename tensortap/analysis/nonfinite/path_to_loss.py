@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..run_view.step_tensors import Slot
+from ..model_graph.roles import Slot
 from .nonfinite_flow import BadFlow
 
 MAX_LINKS = 500

@@ -10,10 +10,9 @@ import numpy as np
 
 from tensortap.core.dtypes import Array
 
-from ..model_graph.op_sets import ops
-from ..run_view.step_tensors import Slot
+from ..model_graph.op_sets import CALLS, ops
+from ..model_graph.roles import Slot
 from .nonfinite_flow import BadFlow, BadTensor
-from .upstream import CALLS
 
 _OF_SHAPES = ops("Shape ShapeN Size Rank ZerosLike OnesLike VariableShape BroadcastGradientArgs")
 _MOST = 100_000  # nodes that were not captured and are looked at behind births

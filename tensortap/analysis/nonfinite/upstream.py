@@ -10,8 +10,9 @@ from tensortap.core.dtypes import is_floating
 from tensortap.index.graph.edges import RETURNED
 
 from ..model_graph.call_dataflow import passing_of
-from ..model_graph.op_sets import ops
-from ..run_view.step_tensors import Slot, StepTensors
+from ..model_graph.op_sets import CALLS, ops
+from ..model_graph.roles import Slot
+from ..run_view.step_tensors import StepTensors
 from .operand import Operand, of_constant, of_snapshot, unknown
 
 MAX_SEEN = 4000  # nodes looked at behind one node: where little was captured, the way back is long
@@ -157,7 +158,6 @@ PASSIVE = ops(
     "OptionalFromValue OptionalGetValue Slice StridedSlice Split SplitV Unpack Pack ConcatV2 "
     "EnsureShape CheckNumerics CheckNumericsV2 DeepCopy"
 )
-CALLS = ops("While StatelessWhile If StatelessIf Case StatelessCase PartitionedCall StatefulPartitionedCall")
 
 
 def hands_on(op_type: str) -> bool:

@@ -1,6 +1,6 @@
 """Rules: what usually goes wrong in training, noticed from statistics and values."""
 
-from ..model_graph.tensor_role import TensorRole
+from ..model_graph.roles import TensorRole
 from ..run_view.run_view import RunView
 from ..run_view.snapshot_rows import Rows
 from .finding import SEVERITIES, Evidence, Finding, Hit, Severity

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import product
 
-from ..model_graph.tensor_role import TensorRole
+from ..model_graph.roles import TensorRole
 from ..run_view.run_view import RunView
 from .finding import SEVERITIES, Hit, Severity
 

@@ -9,7 +9,7 @@ from typing import Literal
 from tensortap.core.dtypes import Array
 from tensortap.index.graph.node_detail import FrameDetail
 
-from ..model_graph.tensor_role import TensorRole
+from ..model_graph.roles import TensorRole
 
 Severity = Literal["high", "medium", "low"]
 SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low")

@@ -8,7 +8,7 @@ from typing import Any
 
 from tensortap.core.dtypes import Array
 
-from ..model_graph.tensor_role import TensorRole
+from ..model_graph.roles import TensorRole
 from ..run_view.hit_counts import Counted, Fired, counted_of, fired_of
 from ..run_view.run_view import RunView
 from ..run_view.snapshot_rows import Rows

@@ -9,7 +9,7 @@ import numpy as np
 
 from tensortap.core.dtypes import Array
 
-from ..model_graph.tensor_role import TensorRole
+from ..model_graph.roles import TensorRole
 from .run_view import RunView
 from .snapshot_rows import Rows, distinct
 

@@ -22,7 +22,7 @@ from tensortap.core.dtypes import Array
 from tensortap.index.graph.graph_index import GraphIndex
 from tensortap.index.run_index import RunIndex
 
-from ..model_graph.tensor_role import TensorRole
+from ..model_graph.roles import TensorRole
 from .snapshot_rows import Rows
 
 _MOST = 64  # things that are held of a run, those that were asked for last

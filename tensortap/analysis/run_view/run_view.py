@@ -13,8 +13,7 @@ from tensortap.core.dtypes import Array
 from tensortap.index.run_index import RunIndex
 
 from ..dtype_limits import LARGEST
-from ..model_graph.node_roles import Roles, roles_of
-from ..model_graph.tensor_role import TensorRole
+from ..model_graph.roles import Roles, TensorRole, roles_of
 from .incremental_state import Add, ByTensor, Memory
 from .snapshot_rows import Rows
 

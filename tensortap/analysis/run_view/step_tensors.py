@@ -11,9 +11,8 @@ from tensortap.index.graph.graph_index import GraphIndex
 from tensortap.index.run_index import RunIndex
 from tensortap.index.snapshot import Snapshot, take
 
-from ..model_graph.node_roles import Roles, roles_of
+from ..model_graph.roles import Roles, Slot, roles_of
 
-Slot = tuple[int, int]  # (row of the node in the graph, output slot)
 NEVER = 2**31 - 1  # "visit" at which a tensor turned bad that never did
 
 

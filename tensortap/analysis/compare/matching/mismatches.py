@@ -12,8 +12,7 @@ from tensortap.core.dtypes import is_floating
 from tensortap.core.text import counted
 from tensortap.index.graph.graph_index import GraphIndex
 
-from ...model_graph.node_roles import roles_of
-from ...run_view.step_tensors import Slot
+from ...model_graph.roles import Slot, roles_of
 from ..metrics.tensor_pairs import Measured
 from ..propagation.difference_flow import VERDICTS, DifferenceFlow, Judged
 from .node_matching import Matching

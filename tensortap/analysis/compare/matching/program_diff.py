@@ -12,9 +12,9 @@ import numpy as np
 from tensortap.index.graph.graph_index import GraphIndex
 from tensortap.index.graph.node_detail import FrameDetail
 
-from ...model_graph.node_roles import roles_of
+from ...model_graph.constants import constant_text, nested_list
 from ...model_graph.op_sets import ops
-from ...nonfinite.operand import constant_text, nested_list
+from ...model_graph.roles import roles_of
 from ..metrics.tolerance import RTOL
 from .node_matching import Matching
 from .value_numbering import numbering

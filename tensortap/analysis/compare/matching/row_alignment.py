@@ -11,7 +11,7 @@ from tensortap.core.dtypes import Array
 from tensortap.index.catalog.tensor_table import NO_GRAPH
 from tensortap.index.run_index import RunIndex
 
-from ...run_view.step_tensors import Slot
+from ...model_graph.roles import Slot
 from ..side import Side
 from .node_matching import Matching
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from tensortap.index.graph.graph_index import GraphIndex
 
-from ...model_graph.node_roles import roles_of
-from ...nonfinite.operand import constant_text
+from ...model_graph.constants import constant_text
+from ...model_graph.roles import roles_of
 from .node_matching import Matching
 
 Key = tuple[object, ...]

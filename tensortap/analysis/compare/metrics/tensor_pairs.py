@@ -15,7 +15,7 @@ from tensortap.index.run_index import RunIndex
 from tensortap.index.snapshot import Snapshot, take
 from tensortap.index.values import find_histograms, kept_sample, read_slice
 
-from ...run_view.step_tensors import Slot
+from ...model_graph.roles import Slot
 from ..matching.row_alignment import CodeMap, StepRows, joined
 from .distances import NAN, Metrics, of_values
 from .summary_bounds import Bounds, distance_bound, equal_shapes, equal_summaries, kl_divergence

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 from ...model_graph.call_dataflow import passing_of
-from ...model_graph.node_roles import roles_of
-from ...nonfinite.operand import constant_text
-from ...run_view.step_tensors import Slot
+from ...model_graph.constants import constant_text
+from ...model_graph.roles import Slot, roles_of
 from ..comparison import TensorDifference
 from ..matching.node_matching import Matching
 

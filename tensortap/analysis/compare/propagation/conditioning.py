@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...model_graph.node_roles import roles_of
 from ...model_graph.op_sets import ops
+from ...model_graph.roles import roles_of
 from ...run_view.step_tensors import StepTensors
 from ..comparison import TensorDifference
 from ..matching.node_matching import Matching

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ...run_view.step_tensors import Slot
+from ...model_graph.roles import Slot
 from ..metrics.tensor_pairs import Measured
 from ..metrics.tolerance import GROWTH, noise_ceiling, noise_limit
 from .conditioning import NO_MAGNITUDE, Magnitude, condition

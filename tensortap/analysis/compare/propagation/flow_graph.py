@@ -6,8 +6,8 @@ from tensortap.index.graph.edges import RETURNED
 from tensortap.index.graph.graph_index import GraphIndex
 
 from ...model_graph.call_dataflow import passing_of
-from ...model_graph.node_roles import roles_of
 from ...model_graph.op_sets import ops
+from ...model_graph.roles import roles_of
 from ..metrics.tolerance import RTOL
 
 VARIABLES = ops("ReadVariableOp ResourceGather ResourceGatherNd VariableV2 Variable")

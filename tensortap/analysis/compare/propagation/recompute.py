@@ -13,8 +13,9 @@ from tensortap.core.errors import TensortapError
 from tensortap.index.graph.edges import RETURNED
 from tensortap.index.values import read_slice
 
-from ...nonfinite.operand import constant_text, nested_list
-from ...run_view.step_tensors import Slot, StepTensors
+from ...model_graph.constants import constant_text, nested_list
+from ...model_graph.roles import Slot
+from ...run_view.step_tensors import StepTensors
 from ..metrics.tensor_pairs import MAX_BYTES
 from ..metrics.tolerance import RTOL
 from .reference_outputs import LARGEST, Expected, OpCall, elementwise

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...model_graph.node_roles import Roles
 from ...model_graph.op_sets import ops
+from ...model_graph.roles import Roles
 from ...run_view.step_tensors import StepTensors
 from .index_maps import ELEMENTWISE
 

@@ -8,9 +8,9 @@ from tensortap.core.dtypes import Array
 from tensortap.core.errors import TensortapError
 from tensortap.index.values import nonfinite_elements, read_slice
 
-from ...run_view.step_tensors import Slot
+from ...model_graph.constants import constant_text, nested_list
+from ...model_graph.roles import Slot
 from ..nonfinite_flow import BadFlow
-from ..operand import constant_text, nested_list
 
 MAX_BYTES = 8 << 20  # of one slice: a sum over more elements is not looked into
 

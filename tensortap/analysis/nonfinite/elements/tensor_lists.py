@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...run_view.step_tensors import Slot
+from ...model_graph.roles import Slot
 from ..nonfinite_flow import BadFlow
 from .stored_elements import Kept
 

@@ -12,7 +12,7 @@ from tensortap.core.dtypes import Array
 from tensortap.index.graph.edges import RETURNED
 
 from ...model_graph.op_sets import ops
-from ...run_view.step_tensors import Slot
+from ...model_graph.roles import Slot
 from ..nonfinite_flow import BadFlow, BadTensor
 from ..upstream import Source
 from .element_axes import image_axes, sample_of

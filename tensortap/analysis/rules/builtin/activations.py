@@ -12,7 +12,7 @@ from tensortap.core.errors import TensortapError
 from tensortap.index.query.step_range import StepRange
 from tensortap.index.series.histograms import histograms
 
-from ...model_graph.tensor_role import TensorRole
+from ...model_graph.roles import TensorRole
 from ...run_view.hit_counts import counted_of, fired_of
 from ...run_view.run_view import RunView
 from ...run_view.snapshot_rows import Rows, distinct

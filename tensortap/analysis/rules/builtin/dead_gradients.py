@@ -11,11 +11,10 @@ from tensortap.core.text import counted
 
 from ...dead_layers.ledger import UNUSED, LedgerEntry, dead_layer_ledger
 from ...model_graph.gradient_cuts import STOPS
-from ...model_graph.tensor_role import TensorRole
-from ...model_graph.untrained_variables import is_trained_elsewhere
-from ...model_graph.variable_handles import is_unsure
+from ...model_graph.roles import TensorRole
 from ...run_view.hit_counts import counted_of
 from ...run_view.run_view import RunView
+from ...run_view.trained_variables import is_ambiguous, is_trained_elsewhere
 from ..finding import Evidence, Hit, Severity
 from ..rule import Limits, rule
 from .convergence import is_fitted
@@ -102,7 +101,7 @@ def _cut_off(view: RunView) -> Iterator[Hit]:
         tensor = weights.get((entry.graph, entry.tensor))
         if tensor is None or not (entry.cut_by or entry.why == UNUSED):
             continue
-        asked = bool(view.roles(entry.graph).trainable.get(entry.variable)) and not is_unsure(view, tensor)
+        asked = bool(view.roles(entry.graph).trainable.get(entry.variable)) and not is_ambiguous(view, tensor)
         if (entry.cut_by == STOPS and not asked) or is_trained_elsewhere(view, tensor):
             continue
         steps = view.rows([tensor]).steps

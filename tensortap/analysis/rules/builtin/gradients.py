@@ -9,10 +9,10 @@ import numpy as np
 
 from tensortap.core.dtypes import Array
 
-from ...model_graph.tensor_role import TensorRole
-from ...model_graph.trained_gradients import trained_gradients
+from ...model_graph.roles import TensorRole
 from ...run_view.run_view import RunView
 from ...run_view.snapshot_rows import Rows
+from ...run_view.trained_variables import trained_gradients
 from ..finding import Evidence, Hit, Severity
 from ..rule import Limits, hits_grown, rule
 from .convergence import has_converged

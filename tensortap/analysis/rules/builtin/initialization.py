@@ -12,11 +12,11 @@ import numpy as np
 from tensortap.core.dtypes import Array
 from tensortap.core.text import counted
 
-from ...model_graph.tensor_role import TensorRole
-from ...model_graph.trained_gradients import trained_gradients
-from ...model_graph.weight_uses import is_factor, is_filter, is_last_factor, is_table
+from ...model_graph.roles import TensorRole
+from ...model_graph.weight_uses import is_factor, is_filter, is_last_factor, is_lookup_table
 from ...run_view.run_view import RunView
 from ...run_view.snapshot_rows import Rows, distinct
+from ...run_view.trained_variables import trained_gradients
 from ..finding import Evidence, Hit
 from ..rule import Limits, rule
 from .activations import share_beyond
@@ -82,7 +82,9 @@ def poor_weight_init(view: RunView, limits: Limits) -> Iterable[Hit]:
     if large:
         yield _hit(max(large, key=lambda scale: scale.above), len(large), limits)
     # Heads that begin near 0 are meant, mostly.
-    small = [scale for scale in small if not is_last_factor(view, scale.tensor)]
+    small = [
+        scale for scale in small if not is_last_factor(view.roles(scale.tensor.graph), scale.tensor.variable)
+    ]
     narrow = next(_narrow_gradients(view, limits), None) if small else None
     if narrow is None:  # none the worse for it: a residual connection, or a normalization
         small = [scale for scale in small if scale.below > limits["far"]]
@@ -91,8 +93,10 @@ def poor_weight_init(view: RunView, limits: Limits) -> Iterable[Hit]:
 
 
 def _is_initialised(view: RunView, tensor: TensorRole) -> bool:
-    trained = view.roles(tensor.graph).trainable.get(tensor.variable) is not False
-    return trained and tensor.is_kernel and is_factor(view, tensor) and not is_table(view, tensor)
+    roles, variable = view.roles(tensor.graph), tensor.variable
+    if not tensor.is_kernel or roles.trainable.get(variable) is False:
+        return False
+    return is_factor(roles, variable) and not is_lookup_table(roles, variable)
 
 
 def _hit(scale: _Scale, count: int, limits: Limits, narrow: TensorRole | None = None) -> Hit:
@@ -129,7 +133,7 @@ def _fans(view: RunView, tensor: TensorRole, shape: tuple[int, ...]) -> tuple[in
     attention's kernels the first, or all but the last): the sizes at either end, too."""
     positions = math.prod(shape[:-2])
     fans = positions * shape[-2], positions * shape[-1]
-    if len(shape) == 2 or is_filter(view, tensor):
+    if len(shape) == 2 or is_filter(view.roles(tensor.graph), tensor.variable):
         return fans
     return *fans, shape[0], math.prod(shape[1:]), math.prod(shape[:-1]), shape[-1]
 

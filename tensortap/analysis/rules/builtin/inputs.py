@@ -11,7 +11,7 @@ from tensortap.core.dtypes import Array
 
 from ...dtype_limits import LARGEST
 from ...model_graph.op_sets import ops
-from ...model_graph.tensor_role import TensorRole
+from ...model_graph.roles import TensorRole
 from ...run_view.run_view import RunView
 from ...run_view.snapshot_rows import Rows, distinct
 from ...run_view.stored_values import kept_values

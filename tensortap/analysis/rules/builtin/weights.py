@@ -9,12 +9,16 @@ import numpy as np
 
 from tensortap.core.dtypes import Array
 
-from ...model_graph.tensor_role import TensorRole
-from ...model_graph.trained_gradients import trained_gradients
-from ...model_graph.untrained_variables import WHY_LEFT_OUT, is_left_out, is_trained_elsewhere
-from ...model_graph.variable_handles import is_unsure
+from ...model_graph.roles import TensorRole
 from ...run_view.run_view import RunView
 from ...run_view.stored_values import kept_values
+from ...run_view.trained_variables import (
+    WHY_LEFT_OUT,
+    is_ambiguous,
+    is_left_out,
+    is_trained_elsewhere,
+    trained_gradients,
+)
 from ..finding import Evidence, Hit, Severity
 from ..rule import Limits, hits_grown, rule
 from .gradients import MOSTLY
@@ -28,7 +32,7 @@ def layer_weights(view: RunView) -> list[TensorRole]:
 
     def find() -> list[TensorRole]:
         found: dict[tuple[str, str], TensorRole] = {}
-        for tensor in sorted(view.of_kind("weight"), key=lambda t: (is_unsure(view, t), t.order)):
+        for tensor in sorted(view.of_kind("weight"), key=lambda t: (is_ambiguous(view, t), t.order)):
             found.setdefault((tensor.graph, tensor.variable or tensor.name), tensor)
         return list(found.values())
 
@@ -85,7 +89,7 @@ def unchanged_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
     )
     for tensor in layer_weights(view):
         same, steps = stretches.of(tensor.code)
-        if same is None or tensor.graph not in graphs or np.isnan(same.l2) or is_unsure(view, tensor):
+        if same is None or tensor.graph not in graphs or np.isnan(same.l2) or is_ambiguous(view, tensor):
             continue  # weights that turned NaN do not rest; those of a target network may
         if is_trained_elsewhere(view, tensor) or _is_frozen_statistic(tensor, trained):
             continue  # that graph tells; nobody wants them to change
@@ -198,7 +202,7 @@ def all_zero(view: RunView, limits: Limits) -> Iterable[Hit]:
 
 def _may_hold_more(view: RunView, tensor: TensorRole) -> bool:
     """Not so of a moving mean, which begins at zero."""
-    return not (is_unsure(view, tensor) or tensor.is_statistic)
+    return not (is_ambiguous(view, tensor) or tensor.is_statistic)
 
 
 _WHY_STILL_ZERO = ("UnchangedTensor", "AbsorbedUpdate", "DeadGradient")  # a bias that stays as it began

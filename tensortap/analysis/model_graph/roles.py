@@ -1,10 +1,11 @@
-"""What the nodes of a graph are to the model: weights, gradients, inputs, and which scalar is the loss."""
+"""Roles of nodes and captured tensors in the model: weights, gradients, inputs, outputs, the loss."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -13,13 +14,16 @@ from tensortap.core.dtypes import Array, is_floating
 from tensortap.index.graph.edges import RETURNED
 from tensortap.index.graph.graph_index import GraphIndex
 
+Slot = tuple[int, int]  # (row of a node in its graph, output slot)
 _BACKWARD = re.compile(r"(^|/)gradient(s|_tape)(_\d+)?/")
 _READS = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableV2")
 _FED = ("_Arg", "Placeholder", "IteratorGetNext")
 _LOSS = re.compile(r"loss", re.IGNORECASE)
 _UPDATE = re.compile(r"Assign|(Resource)?((Sparse)?Apply|Scatter(?!Nd$|NdNon)|StridedSliceAssign)")
 _MARK = "tensortap."
-_GRAPHS = 32  # that are remembered; with weak keys none would be forgotten, as what is known of one holds it
+GRAPHS = 32  # that are remembered; with weak keys none would be forgotten, as what is known of one holds it
+_STATISTICS = ("moving_mean", "moving_variance")
+_UNTRAINED = ("bias", "beta", "gamma", *_STATISTICS)
 
 
 class Roles:
@@ -192,7 +196,37 @@ def _parsed(text: str | None) -> dict[str, str]:
     return {key: str(value) for key, value in found.items()} if isinstance(found, dict) else {}
 
 
-@lru_cache(maxsize=_GRAPHS)
+@lru_cache(maxsize=GRAPHS)
 def roles_of(graph: GraphIndex) -> Roles:
     """The roles of a graph's nodes."""
     return Roles(graph)
+
+
+@dataclass(frozen=True, slots=True)
+class TensorRole:
+    """A captured tensor. `kind`: `input`, `output`, `weight`, `gradient`, `loss` or empty; `variable`: path
+    of the variable that is read, or that a gradient belongs to; `order`: place in the data flow of its graph;
+    `row`: row of its node in the graph, -1 if unknown; `backward`: a node of the backward pass."""
+
+    code: int
+    name: str
+    node: str
+    slot: int
+    graph: str
+    row: int
+    op_type: str
+    layer: str
+    kind: str
+    variable: str
+    order: int
+    backward: bool
+
+    @property
+    def is_kernel(self) -> bool:
+        """Whether the variable is a matrix or filter rather than a bias, scale or statistic."""
+        return not self.variable.rpartition("/")[2].startswith(_UNTRAINED)
+
+    @property
+    def is_statistic(self) -> bool:
+        """Whether it is a moving mean or variance: batch normalization sets them, no gradient does."""
+        return self.variable.rpartition("/")[2].startswith(_STATISTICS)

@@ -1,0 +1,26 @@
+"""Constants of a graph as the dump writes them: the text of a Const's `value` attribute, and its elements."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+# `float32(2, 3) [[0.0, …]]`: dtype, shape, elements where they are written out.
+CONST = re.compile(r"(?P<dtype>[a-z]+[0-9a-z_]*)(?P<shape>\([0-9, ]*\))?(?: (?P<value>.+))?\Z")
+_WORDS = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+
+
+def nested_list(text: str) -> Any:
+    """A nested list of numbers as Python writes it, with `nan` and `inf`; None if it is cut or none."""
+    try:
+        return json.loads(re.sub(r"(?<![\w.])-?(nan|inf)\b", lambda word: _WORDS[word.group()], text))
+    except (ValueError, RecursionError, KeyError):
+        return None
+
+
+def constant_text(attributes: Mapping[str, str]) -> str | None:
+    """The elements of a Const as text, if the graph writes them out."""
+    match = CONST.match(attributes.get("value", ""))
+    return None if match is None else match["value"]

@@ -1,0 +1,85 @@
+"""Which variables a run trains: the gradient that counts for each, and trainable ones that are skipped."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from ..model_graph.gradient_cuts import cut_of, is_unused
+from ..model_graph.roles import Roles, TensorRole
+from ..model_graph.variable_handles import is_ambiguous_read
+from .run_view import RunView
+
+_MOST = 200  # nodes between a gradient and the one that it is made of
+WHY_LEFT_OUT = "no step asks for its gradient, although it is trainable and the loss depends on it"
+
+
+def trained_gradients(view: RunView) -> list[TensorRole]:
+    """The captured gradients. Where one is made of another one of the same variable (without the loss scale,
+    clipped), the last counts: that is what weights are changed by, and its size can be compared."""
+    return view.once("trained gradients", lambda: _last_ones(view))
+
+
+def _last_ones(view: RunView) -> list[TensorRole]:
+    by_variable: dict[tuple[str, str], list[TensorRole]] = {}
+    for tensor in view.of_kind("gradient"):
+        by_variable.setdefault((tensor.graph, tensor.variable), []).append(tensor)
+    earlier = set[int]()
+    for (graph, variable), tensors in by_variable.items():
+        if variable and len(tensors) > 1:
+            rows = {tensor.row for tensor in tensors}
+            made_of = {row for tensor in tensors for row in _made_of(view.roles(graph), tensor.row, rows)}
+            earlier |= {tensor.code for tensor in tensors if tensor.row in made_of}
+    return [tensor for tensor in view.of_kind("gradient") if tensor.code not in earlier]
+
+
+def _made_of(roles: Roles, row: int, rows: set[int]) -> set[int]:
+    """Those of some gradients that another one is made of, behind the backward pass."""
+    found, seen, waiting = set[int](), {row}, deque([row])
+    while waiting and len(seen) < _MOST:
+        for source, _, _ in roles.inputs(waiting.popleft()):
+            if source in seen:
+                continue
+            seen.add(source)
+            if source in rows:
+                found.add(source)
+            elif not roles.is_backward(source):
+                waiting.append(source)
+    return found
+
+
+def is_left_out(view: RunView, weight: TensorRole) -> bool:
+    """Whether a tape records what is computed of a trainable variable, the loss depends on it through ops
+    that have gradients, and no graph of the run asks for its gradient. Not so of frozen layers, and of a
+    teacher or target network that is computed outside of the tape or behind `stop_gradient`."""
+    roles, variable = view.roles(weight.graph), weight.variable
+    if variable not in roles.left_out or variable in _asked(view):
+        return False
+    return cut_of(view.run, roles, variable) is None and not is_unused(roles, variable)
+
+
+def is_ambiguous(view: RunView, weight: TensorRole) -> bool:
+    """Whether another variable has the path of a weight, and may be the one that its gradient belongs to."""
+    return is_ambiguous_read(view.roles(weight.graph), weight.row)
+
+
+def is_trained_elsewhere(view: RunView, weight: TensorRole) -> bool:
+    """Whether another graph of the run computes a gradient of a variable, and this one does not."""
+    graphs = view.once("graphs that train", lambda: _graphs_that_train(view)).get(weight.variable, set())
+    return bool(graphs) and weight.graph not in graphs
+
+
+def _asked(view: RunView) -> set[str]:
+    """Paths of the variables whose gradients any graph asks for."""
+
+    def find() -> set[str]:
+        told = (view.roles(graph).trainable for graph in {tensor.graph for tensor in view.tensors})
+        return {path for trainable in told for path, asked in trainable.items() if asked}
+
+    return view.once("variables that are asked for", find)
+
+
+def _graphs_that_train(view: RunView) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for tensor in view.of_kind("gradient"):
+        found.setdefault(tensor.variable, set()).add(tensor.graph)
+    return found
