@@ -9,13 +9,13 @@ from flask import Blueprint, Response
 
 from tensortap.analysis.compare.compare import check_pairs
 from tensortap.analysis.compare.comparison import Comparison, TensorDifference
-from tensortap.analysis.compare.html import comparison_html
 from tensortap.analysis.compare.metrics.tensor_pairs import read_both
 from tensortap.analysis.compare.metrics.ulp import common_dtype, subtracted, ulp_distance, worst_element
 from tensortap.analysis.compare.presentation import SORTS as DIFFERENCE_SORTS
 from tensortap.analysis.compare.presentation import sorted_tensors
 from tensortap.analysis.compare.side import Side
 from tensortap.core.errors import NotFoundError, SelectionError, ValueNotKeptError
+from tensortap.html.comparison_report import comparison_html
 from tensortap.index.selection import Selection, resolve_selection
 from tensortap.index.snapshot import Snapshot, locate
 from tensortap.index.values import kept_shape

@@ -3,7 +3,6 @@
 from .compare.compare import check_pairs, compare
 from .compare.comparison import Comparison, FirstDivergence, GraphPair, SideInfo, TensorDifference, Unmatched
 from .compare.files import comparison_csv, read_matches, write_matches
-from .compare.html import comparison_html
 from .compare.metrics.distances import LOWER_IS_WORSE, METRICS, Metrics
 from .compare.metrics.tensor_pairs import read_both
 from .compare.metrics.ulp import common_dtype, subtracted, ulp_distance, worst_element
@@ -74,7 +73,6 @@ __all__ = [
     "common_dtype",
     "compare",
     "comparison_csv",
-    "comparison_html",
     "dead_layer_ledger",
     "headline",
     "hits",

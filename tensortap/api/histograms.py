@@ -7,7 +7,6 @@ from typing import Any
 
 from tensortap.index.series.histograms import HistogramSeries
 
-from . import html_repr as html
 from .plots import Kind, histograms_figure
 
 
@@ -33,5 +32,6 @@ class Histograms(HistogramSeries):
         return f"<histograms of {self.tensor!r}: {len(self.step):,} rows, {bins} bins>"
 
     def _repr_html_(self) -> str:
-        drawn = html.heatmap(self.step, self.edges, self.counts)
-        return f"<div><code>{html.text(repr(self))}</code><br>{drawn}</div>"
+        from tensortap.html import notebook_repr
+
+        return notebook_repr.histograms(repr(self), self.step, self.edges, self.counts)

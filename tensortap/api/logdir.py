@@ -14,7 +14,6 @@ from tensortap.index.run_index import RunOverview
 from tensortap.storage.filesystem import is_folder
 from tensortap.storage.uri import path_of, shown_path
 
-from . import html_repr
 from .run import Run
 
 
@@ -75,6 +74,7 @@ class Log:
         return f"<log {self._index.name!r}: {self.runs!r}>"
 
     def _repr_html_(self) -> str:
+
         return self.runs._repr_html_()
 
 
@@ -118,8 +118,10 @@ class Runs(Mapping[str, Run]):
         return f"{len(names)} {'run' if len(names) == 1 else 'runs'}{': ' if names else ''}{shown}"
 
     def _repr_html_(self) -> str:
+        from tensortap.html import notebook_repr
+
         rows = [_cells(run.overview()) for run in self._index.runs]
-        return html_repr.table(("run", "snapshots", "steps", "workers", "with NaN or Inf", ""), rows)
+        return notebook_repr.table(("run", "snapshots", "steps", "workers", "with NaN or Inf", ""), rows)
 
 
 def _cells(run: RunOverview) -> tuple[object, ...]:

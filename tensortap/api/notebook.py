@@ -6,7 +6,6 @@ import atexit
 import os
 import threading
 from collections.abc import Sequence
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -14,7 +13,6 @@ from urllib.parse import quote
 if TYPE_CHECKING:
     from tensortap.server.serve import Server
 
-_SANDBOX = "allow-scripts allow-same-origin allow-downloads allow-popups"
 _VIEWERS: dict[tuple[object, ...], Viewer] = {}
 _LOCK = threading.Lock()
 
@@ -51,16 +49,11 @@ class Viewer:
         return f"<page of {self.name}: {self.url if self.open else 'closed'}>"
 
     def _repr_html_(self) -> str:
+        from tensortap.html import notebook_repr
+
         if not self.open:
-            return f"<code>{_text(repr(self))}</code>"
-        link = f'<a href="{escape(self.url)}" target="_blank" rel="noopener">Open the page</a>'
-        return f"{link} of <code>{_text(self.name)}</code>"
-
-
-def _text(text: str) -> str:
-    from tensortap.core.text import escaped
-
-    return escape(escaped(text))
+            return notebook_repr.code(repr(self))
+        return notebook_repr.page_link(self.url, self.name)
 
 
 def show(logdir: str | os.PathLike[str], *, port: int | None = None) -> Viewer:
@@ -101,13 +94,10 @@ class Frame:
     def _repr_html_(self) -> str:
         if not self.page.open:
             return self.page._repr_html_()
-        source, title = escape(self.page.frame_url + self._place), _text(f"tensortap: {self.page.name}")
-        style = f"width:100%;height:{self._height}px;border:1px solid #8884;border-radius:6px"
-        frame = (
-            f'<iframe src="{source}" title="{title}" style="{style}" sandbox="{_SANDBOX}" '
-            'referrerpolicy="no-referrer" allow="clipboard-write; fullscreen"></iframe>'
-        )
-        return f"<div>{frame}<div>{self.page._repr_html_()}</div></div>"
+        from tensortap.html import notebook_repr
+
+        source = self.page.frame_url + self._place
+        return notebook_repr.page_frame(source, self.page.name, self._height, self.page.url)
 
 
 def notebook(

@@ -6,6 +6,7 @@ Every text from a dump is escaped: plotly reads some HTML in titles and hover te
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 from importlib import import_module
 from itertools import pairwise
 from typing import Any, Literal
@@ -14,9 +15,8 @@ import numpy as np
 
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import InvalidValueError, NotFoundError
+from tensortap.core.text import escaped
 from tensortap.index.series.histograms import HistogramSeries
-
-from .html_repr import text
 
 Kind = Literal["heatmap", "ridgeline"]
 
@@ -32,9 +32,9 @@ def figure(title: str, x: str, y: str) -> Any:
     objects = import_optional("plotly.graph_objects", "A figure", '"tensortap[plot]"')
     return objects.Figure(
         layout={
-            "title": {"text": text(title)},
-            "xaxis": {"title": {"text": text(x)}},
-            "yaxis": {"title": {"text": text(y)}},
+            "title": {"text": _escaped(title)},
+            "xaxis": {"title": {"text": _escaped(x)}},
+            "yaxis": {"title": {"text": _escaped(y)}},
             "template": "plotly_white",
         }
     )
@@ -52,7 +52,7 @@ def statistics_figure(columns: dict[str, Array], names: Sequence[str], title: st
     step = columns["step"]
     if names:
         for name in names:
-            made.add_scatter(x=step, y=_finite(columns[name]), name=text(name), mode="lines+markers")
+            made.add_scatter(x=step, y=_finite(columns[name]), name=_escaped(name), mode="lines+markers")
         level = columns[names[0]]
     else:
         mean, std = _finite(columns["mean"]), _finite(columns["std"])
@@ -224,3 +224,7 @@ def import_optional(module: str, purpose: str, install: str) -> Any:
         raise ImportError(
             f"{purpose} needs {package}, which is not installed: pip install {install}", name=package
         ) from error
+
+
+def _escaped(text: str) -> str:
+    return escape(escaped(text))

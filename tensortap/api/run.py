@@ -19,7 +19,6 @@ from tensortap.index.series.histograms import histograms
 from tensortap.index.series.history import history
 from tensortap.index.worker_follower import WorkerStatus
 
-from . import html_repr as html
 from .arguments import check_filters_of, check_name, check_texts, whole
 from .histograms import Histograms
 from .pick import pick
@@ -207,14 +206,16 @@ class Run:
         return view(self._log.logdirs, self._id, height, origins)
 
     def _repr_html_(self) -> str:
+        from tensortap.html import notebook_repr
+
         index = self._log.run(self._id)
         if index.error is not None:
-            return f"<code>{html.text(repr(self))}</code>"
+            return notebook_repr.code(repr(self))
         facts: list[tuple[str, object]] = [("graphs", len(index.graphs)), ("workers", len(self.workers))]
         facts += [(name, show(index.info[name])[:200]) for name in _FACTS if name in index.info]
         steps = index.steps
-        bars = html.bars(steps.step, steps.snapshots, np.maximum(steps.nan, steps.inf))
-        return f"<div>{html.table(('', repr(self)[1:-1]), facts)}{bars}</div>"
+        nonfinite = np.maximum(steps.nan, steps.inf)
+        return notebook_repr.run(repr(self)[1:-1], facts, steps.step, steps.snapshots, nonfinite)
 
 
 def _span(steps: np.ndarray[Any, np.dtype[np.int64]]) -> str:

@@ -12,7 +12,6 @@ from tensortap.core.dtypes import Array
 from tensortap.core.errors import NotFoundError
 from tensortap.core.text import did_you_mean, escaped
 
-from . import html_repr
 from .plots import import_optional, statistics_figure
 
 Row = dict[str, Any]
@@ -112,10 +111,12 @@ class Table:
         return "\n".join([f"{self._title}{len(self):,} rows", *lines])
 
     def _repr_html_(self) -> str:
+        from tensortap.html import notebook_repr
+
         head, rows, gap = self._cells()
         if gap is not None:
             rows.insert(gap, ["…"] * len(head))
-        return html_repr.table(head, rows, f"{self._title}{len(self):,} rows")
+        return notebook_repr.table(head, rows, f"{self._title}{len(self):,} rows")
 
 
 def _item(values: Array, i: int) -> Any:

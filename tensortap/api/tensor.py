@@ -18,7 +18,6 @@ from tensortap.index.run_index import RunIndex
 from tensortap.index.snapshot import Snapshot
 from tensortap.index.values import find_histogram, kept_sample, read_slice
 
-from . import html_repr as html
 from .plots import value_figure
 from .table import show
 
@@ -156,13 +155,14 @@ class Tensor:
         return f"<tensor {self.name!r} step {snapshot.step}{visit}: {about}>"
 
     def _repr_html_(self) -> str:
+        from tensortap.html import notebook_repr
+
         snapshot = self._snapshot
         names = ("step", "visit", "dtype", "shape", "size", *COUNTS, *STATISTICS)
         rows = [
             (name, "unknown" if name in snapshot.unknown else show(getattr(snapshot, name))) for name in names
         ]
-        drawn = html.histogram(self.histogram, snapshot.zero)
-        return f"<div>{html.table(('', self.name), rows)}{drawn}</div>"
+        return notebook_repr.tensor(self.name, rows, self.histogram, snapshot.zero)
 
 
 def _statistics(snapshot: Snapshot) -> list[str]:

@@ -15,12 +15,12 @@ import pytest
 from tensortap.analysis.compare.compare import compare
 from tensortap.analysis.compare.comparison import Comparison
 from tensortap.analysis.compare.files import comparison_csv, read_matches, write_matches
-from tensortap.analysis.compare.html import comparison_html
 from tensortap.analysis.compare.presentation import sorted_tensors
 from tensortap.analysis.compare.propagation.recompute import Recomputed, recomputed
 from tensortap.analysis.compare.side import Side
 from tensortap.analysis.run_view.step_tensors import StepTensors
 from tensortap.core.errors import InvalidValueError, NotFoundError
+from tensortap.html.comparison_report import comparison_html
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
 

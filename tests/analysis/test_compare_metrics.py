@@ -16,7 +16,6 @@ from hypothesis.extra import numpy as hnp
 from tensortap.analysis.compare.compare import compare
 from tensortap.analysis.compare.comparison import Comparison
 from tensortap.analysis.compare.files import comparison_csv
-from tensortap.analysis.compare.html import comparison_html
 from tensortap.analysis.compare.matching.signatures import Neighbourhood
 from tensortap.analysis.compare.metrics.distances import of_values
 from tensortap.analysis.compare.metrics.tolerance import accepted
@@ -27,6 +26,7 @@ from tensortap.core.dtypes import Array
 from tensortap.core.errors import NotFoundError
 from tensortap.core.model import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
+from tensortap.html.comparison_report import comparison_html
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
 

@@ -15,7 +15,6 @@ from two_dumps import compared, node
 
 from tensortap.analysis.compare.compare import compare
 from tensortap.analysis.compare.comparison import Comparison, TensorDifference
-from tensortap.analysis.compare.html import comparison_html
 from tensortap.analysis.compare.matching.row_alignment import StepRows, joined
 from tensortap.analysis.compare.metrics.tensor_pairs import StepPairs
 from tensortap.analysis.compare.presentation import sorted_tensors
@@ -24,6 +23,7 @@ from tensortap.cli.views.diff import print_comparison
 from tensortap.core.model import Function, Graph, Node
 from tensortap.core.sampling import Sample
 from tensortap.dump.write.writer import DumpWriter
+from tensortap.html.comparison_report import comparison_html
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
 

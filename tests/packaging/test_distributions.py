@@ -25,7 +25,8 @@ def test_wheel_has_every_room(distributions: Path) -> None:
         "tensortap/capture/__init__.py",
         "tensortap/plugin/__init__.py",
     } <= wanted
-    assert wanted | {"tensortap/py.typed"} <= wheel_files(distributions)
+    data = {"tensortap/py.typed", "tensortap/html/templates/comparison.html.j2"}
+    assert wanted | data <= wheel_files(distributions)
 
 
 def test_wheel_has_the_page_and_its_licences(distributions: Path) -> None:

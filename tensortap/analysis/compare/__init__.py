@@ -3,7 +3,6 @@
 from .compare import check_pairs, compare
 from .comparison import Comparison, FirstDivergence, GraphPair, SideInfo, TensorDifference, Unmatched
 from .files import comparison_csv, read_matches, write_matches
-from .html import comparison_html
 from .metrics.distances import LOWER_IS_WORSE, METRICS, Metrics
 from .metrics.tensor_pairs import read_both
 from .metrics.ulp import common_dtype, subtracted, ulp_distance, worst_element
@@ -30,7 +29,6 @@ __all__ = [
     "common_dtype",
     "compare",
     "comparison_csv",
-    "comparison_html",
     "headline",
     "likest_run",
     "listed_tensors",

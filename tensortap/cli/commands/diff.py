@@ -128,7 +128,7 @@ def _compare(arguments: argparse.Namespace) -> Comparison:
 
 def _write(compared: Comparison, arguments: argparse.Namespace) -> None:
     from tensortap.analysis.compare.files import comparison_csv, write_matches
-    from tensortap.analysis.compare.html import comparison_html
+    from tensortap.html.comparison_report import comparison_html
 
     if arguments.save_matches is not None:
         pairs = {left: right for graph in compared.graphs for left, right in graph.matches.items()}
