@@ -82,7 +82,7 @@ def hostile_graph() -> Graph:
 def unchecked() -> AbstractContextManager[object]:
     """A writer that lets any name pass, NUL too, as one that is not ours would."""
     return patch(
-        "tensortap.dump.format.row_checks.parse_tensor_name", lambda name: (name.rpartition(":")[0], 0)
+        "tensortap.dump.format.row_checks._split_known_name", lambda name: (name.rpartition(":")[0], 0)
     )
 
 

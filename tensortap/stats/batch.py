@@ -10,11 +10,12 @@ import numpy.typing as npt
 
 from tensortap.core.dtypes import STRING, Array
 from tensortap.core.histogram import BUCKETS
+from tensortap.core.model import Summary
 from tensortap.core.summary_table import SummaryTable
 
 from .compile import CannotCompileError, kernel, scratch
 from .moments import SMALL, Measured
-from .summarize import HUGE, MINUTE, measure, scaled, scan, tiny_id
+from .summarize import HUGE, MINUTE, measure, scaled, scan, summarize_normal, tiny_id
 
 # dtypes whose numbers float64 holds exactly; those of int64 only where none is larger than 2^53.
 _EXACT = frozenset(
@@ -24,16 +25,18 @@ _LARGEST = 1 << 53
 _NO_IDS, _NO_COUNTS = np.empty(0, np.uint16), np.empty(0, np.int64)
 
 
-class Measuring:
+class BatchSummarizer:
     """Collects the summaries of `count` normalized arrays.
 
-    Each array is given to `add`; those that are small are measured by `table` only, together.
+    Each array is given to `add`; those that are small are measured by `summaries` only, together. What is
+    found equals what `summarize` finds, but sums may be taken in another order, so that the last bits of
+    mean, std and l2 may differ.
     """
 
     def __init__(self, count: int) -> None:
         self._dtypes = [""] * count
         self._shapes: list[tuple[int, ...]] = [()] * count
-        self._arrays: list[Array | None] = [None] * count  # those that `table` still needs
+        self._arrays: list[Array | None] = [None] * count  # those that `summaries` still needs
         self._small: dict[str, list[int]] = {}  # by dtype
         self._sizes = np.zeros(count, np.int64)
         self._results = np.zeros((count, 12), np.int64)  # as the kernel `finish` leaves them
@@ -51,7 +54,7 @@ class Measuring:
         self._small.setdefault(dtype, []).append(row)
         return None
 
-    def table(self) -> SummaryTable:
+    def summaries(self) -> SummaryTable:
         """The summaries of all arrays."""
         for dtype, rows in self._small.items():
             self._measure_small(dtype, rows)
@@ -125,17 +128,19 @@ class Measuring:
         return found
 
 
+class SingleSummarizer:
+    """As `BatchSummarizer`, for one array: in a fifth of the time."""
+
+    def add(self, row: int, values: Array, dtype: str) -> int:
+        """The array; returns how many of its elements are zero."""
+        self._summary = summarize_normal(values, dtype)
+        return self._summary.zero
+
+    def summaries(self) -> list[Summary]:
+        """Its summary."""
+        return [self._summary]
+
+
 def _are_exact(integers: Array) -> bool:
     """Whether float64 holds all of these."""
     return bool(integers.min() >= -_LARGEST and integers.max() <= _LARGEST)
-
-
-def summarize_many(arrays: Sequence[tuple[Array, str]]) -> SummaryTable:
-    """The summaries of normalized arrays, given with their logical dtypes; equal to what `summarize` finds.
-
-    (Sums may be taken in another order, so the last bits of mean, std and l2 may differ.)
-    """
-    measuring = Measuring(len(arrays))
-    for row, (values, dtype) in enumerate(arrays):
-        measuring.add(row, values, dtype)
-    return measuring.table()

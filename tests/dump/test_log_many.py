@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import fields
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -170,3 +171,16 @@ def test_the_oldest_rows_give_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     found = read_all(tmp_path)
     assert [row["seq"] for row in found.rows] == list(range(244 - 150, 244))
     assert found.tails[0].dropped == 244 - 150
+
+
+def test_any_objects_with_the_attributes_of_a_snapshot_are_taken(tmp_path: Path) -> None:
+    tensor = SimpleNamespace(
+        name="a:1", array=[1.0, 2.0], visit=None, device="CPU", keep="summary", sample=None
+    )
+    with DumpWriter(tmp_path) as w:
+        w.log_many([tensor, Snapshot("b", 3)], step=0)
+    rows = read_all(tmp_path).rows
+    assert [(row["node"], row["slot"], row["device"], row["size"]) for row in rows] == [
+        ("a", 1, "CPU", 2),
+        ("b", 0, "", 1),
+    ]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -15,10 +14,17 @@ from tensortap.core.model import COUNTS, STATISTICS, Keep, Summary
 from tensortap.core.names import MAX_NAME, parse_tensor_name
 from tensortap.core.sampling import Sample
 
-from .schema import MAX_TIME, Row, Stored
+from .schema import MAX_TIME
 
-# The same names come at every step.
-split_name = lru_cache(1 << 15)(parse_tensor_name)
+_split_known_name = lru_cache(1 << 15)(parse_tensor_name)  # the same names come at every step
+
+
+def split_name(name: str) -> tuple[str, int]:
+    """(node, slot) of a tensor name. Raises InvalidNameError."""
+    try:
+        return _split_known_name(name)
+    except TypeError:  # not hashable: no text
+        return parse_tensor_name(name)
 
 
 class Snapshot(NamedTuple):
@@ -32,46 +38,34 @@ class Snapshot(NamedTuple):
     sample: Sample | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Which snapshot a row is about, checked; `time` is in microseconds since 1970."""
+class LoggedTensor(Protocol):
+    """What `DumpWriter.log_many` takes: a `Snapshot`, or any object with these attributes."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def array(self) -> Any: ...
+    @property
+    def visit(self) -> int | None: ...
+    @property
+    def device(self) -> str: ...
+    @property
+    def keep(self) -> Keep: ...
+    @property
+    def sample(self) -> Sample | None: ...
+
+
+class StepPlace(NamedTuple):
+    """What snapshots of one step share; `time` is in microseconds since 1970."""
 
     graph: str
-    node: str
-    slot: int
     step: int
-    visit: int | None
-    device: str
     time: int
 
-    def row(self, seq: int, visit: int, summary: Summary, stored: Stored) -> Row:
-        """The row of the snapshot, as number `seq` of its worker."""
-        return Row(
-            seq=seq,
-            graph=self.graph,
-            node=self.node,
-            slot=self.slot,
-            step=self.step,
-            visit=visit,
-            time=self.time,
-            device=self.device,
-            summary=summary,
-            stored=stored,
-        )
 
-
-def check_place(name: str, step: int, visit: int | None, graph: str, device: str, time: float) -> Place:
-    """Raises InvalidNameError, InvalidValueError."""
-    node, slot = parse_tensor_name(name)
-    return Place(
-        graph=check_text("graph", graph),
-        node=node,
-        slot=slot,
-        step=whole_number("step", step, 63),
-        visit=check_visit(visit),
-        device=check_text("device", device),
-        time=microseconds(time),
-    )
+def check_step(step: int, graph: str, time: float) -> StepPlace:
+    """Raises InvalidValueError."""
+    return StepPlace(check_text("graph", graph), whole_number("step", step, 63), microseconds(time))
 
 
 def check_text(what: str, text: str) -> str:

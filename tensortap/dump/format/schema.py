@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -53,9 +52,11 @@ REFUSED = Stored(file=-2)  # it was to be kept, and the disk refused it
 LOST = Stored(file=-3)  # it was kept, and a repair found it missing or damaged
 
 
-@dataclass(slots=True)
-class Row:
-    """One snapshot on its way into a statistics file. `time` is in microseconds since 1970, UTC."""
+class Row(NamedTuple):
+    """One snapshot on its way into a statistics file; its summary comes beside it.
+
+    `time` is in microseconds since 1970, UTC.
+    """
 
     seq: int
     graph: str
@@ -65,64 +66,32 @@ class Row:
     visit: int
     time: int
     device: str
-    summary: Summary
     stored: Stored
 
 
-@dataclass(slots=True)
-class Columns:
-    """Several snapshots on their way into a statistics file, a sequence per field of `Row`."""
-
-    seq: Sequence[int]
-    graph: Sequence[str]
-    node: Sequence[str]
-    slot: Sequence[int]
-    step: Sequence[int]
-    visit: Sequence[int]
-    time: Sequence[int]
-    device: Sequence[str]
-    summaries: SummaryTable
-    stored: Sequence[Stored]
-
-
-def columns_of(rows: Sequence[Row]) -> Columns:
-    """The same rows, by column."""
-    return Columns(
-        seq=[row.seq for row in rows],
-        graph=[row.graph for row in rows],
-        node=[row.node for row in rows],
-        slot=[row.slot for row in rows],
-        step=[row.step for row in rows],
-        visit=[row.visit for row in rows],
-        time=[row.time for row in rows],
-        device=[row.device for row in rows],
-        summaries=SummaryTable.of([row.summary for row in rows]),
-        stored=[row.stored for row in rows],
-    )
-
-
-def build_batch(rows: Columns) -> pa.RecordBatch:
+def build_batch(rows: Sequence[Row], summaries: Sequence[Summary]) -> pa.RecordBatch:
     """One record batch of `SCHEMA`.
 
     Columns are assembled from buffers: `pa.array(list)` infers types and costs 30 times more.
     """
-    summaries = rows.summaries
-    inline, file, offset, length, crc32c, codec = zip(*rows.stored, strict=True) if rows.stored else ((),) * 6
+    table = summaries if isinstance(summaries, SummaryTable) else SummaryTable.of(summaries)
+    seq, graph, node, slot, step, visit, time, device, stored = _columns(rows, len(Row._fields))
+    inline, file, offset, length, crc32c, codec = _columns(stored, len(Stored._fields))
     columns = [
-        _numbers(rows.seq, np.int64),
-        _strings(rows.graph),
-        _strings(rows.node),
-        _numbers(rows.slot, np.int32),
-        _numbers(rows.step, np.int64),
-        _numbers(rows.visit, np.int32),
-        _numbers(rows.time, np.int64).view(pa.timestamp("us", "UTC")),
-        _strings(rows.device),
-        _strings(summaries.dtypes),
-        _lists(summaries.shapes, list(chain.from_iterable(summaries.shapes)), np.int64),
-        *(_numbers(column, np.int64) for column in np.ascontiguousarray(summaries.integers.T)),
-        *(_numbers(column, np.float64) for column in np.ascontiguousarray(summaries.statistics.T)),
-        _histogram_column(summaries.bucket_ids, np.uint16),
-        _histogram_column(summaries.bucket_counts, np.int64),
+        _numbers(seq, np.int64),
+        _strings(graph),
+        _strings(node),
+        _numbers(slot, np.int32),
+        _numbers(step, np.int64),
+        _numbers(visit, np.int32),
+        _numbers(time, np.int64).view(pa.timestamp("us", "UTC")),
+        _strings(device),
+        _strings(table.dtypes),
+        _lists(table.shapes, list(chain.from_iterable(table.shapes)), np.int64),
+        *(_numbers(column, np.int64) for column in np.ascontiguousarray(table.integers.T)),
+        *(_numbers(column, np.float64) for column in np.ascontiguousarray(table.statistics.T)),
+        _histogram_column(table.bucket_ids, np.uint16),
+        _histogram_column(table.bucket_counts, np.int64),
         _binaries(inline),
         _numbers(file, np.int32),
         _numbers(offset, np.int64),
@@ -131,6 +100,10 @@ def build_batch(rows: Columns) -> pa.RecordBatch:
         _strings(codec),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+
+
+def _columns(rows: Sequence[tuple[Any, ...]], count: int) -> tuple[Sequence[Any], ...]:
+    return tuple(zip(*rows, strict=True)) if rows else ((),) * count
 
 
 _ARROW = {np.int64: pa.int64(), np.int32: pa.int32(), np.float64: pa.float64()}

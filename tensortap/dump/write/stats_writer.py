@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
+from tensortap.core.model import Summary
 from tensortap.storage.files import check_there, create, cut, sync_folder, write_all
 
 from ..format.frames import EOS, encode
 from ..format.layout import stats_path
-from ..format.schema import SCHEMA_MESSAGE, Row, build_batch, columns_of
+from ..format.schema import SCHEMA_MESSAGE, Row, build_batch
 
 ROTATE = 64 << 20  # bytes of one file
 MAX_PENDING = 10_000  # rows kept while the disk refuses them
@@ -36,6 +38,7 @@ class StatsWriter:
         self._fsync = fsync
         self._batches: deque[pa.RecordBatch] = deque()  # of at most MAX_BATCH rows
         self._rows: list[Row] = []  # behind them
+        self._summaries: list[Summary] = []  # theirs
         self._pending = 0
         self._number = 0
         self._fd: int | None = None
@@ -48,17 +51,15 @@ class StatsWriter:
         """Rows not committed yet."""
         return self._pending
 
-    def add(self, row: Row) -> None:
-        """Queues a row for the next commit."""
-        self._rows.append(row)
-        self._pending += 1
-        self._drop_oldest()
-
-    def add_batch(self, batch: pa.RecordBatch) -> None:
-        """Queues many rows for the next commit."""
-        self._gather_rows()
-        self._queue(batch)
-        self._pending += batch.num_rows
+    def add(self, rows: Sequence[Row], summaries: Sequence[Summary]) -> None:
+        """Queues rows for the next commit."""
+        if len(rows) == 1:  # collected: a record batch of one row costs as much as one of 50
+            self._rows += rows
+            self._summaries += summaries
+        else:
+            self._gather_rows()
+            self._queue(build_batch(rows, summaries))
+        self._pending += len(rows)
         self._drop_oldest()
 
     def commit(self) -> None:
@@ -69,7 +70,7 @@ class StatsWriter:
         """
         self._gather_rows()
         while self._batches or self.dropped != self._committed_drops:
-            batch = self._batches[0] if self._batches else build_batch(columns_of(()))
+            batch = self._batches[0] if self._batches else build_batch((), ())
             dropped = self.dropped
             self._append(encode(batch, SCHEMA_MESSAGE, {"dropped": dropped}, self._compression))
             if self._batches:
@@ -92,7 +93,7 @@ class StatsWriter:
 
     def give_up(self) -> None:
         """After `close` was refused: counts what waits as dropped, and says that if the disk lets it."""
-        self._rows = []
+        self._rows, self._summaries = [], []
         self._batches.clear()
         self._lose(self._pending)
         with contextlib.suppress(OSError):
@@ -118,8 +119,8 @@ class StatsWriter:
 
     def _gather_rows(self) -> None:
         if self._rows:
-            self._queue(build_batch(columns_of(self._rows)))
-            self._rows = []
+            self._queue(build_batch(self._rows, self._summaries))
+            self._rows, self._summaries = [], []
 
     def _queue(self, batch: pa.RecordBatch) -> None:
         for start in range(0, batch.num_rows, MAX_BATCH):

@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-import pyarrow as pa
-
+from tensortap.core.model import Summary
 from tensortap.core.names import new_worker_name
 from tensortap.storage.files import sync_folder
 
@@ -80,15 +79,10 @@ class Worker:
             self._retention.apply()
         return Stored(None, file, offset, length, value.crc32c, value.codec)
 
-    def add(self, row: Row) -> None:
-        """Queues a row."""
-        self._stats.add(row)
-        self.seq = row.seq + 1
-
-    def add_batch(self, batch: pa.RecordBatch) -> None:
-        """Queues rows of the statistics schema, numbered from `seq` on."""
-        self._stats.add_batch(batch)
-        self.seq += batch.num_rows
+    def add(self, rows: Sequence[Row], summaries: Sequence[Summary]) -> None:
+        """Queues rows, numbered from `seq` on."""
+        self._stats.add(rows, summaries)
+        self.seq += len(rows)
 
     def event(self, record: Mapping[str, Any]) -> None:
         """Writes an event. Raises InvalidValueError, OSError."""

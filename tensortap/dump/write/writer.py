@@ -12,41 +12,38 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from tensortap.core.dtypes import normalize
 from tensortap.core.errors import DumpClosedError, InvalidValueError
 from tensortap.core.model import Graph, Keep, Summary
 from tensortap.core.names import check_run_name, tensor_name
 from tensortap.core.sampling import Sample
-from tensortap.stats.summarize import summarize_normal
 from tensortap.storage.uri import is_remote, target_path
 
 from ..format.graphs import write_graph
 from ..format.row_checks import (
-    Place,
+    LoggedTensor,
     Snapshot,
     check_info,
-    check_keep,
-    check_place,
+    check_step,
     check_summary,
     check_text,
-    microseconds,
+    check_visit,
+    split_name,
     whole_number,
 )
 from ..format.run_files import ensure_run
-from ..format.schema import NOT_KEPT, REFUSED, Stored
-from .batch_log import Bulk, check_snapshots
+from ..format.schema import NOT_KEPT, REFUSED, Row, Stored
 from .composite_tensors import component_arrays
 from .destination import Destination
 from .retention import Retention
+from .snapshot_batch import SnapshotBatch
 from .spool import Part
 from .upload import Uploads
-from .value_encoding import EncodedValue, encode_kept, encode_value
+from .value_encoding import EncodedValue, encode_kept
 from .worker import Worker
 
 COMMIT_ROWS = 100
 COMMIT_SECONDS = 0.5
 _COMPRESSIONS = ("zstd", "lz4", None)
-_Value = EncodedValue | Stored | None  # or why there is none
 
 
 class DumpWriter:
@@ -174,24 +171,23 @@ class DumpWriter:
             InvalidNameError, InvalidValueError: nothing was dumped.
             DumpClosedError: the writer is closed. OSError: see the class.
         """
-        place = check_place(name, step, visit, graph, device, clock.time() if time is None else time)
-        check_keep(keep)
         parts = component_arrays(name, array)
         if parts is None:
-            return self._log(place, array, keep, sample)
-        options: dict[str, Any] = {"step": step, "visit": visit, "graph": graph, "device": device}
-        summaries = [self.log(part, rows, keep=keep, time=time, **options) for part, rows in parts]
-        return summaries[0]
+            snapshots = [Snapshot(name, array, visit, device, keep, sample)]
+        else:
+            snapshots = [Snapshot(part, values, visit, device, keep) for part, values in parts]
+        return self._log(snapshots, step, graph, time)[0]
 
     def log_many(
-        self, snapshots: Sequence[Snapshot], *, step: int, graph: str = "", time: float | None = None
+        self, snapshots: Sequence[LoggedTensor], *, step: int, graph: str = "", time: float | None = None
     ) -> Sequence[Summary]:
         """Dumps many snapshots of one step, in a tenth of the time that `log` takes for small ones.
 
         Arrays that show the same memory are measured and stored once. `step`, `graph` and `time` are of all.
 
         Args:
-            snapshots: what `log` takes, but no ragged or sparse tensors.
+            snapshots: what `log` takes, but no ragged or sparse tensors: `Snapshot`, or any objects that have
+                its attributes.
 
         Returns:
             The summaries, one a snapshot, made when they are asked for.
@@ -202,20 +198,7 @@ class DumpWriter:
             OSError: see the class. The values of snapshots behind the first one that was refused are not
                 kept either; all summaries are queued.
         """
-        micros = microseconds(clock.time() if time is None else time)
-        options: dict[str, Any] = {
-            "step": whole_number("step", step, 63),
-            "graph": check_text("graph", graph),
-        }
-        compress = self._compression is not None
-        bulk = Bulk(snapshots, check_snapshots(snapshots), **options, time=micros, compress=compress)
-        with self._lock:
-            worker = self._current()
-            summaries: Sequence[Summary] = bulk.write(worker) if snapshots else ()
-            if bulk.error is not None:
-                raise bulk.error
-            self._commit_if_due(worker)
-        return summaries
+        return self._log(snapshots, step, graph, time)
 
     def log_summary(
         self,
@@ -235,11 +218,24 @@ class DumpWriter:
             summary: what is known. One that readers would refuse, as of a shape of 255 extents, is refused.
             kept: elements of the value, [sample.kept(summary.size)], and which; or `REFUSED` or `LOST`.
         """
-        place = check_place(name, step, visit, graph, device, clock.time() if time is None else time)
+        node, slot = split_name(name)
+        place = check_step(step, graph, clock.time() if time is None else time)
+        check_visit(visit)
+        check_text("device", device)
         check_summary(summary)
         value = kept if kept is None or isinstance(kept, Stored) else encode_kept(*kept, summary.size)
         with self._lock:
-            self._add(self._current(), place, summary, value)
+            worker = self._current()
+            stored = value if isinstance(value, Stored) else NOT_KEPT if value is None else REFUSED
+            try:
+                if isinstance(value, EncodedValue):
+                    stored = worker.store(value, f"{tensor_name(node, slot)}@{place.step}#{worker.seq}")
+            finally:
+                if visit is None:
+                    visit = worker.visits.take(graph, tensor_name(node, slot), step)
+                row = Row(worker.seq, graph, node, slot, place.step, visit, place.time, device, stored)
+                worker.add([row], [summary])
+            self._commit_if_due(worker)
 
     def dropped(self, count: int) -> None:
         """Adds to the number of snapshots lost before they came here; written with the next commit."""
@@ -302,28 +298,18 @@ class DumpWriter:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def _log(self, place: Place, array: Any, keep: Keep, sample: Sample | None) -> Summary:
-        values, dtype = normalize(array)
-        summary = summarize_normal(values, dtype)
-        zeros = summary.zero if self._compression is not None else 0
-        value = encode_value(values, dtype, zeros, sample) if keep == "value" else None
+    def _log(
+        self, snapshots: Sequence[LoggedTensor], step: int, graph: str, time: float | None
+    ) -> Sequence[Summary]:
+        place = check_step(step, graph, clock.time() if time is None else time)
+        batch = SnapshotBatch(snapshots, place, compress=self._compression is not None)
         with self._lock:
-            self._add(self._current(), place, summary, value)
-        return summary
-
-    def _add(self, worker: Worker, place: Place, summary: Summary, value: _Value) -> None:
-        """Stores the value, if there is one, queues the row, and commits if it is time to."""
-        stored = value if isinstance(value, Stored) else NOT_KEPT if value is None else REFUSED
-        tensor = tensor_name(place.node, place.slot)
-        try:
-            if isinstance(value, EncodedValue):
-                stored = worker.store(value, f"{tensor}@{place.step}#{worker.seq}")
-        finally:
-            visit = place.visit
-            if visit is None:
-                visit = worker.visits.take(place.graph, tensor, place.step)
-            worker.add(place.row(worker.seq, visit, summary, stored))
-        self._commit_if_due(worker)
+            worker = self._current()
+            summaries = batch.write(worker) if snapshots else ()
+            if batch.error is not None:
+                raise batch.error
+            self._commit_if_due(worker)
+        return summaries
 
     def _commit_if_due(self, worker: Worker) -> None:
         age = clock.monotonic() - self._last_try
