@@ -2,26 +2,24 @@
 
 Nothing is computed here: `routes` read parameters, ask `tensortap.index` or `tensortap.analysis`, answer.
 Imports neither TensorFlow nor `tensortap.capture`; `tensortap.cli`, `tensortap.api` and the plugin import it.
-Begin with `app.py`, then one module of `routes`.
+Begin with `app.py`, then one module of `routes`. Names are resolved when they are first used: worker
+processes import this package without Flask.
 """
 
-from tensortap.replay.computing import Computed, ComputedTensor, Computer, LogicTest, Wanted
+from __future__ import annotations
 
-from .app import create_app
-from .security.notebook_frame import Framing
-from .security.trusted_hosts import names_on_loopback
-from .serve import DEFAULT_PORT, Server, ServingError
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "DEFAULT_PORT",
-    "Computed",
-    "ComputedTensor",
-    "Computer",
-    "Framing",
-    "LogicTest",
-    "Server",
-    "ServingError",
-    "Wanted",
-    "create_app",
-    "names_on_loopback",
-]
+if TYPE_CHECKING:
+    from .app import create_app
+    from .serve import Server
+
+__all__ = ["Server", "create_app"]
+
+
+def __getattr__(name: str) -> Any:
+    homes = {"create_app": ".app", "Server": ".serve"}
+    if name not in homes:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(homes[name], __name__), name)

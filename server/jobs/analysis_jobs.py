@@ -3,22 +3,23 @@ read the run."""
 
 from __future__ import annotations
 
+import pickle
 import threading
 from collections.abc import Mapping
 from typing import Any
 
 from flask import Flask, current_app
 
-from tensortap.analysis.workers.pool import Analysts
-from tensortap.analysis.workers.tasks import Task, perform, place_of
 from tensortap.core.errors import NoAnswerError, TensortapError
 from tensortap.index.run_index import RunIndex
+from tensortap.system.subprocess_worker import WorkerPool
 
 from ..responses.error_responses import no_answer_text, without_local_paths
+from .analysis_worker import perform, place_of
 from .job_queue import Advance, Background, Job
 
 _KEY = "tensortap-analysis"
-_ANALYSTS = Analysts()  # of this process, however many applications it serves
+_WORKERS = WorkerPool("server.jobs.analysis_worker", most=2, idle=300.0)  # for all applications of a process
 _HERE = threading.Lock()  # analyses in this process, one at a time
 _LOOK = 0.2  # s between two looks whether one that waits shall end
 
@@ -54,7 +55,12 @@ def _analyse(runs: tuple[RunIndex, ...], what: str, options: Mapping[str, Any], 
     places = [place for run in runs if (place := place_of(run)) is not None]
     try:
         if len(places) == len(runs):
-            return _ANALYSTS.do(Task(what, tuple(places), options), advance, advance.begun)
+            _, pickled = _WORKERS.ask(
+                {"what": what, "places": places, "options": options},
+                progress=lambda state: advance(*state),
+                cancellation=advance.cancellation,
+            )
+            return pickle.loads(pickled)
         while not _HERE.acquire(timeout=_LOOK):
             advance(0, 0, "waiting for another analysis")
         try:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tensortap.core.errors import TensortapError
+from tensortap.system.subprocess_worker import Cancellation
 
 _LOG = logging.getLogger(__name__)
 _KEPT = 16  # results of that many runs are held
@@ -45,28 +46,16 @@ class Advance:
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        self._lock = threading.Lock()
-        self._end: Callable[[], None] | None = None
-        self.ended = False
+        self.cancellation = Cancellation()
 
     def __call__(self, done: int, total: int, doing: str) -> None:
         if self.ended:
             raise _EndedError
         self._job.done, self._job.total, self._job.doing = done, total, doing
 
-    def begun(self, end: Callable[[], None] | None) -> None:
-        """Names what ends the work at once, where there is such a thing; None: what does the work is free."""
-        with self._lock:
-            self._end = end
-            if self.ended and end is not None:
-                end()
-
-    def end(self) -> None:
-        """Ends the work: at once, or when it tells next how far it is."""
-        with self._lock:  # held while it ends: nobody else may have what does the work by then
-            self.ended = True
-            if self._end is not None:
-                self._end()
+    @property
+    def ended(self) -> bool:
+        return self.cancellation.cancelled
 
 
 Work = Callable[[Advance], Any]
@@ -121,7 +110,7 @@ class Background:
     def _forget(jobs: list[Job]) -> None:
         for job in jobs:
             if job.working and job.advance is not None:
-                job.advance.end()
+                job.advance.cancellation.cancel()
 
     def _watch(self) -> None:
         """Ends work that nobody has asked for any more, as long as there is any."""

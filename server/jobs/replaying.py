@@ -17,8 +17,10 @@ class ReplayComputer:
 
     def __init__(self, seconds: float, memory_bytes: int) -> None:
         from tensortap.replay.client import Limits, ReplayProcess
+        from tensortap.system.subprocess_worker import Cancellation
 
         self._process = ReplayProcess(Limits(seconds, memory_bytes))
+        self._cancellation = Cancellation()
 
     def compute(self, wanted: Wanted, logdir: Path, run: str) -> Computed:
         from tensortap.replay.computing import Computed, ComputedTensor
@@ -26,7 +28,8 @@ class ReplayComputer:
         from tensortap.replay.stepper.stepper_nodes import nonfinite_origins, stepper_nodes
 
         request = StepperRequest(str(wanted.recording), str(logdir), run, wanted.changes, wanted.tensors)
-        answer = self._process.ask(request)
+        self._cancellation = type(self._cancellation)()
+        answer = self._process.compute(request, self._cancellation)
         reader = RunReader(logdir / run)
         nodes = stepper_nodes(reader.graph(reader.graph_ids()[0])) if wanted.tensors is None else []
         return Computed(
@@ -53,11 +56,12 @@ class ReplayComputer:
         from tensortap.replay.protocol import Request
 
         request = Request(str(wanted.recording), study="test", options={"test": wanted.test})
-        found = self._process.study(request).study or {}
+        self._cancellation = type(self._cancellation)()
+        found = self._process.replay(request, cancellation=self._cancellation).study or {}
         return LogicTest(found["passed"], found["summary"], found["columns"], found["rows"])
 
     def cancel(self) -> None:
-        self._process.cancel()
+        self._cancellation.cancel()
 
     def rest(self) -> None:
         self._process.close()

@@ -28,8 +28,6 @@ from .rules.runner import Findings, check_rules
 from .rules.settings import Settings, SettingsError, parse_settings, read_settings, read_table
 from .run_view.run_view import RunView
 from .run_view.snapshot_rows import Rows
-from .workers.pool import AnalystEndedError, Analysts
-from .workers.tasks import Task, perform, place_of
 
 __all__ = [
     "DIFFERENCE_SORTS",
@@ -37,8 +35,6 @@ __all__ = [
     "METRICS",
     "SEVERITIES",
     "VERDICTS",
-    "AnalystEndedError",
-    "Analysts",
     "Birth",
     "Comparison",
     "Element",
@@ -63,7 +59,6 @@ __all__ = [
     "SettingsError",
     "Side",
     "SideInfo",
-    "Task",
     "TensorDifference",
     "TensorRole",
     "Unmatched",
@@ -82,8 +77,6 @@ __all__ = [
     "mutes_of",
     "nan_report",
     "parse_settings",
-    "perform",
-    "place_of",
     "place_text",
     "problems",
     "read_both",

@@ -1,35 +1,23 @@
-"""The process that replays: `python -m tensortap.replay`, requests on stdin, answers on stdout.
-
-Before the answer to a `Request` there may be lines `{"progress": text}`.
-"""
+"""The process that replays, started by `client.ReplayProcess`: `python -m tensortap.replay MEMORY-BYTES`."""
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import traceback
-from collections.abc import Callable
-from typing import Any, BinaryIO
+from typing import Any
 
-from .sandbox import leave_network, limit_memory
+from tensortap.system.sandbox import leave_network, limit_memory
+from tensortap.system.subprocess_worker import Progress, serve
 
 
-def main() -> int:
-    """Returns the exit status; what went wrong is in the answers."""
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what libraries print is no answer
+def main(memory_bytes: int) -> None:
+    """Answers requests: `{"stepper": fields of a StepperRequest}` or `{"replay": fields of a Request}`."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    confined = False
-    for line in sys.stdin:
-        record = json.loads(line)
-        if not confined:
-            leave_network()
-            _start_tensorflow()
-            limit_memory(int(record["memory_bytes"]))
-            confined = True
-        _write(answers, _answer(record, lambda text: _write(answers, {"progress": text})))
-    return 0
+    leave_network()
+    _start_tensorflow()
+    limit_memory(memory_bytes)
+    serve(answer)
 
 
 def _start_tensorflow() -> None:
@@ -42,12 +30,8 @@ def _start_tensorflow() -> None:
     tf.zeros(())
 
 
-def _write(answers: BinaryIO, record: dict[str, Any]) -> None:
-    answers.write(json.dumps(record).encode() + b"\n")
-    answers.flush()
-
-
-def _answer(record: dict[str, Any], told: Callable[[str], None]) -> dict[str, Any]:
+def answer(request: dict[str, Any], progress: Progress) -> tuple[dict[str, Any], bytes]:
+    """The answer to one request, as JSON holds it. Raises TensortapError: there is none."""
     from tensortap.core.errors import TensortapError
 
     from .engine import replay
@@ -55,21 +39,19 @@ def _answer(record: dict[str, Any], told: Callable[[str], None]) -> dict[str, An
     from .stepper.computed_run import compute_run
 
     try:
-        if "stepper" in record:
-            return {"answer": compute_run(StepperRequest.of(record["stepper"]))}
-        return {"answer": replay(Request(**record["request"]), told)}
-    except TensortapError as error:
-        return {"error": error.message, "hint": error.hint}
-    except MemoryError:  # this process is of no use any more
+        if "stepper" in request:
+            return compute_run(StepperRequest.of(request["stepper"])), b""
+        return replay(Request(**request["replay"]), progress), b""
+    except (TensortapError, MemoryError, BrokenPipeError):
         raise
     except Exception as error:
         traceback.print_exc()
         why = next(iter(str(error).splitlines()), "")
-        return {
-            "error": f"The replay failed: {type(error).__name__}: {why[:300]}",
-            "hint": "If the recording was not edited, this is a bug of tensortap: please report it.",
-        }
+        raise TensortapError(
+            f"The replay failed: {type(error).__name__}: {why[:300]}",
+            "If the recording was not edited, this is a bug of tensortap: please report it.",
+        ) from error
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main(int(sys.argv[1]))

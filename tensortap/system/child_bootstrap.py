@@ -1,10 +1,10 @@
-"""What a process of tensortap's own runs first: `python -P own_child.py ROOT MODULE-OR-FILE …`.
+"""Run first in each process of tensortap's own: `python -P child_bootstrap.py ROOT MODULE-OR-FILE …`.
 
-It binds itself to the process that started it (`own_process.start_process`): when that ends, however it ends,
-this one is ended at once. The parent holds the one end of a pipe, this process the other; nothing is written
-to it, and it is closed when the parent is gone. On Linux, the system then kills this process by itself, also
-while native code holds Python's lock. No thread may wait for that there: a process with threads cannot leave
-the network (`tensortap/replay/sandbox.py`). Elsewhere a thread waits.
+It binds itself to the process that started it (`child_process.start_process`): when that ends, however it
+ends, this one is ended at once. The parent holds the one end of a pipe, this process the other; nothing is
+written to it, and it is closed when the parent is gone. On Linux, the system then kills this process by
+itself, also while native code holds Python's lock. No thread may wait for that there: a process with threads
+cannot leave the network (`tensortap/system/sandbox.py`). Elsewhere a thread waits.
 
 Imports nothing of tensortap: what is run here may have to start fast.
 """
@@ -23,10 +23,10 @@ LINE = "TENSORTAP_PARENT"  # the environment variable that tells the pipe's file
 
 def end_with_parent() -> None:
     """From here on this process ends when the one that started it does, if that asked for it."""
-    told = os.environ.pop(LINE, "")  # not for processes that are started from here
-    if not told:
+    text = os.environ.pop(LINE, "")  # not for processes that are started from here
+    if not text:
         return
-    line = int(told)
+    line = int(text)
     os.set_inheritable(line, False)
     if sys.platform == "linux":
         import fcntl
@@ -55,10 +55,10 @@ def main() -> None:
     end_with_parent()
     root, what = sys.argv[1:3]
     del sys.argv[1:3]
+    sys.path += [root] * bool(root)
     if what.endswith(".py"):
         runpy.run_path(what, run_name="__main__")
         return
-    sys.path += [root] * bool(root)
     runpy.run_module(what, run_name="__main__", alter_sys=True)
 
 

@@ -1,4 +1,4 @@
-"""Processes of tensortap's own: they take nobody else's modules for its, and end with who started them."""
+"""Start processes that find tensortap's own modules only, and end when the process that started them does."""
 
 from __future__ import annotations
 
@@ -13,40 +13,34 @@ from typing import Any
 from . import child_bootstrap
 
 _ROOT = Path(__file__).absolute().parents[2]  # the package lies there, or an editable install elsewhere
-_held: dict[object, int] = {}  # ends of pipes that tell running processes that this one is there
+_held: dict[object, int] = {}  # ends of pipes whose closing ends the processes that hold the other ends
 
 
-def own_module(name: str) -> list[str]:
-    """A command that runs a module of the package, `replay`, in a process of its own.
+def own_command(program: str | Path, *arguments: str) -> list[str]:
+    """A command that runs a module of the package, as `replay`, or a file, in a process of its own.
 
     The folder that it is started in may be somebody's dumps: what lies there is no module (`-P`). Where
     tensortap itself was found there, beside a script, the folder comes last, behind all that is installed.
     """
     found = any(Path(place).absolute() == _ROOT for place in sys.path)
-    return [*_command(), str(_ROOT) if found else "", f"tensortap.{name}"]
+    bootstrap = str(Path(child_bootstrap.__file__).absolute())
+    target = str(program) if isinstance(program, Path) else f"tensortap.{program}"
+    return [sys.executable, "-P", bootstrap, str(_ROOT) if found else "", target, *arguments]
 
 
-def own_script(path: Path) -> list[str]:
-    """As `own_module`, for a file of the package that imports nothing of it."""
-    return [*_command(), "", str(path)]
-
-
-def _command() -> list[str]:
-    return [sys.executable, "-P", str(Path(child_bootstrap.__file__).absolute())]
-
-
-def start_process(command: list[str], **options: Any) -> subprocess.Popen[Any]:
-    """Starts one of these commands, for as long as this process is there, and holds what is returned.
+def start_process(command: list[str], *, bound: bool = True, **options: Any) -> subprocess.Popen[Any]:
+    """Start one of these commands, for as long as this process is there.
 
     When this process ends, by SIGKILL too, the other one is killed at once; on Windows it is not, and ends
     only when it reads or writes the next time.
 
     Args:
+        bound: False: it goes on when this process has ended.
         options: as `subprocess.Popen` has them.
 
     Raises OSError.
     """
-    if os.name != "posix":
+    if not bound or os.name != "posix":
         return subprocess.Popen(command, **options)
     line, held = os.pipe()
     whose = object()  # a number may be that of another pipe, once this one is closed

@@ -1,8 +1,8 @@
-"""The processes that replay: what they import, and whose question they answer."""
+"""The process that replays: what it imports, and whose question it answers."""
 
 from __future__ import annotations
 
-import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,35 +10,26 @@ from typing import Any
 
 import pytest
 
-from tensortap.replay import client
-from tensortap.replay.__main__ import _answer
-from tensortap.replay.client import ReplayProcess, replaying_command
-
-ECHOING = """
-import json, sys
-for line in sys.stdin:
-    print(json.dumps({"answer": json.loads(line)["number"]}), flush=True)
-"""
+from tensortap.core.errors import TensortapError
+from tensortap.replay.__main__ import answer
+from tensortap.replay.client import Limits, ReplayError, run_replay
+from tensortap.replay.protocol import Request
+from tensortap.system.subprocess_worker import Worker
 
 
-def test_nothing_is_imported_from_the_folder_that_a_replay_is_started_in(tmp_path: Path) -> None:
+def test_nothing_is_imported_from_the_folder_that_a_replay_is_started_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "ml_dtypes.py").write_text("open('planted', 'w').close()")
     (tmp_path / "json.py").write_text("open('planted', 'w').close()")
-    request = {"request": {"source": "nothing.tapbundle"}, "memory_bytes": 8 << 30}
-    done = subprocess.run(
-        replaying_command(),
-        input=json.dumps(request),
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert "error" in json.loads(done.stdout.splitlines()[-1]), done.stderr
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ReplayError, match=r"nothing\.tapbundle"):
+        run_replay(Request("nothing.tapbundle"), Limits(120.0, 8 << 30))
     assert not (tmp_path / "planted").exists()
 
 
 LIMITED = """
-from tensortap.replay.sandbox import limit_memory
+from tensortap.system.sandbox import limit_memory
 held = bytearray(300 << 20)
 limit_memory(100 << 20)
 more = bytearray(50 << 20)
@@ -55,24 +46,16 @@ def test_memory_is_limited_beyond_what_is_held_at_the_start() -> None:
     assert done.stdout == f"ended {350 << 20}\n", done.stderr
 
 
-def test_an_interrupted_question_is_not_answered_to_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    exchange = client._exchange
+def test_a_process_that_ends_without_an_answer_says_how(monkeypatch: pytest.MonkeyPatch) -> None:
+    send = Worker.send
 
-    def interrupted(process: Any, request: dict[str, object]) -> str:
-        process.stdin.write(json.dumps(request) + "\n")
-        process.stdin.flush()
-        raise KeyboardInterrupt
+    def send_and_die(worker: Worker, request: Any) -> None:
+        send(worker, request)
+        os.kill(worker.pid, 9)
 
-    monkeypatch.setattr(client, "replaying_command", lambda: [sys.executable, "-c", ECHOING])
-    with ReplayProcess() as asked:
-        assert asked._answer({"number": 1}) == 1
-        first = asked._process
-        monkeypatch.setattr(client, "_exchange", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            asked._answer({"number": 2})
-        monkeypatch.setattr(client, "_exchange", exchange)
-        assert asked._answer({"number": 3}) == 3
-        assert first is not None and first.returncode is not None
+    monkeypatch.setattr(Worker, "send", send_and_die)
+    with pytest.raises(ReplayError, match=r"ended with -9.*--memory"):
+        run_replay(Request("nothing.tapbundle"))
 
 
 def test_a_replay_that_fails_unexpectedly_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,6 +63,5 @@ def test_a_replay_that_fails_unexpectedly_says_so(monkeypatch: pytest.MonkeyPatc
         raise KeyError("nobody:z:0")
 
     monkeypatch.setattr("tensortap.replay.engine.replay", fail)
-    answer = _answer({"request": {"source": "step.tapbundle"}}, lambda text: None)
-    assert answer["error"] == "The replay failed: KeyError: 'nobody:z:0'"
-    assert "bug" in answer["hint"]
+    with pytest.raises(TensortapError, match=r"The replay failed: KeyError: 'nobody:z:0' .*bug"):
+        answer({"replay": {"source": "step.tapbundle"}}, lambda text: None)

@@ -16,7 +16,6 @@ from tensortap.capture.steps import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
 from tensortap.replay.analyses.repair_search import MOST_TRIALS, minimize
-from tensortap.replay.client import listen
 
 EXPECTED = {  # kind of the repair, what it says, what stands in the proposed line
     "log_of_softmax": [("stable op", "log_softmax", "tf.math.log(p)")],
@@ -104,13 +103,6 @@ def test_what_was_given_nan_leads_to_the_recording_before(
     against = ["--call", "0", "--against", str(tmp_path / "r"), "--against-step", "1"]
     assert main(["replay", str(tmp_path / "r"), "--step", "0", *against]) == 0
     assert "Sqrt" in capsys.readouterr().out  # the other step's call 0, too, not its last
-
-
-def test_what_the_process_is_at_is_told_at_once() -> None:
-    told: list[str] = []
-    lines = ['{"progress": "one"}\n', "noise\n", '{"progress": "two"}\n', '{"answer": {}}\n']
-    assert listen(lines, told.append) == lines[-1]
-    assert told == ["one", "two"]
 
 
 @pytest.mark.parametrize(("most", "repairs"), [(6, 2), (1, 0)])

@@ -19,6 +19,7 @@ from tensortap.replay.stepper import what_if_file
 from tensortap.replay.stepper.session import StepperSession
 from tensortap.replay.stepper.what_if_file import write_what_ifs
 from tensortap.replay.stepper.what_ifs import WhatIfs
+from tensortap.system.subprocess_worker import Cancellation
 
 
 class Written(ReplayProcess):
@@ -28,7 +29,7 @@ class Written(ReplayProcess):
         super().__init__()
         self.asked: list[list[str]] = []
 
-    def ask(self, request: StepperRequest) -> StepperAnswer:
+    def compute(self, request: StepperRequest, cancellation: Cancellation | None = None) -> StepperAnswer:
         texts = [text for _, text in request.changes]
         self.asked.append(texts)
         if "no" in texts:

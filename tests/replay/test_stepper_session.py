@@ -27,6 +27,7 @@ from tensortap.replay.locate import locate, open_recording
 from tensortap.replay.protocol import Request, StepperAnswer, StepperRequest
 from tensortap.replay.stepper.computed_run import compute_run
 from tensortap.replay.stepper.session import StepperSession
+from tensortap.system.subprocess_worker import Cancellation
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +55,7 @@ class InThisProcess(ReplayProcess):
 
     asked = 0
 
-    def ask(self, request: StepperRequest) -> StepperAnswer:
+    def compute(self, request: StepperRequest, cancellation: Cancellation | None = None) -> StepperAnswer:
         self.asked += 1
         sent = json.loads(json.dumps(asdict(request)))
         return StepperAnswer.of(json.loads(json.dumps(compute_run(StepperRequest.of(sent)))))
@@ -148,10 +149,10 @@ def test_some_tensors_within_a_budget(logdir: Path, tmp_path: Path, session: Ste
     total, cast = tensor(session, "Sum"), session.stepper.find("Cast")[-1].outputs[0]
     source = str(locate(logdir / "loop", 1, None))
     request = StepperRequest(source, str(tmp_path), "few", [(total, "1")], [cast, total], value_bytes=8)
-    facts = InThisProcess().ask(request).tensors
+    facts = InThisProcess().compute(request).tensors
     assert {name: each.kept for name, each in facts.items()} == {cast: True, total: False}
     with pytest.raises(TensortapError, match="no tensor 'nothing:0'"):
-        InThisProcess().ask(StepperRequest(source, str(tmp_path), "none", (), ["nothing:0"]))
+        InThisProcess().compute(StepperRequest(source, str(tmp_path), "none", (), ["nothing:0"]))
 
 
 def test_the_prompt_runs_commands(
@@ -211,4 +212,4 @@ def test_a_process_that_takes_too_long_is_ended(logdir: Path, tmp_path: Path) ->
         ReplayProcess(Limits(seconds=0.01)) as process,
         pytest.raises(ReplayError, match=r"more than 0.01 s"),
     ):
-        process.ask(StepperRequest(source, str(tmp_path), "never"))
+        process.compute(StepperRequest(source, str(tmp_path), "never"))

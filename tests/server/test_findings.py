@@ -14,7 +14,7 @@ from small_dump import Api
 
 from tensortap.core.errors import NotFoundError
 from tensortap.server.jobs.analysis_jobs import _HERE
-from tensortap.server.jobs.job_queue import Advance, Background, Job
+from tensortap.server.jobs.job_queue import Background, Job
 
 
 def ready(api: Api, path: str) -> dict[str, Any]:
@@ -79,8 +79,8 @@ def test_work_that_is_cancelled_ends_and_can_be_asked_for_again(monkeypatch: pyt
     background, ended = Background(), threading.Event()
 
     def slow(advance: Any) -> str:
-        advance.begun(ended.set)
-        ended.wait(30)
+        with advance.cancellation.calling(ended.set):
+            ended.wait(30)
         advance(1, 2, "half")
         return "result"
 
@@ -96,8 +96,8 @@ def test_work_that_nobody_asks_for_any_more_is_ended(monkeypatch: pytest.MonkeyP
     ended = threading.Event()
 
     def slow(advance: Any) -> None:
-        advance.begun(ended.set)
-        ended.wait(30)
+        with advance.cancellation.calling(ended.set):
+            ended.wait(30)
 
     Background().ask("key", 1, slow)
     assert ended.wait(30)
@@ -145,14 +145,6 @@ def test_work_that_cannot_be_done_says_why_and_what_helps() -> None:
     until(lambda: not background.ask("key", 1, refuse).working, "the refusal")
     job = background.ask("key", 1, refuse)
     assert (job.error, job.hint) == ("The runs share no step.", "Choose steps.")
-
-
-def test_ending_work_that_is_through_ends_nothing() -> None:
-    advance, ended = Advance(Job()), threading.Event()
-    advance.begun(ended.set)
-    advance.begun(None)
-    advance.end()
-    assert not ended.is_set()
 
 
 def test_who_asks_for_everything_at_once_starts_no_crowd(monkeypatch: pytest.MonkeyPatch) -> None:

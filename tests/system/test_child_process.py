@@ -14,8 +14,8 @@ from tensortap.system import child_bootstrap, child_process
 
 HELLO = "import json, sys; print(json.dumps(['hello', *sys.argv[1:]]))"
 ASKING = (
-    "import json; from tensortap.system.child_process import own_module;"
-    "print(json.dumps(own_module('hello')))"
+    "import json; from tensortap.system.child_process import own_command;"
+    "print(json.dumps(own_command('hello')))"
 )
 
 
@@ -51,7 +51,7 @@ def test_a_place_that_python_does_not_look_at_is_not_added(
 ) -> None:
     """As that of an editable install, whose parent may hold anything."""
     monkeypatch.setattr(child_process, "_ROOT", beside)
-    assert child_process.own_module("hello")[-2:] == ["", "tensortap.hello"]
+    assert child_process.own_command("hello")[-2:] == ["", "tensortap.hello"]
     monkeypatch.chdir(beside)
     monkeypatch.setattr(sys, "path", ["", *sys.path])
-    assert child_process.own_module("hello")[-2:] == [str(beside), "tensortap.hello"]
+    assert child_process.own_command("hello")[-2:] == [str(beside), "tensortap.hello"]

@@ -17,7 +17,7 @@ import pytest
 from polling import until
 
 from tensortap.system import child_bootstrap as own_child
-from tensortap.system.child_process import own_script, start_process
+from tensortap.system.child_process import own_command, start_process
 
 pytestmark = pytest.mark.slow
 
@@ -26,23 +26,23 @@ Start = Callable[..., list[int]]
 ALL = """
 import json, sys, time
 from pathlib import Path
-from tensortap.analysis.workers.pool import _Analyst
 from tensortap.importers.arrays import hdf5
-from tensortap.replay.client import ReplayProcess
+from tensortap.system.subprocess_worker import Worker
 
-stepper, analyst, datasets = ReplayProcess(), _Analyst(), hdf5._datasets(Path(sys.argv[1]), "a file")
+replay, analysis = Worker("replay", str(1 << 30)), Worker("server.jobs.analysis_worker")
+datasets = hdf5._datasets(Path(sys.argv[1]), "a file")
 next(datasets)
-pids = [stepper._start().pid, analyst._process.pid, datasets.gi_frame.f_locals["child"].pid]
+pids = [replay.pid, analysis.pid, datasets.gi_frame.f_locals["child"].pid]
 print(json.dumps(pids), flush=True)
 time.sleep(600)
 """
 FORKED = """
 import json, os, subprocess, sys, threading, time
 from pathlib import Path
-from tensortap.system.child_process import own_script, start_process
+from tensortap.system.child_process import own_command, start_process
 
 made = []
-def start(): made.append(start_process(own_script(Path(sys.argv[1])), stdout=subprocess.PIPE))
+def start(): made.append(start_process(own_command(Path(sys.argv[1])), stdout=subprocess.PIPE))
 for _ in range(2):
     thread = threading.Thread(target=start)
     thread.start()
@@ -59,9 +59,9 @@ time.sleep(600)
 OF_A_FORK = """
 import os, subprocess, sys
 from pathlib import Path
-from tensortap.system.child_process import own_script, start_process
+from tensortap.system.child_process import own_command, start_process
 
-script = own_script(Path(sys.argv[1]))
+script = own_command(Path(sys.argv[1]))
 parents = start_process(script, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 fork = os.fork()
 if fork:
@@ -187,15 +187,14 @@ def test_a_process_hands_nothing_of_it_on(tmp_path: Path) -> None:
     script = tmp_path / "telling.py"
     script.write_text(TELLING)
     before = set(Path("/dev/fd").iterdir())
-    with start_process(own_script(script), stdout=subprocess.PIPE, text=True) as process:
+    with start_process(own_command(script), stdout=subprocess.PIPE, text=True) as process:
         assert process.communicate(timeout=60)[0] == "False []\n"
     del process
     assert set(Path("/dev/fd").iterdir()) == before
 
 
 def test_processes_are_started_in_one_place() -> None:
-    """Beside it, uploads go on when a program is killed: they have what is left of its dump. What tries numba
-    ends by itself."""
+    """Beside it, what tries numba, which ends by itself."""
     rooms = [path.parent for path in CHECKOUT.glob("*/__init__.py") if path.parent.name != "tests"]
     starting = {
         str(path.relative_to(CHECKOUT))
@@ -205,6 +204,5 @@ def test_processes_are_started_in_one_place() -> None:
     }
     assert starting == {
         "tensortap/system/child_process.py",
-        "tensortap/dump/write/upload.py",
         "tensortap/stats/numba_guard.py",
     }

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Collection
@@ -13,7 +11,7 @@ from pathlib import Path
 
 from tensortap.storage.files import Input
 from tensortap.storage.uri import address_of, new_remote_of, shown_path
-from tensortap.system.child_process import own_module
+from tensortap.system.subprocess_worker import Worker
 
 from .spool import Part, Spool
 
@@ -102,7 +100,7 @@ class Uploader:
             self._changed.notify_all()
             self._changed.wait_for(lambda: self._finished or self._cannot(), self._patience)
             self._given_up = not self._finished
-        if self._given_up and not (self._cannot() and self._finish_apart(deadline - time.monotonic())):
+        if self._given_up and not (self._cannot() and self._finish_outside(deadline - time.monotonic())):
             raise OSError(
                 errno.EIO,
                 f"{self._spool.waiting_bytes:,} bytes were not uploaded in {self._patience:g} s"
@@ -116,7 +114,7 @@ class Uploader:
         """Whether this process fails because it ends: looking up a name takes a thread, and it gets none."""
         return bool(self._done.error) and not threading.main_thread().is_alive()
 
-    def _finish_apart(self, seconds: float) -> bool:
+    def _finish_outside(self, seconds: float) -> bool:
         """Uploads what is left from a process of its own; whether that succeeded."""
         job = {
             "address": address_of(self._place),
@@ -125,12 +123,12 @@ class Uploader:
             "there": list(self._was_there),
             "seconds": seconds,
         }
-        command = own_module("dump.write.upload_child")
         try:
-            done = subprocess.run(command, input=json.dumps(job).encode(), timeout=max(seconds, 0.0))
-        except (OSError, subprocess.SubprocessError):
+            with Worker("dump.write.upload_child", bound=False) as child:
+                child.send(job)
+                return child.wait(max(seconds, 0.0)) == 0
+        except OSError:
             return False
-        return done.returncode == 0
 
     def _run(self) -> None:
         while not self._given_up:

@@ -1,4 +1,4 @@
-"""Uploads what a process that ends had left in its spool: `python -m`, with a job as JSON on its input.
+"""Uploads what a process that ends had left in its spool: a process of its own, with a job as its request.
 
 The job comes that way, and not as arguments, because an address may hold what is secret. Where the process
 that started this one is killed, this one goes on: it has what is left of a dump, and a time by which it ends.
@@ -6,11 +6,11 @@ that started this one is killed, this one goes on: it has what is left of a dump
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
 from tensortap.storage.uri import path_of
+from tensortap.system.subprocess_worker import Channel
 
 from .spool import Spool
 from .upload import Uploader
@@ -18,7 +18,7 @@ from .upload import Uploader
 
 def main() -> int:
     """0 if all was uploaded; the spool is removed then."""
-    job = json.load(sys.stdin)
+    job = next(Channel().requests())
     spool = Spool(job["run"], 0, Path(job["spool"]))
     place = path_of(job["address"])
     uploader = Uploader(place, job["run"], spool, lambda: spool.parts(()), job["seconds"], job["there"])

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import json
 import shutil
-import subprocess
-import tempfile
-import threading
 import zipfile
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from tensortap.core.dtypes import Array, numpy_dtype
 from tensortap.core.errors import TensortapError
-from tensortap.system.child_process import own_script, start_process
+from tensortap.system.subprocess_worker import Worker, WorkerEndedError
 from tensortap.system.temp_dirs import temporary_folder
 
 from ..errors import MissingReaderError, RefusedError
@@ -33,8 +29,6 @@ INDEX = ".weights.json"
 _MAX_SHRINK, _SMALL = 16, 64 << 20  # Keras packs its archives without shrinking them; bytes of any weights
 _MAX_INDEX = 100_000_000  # bytes
 _CHILD = Path(__file__).with_name("hdf5_child.py")
-_MAX_LINE = 16 << 20
-_MAX_BYTES = 4 << 30
 _STARTING, _SECONDS_PER_GB = 120, 200  # seconds that the child may take; reading takes about 2 a gigabyte
 
 
@@ -105,45 +99,19 @@ def _datasets(path: Path, what: str) -> Iterator[StoredArray]:
     with open_file(path) as file:
         seconds = _STARTING + _SECONDS_PER_GB * (file.seek(0, 2) >> 30)
     # h5py comes from where this process has its modules (PYTHONPATH, too), not from the folder that it is in.
-    command = [*own_script(_CHILD), str(path.resolve())]
-    with tempfile.TemporaryFile() as errors:
-        child = start_process(command, stdout=subprocess.PIPE, stderr=errors)
-        watchdog = threading.Timer(seconds, child.kill)
-        watchdog.start()
+    with Worker(_CHILD, str(path.resolve()), capture_errors=True) as child, child.limited(seconds):
         try:
-            assert child.stdout is not None
-            ended = yield from _received(child.stdout)
-        finally:
-            watchdog.cancel()
-            child.kill()
-            child.communicate()
-        if not ended:
-            raise RefusedError(f"{what} cannot be read by HDF5: {_last_line(errors)}")
+            while "end" not in (message := child.receive())[0]:
+                yield _stored(*message)
+        except WorkerEndedError as ended:
+            why = ended.last_line or "its library stopped without a word."
+            raise RefusedError(f"{what} cannot be read by HDF5: {why}") from ended
 
 
-def _last_line(errors: IO[bytes]) -> str:
-    errors.seek(0)
-    lines = errors.read(1 << 20).decode("utf-8", "replace").strip().splitlines()
-    return lines[-1][:300] if lines else "its library stopped without a word."
-
-
-def _received(stream: IO[bytes]) -> Generator[StoredArray, None, bool]:
-    """Datasets as they come; returns whether all of them came."""
-    while line := stream.readline(_MAX_LINE):
-        try:
-            record = json.loads(line)
-        except ValueError:
-            return False
-        if record.get("end"):
-            return True
-        if "refused" in record:
-            yield StoredArray(record["name"], _refusal(record["refused"]))
-            continue
-        data = stream.read(min(record["bytes"], _MAX_BYTES))
-        if len(data) != record["bytes"]:
-            return False
-        yield StoredArray(record["name"], partial(_array, record, data))
-    return False
+def _stored(record: dict[str, Any], data: bytes) -> StoredArray:
+    if "refused" in record:
+        return StoredArray(record["name"], _refusal(record["refused"]))
+    return StoredArray(record["name"], partial(_array, record, data))
 
 
 def _refusal(sentence: str) -> Any:

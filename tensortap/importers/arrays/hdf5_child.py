@@ -1,27 +1,29 @@
 """Reads an HDF5 file in a process of its own: the C library behind it does not survive every damaged file.
 
-Run as a script: `hdf5_child.py FILE` (`dump.own_script`). Writes one line of JSON for each dataset, its bytes
-behind it, and a last line that says it is done. Imports nothing of tensortap, so that it starts fast.
+Run as a script: `hdf5_child.py FILE`. Sends a message for each dataset, with its bytes, and a last one that
+says it is done. Imports little of tensortap, so that it starts fast.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import sys
-from typing import Any, BinaryIO
+from typing import Any
+
+from tensortap.system.sandbox import limit_memory
+from tensortap.system.subprocess_worker import Channel
 
 MAX_DATASET = 4 << 30  # bytes
 MAX_DATASETS = 1_000_000
 MAX_RATIO = 1_100  # deflate's limit is 1,032 to 1
-MEMORY = 12 << 30  # bytes of address space
-_PIECE = 64 << 20  # bytes of one write
+MEMORY = 12 << 30  # bytes
 
 
-def main(path: str, out: BinaryIO) -> None:
-    """Writes the datasets of a file."""
-    _limit_memory()
+def main(path: str) -> None:
+    """Sends the datasets of a file."""
+    channel = Channel()
+    limit_memory(MEMORY)
     import h5py
 
     found: list[tuple[str, Any]] = []
@@ -34,10 +36,10 @@ def main(path: str, out: BinaryIO) -> None:
         file.visititems(visit)  # follows hard links only, and each object once
         for name, dataset in _titled(found):
             try:
-                _write(name, dataset, out)
+                _send(name, dataset, channel)
             except Exception as error:
-                _line(out, {"name": name, "refused": f"{type(error).__name__}: {str(error)[:300]}"})
-    _line(out, {"end": True})
+                channel.send({"name": name, "refused": f"{type(error).__name__}: {str(error)[:300]}"})
+    channel.send({"end": True})
 
 
 def _titled(found: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
@@ -63,26 +65,19 @@ def _own_name(file: Any, path: list[str], known: dict[str, str]) -> str:
     return known[place]
 
 
-def _write(name: str, dataset: Any, out: BinaryIO) -> None:
+def _send(name: str, dataset: Any, channel: Channel) -> None:
     refused = _refused(dataset)
     if refused:
-        _line(out, {"name": name, "refused": refused})
+        channel.send({"name": name, "refused": refused})
         return
+    record = {"name": name, "shape": dataset.shape}
     if dataset.dtype.hasobject:
         texts = [text if isinstance(text, bytes) else str(text).encode() for text in _flat(dataset[()])]
-        data = b"".join(texts)
-        facts = {"dtype": "string", "lengths": list(map(len, texts)), "bytes": len(data)}
-        _line(out, {"name": name, "shape": dataset.shape, **facts})
-        out.write(data)
+        channel.send(record | {"dtype": "string", "lengths": list(map(len, texts))}, b"".join(texts))
         return
-    array = dataset[()]
-    data = array.tobytes()
     native = dataset.dtype.kind != "V"
     dtype = dataset.dtype.str if native else str(dataset.attrs.get("dtype", ""))
-    facts = {"dtype": dtype, "native": native, "bytes": len(data)}
-    _line(out, {"name": name, "shape": dataset.shape, **facts})
-    for start in range(0, len(data), _PIECE):
-        out.write(data[start : start + _PIECE])
+    channel.send(record | {"dtype": dtype, "native": native}, dataset[()].tobytes())
 
 
 def _flat(array: Any) -> list[Any]:
@@ -106,18 +101,5 @@ def _refused(dataset: Any) -> str:
     return ""
 
 
-def _line(out: BinaryIO, record: dict[str, Any]) -> None:
-    out.write(json.dumps(record).encode() + b"\n")
-
-
-def _limit_memory() -> None:
-    with contextlib.suppress(ImportError, ValueError, OSError):  # Windows has no resource module
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
 if __name__ == "__main__":
-    main(sys.argv[1], sys.stdout.buffer)
-    sys.stdout.buffer.flush()
+    main(sys.argv[1])

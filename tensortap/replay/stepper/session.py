@@ -81,7 +81,7 @@ class StepperSession:
                 name,
                 [(change.tensor, change.expression) for change in changes],
             )
-            found = self._process.ask(request), self._folder / name
+            found = self._process.compute(request), self._folder / name
         self._computed[changes] = found  # the one that was asked for last stands last
         return found
 

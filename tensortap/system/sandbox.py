@@ -1,4 +1,4 @@
-"""Takes from this process what a replay does not need: the network, much memory, core files."""
+"""Take from this process what a worker does not need: the network, much memory, core files."""
 
 from __future__ import annotations
 

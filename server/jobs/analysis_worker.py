@@ -1,0 +1,146 @@
+"""Analyses by name, and the process that does them: a worker that a server starts (`analysis_jobs.py`).
+
+It holds the runs it was asked about last, so that of a growing run only what was added is read. Answers are
+pickled: the server trusts its own code, which reads the same dumps either way.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tensortap.analysis.compare.compare import compare
+from tensortap.analysis.compare.side import Side
+from tensortap.analysis.dead_layers.ledger import dead_layer_ledger
+from tensortap.analysis.nonfinite.nan_report import nan_report
+from tensortap.analysis.rules.runner import check_rules
+from tensortap.analysis.rules.settings import parse_settings
+from tensortap.index.run_index import RunIndex, RunReplacedError, open_run
+from tensortap.system.pandas_guard import spare_pandas
+from tensortap.system.subprocess_worker import Progress, serve
+
+_OPEN = 4  # runs that are held
+_PAUSE = 0.1  # s between two messages about progress
+
+Advance = Callable[[int, int, str], None]
+"""Takes how much is done, of how much, and what is being done."""
+
+
+class Place(NamedTuple):
+    """A run as another process finds it: its folder, and the name, id and generation it is known by."""
+
+    folder: str
+    name: str
+    run_id: str
+    generation: int
+
+
+def place_of(run: RunIndex) -> Place | None:
+    """Where another process finds a run; None where only this one can read it (archives, other machines).
+
+    A run whose `run.json` is lost is a folder as well, and found by what its workers say."""
+    folder = Path(run.path).absolute()
+    if type(folder) is not type(Path()) or not folder.is_dir():
+        return None
+    return Place(str(folder), run.name, run.id, run.generation)
+
+
+def perform(what: str, runs: Sequence[RunIndex], options: Mapping[str, Any], advance: Advance) -> Any:
+    """Does one of `TASKS` in this process. `options`: keyword arguments of its function."""
+    return TASKS[what](runs, advance, **options)
+
+
+def _findings(runs: Sequence[RunIndex], advance: Advance, mute: list[str], table: Mapping[str, Any]) -> Any:
+    """`table`: what a file of rule settings holds."""
+    settings = parse_settings(table)
+    return check_rules(runs[0], replace(settings, mute=[*settings.mute, *mute]), progress=advance)
+
+
+def _nan(runs: Sequence[RunIndex], advance: Advance, step: int | None) -> Any:
+    return nan_report(runs[0], step, advance)
+
+
+def _ledger(runs: Sequence[RunIndex], advance: Advance) -> Any:
+    return dead_layer_ledger(runs[0], advance=advance)
+
+
+def _compare(
+    runs: Sequence[RunIndex],
+    advance: Advance,
+    steps: Sequence[int | None],
+    workers: Sequence[str | None],
+    matches: Mapping[str, str],
+    where: str | None,
+) -> Any:
+    a, b = (Side(run, step, worker) for run, step, worker in zip(runs, steps, workers, strict=True))
+    return compare(a, b, matches=matches, where=where, progress=advance)
+
+
+TASKS: dict[str, Callable[..., Any]] = {
+    "findings": _findings,
+    "nan": _nan,
+    "ledger": _ledger,
+    "compare": _compare,
+}
+
+
+class _Runs:
+    """The runs that were asked about last, read on."""
+
+    def __init__(self) -> None:
+        self._open: OrderedDict[Place, RunIndex] = OrderedDict()
+
+    def get(self, place: Place) -> RunIndex:
+        run = self._open.pop(place, None) or _open(place)
+        try:
+            while run.poll():
+                pass
+        except RunReplacedError:
+            run = _open(place)
+            while run.poll():
+                pass
+        self._open[place] = run
+        while len(self._open) > _OPEN:
+            self._open.popitem(last=False)
+        return run
+
+
+def _open(place: Place) -> RunIndex:
+    return open_run(Path(place.folder), place.name, place.run_id, place.generation)
+
+
+def _spaced(progress: Progress) -> Advance:
+    """Reports progress, not more often than is useful."""
+    last = float("-inf")
+
+    def advance(done: int, total: int, doing: str) -> None:
+        nonlocal last
+        if time.monotonic() - last >= _PAUSE:
+            last = time.monotonic()
+            progress((done, total, doing))
+
+    return advance
+
+
+def main() -> None:
+    """Answers requests of the process that started this one."""
+    runs = _Runs()
+    spare_pandas()
+
+    def handle(asked: dict[str, Any], progress: Progress) -> tuple[None, bytes]:
+        advance = _spaced(progress)
+        advance(0, 0, "reading")
+        found = [runs.get(Place(*place)) for place in asked["places"]]
+        result = perform(asked["what"], found, asked["options"], advance)
+        return None, pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
+
+    serve(handle)
+
+
+if __name__ == "__main__":
+    main()
