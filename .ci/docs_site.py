@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import runpy
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ def on_startup(**_: object) -> None:
 
 def api_page() -> str:
     """The Python API, as Markdown that mkdocstrings fills."""
-    exported = runpy.run_path(str(CHECKOUT / "tensortap" / "__init__.py"))["__all__"]
+    exported = import_module("tensortap").__all__
     documents = [CHECKOUT / "README.md", *(CHECKOUT / "docs").glob("*.md")]
     imports = {
         f"{room}.{name.strip()}"

@@ -13,23 +13,23 @@ PYTHON = {  # document -> the test that runs all its Python
     "README.md": "test_readme.py",
     "capture.md": "capture/test_docs.py",
     "capture_examples.md": "capture/test_examples.py",
-    "hunts.md": "entry/test_hunts.py",
-    "problems.md": "entry/test_documented_code.py",
+    "hunts.md": "cli/test_hunts.py",
+    "problems.md": "cli/test_documented_code.py",
     "python.md": "index/test_docs.py",
-    "remote.md": "entry/test_documented_code.py",
+    "remote.md": "cli/test_documented_code.py",
     "replay.md": "replay/test_documented.py",
-    "server.md": "entry/test_documented_code.py",
-    "store.md": "entry/test_documented_code.py",
+    "server.md": "cli/test_documented_code.py",
+    "store.md": "cli/test_documented_code.py",
 }
-TOML = {"problems.md": "entry/test_documented_code.py"}
+TOML = {"problems.md": "cli/test_documented_code.py"}
 NO_CODE = {  # (document, how the block begins): layouts, addresses, figures, and what a command printed
     ("diff.md", "$ tensortap diff logs/first"),
-    ("hunts.md", "$ tensortap "),  # compared with what is printed: entry/test_hunts.py
+    ("hunts.md", "$ tensortap "),  # compared with what is printed: cli/test_hunts.py
     ("import.md", "dumps/step_12/dense/kernel.npy"),
     ("page.md", "#run="),
     ("problems.md", "$ tensortap nan demo-logs/digits-nan"),
     ("replay.md", "not finite after the step"),
-    ("server.md", "tensortap serves logs at"),  # compared: entry/test_documented_code.py
+    ("server.md", "tensortap serves logs at"),  # compared: cli/test_documented_code.py
     ("store.md", " " * 40 + "1  "),
 }
 # Lines of a shell: `tensortap …` is test_documented_commands.py's, `curl` test_documented_code.py's, the

@@ -70,6 +70,7 @@ def test_the_corpus_and_what_is_near_it(targets: ModuleType, name: str) -> None:
 @pytest.mark.skipif(
     (sys.platform, platform.machine()) != ("linux", "x86_64"), reason="atheris is made for Linux on x86"
 )
+@pytest.mark.slow
 def test_a_short_run_of_the_fuzzer() -> None:
     command = [sys.executable, str(FUZZ), "--target", "npy", "--seconds", "3"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)

@@ -28,6 +28,7 @@ optimizer = None
 BETWEEN = "optimizer = keras.optimizers.SGD(0.1)\noptimizer.build(model.trainable_variables)\n"
 
 
+@pytest.mark.slow
 def test_the_examples_run(tmp_path: Path) -> None:
     keras_fit, loop, *others = BLOCKS
     code = "\n".join([BEFORE, keras_fit, BETWEEN, loop, *others])

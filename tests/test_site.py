@@ -52,6 +52,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "site"
 
 
+@pytest.mark.slow
 def test_it_loads_nothing_from_elsewhere(site: Path) -> None:
     for page in site.glob("*.html"):
         loaded = re.findall(
@@ -60,6 +61,7 @@ def test_it_loads_nothing_from_elsewhere(site: Path) -> None:
         assert [address for address in loaded if "//" in address] == []
 
 
+@pytest.mark.slow
 def test_the_reference_is_whole(site: Path) -> None:
     reference = (site / "api.html").read_text(encoding="utf-8")
     told = set(re.findall(r'<h\d id="tensortap\.([\w.]+)"', reference))
@@ -73,6 +75,7 @@ def test_the_reference_is_whole(site: Path) -> None:
     assert routes.count("<h2 ") == len(re.findall(r"^## ", written, re.MULTILINE)) > 20
 
 
+@pytest.mark.slow
 def test_links_within_the_site_lead_somewhere(site: Path) -> None:
     pages = {page.name: page.read_text(encoding="utf-8") for page in site.glob("*.html")}
     del pages["404.html"]  # shown at any address, so its links begin at the root

@@ -1,0 +1,46 @@
+"""An editor finds what is imported: pyright with its default settings, in a checkout that nothing was installed for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+MAPPED = ("tensortap.server", "tensortap.plugin")  # setup.py gives these names to folders beside tensortap/
+
+
+@pytest.mark.slow
+def test_an_editor_resolves_every_import_of_the_package(tmp_path: Path) -> None:
+    """GIVEN a Python without packages WHEN pyright reads the checkout THEN only mapped packages are unknown."""
+    sys.path.insert(0, str(CHECKOUT / "frontend"))
+    try:
+        import bundle
+    finally:
+        sys.path.pop(0)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True)
+    node = bundle.machines_node() or bundle.packaged_node()
+    assert node is not None
+    folders = ["tensortap", "server", "plugin", "tests", "benchmarks"]
+    done = subprocess.run(
+        [
+            *(str(node.folder / "node"), "frontend/node_modules/pyright/index.js", "--outputjson"),
+            *("--pythonpath", str(tmp_path / "bare" / "bin" / "python"), *folders),
+        ],
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+    )
+    report = json.loads(done.stdout)
+    assert report["summary"]["filesAnalyzed"] > 500
+    unresolved = [
+        f"{each['file']}:{each['range']['start']['line'] + 1}: {each['message']}"
+        for each in report["generalDiagnostics"]
+        if each.get("rule") == "reportMissingImports"
+        and each["message"].startswith('Import "tensortap')
+        and not each["message"].startswith(tuple(f'Import "{package}' for package in MAPPED))
+    ]
+    assert unresolved == []
