@@ -21,7 +21,10 @@ ELSEWHERE = {
 }
 PAGES = {path: page for page, path in ELSEWHERE.items()}
 # What `tensortap.open` returns; with tensortap's own names and those that documents import, the whole API.
-READING = [*(f"api.{name}" for name in ("Log", "Run", "Tensor", "Tensors", "Table")), "index.GraphIndex"]
+READING = [
+    *("api.logdir.Log", "api.run.Run", "api.tensor.Tensor", "api.tensors.Tensors", "api.table.Table"),
+    "index.graph.graph_index.GraphIndex",
+]
 _LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)")
 _IMPORT = re.compile(r"^ *from tensortap\.([\w.]+) import (.+)$", re.MULTILINE)
 

@@ -15,7 +15,7 @@ PYTHON = {  # document -> the test that runs all its Python
     "capture_examples.md": "capture/test_examples.py",
     "hunts.md": "cli/test_hunts.py",
     "problems.md": "cli/test_documented_code.py",
-    "python.md": "index/test_docs.py",
+    "python.md": "index/test_documented.py",
     "remote.md": "cli/test_documented_code.py",
     "replay.md": "replay/test_documented.py",
     "server.md": "cli/test_documented_code.py",

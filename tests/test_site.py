@@ -66,7 +66,12 @@ def test_the_reference_is_whole(site: Path) -> None:
     reference = (site / "api.html").read_text(encoding="utf-8")
     told = set(re.findall(r'<h\d id="tensortap\.([\w.]+)"', reference))
     assert {*tensortap.__all__} - {"__version__"} <= told
-    assert {"api.Run", "api.Run.history", "api.Tensor.plot", "replay.restore_variables"} <= told
+    assert {
+        "api.run.Run",
+        "api.run.Run.history",
+        "api.tensor.Tensor.plot",
+        "replay.restore_variables",
+    } <= told
     assert {"analysis.rule", "replay.run.loaded_call.LoadedCall", "server.create_app"} <= told  # in documents
     routes = (site / "http_api.html").read_text(encoding="utf-8")
     written = (CHECKOUT / "server" / "http_api.md").read_text(
