@@ -1,4 +1,4 @@
-"""An editor finds what is imported: pyright with its default settings, in a checkout that nothing was installed for."""
+"""An editor finds what is imported: pyright with its default settings, where nothing is installed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ MAPPED = ("tensortap.server", "tensortap.plugin")  # setup.py gives these names 
 
 @pytest.mark.slow
 def test_an_editor_resolves_every_import_of_the_package(tmp_path: Path) -> None:
-    """GIVEN a Python without packages WHEN pyright reads the checkout THEN only mapped packages are unknown."""
     sys.path.insert(0, str(CHECKOUT / "frontend"))
     try:
         import bundle
