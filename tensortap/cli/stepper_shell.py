@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tensortap.core.errors import NotFoundError, SelectionError, TensortapError
 from tensortap.core.text import counted, escaped
 from tensortap.system.progress_line import progress_line
-from tensortap.system.user_dirs import xdg_folder
+from tensortap.system.user_dirs import USER_DIRS
 
 from .console import cell, console
 from .views.replay import untapped_text
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _AROUND = 8
 _MOST_LISTED = 60
-_HISTORY = ".tensortap_history"
+_HISTORY = "stepper_history"
 _HELP = """Moving
   next [N], back [N]        along the nodes in topological order (an empty line repeats the last move)
   to NODE                   to a node or tensor; the end of a name will do
@@ -351,7 +351,9 @@ def _line_history() -> Iterator[None]:
     except ImportError:
         yield
         return
-    path = xdg_folder("XDG_STATE_HOME") / _HISTORY
+    path = USER_DIRS.user_state_path / _HISTORY
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with contextlib.suppress(OSError):
         readline.read_history_file(path)
     readline.set_history_length(1000)

@@ -6,24 +6,30 @@ import contextlib
 import errno
 import os
 import stat
-import sys
 from pathlib import Path
+
+from platformdirs import PlatformDirs
 
 # O_NONBLOCK: opening a FIFO that somebody put there must not wait for its other end.
 _CAREFUL = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _OTHERS_WRITE = 0o022
+VARIABLE = "TENSORTAP_CACHE"
+_OFF = ("", "0", "off", "none")
+USER_DIRS = PlatformDirs("tensortap", appauthor=False, opinion=False)
+"""Where this platform keeps a program's files for a user. RuntimeError: there is no home directory."""
 
 
-def xdg_folder(variable: str, *otherwise: str) -> Path:
-    """What an `XDG_…` variable names, or `otherwise` in the home directory.
+def cache_folder() -> Path | None:
+    """The user's folder for saved indices; None if `TENSORTAP_CACHE` switches them off.
 
-    A relative one counts for nothing, by the XDG Base Directory Specification.
-
-    Raises:
-        RuntimeError: the variable names nothing, and there is no home directory.
+    `TENSORTAP_CACHE` names it; else it is `tensortap` in the platform's cache directory.
     """
-    chosen = Path(os.environ.get(variable, ""))
-    return chosen if chosen.is_absolute() else Path.home().joinpath(*otherwise)
+    chosen = os.environ.get(VARIABLE)
+    if chosen is not None:
+        return None if chosen.strip().lower() in _OFF else Path(chosen).expanduser()
+    with contextlib.suppress(RuntimeError):  # there is no home directory
+        return USER_DIRS.user_cache_path
+    return None
 
 
 def make_private_folder(root: Path, folder: Path) -> None:
@@ -74,30 +80,3 @@ def open_regular(path: Path, flags: int) -> int:
         os.close(fd)
         raise OSError(errno.EINVAL, "not a regular file", str(path))
     return fd
-
-
-VARIABLE = "TENSORTAP_CACHE"
-
-
-_OFF = ("", "0", "off", "none")
-
-
-def cache_folder() -> Path | None:
-    """The user's folder for saved indices; None if `TENSORTAP_CACHE` switches them off.
-
-    `TENSORTAP_CACHE` names it; else it is `tensortap` in the platform's cache directory.
-    """
-    chosen = os.environ.get(VARIABLE)
-    if chosen is not None:
-        return None if chosen.strip().lower() in _OFF else Path(chosen).expanduser()
-    with contextlib.suppress(RuntimeError):  # there is no home directory
-        return _platform_folder() / "tensortap"
-    return None
-
-
-def _platform_folder() -> Path:
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    return xdg_folder("XDG_CACHE_HOME", ".cache")

@@ -74,7 +74,6 @@ def test_no_more_is_written_than_is_read(run: RunIndex) -> None:
 def test_a_relative_folder_of_the_environment_counts_for_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.delenv("TENSORTAP_CONFIG_DIR", raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", "here")
     assert config_folder() == Path.home() / ".config" / "tensortap"

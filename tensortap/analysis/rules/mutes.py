@@ -12,8 +12,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
+from platformdirs import user_config_path
+
 from tensortap.index.run_index import RunIndex
-from tensortap.system.user_dirs import xdg_folder
 
 from .settings import Settings, SettingsError, check_mute
 
@@ -28,9 +29,7 @@ def config_folder() -> Path:
     chosen = os.environ.get("TENSORTAP_CONFIG_DIR")
     if chosen:
         return Path(chosen)
-    if sys.platform == "win32":
-        return Path(os.environ.get("APPDATA") or Path.home()) / "tensortap"
-    return xdg_folder("XDG_CONFIG_HOME", ".config") / "tensortap"
+    return user_config_path("tensortap", appauthor=False, roaming=True)
 
 
 def with_mutes(run: RunIndex, settings: Settings) -> Settings:

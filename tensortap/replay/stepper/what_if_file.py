@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tensortap.core.errors import DamagedError, InvalidValueError
-from tensortap.system.user_dirs import xdg_folder
+from tensortap.system.user_dirs import USER_DIRS
 
 from .what_ifs import WhatIfs
 
@@ -58,9 +58,8 @@ def _places(source: Path) -> tuple[Path, Path]:
     else:
         of = source.parent.parent
         beside = of / FILE
-    data = xdg_folder("XDG_DATA_HOME", ".local", "share")
     digest = hashlib.sha256(str(of.absolute()).encode("utf-8", "surrogateescape")).hexdigest()[:16]
-    return beside, data / "tensortap" / "what-ifs" / f"{digest}.json"
+    return beside, USER_DIRS.user_data_path / "what-ifs" / f"{digest}.json"
 
 
 def _recordings(source: Path) -> dict[str, Any]:
