@@ -16,9 +16,10 @@ from tensortap.analysis.compare.presentation import sorted_tensors
 from tensortap.analysis.compare.side import Side
 from tensortap.core.errors import NotFoundError, SelectionError, ValueNotKeptError
 from tensortap.html.comparison_report import comparison_html
-from tensortap.index.selection import Selection, resolve_selection
-from tensortap.index.snapshot import Snapshot, locate
-from tensortap.index.values import kept_shape
+from tensortap.index.query.tensor_lookup import find_snapshot
+from tensortap.index.selection import Selection
+from tensortap.index.snapshot import Snapshot
+from tensortap.index.values import find_value, select_slice
 
 from ..jobs.analysis_jobs import ask, job_state
 from ..log_reader import current_run
@@ -147,10 +148,10 @@ def _read_pair(
     visit = parameters.count("visit", 0, high=2**31 - 1)
     parameters.done()
     step_a, step_b = _chosen_step(a), _chosen_step(b)
-    left = locate(a.run, tensor, step=step_a, visit=visit, worker=a.worker, graph=graph)
-    right = locate(b.run, other, step=step_b, visit=visit, worker=b.worker, graph=graph_b)
-    resolved = resolve_selection(selection, kept_shape(a.run, left))
-    kept_shape(b.run, right)
+    left = find_snapshot(a.run, tensor, step=step_a, visit=visit, worker=a.worker, graph=graph)
+    right = find_snapshot(b.run, other, step=step_b, visit=visit, worker=b.worker, graph=graph_b)
+    resolved = select_slice(a.run, left, selection).selection
+    find_value(b.run, right)  # says why there is none
     both = read_both(a.run, b.run, left, right, selection, MAX_SLICE)
     if both is None:
         raise ValueNotKeptError(

@@ -10,7 +10,7 @@ from tensortap.core.errors import DamagedError
 from tensortap.index.query.search import snapshot_place, snapshots, undecided
 from tensortap.index.run_index import RunIndex
 from tensortap.index.series.trends import trends
-from tensortap.index.snapshot import Snapshot, as_fields
+from tensortap.index.snapshot import Snapshot
 from tensortap.index.values import kept_sample
 
 from ..log_reader import current_run
@@ -62,7 +62,7 @@ def _row(run: RunIndex, snapshot: Snapshot) -> dict[str, object]:
     graph = run.graph(snapshot.graph)
     node = graph.rows.get(snapshot.node)
     texts = {name: "" if node is None else getattr(graph, name)[node] for name in ("op_type", "layer")}
-    return as_fields(snapshot) | texts
+    return snapshot.as_dict() | texts
 
 
 def _stored_sample(run: RunIndex, snapshot: Snapshot) -> object:

@@ -6,11 +6,11 @@ import re
 
 from flask import Blueprint, Response
 
-from tensortap.index.query.search import snapshots
+from tensortap.index.query.tensor_lookup import find_snapshot, has_several_visits
 from tensortap.index.run_index import RunIndex
-from tensortap.index.selection import Selection, resolve_selection
-from tensortap.index.snapshot import Snapshot, locate
-from tensortap.index.values import kept_shape, nonfinite_elements, read_slice
+from tensortap.index.selection import Selection
+from tensortap.index.snapshot import Snapshot
+from tensortap.index.values import nonfinite_elements, select_slice
 
 from ..log_reader import current_run
 from ..responses.parameters import Parameters, ordered_range
@@ -35,12 +35,13 @@ def one_value(run: str) -> Response:
     parameters.done()
     index = current_run(run)
     snapshot = wanted.snapshot(index)
-    resolved = resolve_selection(selection, kept_shape(index, snapshot))
-    array = read_slice(index, snapshot, selection, limit=MAX_SLICE)
+    part = select_slice(index, snapshot, selection)
+    array = part.read(limit=MAX_SLICE)
     chosen = FORMATS[name]
-    response = Response(chosen.encode(array, snapshot, resolved, scale), content_type=chosen.content_type)
-    several = snapshot.visit > 0 or _has_several_visits(index, snapshot)
-    file = f"{_file_name(snapshot, resolved, several)}.{name}"
+    data = chosen.encode(array, snapshot, part.selection, scale)
+    response = Response(data, content_type=chosen.content_type)
+    several = snapshot.visit > 0 or has_several_visits(index, snapshot)
+    file = f"{_file_name(snapshot, part.selection, several)}.{name}"
     response.headers["Content-Disposition"] = f'{chosen.disposition}; filename="{file}"'
     return response
 
@@ -69,16 +70,9 @@ class _SnapshotParameters:
         self._graph = parameters.text("graph")
 
     def snapshot(self, run: RunIndex) -> Snapshot:
-        return locate(
+        return find_snapshot(
             run, self._tensor, step=self._step, visit=self._visit, worker=self._worker, graph=self._graph
         )
-
-
-def _has_several_visits(run: RunIndex, snapshot: Snapshot) -> bool:
-    tensor, graph, worker = snapshot.tensor, snapshot.graph, snapshot.worker
-    return (
-        snapshots(run, tensor=tensor, graph=graph, worker=worker, steps=str(snapshot.step), limit=0).total > 1
-    )
 
 
 def _file_name(snapshot: Snapshot, selection: Selection, several_visits: bool) -> str:

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.core.errors import NotARunError, NotFoundError
+from tensortap.core.errors import NotARunError
 from tensortap.core.text import counted
 from tensortap.index.graph.graph_index import GraphIndex
 from tensortap.index.graph_store import GraphOverview
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.query.search import Filters, find_rows
+from tensortap.index.query.step_range import step_from_end
+from tensortap.index.query.tensor_lookup import find_snapshot
 from tensortap.index.run_events import RunEvent, StepBatch
 from tensortap.index.run_index import RunIndex
 from tensortap.index.series.histograms import histograms
@@ -21,7 +23,6 @@ from tensortap.index.worker_follower import WorkerStatus
 
 from .arguments import check_filters_of, check_name, check_texts, whole
 from .histograms import Histograms
-from .pick import pick
 from .table import Table, show
 from .tensor import Tensor
 from .tensors import Tensors
@@ -125,7 +126,9 @@ class Run:
         index = self._index
         check_name(name)
         check_texts(worker=worker, graph=graph)
-        return Tensor(index, pick(index, name, whole("step", step), whole("visit", visit), worker, graph))
+        at, nth = whole("step", step), whole("visit", visit)
+        found = find_snapshot(index, name, step=at, visit=nth, worker=worker, graph=graph, strict=True)
+        return Tensor(index, found)
 
     def history(
         self, name: str, *, steps: object = None, worker: str | None = None, graph: str | None = None
@@ -177,17 +180,9 @@ class Run:
         check_filters_of(filters)
         index = self._index
         if isinstance(step, (int, np.integer)) and step < 0:
-            step = self._from_last(int(step))
+            step = step_from_end("The run", self.steps.tolist(), int(step))
         rows = find_rows(index, Filters(match=nodes, steps=step, where=where, **filters))
         return Tensors(index, rows[np.argsort(index.catalog.column("step", rows), kind="stable")])
-
-    def _from_last(self, step: int) -> int:
-        steps = self.steps
-        if -step > len(steps):
-            raise NotFoundError(
-                f"The run has no step {step} from the end.", f"It has {counted(len(steps), 'step')}."
-            )
-        return int(steps[step])
 
     def __repr__(self) -> str:
         index = self._log.run(self._id)

@@ -133,7 +133,7 @@ def directory_size(path: Path) -> int:
 
 def same_names(run: RunIndex, names: Iterable[str]) -> list[str]:
     """Those of some tensor names that stand for several tensors of a run."""
-    from tensortap.index.query.resolve_names import graphs_of_name
+    from tensortap.index.query.tensor_lookup import graphs_of_name
 
     return sorted(name for name in names if len(graphs_of_name(run.catalog, name)) > 1)
 
@@ -148,6 +148,6 @@ def tell_same_names(names: list[str]) -> None:
 
 def other_graphs(run: RunIndex, tensor: str, graph: str) -> list[str]:
     """The other graphs (`-`: none) in which a tensor of that name was captured."""
-    from tensortap.index.query.resolve_names import graphs_of_name
+    from tensortap.index.query.tensor_lookup import graphs_of_name
 
     return [other for other in graphs_of_name(run.catalog, tensor) if other != graph]

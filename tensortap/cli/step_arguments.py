@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensortap.core.errors import SelectionError
@@ -12,8 +11,10 @@ from tensortap.core.errors import SelectionError
 if TYPE_CHECKING:
     from tensortap.index.run_index import RunIndex
 
-
 _STEPS = re.compile(r"-?\d{1,18}|\d{0,18}:\d{0,18}", re.ASCII)
+_WORD = re.compile(r"(next|every|log)\s+(\d{1,18})")
+_RANGE = re.compile(r"(\d{1,18}):(\d{1,18})(?::(\d{1,18}))?")
+_KEYS = {"every": "every", "log": "per_decade"}
 
 
 def steps(text: str) -> str:
@@ -25,43 +26,21 @@ def steps(text: str) -> str:
 
 def chosen_steps(run: RunIndex, text: str | None) -> int | str | None:
     """For a filter, which does not count from the end. Raises NotFoundError: there are not so many."""
+    from tensortap.index.query.step_range import step_from_end
+
     if text is None or not text.startswith("-"):
         return text
-    return from_the_end("The run", run.steps.step.tolist(), int(text))
+    return step_from_end("The run", run.steps.step.tolist(), int(text))
 
 
-def only_step(tensor: str, captured: Sequence[int], asked: int | str | None) -> int:
-    """The one step of a tensor, by default the last one, of those at which it was captured, in order.
-
-    Raises:
-        NotFoundError: there is none so far from the end. SelectionError: it is a range of steps.
-    """
-    from tensortap.core.errors import SelectionError
-
-    text = "-1" if asked is None else str(asked)
-    if ":" in text:
+def only_step(tensor: str, text: str | None) -> int | None:
+    """One step, counted from the end if it is negative. Raises SelectionError: it is a range of steps."""
+    if text is not None and ":" in text:
         raise SelectionError(
             f"{tensor!r} is shown at one step, not at {text!r}.",
             "Name one; 'tensortap show RUN --match REGEX --step 3:10' lists the snapshots of several.",
         )
-    return from_the_end(repr(tensor), captured, int(text)) if text.startswith("-") else int(text)
-
-
-def from_the_end(whose: str, captured: Sequence[int], at: int) -> int:
-    """The step that `at`, below 0, means. Raises NotFoundError: there are not so many."""
-    from tensortap.core.errors import NotFoundError
-    from tensortap.core.text import counted
-
-    if not 0 < -at <= len(captured):
-        raise NotFoundError(
-            f"{whose} has no step {at} from the end.", f"It has {counted(len(captured), 'step')}."
-        )
-    return captured[at]
-
-
-_WORD = re.compile(r"(next|every|log)\s+(\d{1,18})")
-_RANGE = re.compile(r"(\d{1,18}):(\d{1,18})(?::(\d{1,18}))?")
-_KEYS = {"every": "every", "log": "per_decade"}
+    return None if text is None else int(text)
 
 
 def steps_of_text(text: str, asked: str = "") -> list[Any]:

@@ -26,7 +26,7 @@ from .graph.graph_index import GraphIndex
 from .graph_store import GraphOverview, GraphShelf
 from .missing_values import source_format
 from .run_events import RunEvents
-from .unknown_counts import at_least, not_counted_by_tensor, not_told
+from .unknown_counts import at_least, not_told, snapshots_not_counted
 from .worker_follower import WorkerFollower, WorkerStatus
 
 _LOG = logging.getLogger(__name__)
@@ -358,7 +358,7 @@ class RunIndex:
             step_count=len(steps),
             graphs=0 if self._shelf is None else len(self._shelf.ids()),
             workers=len(self._followers),
-            nonfinite=at_least(self.catalog.nonfinite, int(not_counted_by_tensor(self.catalog).sum())),
+            nonfinite=at_least(self.catalog.nonfinite, snapshots_not_counted(self.catalog)),
             live=self.live,
             closed=all(worker.closed for worker in self.workers),
             error=self.error,

@@ -1,21 +1,15 @@
-"""Snapshots: rows of the catalog as records."""
+"""`Snapshot`: the record that everyone outside of the index gets of a row of the catalog."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from typing import Any
 
-import numpy as np
-
 from tensortap.core.dtypes import Array
-from tensortap.core.errors import NotFoundError
 
-from .catalog.catalog import Catalog
+from .catalog.catalog import KINDS, Catalog
 from .catalog.decode import STATISTICS_COLUMNS
 from .missing_values import no_value_codes
-from .query.resolve_names import select_rows, tensor_codes
-from .query.step_range import StepRange
-from .run_index import RunIndex
 from .unknown_counts import unknown_counts
 
 PLAIN_COLUMNS = ("step", "visit", *STATISTICS_COLUMNS, "kept")
@@ -61,8 +55,19 @@ class Snapshot:
     no_value: str = ""
     unknown: frozenset[str] = frozenset()
 
+    @property
+    def not_counted(self) -> int:
+        """Elements of which it is not known whether they are NaN, infinite, zero, …"""
+        if self.dtype == "string":
+            return 0
+        return max(self.size - sum(int(getattr(self, kind)) for kind in KINDS), 0)
 
-_TOLD = [field.name for field in fields(Snapshot) if field.name not in ("row", "unknown")]
+    def as_dict(self) -> dict[str, Any]:
+        """Its fields for JSON, without `row` and `unknown`: counts that are not known are None."""
+        return {name: getattr(self, name) for name in _PUBLIC} | dict.fromkeys(self.unknown)
+
+
+_PUBLIC = [field.name for field in fields(Snapshot) if field.name not in ("row", "unknown")]
 
 
 def take(catalog: Catalog, rows: Array) -> list[Snapshot]:
@@ -96,50 +101,3 @@ def take(catalog: Catalog, rows: Array) -> list[Snapshot]:
             )
         )
     return taken
-
-
-def as_fields(snapshot: Snapshot) -> dict[str, Any]:
-    """What others are told of a snapshot, by name: counts that are not known are None."""
-    return {name: getattr(snapshot, name) for name in _TOLD} | dict.fromkeys(snapshot.unknown)
-
-
-def locate(
-    run: RunIndex,
-    tensor: str,
-    *,
-    step: int,
-    visit: int = 0,
-    worker: str | None = None,
-    graph: str | None = None,
-) -> Snapshot:
-    """The snapshot of a tensor at a step and visit; of several workers' or graphs', the latest captured.
-
-    Raises:
-        NotFoundError: there is none; the hint names the nearest steps, or the visits there are.
-    """
-    catalog = run.catalog
-    codes = tensor_codes(catalog, tensor, graph)
-    rows = np.concatenate([catalog.rows_of_tensor(code) for code in codes])
-    of_worker = select_rows(catalog, rows, StepRange(), worker)
-    at_step = select_rows(catalog, of_worker, StepRange(step, step + 1), None)
-    if not len(at_step):
-        raise NotFoundError(
-            f"{tensor!r} has no snapshot at step {step}.", nearest_steps(catalog, of_worker, step)
-        )
-    visits = catalog.column("visit", at_step)
-    found = at_step[visits == visit]
-    if not len(found):
-        known = ", ".join(map(str, np.unique(visits)[:10].tolist()))
-        raise NotFoundError(f"{tensor!r} has no visit {visit} at step {step}.", f"It has visits {known}.")
-    latest = found[np.lexsort((found, catalog.column("time", found)))[-1]]
-    return take(catalog, np.array([latest]))[0]
-
-
-def nearest_steps(catalog: Catalog, rows: Array, step: int) -> str:
-    """A hint: the steps around `step` that the rows have."""
-    steps = np.unique(catalog.column("step", rows))
-    if not len(steps):
-        return "It has none from this worker."
-    at = int(np.searchsorted(steps, step))
-    near = ", ".join(map(str, steps[max(at - 2, 0) : at + 2].tolist()))
-    return f"The nearest steps are {near}; it has {len(steps)} from {steps[0]} to {steps[-1]}."

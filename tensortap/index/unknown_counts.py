@@ -67,6 +67,11 @@ def not_counted_by_tensor(catalog: Catalog) -> Array:
     return total
 
 
+def snapshots_not_counted(catalog: Catalog) -> int:
+    """How many snapshots may hold a NaN or infinity that nobody counted."""
+    return int(not_counted_by_tensor(catalog).sum())
+
+
 def at_least(count: int, not_counted: int) -> int | None:
     """A number of snapshots with a NaN or infinity; None where it is 0 and some may hold one."""
     return None if not_counted and not count else count

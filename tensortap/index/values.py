@@ -18,7 +18,7 @@ from tensortap.dump.read.values_reader import ValueRef, read_bytes, read_value, 
 from .catalog.commit_cache import read_histograms
 from .missing_values import no_value
 from .run_index import RunIndex
-from .selection import resolve_selection
+from .selection import Selection, resolve_selection
 from .slices import BLOCK, GAP, check_limit, read_selected, read_selected_strings
 from .snapshot import Snapshot
 
@@ -27,13 +27,95 @@ _CHUNK_GAP = (
 )  # ranges in neighbouring compressed chunks (of 1 MiB) are read as one: each chunk is decoded once
 
 
-@dataclass(frozen=True, slots=True)
-class NonfiniteElements:
-    """How many elements are NaN or infinite; indices (int64 [k, dims]) and spelling of the first of them."""
+def read_slice(
+    run: RunIndex, snapshot: Snapshot, selection: object = "", *, limit: int | None = None
+) -> Array:
+    """The selected elements of a stored value; only the bytes they need are read.
 
-    total: int
-    indices: np.ndarray[Any, np.dtype[np.int64]]
-    values: list[str]
+    Args:
+        selection: as `select_slice` takes it; everything is also checked as a whole.
+        limit: the most bytes the result may have.
+
+    Returns:
+        A new array of the value's dtype; text as an object array of `bytes`.
+
+    Raises:
+        SelectionError: it does not fit. LimitError: the result would be larger than `limit`.
+        ValueNotKeptError: the value is not there. DamagedError: the stored bytes do not add up.
+    """
+    return select_slice(run, snapshot, selection).read(limit)
+
+
+def select_slice(run: RunIndex, snapshot: Snapshot, selection: object = "") -> ValueSlice:
+    """Finds the stored value of a snapshot, and fits a selection to its shape.
+
+    Args:
+        selection: as `resolve_selection` takes it; empty for everything. A sample has one dimension
+            (FORMAT.md, "Samples").
+
+    Raises:
+        SelectionError: it does not fit. ValueNotKeptError, DamagedError: as `find_value`.
+    """
+    ref = find_value(run, snapshot)
+    read_bytes(ref, 0, 0)  # refuses impossible shapes before anything is allocated
+    return ValueSlice(ref, resolve_selection(selection, ref.shape))
+
+
+@dataclass(frozen=True, slots=True)
+class ValueSlice:
+    """The part of a stored value that a selection names; nothing of it was read yet."""
+
+    ref: ValueRef
+    selection: Selection
+
+    def read(self, limit: int | None = None) -> Array:
+        """The selected elements, as `read_slice` returns them."""
+        ref, chosen = self.ref, self.selection
+        dtype = numpy_dtype(ref.dtype)
+        if dtype.kind == "O":
+            return read_selected_strings(partial(read_bytes, ref), ref.shape, chosen, ref.length, limit)
+        check_limit(chosen.size * dtype.itemsize, limit, ref.nbytes or 0)
+        if chosen.size == ref.size and all(axis.step == 1 for axis in chosen.axes):
+            return read_value(ref).reshape(chosen.shape)
+        gap = GAP if ref.codec == "raw" else _CHUNK_GAP
+        return read_selected(partial(read_bytes, ref), dtype, ref.shape, chosen, gap)
+
+
+def find_value(run: RunIndex, snapshot: Snapshot) -> ValueRef:
+    """Where the value of a snapshot is.
+
+    Raises:
+        ValueNotKeptError: it is not there (`Snapshot.no_value`). DamagedError: the dump is damaged there.
+    """
+    commits, within = run.catalog.commits_of(np.array([snapshot.row]))
+    place = run.catalog.place(int(commits[0]))
+    ref = None
+    if snapshot.kept or snapshot.pruned:
+        batch = run.commits.get(run.catalog.run_dir, place)
+        ref = value_ref(run.catalog.run_dir, place.worker, batch, int(within[0]))
+    if ref is None:
+        raise _no_value_error(run, snapshot)
+    return ref
+
+
+def kept_sample(run: RunIndex, snapshot: Snapshot) -> Sample | None:
+    """Which elements were kept of a value; None for all of them, or if it was not kept.
+
+    Raises:
+        DamagedError: the dump is damaged there.
+    """
+    if not (snapshot.kept or snapshot.pruned):
+        return None
+    commits, within = run.catalog.commits_of(np.array([snapshot.row]))
+    batch = run.commits.get(run.catalog.run_dir, run.catalog.place(int(commits[0])), ("value_codec",))
+    return split_sample(batch.column("value_codec")[int(within[0])].as_py())[0]
+
+
+def _no_value_error(run: RunIndex, snapshot: Snapshot) -> ValueNotKeptError:
+    """What to tell who asks for a value that is not there."""
+    words = no_value(snapshot.no_value or "summary", run.catalog.source)
+    of = f"The value of {snapshot.tensor!r} at step {snapshot.step}"
+    return ValueNotKeptError(f"{of} was {words.happened}: {words.why}.", words.way_out)
 
 
 def find_histogram(run: RunIndex, snapshot: Snapshot) -> Histogram:
@@ -57,79 +139,13 @@ def find_histograms(run: RunIndex, snapshots: Sequence[Snapshot]) -> list[Histog
     return [Histogram(ids, counts.astype(np.int64)) for ids, counts in found]
 
 
-def why_no_value(run: RunIndex, snapshot: Snapshot) -> ValueNotKeptError:
-    """What to tell who asks for a value that is not there."""
-    words = no_value(snapshot.no_value or "summary", run.catalog.source)
-    of = f"The value of {snapshot.tensor!r} at step {snapshot.step}"
-    return ValueNotKeptError(f"{of} was {words.happened}: {words.why}.", words.way_out)
+@dataclass(frozen=True, slots=True)
+class NonfiniteElements:
+    """How many elements are NaN or infinite; indices (int64 [k, dims]) and spelling of the first of them."""
 
-
-def find_value(run: RunIndex, snapshot: Snapshot) -> ValueRef:
-    """Where the value of a snapshot is.
-
-    Raises:
-        ValueNotKeptError: it is not there (`Snapshot.no_value`). DamagedError: the dump is damaged there.
-    """
-    commits, within = run.catalog.commits_of(np.array([snapshot.row]))
-    place = run.catalog.place(int(commits[0]))
-    ref = None
-    if snapshot.kept or snapshot.pruned:
-        batch = run.commits.get(run.catalog.run_dir, place)
-        ref = value_ref(run.catalog.run_dir, place.worker, batch, int(within[0]))
-    if ref is None:
-        raise why_no_value(run, snapshot)
-    return ref
-
-
-def kept_shape(run: RunIndex, snapshot: Snapshot) -> tuple[int, ...]:
-    """The shape of what was kept of a value: one-dimensional for a sample of it (FORMAT.md, "Samples").
-
-    Raises:
-        ValueNotKeptError, DamagedError: as `read_slice`.
-    """
-    return find_value(run, snapshot).shape
-
-
-def kept_sample(run: RunIndex, snapshot: Snapshot) -> Sample | None:
-    """Which elements were kept of a value; None for all of them, or if it was not kept.
-
-    Raises:
-        DamagedError: the dump is damaged there.
-    """
-    if not (snapshot.kept or snapshot.pruned):
-        return None
-    commits, within = run.catalog.commits_of(np.array([snapshot.row]))
-    batch = run.commits.get(run.catalog.run_dir, run.catalog.place(int(commits[0])), ("value_codec",))
-    return split_sample(batch.column("value_codec")[int(within[0])].as_py())[0]
-
-
-def read_slice(
-    run: RunIndex, snapshot: Snapshot, selection: object = "", *, limit: int | None = None
-) -> Array:
-    """The selected elements of a kept value; only the bytes they need are read.
-
-    Args:
-        selection: as `resolve_selection` takes it; empty for everything, which is also checked as a whole.
-        limit: the most bytes the result may have.
-
-    Returns:
-        A new array of the value's dtype; text as an object array of `bytes`.
-
-    Raises:
-        SelectionError: it does not fit. LimitError: the result would be larger than `limit`.
-        ValueNotKeptError: the value is not there. DamagedError: the stored bytes do not add up.
-    """
-    ref = find_value(run, snapshot)
-    read_bytes(ref, 0, 0)  # refuses impossible shapes before anything is allocated
-    chosen = resolve_selection(selection, ref.shape)
-    dtype = numpy_dtype(ref.dtype)
-    if dtype.kind == "O":
-        return read_selected_strings(partial(read_bytes, ref), ref.shape, chosen, ref.length, limit)
-    check_limit(chosen.size * dtype.itemsize, limit, ref.nbytes or 0)
-    if chosen.size == ref.size and all(axis.step == 1 for axis in chosen.axes):
-        return read_value(ref).reshape(chosen.shape)
-    gap = GAP if ref.codec == "raw" else _CHUNK_GAP
-    return read_selected(partial(read_bytes, ref), dtype, ref.shape, chosen, gap)
+    total: int
+    indices: np.ndarray[Any, np.dtype[np.int64]]
+    values: list[str]
 
 
 def nonfinite_elements(run: RunIndex, snapshot: Snapshot, *, limit: int = 100) -> NonfiniteElements:

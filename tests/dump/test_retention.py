@@ -21,8 +21,8 @@ from tensortap.dump.read.runs import RunReader
 from tensortap.dump.write.retention import Retention
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
+from tensortap.index.query.tensor_lookup import find_snapshot
 from tensortap.index.series.history import history
-from tensortap.index.snapshot import locate
 from tensortap.index.values import read_slice
 
 VALUES = np.arange(200_000, dtype=np.float64)  # 1.6 MB
@@ -46,11 +46,11 @@ def kept_steps(logdir):
     kept = []
     for step in steps:
         try:
-            np.testing.assert_array_equal(read_slice(run, locate(run, "a", step=step)), VALUES + step)
+            np.testing.assert_array_equal(read_slice(run, find_snapshot(run, "a", step=step)), VALUES + step)
             kept.append(step)
         except ValuePrunedError as error:
             assert "pruned" in error.message
-        assert read_slice(run, locate(run, "small", step=step)).tolist() == [0, 1, 2]
+        assert read_slice(run, find_snapshot(run, "small", step=step)).tolist() == [0, 1, 2]
     return steps, kept
 
 
@@ -240,9 +240,9 @@ def test_what_is_to_stay_of_a_file_moves(tmp_path, capsys, limits):
     assert list(load_file(after)) == ["a:0@4#8", "a:0@5#10"]
     live.refresh()
     assert not live.runs[0].damage
-    assert read_slice(live.runs[0], locate(live.runs[0], "a", step=5))[7] == 12
+    assert read_slice(live.runs[0], find_snapshot(live.runs[0], "a", step=5))[7] == 12
     with pytest.raises(ValuePrunedError):
-        read_slice(live.runs[0], locate(live.runs[0], "a", step=3))
+        read_slice(live.runs[0], find_snapshot(live.runs[0], "a", step=3))
     assert main(["check", str(tmp_path)]) == 0
     assert main(["prune", str(tmp_path), *limits]) == 0
     assert "keeps all values" in capsys.readouterr().out

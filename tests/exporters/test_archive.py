@@ -16,7 +16,7 @@ from tensortap.dump.write.writer import DumpWriter
 from tensortap.exporters import tap_zip
 from tensortap.exporters.registry import exporter_for
 from tensortap.index.logdir_index import LogIndex
-from tensortap.index.snapshot import locate
+from tensortap.index.query.tensor_lookup import find_snapshot
 from tensortap.index.values import read_slice
 
 
@@ -47,7 +47,7 @@ def test_values_that_are_pruned_meanwhile_are_pruned_in_the_archive(tmp_path, mo
     assert export(run, tmp_path / "r.tap.zip").left_out == []
     mailed = only_run(tmp_path / "r.tap.zip")
     with pytest.raises(ValuePrunedError):
-        read_slice(mailed, locate(mailed, "x", step=0))
+        read_slice(mailed, find_snapshot(mailed, "x", step=0))
 
 
 def test_what_vanishes_while_the_files_are_listed_is_left_out(tmp_path, monkeypatch):

@@ -27,9 +27,10 @@ from tensortap.exporters.registry import EXPORTERS, exporter_for
 from tensortap.importers.imports import import_source
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.query.search import Filters, find_rows, snapshots
+from tensortap.index.query.tensor_lookup import find_snapshot
 from tensortap.index.series.histograms import histograms
 from tensortap.index.series.history import history
-from tensortap.index.snapshot import locate, take
+from tensortap.index.snapshot import take
 from tensortap.index.values import kept_sample, read_slice
 from tensortap.stats.summarize import summarize
 
@@ -92,7 +93,7 @@ def test_csv_guards_formulas(run, tmp_path):
     assert {row["tensor"] for row in rows} == {"'=1+1:0", "dense/kernel:0"}
     assert {row["step"] for row in rows} == {"2", "3"}
     kernel = next(row for row in rows if row["tensor"] == "dense/kernel:0")
-    assert float(kernel["mean"]) == locate(run, "dense/kernel", step=2).mean
+    assert float(kernel["mean"]) == find_snapshot(run, "dense/kernel", step=2).mean
     assert kernel["shape"] == "40x30"
     assert kernel["time"] == "1970-01-01T00:16:42+00:00"
 
@@ -101,7 +102,7 @@ def test_npz_holds_the_values(run, tmp_path):
     exported = export(run, tmp_path / "a.npz", steps="1:3")
     with np.load(tmp_path / "a.npz", allow_pickle=False) as found:
         assert len(found.files) == exported.snapshots == 2 * 6
-        kernel = read_slice(run, locate(run, "dense/kernel", step=1))
+        kernel = read_slice(run, find_snapshot(run, "dense/kernel", step=1))
         np.testing.assert_array_equal(found["dense/kernel:0@1"], kernel)
         assert found["half:0@2"].dtype == np.float32
         assert found["half:0@2"].tolist() == [0, 1, 2, 3]
@@ -118,7 +119,7 @@ def test_values_come_back_at_their_steps(run, tmp_path, name):
     assert back.steps.tolist() == [*range(STEPS)]
     for step in (1, 5):
         for tensor in ("dense/kernel:0", "relu:0"):
-            value = read_slice(run, locate(run, tensor, step=step))
+            value = read_slice(run, find_snapshot(run, tensor, step=step))
             np.testing.assert_array_equal(back.tensor(tensor, step=step)[:], value)
 
 
@@ -153,7 +154,7 @@ def test_safetensors_holds_the_values(run, tmp_path):
     exported = export(run, tmp_path / "a.safetensors", steps=5)
     found = load_file(tmp_path / "a.safetensors")
     assert found.keys() == {"dense/kernel:0@5", "relu:0@5", "half:0@5", "=1+1:0@5", "nothing:0@5"}
-    kernel = read_slice(run, locate(run, "dense/kernel", step=5))
+    kernel = read_slice(run, find_snapshot(run, "dense/kernel", step=5))
     np.testing.assert_array_equal(found["dense/kernel:0@5"], kernel)
     assert found["half:0@5"].dtype == ml_dtypes.bfloat16
     assert exported.left_out == ["text:0@5: safetensors has no dtype for string."]
@@ -203,7 +204,7 @@ def test_tensorboard_draws_what_the_dump_says(run, tmp_path):
     bins = tensor_util.make_ndarray(values[0].tensor)
     assert bins[:, 2].sum() == 3000
     zeros = bins[(bins[:, 0] <= 0) & (bins[:, 1] <= 0)]
-    assert zeros[:, 2].sum() == locate(run, "relu", step=0).zero
+    assert zeros[:, 2].sum() == find_snapshot(run, "relu", step=0).zero
 
 
 def test_an_archive_is_the_run(run, tmp_path):
@@ -220,8 +221,8 @@ def test_an_archive_is_the_run(run, tmp_path):
         ours, theirs = (histograms(r, tensor).counts.tolist() for r in (run, again))
         assert ours == theirs
     np.testing.assert_array_equal(
-        read_slice(again, locate(again, "relu", step=2), "3:5,::7"),
-        read_slice(run, locate(run, "relu", step=2), "3:5,::7"),
+        read_slice(again, find_snapshot(again, "relu", step=2), "3:5,::7"),
+        read_slice(run, find_snapshot(run, "relu", step=2), "3:5,::7"),
     )
     assert [graph.name for graph in again.graphs] == [graph.name for graph in run.graphs]
 
@@ -237,7 +238,8 @@ def test_a_part_of_a_run_is_an_archive_too(run, tmp_path):
     for name in ("step", "visit", "time", "mean", "nan", "kept", "graph"):
         assert repr(ours[name]) == repr(theirs[name])
     np.testing.assert_array_equal(
-        read_slice(part, locate(part, "relu", step=3)), read_slice(run, locate(run, "relu", step=3))
+        read_slice(part, find_snapshot(part, "relu", step=3)),
+        read_slice(run, find_snapshot(run, "relu", step=3)),
     )
 
 

@@ -21,10 +21,10 @@ from tensortap.index.cache.cache_dir import claim, run_folder, sweep
 from tensortap.index.cache.container import ContainerError, read_container, write_container
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.query.search import snapshots
+from tensortap.index.query.tensor_lookup import find_snapshot
 from tensortap.index.series.histograms import histograms
 from tensortap.index.series.history import history
 from tensortap.index.series.step_statistics import step_statistics
-from tensortap.index.snapshot import locate
 from tensortap.system.user_dirs import cache_folder
 
 TENSORS = 5
@@ -284,7 +284,7 @@ def test_histograms_and_values_of_one_snapshot(logdir, cache):
 
     plain = opened(logdir, use_cache=False).runs[0]
     for tensor in run.tensors:
-        found, expected = (find_histogram(r, locate(r, tensor, step=11)) for r in (run, plain))
+        found, expected = (find_histogram(r, find_snapshot(r, tensor, step=11)) for r in (run, plain))
         assert found.bucket_id.tolist() == expected.bucket_id.tolist()
         assert found.bucket_count.tolist() == expected.bucket_count.tolist()
         assert found.bucket_count.dtype == np.int64

@@ -21,11 +21,11 @@ from tensortap.index.graph.node_detail import node_detail
 from tensortap.index.graph.source_lines import source
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.query.search import snapshots
+from tensortap.index.query.tensor_lookup import find_snapshot
 from tensortap.index.run_index import RunIndex
 from tensortap.index.series.histograms import histograms
 from tensortap.index.series.history import history
 from tensortap.index.series.step_statistics import step_statistics
-from tensortap.index.snapshot import locate
 from tensortap.index.values import nonfinite_elements, read_slice
 
 HISTOGRAM = Histogram(np.array([7, 300, 900], np.uint16), np.array([1, 2**62, 2**62]))
@@ -61,7 +61,7 @@ def questions(run: RunIndex) -> Iterator[object]:
         yield [step_statistics(run, graph.id, int(step)) for step in run.steps.step]
         yield [node_detail(run, name, graph=graph.id) for name in index.names]
     for snapshot in snapshots(run, limit=1000).rows:
-        yield locate(run, snapshot.tensor, step=snapshot.step, visit=snapshot.visit)
+        yield find_snapshot(run, snapshot.tensor, step=snapshot.step, visit=snapshot.visit)
         with contextlib.suppress(TensortapError):
             yield read_slice(run, snapshot, "..., 0"), nonfinite_elements(run, snapshot)
     yield source(run, "train.py")

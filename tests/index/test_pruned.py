@@ -15,8 +15,8 @@ from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.cache import saved_run
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.query.search import Filters, find_rows, snapshots
+from tensortap.index.query.tensor_lookup import find_snapshot
 from tensortap.index.series.history import history
-from tensortap.index.snapshot import locate
 from tensortap.index.values import read_slice
 
 VALUE = np.arange(250_000, dtype=np.float32)  # 1 MB
@@ -65,7 +65,7 @@ def test_a_run_that_is_pruned_while_it_is_open(tmp_path):
     log.refresh()
     assert kept_steps(run) == [4, 5]
     assert run.version > version
-    assert not locate(run, "none", step=0).pruned
+    assert not find_snapshot(run, "none", step=0).pruned
     assert "value pruned" in repr(open_logdir(tmp_path).runs["r"].tensor("a", step=0))
 
 

@@ -13,8 +13,8 @@ from tensortap.index.logdir_index import LogIndex
 from tensortap.index.query import sorting
 from tensortap.index.query.search import snapshot_place, snapshots
 from tensortap.index.query.sorting import SORT_COLUMNS
+from tensortap.index.query.tensor_lookup import find_snapshot
 from tensortap.index.series.latest import last_snapshots
-from tensortap.index.snapshot import locate
 
 
 def found(run, **filters):
@@ -147,7 +147,7 @@ def test_pages_keep_their_order_until_the_run_grows(tmp_path):
 
 
 def test_a_snapshot_is_located(run, graph_id):
-    snapshot = locate(run, "dense/Relu", step=30, visit=1)
+    snapshot = find_snapshot(run, "dense/Relu", step=30, visit=1)
     assert (snapshot.step, snapshot.visit, snapshot.graph, snapshot.slot) == (30, 1, graph_id, 0)
     assert (snapshot.nan, snapshot.pos_inf, snapshot.kept) == (1, 1, False)
 
@@ -163,7 +163,7 @@ def test_a_snapshot_is_located(run, graph_id):
 )
 def test_what_cannot_be_located_is_explained(run, options, message):
     with pytest.raises(NotFoundError, match=message):
-        locate(run, "dense/Relu", **options)
+        find_snapshot(run, "dense/Relu", **options)
 
 
 def test_the_latest_worker_wins(tmp_path):
@@ -173,9 +173,9 @@ def test_the_latest_worker_wins(tmp_path):
     log = LogIndex(tmp_path)
     log.refresh()
     run = log.runs[0]
-    assert locate(run, "a", step=0).max == 90.0
+    assert find_snapshot(run, "a", step=0).max == 90.0
     for worker in run.workers:
-        assert locate(run, "a", step=0, worker=worker.id).worker == worker.id
+        assert find_snapshot(run, "a", step=0, worker=worker.id).worker == worker.id
 
 
 def test_the_latest_snapshot_of_every_tensor_of_every_graph(tmp_path):

@@ -11,9 +11,9 @@ import pytest
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.query.search import snapshots
+from tensortap.index.query.tensor_lookup import find_snapshot
 from tensortap.index.series.histograms import histograms
 from tensortap.index.series.history import history
-from tensortap.index.snapshot import locate
 from tensortap.index.values import read_slice
 from tensortap.server.app import create_app
 
@@ -116,7 +116,7 @@ def test_repeated_steps_are_visits_of_one_step(tmp_path):
         (0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 0), (3, 0),
     ]  # fmt: skip
     assert len(set(columns["worker"])) == 2
-    later = locate(run, "a", step=2)
+    later = find_snapshot(run, "a", step=2)
     assert later.worker == columns["worker"][-1]
     assert read_slice(run, later, ":1").tolist() == [2]
     assert histograms(run, "a", merge_visits=True).counts.sum(axis=1).tolist() == [

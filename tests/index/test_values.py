@@ -13,7 +13,7 @@ from tensortap.core.dtypes import numpy_dtype
 from tensortap.core.errors import DamagedError, LimitError, SelectionError, ValueNotKeptError
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
-from tensortap.index.snapshot import locate
+from tensortap.index.query.tensor_lookup import find_snapshot
 from tensortap.index.values import nonfinite_elements, read_slice
 
 DTYPES = (
@@ -73,7 +73,7 @@ def random_items(shape, rng):
 @pytest.mark.parametrize("kind", SHAPES)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_slices_of_every_dtype_are_what_numpy_selects(run, dtype, kind):
-    snapshot = locate(run, f"{dtype}/{kind}", step=0)
+    snapshot = find_snapshot(run, f"{dtype}/{kind}", step=0)
     array = example(dtype, kind)
     rng = random.Random(f"{dtype}/{kind}")
     for items in [(), *(random_items(array.shape, rng) for _ in range(8))]:
@@ -86,7 +86,7 @@ def test_slices_of_every_dtype_are_what_numpy_selects(run, dtype, kind):
 
 
 def test_text(run):
-    snapshot = locate(run, "text", step=0)
+    snapshot = find_snapshot(run, "text", step=0)
     expected = np.char.encode(TEXT, "utf-8").astype(object)
     for selection in ("", "3", "::5,1:20:7", "2,3", "5:5", "-1,::-1"):
         found = read_slice(run, snapshot, selection)
@@ -96,7 +96,7 @@ def test_text(run):
 
 
 def test_limits_and_selections_are_checked_before_reading(run):
-    snapshot = locate(run, "float64/file", step=0)
+    snapshot = find_snapshot(run, "float64/file", step=0)
     with pytest.raises(
         LimitError, match=r"8008 bytes, more than the limit of 8000\. The whole value has 8008 bytes"
     ):
@@ -108,7 +108,7 @@ def test_limits_and_selections_are_checked_before_reading(run):
 
 def test_a_value_that_was_not_kept_is_explained(run):
     with pytest.raises(ValueNotKeptError, match='keep="value"'):
-        read_slice(run, locate(run, "summary", step=0))
+        read_slice(run, find_snapshot(run, "summary", step=0))
 
 
 def test_damage_is_noticed(tmp_path):
@@ -117,7 +117,7 @@ def test_damage_is_noticed(tmp_path):
     log = LogIndex(tmp_path)
     log.refresh()
     run = log.runs[0]
-    snapshot = locate(run, "a", step=0)
+    snapshot = find_snapshot(run, "a", step=0)
     (values,) = tmp_path.rglob("values-*")
     data = bytearray(values.read_bytes())
     data[262_144 + 100] ^= 1
@@ -141,11 +141,11 @@ def test_nonfinite_elements_are_found(tmp_path, dtype):
         writer.log("a", array, step=0)
     log = LogIndex(tmp_path)
     log.refresh()
-    found = nonfinite_elements(log.runs[0], locate(log.runs[0], "a", step=0))
+    found = nonfinite_elements(log.runs[0], find_snapshot(log.runs[0], "a", step=0))
     assert found.total == 3
     assert found.indices.tolist() == [[3, 4], [5, 6], [7, 8]]
     assert found.values == ["NaN", "Infinity", "Infinity" if dtype == "complex64" else "-Infinity"]
-    few = nonfinite_elements(log.runs[0], locate(log.runs[0], "a", step=0), limit=1)
+    few = nonfinite_elements(log.runs[0], find_snapshot(log.runs[0], "a", step=0), limit=1)
     assert (few.total, few.indices.tolist()) == (3, [[3, 4]])
 
 
@@ -155,9 +155,9 @@ def test_nonfinite_elements_of_a_scalar_and_of_none(tmp_path):
         writer.log("integers", np.arange(3), step=0)
     log = LogIndex(tmp_path)
     log.refresh()
-    scalar = nonfinite_elements(log.runs[0], locate(log.runs[0], "scalar", step=0))
+    scalar = nonfinite_elements(log.runs[0], find_snapshot(log.runs[0], "scalar", step=0))
     assert (scalar.total, scalar.indices.shape, scalar.values) == (1, (1, 0), ["NaN"])
-    integers = nonfinite_elements(log.runs[0], locate(log.runs[0], "integers", step=0))
+    integers = nonfinite_elements(log.runs[0], find_snapshot(log.runs[0], "integers", step=0))
     assert (integers.total, integers.indices.shape) == (0, (0, 1))
 
 
@@ -169,7 +169,7 @@ def test_what_lies_behind_the_last_wanted_element_is_not_read(tmp_path, monkeypa
     monkeypatch.setattr("tensortap.index.values.BLOCK", 4000)
     log = LogIndex(tmp_path)
     log.refresh()
-    run, snapshot = log.runs[0], locate(log.runs[0], "a", step=0)
+    run, snapshot = log.runs[0], find_snapshot(log.runs[0], "a", step=0)
     assert nonfinite_elements(run, snapshot).indices.ravel().tolist() == [3, 5000, 9999]
     (values,) = tmp_path.rglob("*.safetensors")
     with values.open("r+b") as file:
@@ -185,7 +185,7 @@ def test_reading_ends_when_its_time_is_over(tmp_path):
         writer.log("a", np.arange(3000.0), step=0)
     log = LogIndex(tmp_path)
     log.refresh()
-    run, snapshot = log.runs[0], locate(log.runs[0], "a", step=0)
+    run, snapshot = log.runs[0], find_snapshot(log.runs[0], "a", step=0)
     with at_most(60.0), pytest.raises(LimitError, match=r"more than 0 s, the limit"), at_most(0.0):
         read_slice(run, snapshot, "5")
     with at_most(60.0):

@@ -68,7 +68,7 @@ def _state(row: dict[str, Any]) -> Text:
 
 
 def _row(found: RunIndex) -> dict[str, Any]:
-    from tensortap.index.query.uncounted import snapshots_not_counted
+    from tensortap.index.unknown_counts import snapshots_not_counted
 
     overview = found.overview()
     return {
@@ -79,7 +79,7 @@ def _row(found: RunIndex) -> dict[str, Any]:
         "snapshots": overview.snapshots,
         "bytes": directory_size(found.path),
         "nonfinite": overview.nonfinite,
-        "snapshots_not_counted": snapshots_not_counted(found),
+        "snapshots_not_counted": snapshots_not_counted(found.catalog),
         "live": overview.live,
         "error": overview.error,
         "damaged": bool(found.damage),

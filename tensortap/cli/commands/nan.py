@@ -24,10 +24,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from tensortap.analysis.nonfinite.nan_report import nan_report
-    from tensortap.index.query.uncounted import snapshots_not_counted
+    from tensortap.index.unknown_counts import snapshots_not_counted
 
     found = only_run(arguments.path)
-    report, unknown = nan_report(found, arguments.step), snapshots_not_counted(found)
+    report, unknown = nan_report(found, arguments.step), snapshots_not_counted(found.catalog)
     if arguments.json:
         print_json(asdict(report) | {"snapshots_not_counted": unknown})
     else:

@@ -235,12 +235,12 @@ def _difference(view: TensorView, source: Path) -> str:
 
 def _captured_value(run: RunIndex, wanted: Snapshot) -> np.ndarray[Any, Any] | None:
     """The value that the run kept of the same tensor, step and visit; None if it kept none."""
-    from tensortap.index.snapshot import locate
+    from tensortap.index.query.tensor_lookup import find_snapshot
     from tensortap.index.values import read_slice
 
     graph = wanted.graph if wanted.graph != "-" else None
     try:
-        found = locate(run, wanted.tensor, step=wanted.step, visit=wanted.visit, worker=None, graph=graph)
+        found = find_snapshot(run, wanted.tensor, step=wanted.step, visit=wanted.visit, graph=graph)
         return read_slice(run, found, "", limit=None) if found.kept else None
     except TensortapError:
         return None

@@ -64,7 +64,6 @@ def list_snapshots(run: RunIndex, arguments: argparse.Namespace) -> None:
         SelectionError: a condition, pattern or column cannot be parsed. NotFoundError: there is no such step.
     """
     from tensortap.index.query.search import snapshots, undecided
-    from tensortap.index.snapshot import as_fields
 
     sort = ("-" if arguments.reverse else "") + (arguments.sort or "step")
     filters = _filters(run, arguments)
@@ -74,7 +73,7 @@ def list_snapshots(run: RunIndex, arguments: argparse.Namespace) -> None:
         what = f"{counted(unknown, 'snapshot')} left out: it is unknown whether the condition holds"
         console(stderr=True).print(f"{what}, as the import's source does not tell the count.", style="yellow")
     if arguments.json:
-        print_json([as_fields(row) for row in page.rows])
+        print_json([row.as_dict() for row in page.rows])
         return
     if not page.total:
         console().print("No snapshot fits.")

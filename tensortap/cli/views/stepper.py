@@ -87,7 +87,7 @@ def print_values(session: StepperSession, tensor: str, selection: str | None, ou
 
 def side_by_side(session: StepperSession, tensor: str) -> Table:
     """One row as recorded, one a what-if: the tensor's numbers, and how many tensors the what-if changes."""
-    from tensortap.index.snapshot import locate
+    from tensortap.index.query.tensor_lookup import find_snapshot
 
     from ..select_run import only_run
 
@@ -98,7 +98,7 @@ def side_by_side(session: StepperSession, tensor: str) -> Table:
         if facts is None:
             table.add_row(cell(name or "recorded"), cell("did not run"))
             continue
-        summary = locate(only_run(session.run(name)), tensor, step=session.answer(name).step)
+        summary = find_snapshot(only_run(session.run(name)), tensor, step=session.answer(name).step)
         table.add_row(
             cell(name or "recorded", "bold" if name == session.what_ifs.current else ""),
             cell(f"{facts.dtype} {'×'.join(map(str, facts.shape)) or 'scalar'}"),

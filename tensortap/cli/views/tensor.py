@@ -54,7 +54,7 @@ class TensorView:
         run: RunIndex,
         tensor: str,
         *,
-        step: int | str | None,
+        step: str | None,
         visit: int,
         worker: str | None,
         graph: str | None,
@@ -62,18 +62,17 @@ class TensorView:
     ) -> TensorView:
         """Raises NotFoundError without such a snapshot, ValueNotKeptError for a selection of no value,
         SelectionError for a range of steps."""
+        from tensortap.index.query.tensor_lookup import find_snapshot
         from tensortap.index.series.histograms import histograms
-        from tensortap.index.snapshot import locate
-        from tensortap.index.values import kept_sample, kept_shape, read_slice
+        from tensortap.index.values import find_value, kept_sample, read_slice
 
         steps = _captured_at(run, tensor, graph, worker)
         if not steps:
             raise NotFoundError(
                 f"There is no snapshot of {tensor!r}.", "'tensortap show RUN' lists the tensors."
             )
-        snapshot = locate(
-            run, tensor, step=only_step(tensor, steps, step), visit=visit, worker=worker, graph=graph
-        )
+        at = only_step(tensor, step)
+        snapshot = find_snapshot(run, tensor, step=at, visit=visit, worker=worker, graph=graph)
         series = histograms(
             run,
             snapshot.tensor,
@@ -89,7 +88,7 @@ class TensorView:
         try:
             sample = kept_sample(run, snapshot)
             sampled = sample.kept(snapshot.size) if sample is not None else 0
-            chosen = excerpt(kept_shape(run, snapshot)) if selection is None else selection
+            chosen = excerpt(find_value(run, snapshot).shape) if selection is None else selection
             values = read_slice(run, snapshot, chosen, limit=_MAX_BYTES)
         except (ValueNotKeptError, DamagedError) as error:
             if selection is not None:
@@ -126,18 +125,14 @@ class TensorView:
 
     def as_data(self) -> dict[str, Any]:
         """The same as plain data."""
-        from tensortap.index.snapshot import as_fields
-
         values = None
         if self.values is not None:
             values = {"selection": self.selection, "shape": self.values.shape, "data": self.values}
         histogram = {"edges": self.edges, "counts": self.counts}
-        return as_fields(self.snapshot) | {"steps": self.steps, "histogram": histogram, "values": values}
+        return self.snapshot.as_dict() | {"steps": self.steps, "histogram": histogram, "values": values}
 
     def print(self, out: Console, highlights: Sequence[Highlight] = ()) -> None:
         """Writes it as a page of text, the elements in the ranges of `highlights` marked."""
-        from tensortap.index.query.uncounted import not_counted
-
         snapshot = self.snapshot
         out.print(cell(snapshot.tensor, "bold"))
         visit = f", visit {snapshot.visit}" if snapshot.visit else ""
@@ -148,7 +143,7 @@ class TensorView:
             here = "no graph" if snapshot.graph == "-" else f"graph {snapshot.graph}"
             out.print(cell(f"of {here}; --graph shows that of {others}", "yellow"))
         out.print()
-        unknown = not_counted(snapshot)
+        unknown = snapshot.not_counted
         size = 0 if "size" in snapshot.unknown else snapshot.size
         for name in COUNTS if snapshot.dtype != "string" else ():
             count = getattr(snapshot, name)
@@ -171,8 +166,6 @@ class TensorView:
 
     def _print_distribution(self, out: Console) -> None:
         """Statistics and histogram, or why there are none."""
-        from tensortap.index.query.uncounted import not_counted
-
         nothing = _no_numbers(self.snapshot)
         if nothing:
             out.print(f"  {nothing}: neither statistics nor histogram")
@@ -180,7 +173,7 @@ class TensorView:
         for name in STATISTICS:
             out.print(f"  {name:<10}{statistic_text(self.snapshot, name):>14}")
         out.print()
-        untold = self.snapshot.unknown or not_counted(self.snapshot)
+        untold = self.snapshot.unknown or self.snapshot.not_counted
         nothing = "no histogram is known" if untold else "no finite values"
         room = max(min(_BAR, out.width - 40), 8)
         for line in bars(self.edges, self.counts, room) if np.any(self.counts) else [f"  {nothing}"]:
@@ -213,11 +206,9 @@ def excerpt(shape: tuple[int, ...]) -> str:
 
 def statistic_text(snapshot: Snapshot, name: str) -> str:
     """A statistic as text; one that a foreign format does not tell is unknown, not NaN."""
-    from tensortap.index.query.uncounted import not_counted
-
     value: float = getattr(snapshot, name)
     finite = snapshot.zero + snapshot.negative + snapshot.positive
-    untold = finite or not_counted(snapshot) or "size" in snapshot.unknown
+    untold = finite or snapshot.not_counted or "size" in snapshot.unknown
     return "unknown" if math.isnan(value) and untold else number_text(value)
 
 

@@ -16,9 +16,9 @@ from ..snapshot import Snapshot, take
 from .filter_columns import CatalogRows, tensors_by_node
 from .filter_parser import parse_predicate
 from .regex import match_names
-from .resolve_names import tensor_codes, worker_code
 from .sorting import SortedRows, sort_rows
 from .step_range import StepRange, parse_steps
+from .tensor_lookup import tensor_codes, worker_code
 
 # Of runs that are at hand: the rows that were sorted last, for the pages that follow.
 _SORTED: WeakKeyDictionary[RunIndex, SortedRows] = WeakKeyDictionary()

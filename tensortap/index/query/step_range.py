@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import operator
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tensortap.core.errors import SelectionError
+from tensortap.core.errors import NotFoundError, SelectionError
+from tensortap.core.text import counted
 
 _RANGE = re.compile(r"\s*(?:(\d{1,18})|(\d{1,18})?\s*:\s*(\d{1,18})?)\s*\Z")
 _END = 2**63 - 1
@@ -58,6 +60,19 @@ def parse_steps(steps: object) -> StepRange:
     except TypeError:
         raise _unreadable(repr(steps)) from None
     return StepRange(step, step + 1)
+
+
+def step_from_end(whose: str, steps: Sequence[int], at: int) -> int:
+    """The step that `at`, below 0, means, of steps in ascending order.
+
+    Raises:
+        NotFoundError: there are not so many.
+    """
+    if not 0 < -at <= len(steps):
+        raise NotFoundError(
+            f"{whose} has no step {at} from the end.", f"It has {counted(len(steps), 'step')}."
+        )
+    return int(steps[at])
 
 
 def _from_text(text: str) -> StepRange:

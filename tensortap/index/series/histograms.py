@@ -13,8 +13,8 @@ from tensortap.core.errors import SelectionError
 
 from ..catalog.catalog import Catalog
 from ..catalog.commit_cache import CommitCache, read_histograms
-from ..query.resolve_names import tensor_rows
 from ..query.step_range import parse_steps
+from ..query.tensor_lookup import tensor_rows
 from ..run_index import RunIndex
 from ..unknown_counts import unknown_counts
 from .histogram_bins import DENSE, ZERO, Binned, dense_column, linear_bins, native_bins, told_ends

@@ -11,8 +11,8 @@ import numpy as np
 from tensortap.core.dtypes import Array
 
 from ..catalog.catalog import Catalog
-from ..query.resolve_names import tensor_rows
 from ..query.step_range import parse_steps
+from ..query.tensor_lookup import tensor_rows
 from ..run_index import RunIndex
 from ..snapshot import PLAIN_COLUMNS
 from ..unknown_counts import unknown_counts

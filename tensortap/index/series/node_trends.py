@@ -13,8 +13,8 @@ from tensortap.core.names import tensor_name
 
 from ..catalog.catalog import Catalog
 from ..graph.graph_index import GraphIndex
-from ..query.resolve_names import worker_code
 from ..query.step_range import parse_steps
+from ..query.tensor_lookup import worker_code
 from ..run_index import RunIndex
 from .snapshot_values import TIMELINE_STATISTICS, health_of, values_of
 

@@ -9,7 +9,7 @@ import numpy as np
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import SelectionError
 
-from ..query.resolve_names import worker_code
+from ..query.tensor_lookup import worker_code
 from ..run_index import RunIndex
 from .snapshot_values import TIMELINE_STATISTICS, values_of
 

@@ -13,7 +13,7 @@ from ..catalog.catalog import Catalog
 from ..catalog.columns import Coded
 from ..catalog.decode import STATISTICS_COLUMNS
 from ..graph.graph_index import GraphIndex
-from ..query.resolve_names import worker_code
+from ..query.tensor_lookup import worker_code
 from ..run_index import RunIndex
 from ..unknown_counts import unknown_counts
 from .merge_statistics import group_starts, merge_statistics

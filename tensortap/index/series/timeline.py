@@ -14,8 +14,8 @@ from tensortap.core.errors import SelectionError
 from ..catalog.catalog import Catalog
 from ..catalog.columns import Coded
 from ..graph.graph_index import GraphIndex
-from ..query.resolve_names import worker_code
 from ..query.step_range import parse_steps
+from ..query.tensor_lookup import worker_code
 from ..run_index import RunIndex
 from .scope_tree import ScopeRow, scope_rows
 from .snapshot_values import TIMELINE_STATISTICS
