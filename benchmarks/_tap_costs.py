@@ -57,8 +57,8 @@ class Discard:
 
     def prepare(self) -> None: ...
 
-    def write(self, batch: Any) -> int:
-        batch.captured.clear()
+    def write(self, message: Any) -> int:
+        getattr(message, "tensors", []).clear()
         return 0
 
     def flush(self, dropped: int) -> int:
@@ -202,8 +202,8 @@ def queue_figures(model: str, quick: bool, queue_bytes: int) -> Figures:
         for _ in range(8):
             with tap.step():
                 step()
-            most = max(most, tap._outlet.background._waiting_bytes)
-        waited = tap._outlet.background.waited
+            most = max(most, tap._state.writer_thread._waiting_bytes)
+        waited = tap._state.writer_thread.waited
         tap.close()
         assert tap.dropped == 0
     return {"queue": most / queue_bytes, "queue waited": waited}

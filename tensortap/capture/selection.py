@@ -1,8 +1,10 @@
-"""How much several watches together want of a tensor."""
+"""How much the watches of a tap want of a tensor: whether it is captured, and what of it is written."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from tensortap.core.model import Keep
@@ -12,51 +14,100 @@ from .tracing.candidate import Candidate
 from .watch import Watch, is_static
 
 
-class Wish(NamedTuple):
+class KeepSpec(NamedTuple):
     """What is kept of a tensor: its summary, or its value, whole or in part."""
 
     keep: Keep
     sample: Sample | None = None
 
 
-class Selected(NamedTuple):
-    """A tensor that watches select, and what they want of it.
+class Handling(NamedTuple):
+    """What becomes of a captured tensor; the last fields of a `CapturedTensor`, see there."""
 
-    `undecided` are the watches, where it depends on a size that only the running step knows.
+    keep: Keep
+    sample: Sample | None
+    written: bool
+    hold: KeepSpec | None
+
+
+class Selected(NamedTuple):
+    """A tensor that is captured, and what becomes of it.
+
+    `handling` is None where it depends on a size that only the running step knows; `handle` decides then.
     """
 
     candidate: Candidate
-    wish: Wish
-    undecided: tuple[Watch, ...] = ()
+    handling: Handling | None
+    selecting: StepWatches
 
-    def wish_of(self, size: int) -> Wish | None:
-        """What is wanted of a tensor of `size` elements; None for nothing."""
-        if not self.undecided:
-            return self.wish
-        return _most([watch for watch in self.undecided if watch.fits_size(size)])
+    def handle(self, size: int) -> Handling | None:
+        """What becomes of a tensor of `size` elements; None if it is not captured."""
+        return self.handling or self.selecting.of_size(size).handling
 
 
-def selected(candidate: Candidate, watches: Iterable[Watch]) -> Selected | None:
-    """What the watches want of a tensor: the most that any of them does; None if none selects it.
+@dataclass(frozen=True, eq=False)
+class StepWatches:
+    """The watches that want a step, by what they want it for.
 
-    Raises:
-        ChoiceFailedError: a callable of a watch raised.
+    Args:
+        written: what they select is written.
+        examined: what they select is measured for the trigger of the tap.
+        held: what they select is held by the flight recorder, and written when the trigger fires.
     """
-    selecting = tuple(watch for watch in watches if watch.selects(candidate))
-    wish = _most(selecting)
-    if wish is None:
-        return None
-    limited = any(watch.min_size is not None or watch.max_size is not None for watch in selecting)
-    return Selected(candidate, wish, selecting if limited and not is_static(candidate) else ())
+
+    written: tuple[Watch, ...] = ()
+    examined: tuple[Watch, ...] = ()
+    held: tuple[Watch, ...] = ()
+
+    @cached_property
+    def all(self) -> tuple[Watch, ...]:
+        return tuple(dict.fromkeys((*self.written, *self.examined, *self.held)))
+
+    def select(self, candidate: Candidate) -> Selected | None:
+        """What becomes of a tensor; None if no watch selects it.
+
+        Raises:
+            ChoiceFailedError: a callable of a watch raised.
+        """
+        chosen = [watch for watch in self.all if watch.selects(candidate)]
+        if not chosen:
+            return None
+        selecting = StepWatches(
+            *(
+                tuple(watch for watch in watches if watch in chosen)
+                for watches in (self.written, self.examined, self.held)
+            )
+        )
+        sized = any(watch.min_size is not None or watch.max_size is not None for watch in chosen)
+        handling = None if sized and not is_static(candidate) else selecting.handling
+        return Selected(candidate, handling, selecting)
+
+    def of_size(self, size: int) -> StepWatches:
+        """Those of them that want a tensor of `size` elements."""
+        return StepWatches(
+            *(
+                tuple(watch for watch in watches if watch.fits_size(size))
+                for watches in (self.written, self.examined, self.held)
+            )
+        )
+
+    @cached_property
+    def handling(self) -> Handling | None:
+        """What becomes of a tensor that all of them select; None if there are none."""
+        now = _most(self.written)
+        if now is None:
+            return Handling("summary", None, False, _most(self.held)) if self.all else None
+        return Handling(*now, True, _most(self.held))
 
 
-def _most(watches: Sequence[Watch]) -> Wish | None:
+def _most(watches: Sequence[Watch]) -> KeepSpec | None:
+    """The most that any of the watches wants of a tensor that all of them select."""
     if not watches:
         return None
     samples = [watch.sample for watch in watches if watch.keep == "value"]
     if not samples:
-        return Wish("summary")
+        return KeepSpec("summary")
     limited = [sample for sample in samples if isinstance(sample, Sample)]
     if len(limited) < len(samples):
-        return Wish("value")
-    return Wish("value", max(limited, key=lambda sample: sample.count))
+        return KeepSpec("value")
+    return KeepSpec("value", max(limited, key=lambda sample: sample.count))

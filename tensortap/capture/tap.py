@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Integral
@@ -13,30 +12,26 @@ from tensortap.core.names import check_run_name
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.storage.uri import shown_path
 
-from . import tap_arguments as given
-from .adapters.eager import EagerScopes
+from . import tap_arguments
 from .adapters.keras_callback import TapCallback, no_attribute, warn_of_missing_names
 from .adapters.saved_model import TappedModel, tap_model
 from .adapters.tf_function import TappedFunction
 from .adapters.traced_dataset import Choose
 from .adapters.v1_session import TappedSession
 from .errors import TapClosedError, WatchError
-from .instrument.call_hook import CALL_HOOK
-from .lifetime import Lifetime
-from .numbering import Numbering
 from .pipeline.batch_writer import BatchWriter
 from .pipeline.disk_reserve import DiskReserve
-from .pipeline.messages import Entry
-from .pipeline.writer_thread import WhenFull, WriterThread
+from .pipeline.writer_thread import Sink, WhenFull, WriterThread
 from .record_options import Record, record_of
+from .recording.run_recordings import RunRecordings
 from .run_info import environment, warn_of_earlier_job
-from .step_capture import Outlet, StepCapture
-from .step_control import StepControl
 from .steps import Steps
 from .tap_arguments import byte_count, check_choices, process_rank, run_directory, run_facts, seconds
+from .tap_state import TapState
+from .tap_steps import TapSteps
 from .triggers.firing import Firing
 from .triggers.flight_recorder import FlightRecorder
-from .triggers.trigger_control import Guard, Stop
+from .triggers.trigger_control import Stop, trigger_control
 from .warnings_once import OneTimeWarnings
 from .watch import Watch
 from .watch_file import WatchFile
@@ -113,43 +108,66 @@ class Tap:
     ) -> None:
         self.run_dir = run_directory(path)
         self.run = check_run_name(self.run_dir.name)
-        limits = given.limits(self.run_dir, record, keep_last, max_bytes)
-        watches = given.watches(watch)
+        limits = tap_arguments.limits(self.run_dir, record, keep_last, max_bytes)
+        watches = tap_arguments.watches(watch)
         check_choices(when_full, sources=sources, exact=exact)
         limit = byte_count("queue_bytes", queue_bytes)
-        self._eager = EagerScopes(CALL_HOOK.tracker, sources=sources, max_bytes=limit)
         rank = process_rank(rank)
-        self._known_layers: list[str] = []
-        self._numbering = Numbering()
         warnings = OneTimeWarnings(self.run)
         reserve = DiskReserve(byte_count("disk_reserve", disk_reserve), warnings)
         warn_of_earlier_job(self.run_dir, warnings)
         warn_of_missing_names(warnings)
         facts = {**environment(), "watch": [repr(each) for each in watches], **run_facts(info)}
+        patience = seconds("close_seconds", close_seconds)
         logdir, run = str(self.run_dir.parent), self.run
 
         def open_writer() -> DumpWriter:
             return DumpWriter(logdir, run, info=facts, rank=rank, upload_seconds=patience, **limits)
 
-        patience = seconds("close_seconds", close_seconds)
-        guard = Guard(on, before, stop, run=run, run_dir=str(path), warnings=warnings, patience=patience)
+        def make_sink() -> Sink:
+            writer = BatchWriter(open_writer, warnings, reserve)
+            return writer if triggers is None else triggers.sink(writer)
+
+        triggers = trigger_control(
+            on, before, stop, run=run, run_dir=str(path), warnings=warnings, patience=patience
+        )
         writer_thread = WriterThread(
-            lambda: guard.sink(BatchWriter(open_writer, warnings, reserve)),
+            make_sink,
             queue_bytes=limit,
             when_full=when_full,
             wait_seconds=seconds("wait_seconds", wait_seconds),
         )
-        self._guard, self._outlet = guard, Outlet(writer_thread, warnings)
-        self._outlet.recordings = guard.recordings(
-            record_of(record), self.run_dir, reserve, writer_thread, exact=exact, sources=sources, info=facts
+        options = record_of(record)
+        recordings = None
+        if options is not None:
+            recordings = RunRecordings(
+                self.run_dir,
+                options,
+                warnings,
+                reserve,
+                writer_thread.note_lost,
+                patience,
+                way="shadow" if exact else "in-place",
+                sources=sources,
+                info=facts,
+            )
+            if triggers is not None:
+                triggers.settle = recordings.settle
+            elif options.on_trigger:
+                raise WatchError("Record(on_trigger=True) waits for a trigger.", "Add on=NonFinite().")
+        self._state = TapState(
+            run,
+            watches,
+            warnings,
+            writer_thread,
+            patience,
+            triggers=triggers,
+            recordings=recordings,
+            watch_file=WatchFile(self.run_dir, watches),
+            embeds_sources=sources,
+            exact=exact,
         )
-        watch_file = WatchFile(self.run_dir, watches)
-        self._control = StepControl(
-            self._outlet, watches, guard, watch_file, embeds_sources=sources, exact=exact
-        )
-        self._lifetime = Lifetime(self._outlet, watches, self._control.samples, self.run, patience)
-        # Also when the tap is forgotten, and at the end of the program.
-        self._finalizer = weakref.finalize(self, self._lifetime.close)
+        self._steps = TapSteps(self._state, max_bytes=limit)
 
     def __repr__(self) -> str:
         shown = self.watches[0] if len(self.watches) == 1 else list(self.watches)
@@ -162,7 +180,7 @@ class Tap:
 
     def __enter__(self) -> Self:
         self._check_open()
-        self._lifetime.hold()
+        self._state.hold_call_hook()
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -171,36 +189,35 @@ class Tap:
     @property
     def watches(self) -> tuple[Watch, ...]:
         """What it keeps now."""
-        return self._control.watches
+        return self._state.watches
 
     @property
     def fired(self) -> tuple[Firing, ...]:
         """What the triggers of `on=` have found so far, oldest first; with `stop=`, in the last step, too."""
-        return self._guard.fired
+        return () if self._state.triggers is None else self._state.triggers.fired
 
     @property
     def dropped(self) -> int:
         """Snapshots and recordings lost so far."""
-        return self._outlet.writer_thread.dropped
+        return self._state.writer_thread.dropped
 
     @property
     def closed(self) -> bool:
         """Whether the tap has been closed."""
-        return self._lifetime.closed
+        return self._state.closed
 
     @property
     def next_step(self) -> int:
         """The number that the next step gets if it is not given one."""
-        return self._numbering.next
+        return self._state.numbers.next
 
     def flush(self) -> bool:
         """Waits until all that was captured is committed; False if that took more than `close_seconds`."""
-        return self._lifetime.flush()
+        return self._state.flush()
 
     def close(self) -> None:
         """Writes what is left and closes the run. A second call does nothing."""
-        self._finalizer.detach()
-        self._lifetime.close()
+        self._steps.close()
 
     def callback(self) -> TapCallback:
         """A Keras callback for `fit`, `evaluate` or `predict`: `model.fit(…, callbacks=[tap.callback()])`.
@@ -214,7 +231,7 @@ class Tap:
             TapClosedError: the tap is closed.
         """
         self._check_open()
-        return TapCallback(self)
+        return TapCallback(self._steps)
 
     @overload
     def function(self, function: Callable[..., Any], **options: Any) -> TappedFunction: ...
@@ -236,8 +253,8 @@ class Tap:
         self._check_open()
         if function is None:
             return lambda decorated: self.function(decorated, **options)
-        self._lifetime.hold()
-        return TappedFunction(self, function, options)
+        self._state.hold_call_hook()
+        return TappedFunction(self._steps, function, options)
 
     @contextmanager
     def step(self, number: int | None = None) -> Iterator[int]:
@@ -255,13 +272,13 @@ class Tap:
             WatchError: it is no number from 0.
         """
         self._check_open()
-        self._lifetime.hold()
+        self._state.hold_call_hook()
         if number is not None and (not isinstance(number, Integral) or not 0 <= number < 1 << 63):
             raise WatchError(
                 f"step {number!r} is not possible.", "Steps are whole numbers from 0 to 2^63 - 1."
             )
-        with self._steps(number, 1) as entry:
-            yield entry.steps.start
+        with self._steps.step(number) as step:
+            yield step.numbers.start
 
     @contextmanager
     def eager(self) -> Iterator[None]:
@@ -276,10 +293,8 @@ class Tap:
         """
         self._check_open()
         if not self.in_step:
-            with self.step(), self.eager():
-                yield
-            return
-        with self._eager.body(self._capture):
+            self._state.hold_call_hook()
+        with self._steps.eager():
             yield
 
     def saved_model(self, model: Any) -> TappedModel:
@@ -293,7 +308,8 @@ class Tap:
             OSError: there is no SavedModel.
         """
         self._check_open()
-        return tap_model(self, model)
+        self._state.hold_call_hook()
+        return tap_model(self._steps, model)
 
     def session(self, session: Any) -> TappedSession:
         """A `tf.compat.v1.Session` (or MonitoredSession) whose `run` is tapped: each call of it is a step,
@@ -307,14 +323,8 @@ class Tap:
             TapClosedError: the tap is closed.
         """
         self._check_open()
-        self._lifetime.hold()
-        return TappedSession(self, session)
-
-    @property
-    def _capture(self) -> StepCapture | None:
-        """What this thread's current step captures, if it is watched."""
-        step = CALL_HOOK.step_of(self._control)
-        return step.capture if step is not None and isinstance(step.capture, StepCapture) else None
+        self._state.hold_call_hook()
+        return TappedSession(self._steps, session)
 
     def batch(self, *, ids: Any = None, files: Any = None) -> None:
         """Notes which samples feed the step that this thread is in, or else its next one.
@@ -326,7 +336,7 @@ class Tap:
         Raises:
             WatchError: neither is given, or one is no list.
         """
-        self._control.samples.note(ids, files)
+        self._state.samples.note(ids, files)
 
     def trace_batches(
         self, dataset: Any, ids: Choose | None = None, files: Choose | None = None, feed: Choose | None = None
@@ -346,51 +356,15 @@ class Tap:
         Raises:
             WatchError: nothing is to be noted, or it is no dataset.
         """
-        return self._control.samples.trace(dataset, ids, files, feed)
+        return self._state.samples.trace(dataset, ids, files, feed)
 
     @property
     def in_step(self) -> bool:
         """Whether this thread is inside a step of this tap; in an event loop, whether this task is."""
-        return CALL_HOOK.step_of(self._control) is not None
-
-    def _begin(self, known_layers: Sequence[str]) -> None:
-        """Keras begins: what it traces from now on is noted."""
-        self._known_layers = list(known_layers)
-        self._lifetime.use()
-
-    def _end(self) -> None:
-        """Keras has ended."""
-        self._lifetime.unuse()
-        self.flush()
-        self._outlet.tell_if_nothing_was_captured(self.watches)
-
-    def _warn_of_backend(self, backend: str) -> None:
-        self._outlet.warnings.warn(
-            "backend",
-            f"nothing is captured, because Keras runs on {backend}",
-            "Set KERAS_BACKEND=tensorflow before Keras is imported.",
-        )
-
-    @contextmanager
-    def _steps(self, first: int | None, count: int, source: Any = None) -> Iterator[Entry]:
-        """`count` steps in one call, numbered from `first`, or by the tap; `source` is the iterator they read
-        from."""
-        entry = Entry(self._numbering.claim(first, count))
-        capture = self._control.begin(entry, self._known_layers)
-        try:
-            with CALL_HOOK.step(self._control, capture), self._eager.step(capture):
-                yield entry
-        except BaseException as error:
-            self._control.end(entry, capture, error, source=source)
-            raise
-        self._control.end(entry, capture, source=source)
-
-    def _ran(self, entry: Entry, count: int) -> None:
-        """Fewer steps of an entry ran than began, as the data ended."""
-        entry.steps = self._numbering.settle(entry.steps, count)
+        return self._steps.current is not None
 
     def _check_open(self) -> None:
-        if self._lifetime.closed:
+        if self._state.closed:
             raise TapClosedError(
                 f"The tap of run {self.run!r} is closed.", "Make a new one, or close it later."
             )

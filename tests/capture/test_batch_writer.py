@@ -10,15 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tensortap.capture.adapters.batch_samples import BatchSamples
 from tensortap.capture.errors import TapWarning
-from tensortap.capture.lifetime import Lifetime
 from tensortap.capture.pipeline import batch_writer
 from tensortap.capture.pipeline.batch_writer import BatchWriter
 from tensortap.capture.pipeline.disk_reserve import DiskReserve
-from tensortap.capture.pipeline.messages import Batch, CapturedTensor, GraphHandle
+from tensortap.capture.pipeline.messages import CapturedTensor, GraphHandle, TensorBatch
 from tensortap.capture.pipeline.writer_thread import WriterThread
-from tensortap.capture.step_capture import Outlet
+from tensortap.capture.tap_state import TapState
 from tensortap.capture.tracing.candidate import Candidate
 from tensortap.capture.warnings_once import OneTimeWarnings
 from tensortap.dump.write.writer import DumpWriter
@@ -27,9 +25,9 @@ from tensortap.storage import files
 CANDIDATE = Candidate("n", 0, "Add", "uint8")
 
 
-def batch() -> Batch:
+def batch() -> TensorBatch:
     captured = deque([CapturedTensor(CANDIDATE, 0, np.zeros(40, np.uint8), "summary")])
-    return Batch(0, 0.0, GraphHandle(), captured, 40)
+    return TensorBatch(0, 0.0, GraphHandle(), captured, 40)
 
 
 def last_words(
@@ -44,7 +42,7 @@ def last_words(
         wait_seconds=0,
     )
     assert writer_thread.put(batch())
-    Lifetime(Outlet(writer_thread, warnings), (), BatchSamples(warnings), "r", 30).close()
+    TapState("r", (), warnings, writer_thread, 30).close()
     assert (writer_thread.dropped, writer_thread.refused) == (1, 1)
     return capsys.readouterr().err
 
@@ -109,7 +107,7 @@ def test_a_full_queue(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         wait_seconds=0,
     )
     writer_thread.drop(3)
-    Lifetime(Outlet(writer_thread, warnings), (), BatchSamples(warnings), "r", 30).close()
+    TapState("r", (), warnings, writer_thread, 30).close()
     assert "raise Tap(queue_bytes=…" in capsys.readouterr().err
 
 

@@ -13,6 +13,7 @@ from dumped import Dumped
 from small_models import mlp
 
 from tensortap.capture.errors import TapWarning
+from tensortap.capture.pipeline.messages import Message, TensorBatch
 from tensortap.capture.pipeline.writer_thread import WriterThread
 from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
@@ -111,10 +112,10 @@ def test_more_than_fits_is_dropped_and_counted(tmp_path: Path, capfd: pytest.Cap
 def test_a_failing_hand_over_is_told_and_not_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put = WriterThread.put
 
-    def broken(background: WriterThread, batch: Any) -> bool:
-        if batch.captured:
+    def broken(writer_thread: WriterThread, message: Message) -> bool:
+        if isinstance(message, TensorBatch):
             raise MemoryError("no room")
-        return put(background, batch)
+        return put(writer_thread, message)
 
     monkeypatch.setattr(WriterThread, "put", broken)
     tap = Tap(tmp_path / "r", ALL)

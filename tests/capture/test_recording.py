@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 
 import keras
@@ -17,7 +18,7 @@ import tensorflow as tf
 
 import tensortap
 from tensortap.capture.errors import TapWarning, WatchError
-from tensortap.capture.pipeline.messages import Entry
+from tensortap.capture.pipeline.messages import StepEntry
 from tensortap.capture.record_options import Record
 from tensortap.capture.recording.pending_recordings import PendingRecordings, QueuedRecording
 from tensortap.capture.recording.recording_retention import RecordingRetention
@@ -232,6 +233,13 @@ def test_recording_on_a_trigger_needs_one(tmp_path: Path) -> None:
         Tap(tmp_path / "r", record=Record(on_trigger=True))
 
 
+@dataclass(eq=False)
+class Entry:
+    numbers: range
+    ended: bool = False
+    end_lost: bool = False
+
+
 def test_a_slow_trigger_holds_recordings_of_few_steps_only() -> None:
     held = PendingRecordings(before=1, patience=0)
     entries = [Entry(range(step, step + 1)) for step in range(8)]
@@ -287,7 +295,7 @@ def test_calls_in_a_row_hold_one_copy_more_than_there_are(
     items: list[QueuedRecording] = []
     hold = PendingRecordings.hold
 
-    def spy(held: PendingRecordings, entry: Entry, item: QueuedRecording) -> None:
+    def spy(held: PendingRecordings, entry: StepEntry, item: QueuedRecording) -> None:
         items.append(item)
         hold(held, entry, item)
 
@@ -340,7 +348,7 @@ def test_recordings_that_a_disk_refuses_are_counted_beside_snapshots(
         with pytest.warns(TapWarning, match="a recording could not be written"):
             step(tf.zeros(10))
             assert tap.flush()
-        tap._outlet.background.drop(1)
+        tap._state.writer_thread.drop(1)
     assert "1 snapshot and 1 recording of run 'r' were dropped" in capsys.readouterr().err
     assert [worker.dropped for worker in tensortap.open(tmp_path).runs["r"].workers] == [2]
 

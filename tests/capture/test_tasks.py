@@ -17,7 +17,7 @@ from dumped import Dumped
 from small_models import BATCH, data, mlp
 
 import tensortap
-from tensortap.capture.pipeline.messages import Batch
+from tensortap.capture.pipeline.messages import Message, StepEnd
 from tensortap.capture.pipeline.writer_thread import WriterThread
 from tensortap.capture.record_options import Record
 from tensortap.capture.tap import Tap
@@ -210,13 +210,13 @@ def test_recordings_of_coroutines_wait_for_their_own_steps(tmp_path: Path) -> No
 
 def test_a_step_whose_end_had_no_room_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put = WriterThread.put
-    refused: list[Batch] = []
+    refused: list[Message] = []
 
-    def refuse_first_end(background: WriterThread, batch: Batch) -> bool:
-        if batch.end is not None and not refused:
-            refused.append(batch)
+    def refuse_first_end(writer_thread: WriterThread, message: Message) -> bool:
+        if isinstance(message, StepEnd) and not refused:
+            refused.append(message)
             return False
-        return put(background, batch)
+        return put(writer_thread, message)
 
     monkeypatch.setattr(WriterThread, "put", refuse_first_end)
     with Tap(tmp_path / "r", Watch(steps=[99]), on=NonFinite()) as tap:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from polling import until
 
-from tensortap.capture.pipeline.messages import Batch, CapturedTensor, GraphHandle
+from tensortap.capture.pipeline.messages import CapturedTensor, GraphHandle, Message, TensorBatch
 from tensortap.capture.pipeline.writer_thread import WhenFull, WriterThread
 from tensortap.capture.tracing.candidate import Candidate
 
@@ -30,9 +30,10 @@ class Recorder:
     def prepare(self) -> None:
         self.prepared += 1
 
-    def write(self, batch: Batch) -> int:
+    def write(self, message: Message) -> int:
         self.open.wait(30)
-        self.written.append(batch.step)
+        assert isinstance(message, TensorBatch)
+        self.written.append(message.step)
         return 0
 
     def flush(self, dropped: int) -> int:
@@ -50,11 +51,11 @@ def background(sink: Recorder, when_full: WhenFull = "wait", wait_seconds: float
     return WriterThread(lambda: sink, queue_bytes=100, when_full=when_full, wait_seconds=wait_seconds)
 
 
-def batch(step: int, nbytes: int = 40) -> Batch:
+def batch(step: int, nbytes: int = 40) -> TensorBatch:
     captured = deque(
         [CapturedTensor(Candidate("n", 0, "Add", "uint8"), 0, np.zeros(nbytes, np.uint8), "summary")]
     )
-    return Batch(step, 0.0, GraphHandle(), captured, nbytes)
+    return TensorBatch(step, 0.0, GraphHandle(), captured, nbytes)
 
 
 def test_batches_are_written_in_order_and_flush_waits_for_them() -> None:

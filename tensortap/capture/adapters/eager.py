@@ -17,39 +17,37 @@ from tensortap.tf.shapes import capturable_dtype, dtype_text, static_shape
 
 from ..instrument.context_stack import TaskStack
 from ..pipeline.messages import CapturedTensor, GraphHandle, held_bytes
-from ..selection import selected
-from ..step_capture import StepCapture
+from ..step import Step
 from ..tracing.candidate import Candidate
 from ..tracing.layer_tracker import LayerTracker
 from ..tracing.source_stacks import is_user_file, sources_of
-from ..watch import Watch
 
 _FUNCTION_MARKS = ("__inference_", "__forward_", "__backward_")
 _NAME = "eager"  # of the graph and its one function
 
 
 class EagerRecorder:
-    """While entered, notes every op of this thread; at the end hands graph and tensors to the capture.
+    """While entered, notes every op of this thread; at the end hands graph and tensors to the step.
 
     The graph is known only at the end, so tensors wait until then. Ops beyond `max_bytes` of tensors are
     noted without their values, and counted as dropped.
 
     Args:
-        capture: of the step it is in; None where that is not watched, and then nothing is noted.
+        step: the one it is in; if that is not watched, nothing is noted.
         owner: of several recorders of one owner only the innermost notes: the step of an outer one is another
             one, or the same ops would be noted twice.
     """
 
     def __init__(
         self,
-        capture: StepCapture | None,
+        step: Step,
         tracker: LayerTracker,
         *,
         owner: object,
         sources: bool,
         max_bytes: int,
     ) -> None:
-        self._capture = capture if capture is not None and capture.watches else None
+        self._step = step if step.watches else None
         self.owner = owner
         self._tracker = tracker
         self._sources = sources
@@ -59,28 +57,28 @@ class EagerRecorder:
         self._taken: set[str] = set()
         self._produced: dict[int, str] = {}  # tensor id -> tensor name
         self._stacks: dict[tuple[Frame, ...], int] = {}
-        self._captured: deque[CapturedTensor] = deque()
+        self._tensors: deque[CapturedTensor] = deque()
 
     def __enter__(self) -> Self:
-        if self._capture is not None:
+        if self._step is not None:
             internals.add_op_callback(self._on_op)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        if self._capture is not None:
+        if self._step is not None:
             with suppress(KeyError):  # another thread ends it, as it may a generator: it notes nothing more
                 internals.remove_op_callback(self._on_op)
-            self._hand_over(self._capture)
+            self._hand_over(self._step)
 
-    def _hand_over(self, capture: StepCapture) -> None:
+    def _hand_over(self, step: Step) -> None:
         try:
             if self._nodes:
                 graph = self._graph()
-                capture.put(GraphHandle(lambda: graph), self._captured)
+                step.put(GraphHandle(lambda: graph), self._tensors)
             if self._dropped:
-                capture.drop(self._dropped)
+                step.drop(self._dropped)
         except Exception as error:
-            capture.failed(_NAME, "ran, but its tensors could not be handed over", error)
+            step.warnings.function_failed(_NAME, "ran, but its tensors could not be handed over", error)
 
     def _on_op(
         self,
@@ -95,17 +93,15 @@ class EagerRecorder:
             op_type = op_type.decode()
         if graph is not None or op_type.startswith(_FUNCTION_MARKS):
             return  # tracing, or a function, which is captured as such
-        capture = self._capture
-        if capture is None or _innermost(self.owner) is not self:
+        step = self._step
+        if step is None or _innermost(self.owner) is not self:
             return
         try:
-            self._note(capture, op_type, inputs, outputs)
+            self._note(step, op_type, inputs, outputs)
         except Exception as error:
-            capture.failed(op_type, "ran, but could not be noted", error)
+            step.warnings.function_failed(op_type, "ran, but could not be noted", error)
 
-    def _note(
-        self, capture: StepCapture, op_type: str, inputs: Sequence[Any], outputs: Sequence[Any]
-    ) -> None:
+    def _note(self, step: Step, op_type: str, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         layer = self._tracker.current_path()
         name = _unused(f"{layer}/{op_type}" if layer else op_type, self._taken)
         self._taken.add(name)
@@ -125,11 +121,9 @@ class EagerRecorder:
         )
         for slot, tensor in enumerate(outputs):
             self._produced[internals.tensor_id(tensor)] = tensor_name(name, slot)
-            self._keep(capture.watches, name, slot, op_type, layer, tensor)
+            self._take(step, name, slot, op_type, layer, tensor)
 
-    def _keep(
-        self, watches: Sequence[Watch], name: str, slot: int, op_type: str, layer: str, tensor: Any
-    ) -> None:
+    def _take(self, step: Step, name: str, slot: int, op_type: str, layer: str, tensor: Any) -> None:
         dtype = capturable_dtype(tensor.dtype)
         if not dtype:
             return
@@ -143,16 +137,19 @@ class EagerRecorder:
             function=_NAME,
             device=str(tensor.device),
         )
-        chosen = selected(candidate, watches)
+        chosen = step.watched.select(candidate)
         if chosen is None:
             return
         array = internals.as_array(tensor)
+        handling = chosen.handle(array.size)
+        if handling is None:
+            return
         nbytes = held_bytes(array)
         if nbytes > self._room:
             self._dropped += 1
             return
         self._room -= nbytes
-        self._captured.append(CapturedTensor(candidate, 0, array, *chosen.wish))
+        self._tensors.append(CapturedTensor(candidate, 0, array, *handling))
 
     def _stack(self) -> int:
         """Number of the current stack of user frames."""
@@ -203,15 +200,15 @@ class EagerScopes:
         self._max_bytes = max_bytes
 
     @contextmanager
-    def body(self, capture: StepCapture | None) -> Iterator[None]:
-        """Notes the ops of this thread for the step it is in, whose capture is given."""
+    def scope(self, step: Step) -> Iterator[None]:
+        """Notes the ops of this thread for the step it is in."""
         recorder = EagerRecorder(
-            capture, self._tracker, owner=self, sources=self._sources, max_bytes=self._max_bytes
+            step, self._tracker, owner=self, sources=self._sources, max_bytes=self._max_bytes
         )
         with _RECORDERS.inside(recorder), recorder:
             yield
 
-    def step(self, capture: StepCapture | None) -> AbstractContextManager[None]:
-        """For a step that begins: in such a body, or where functions run as eager code, its ops are noted."""
+    def step(self, step: Step) -> AbstractContextManager[None]:
+        """For a step that begins: its ops are noted in such a scope, or where functions run as eager code."""
         wanted = _innermost(self) is not None or tf.config.functions_run_eagerly()
-        return self.body(capture) if wanted else nullcontext()
+        return self.scope(step) if wanted else nullcontext()

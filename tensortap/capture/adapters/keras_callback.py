@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 import tensorflow as tf
 
+from ..tap_steps import TapSteps
 from ..tracing.layer_tracker import layer_paths
 from ..warnings_once import OneTimeWarnings
 from .batch_counter import BatchCounter
-
-if TYPE_CHECKING:
-    from ..tap import Tap
 
 # What of Keras capture relies on without being promised it (owner in `keras`, names separated by spaces), by
 # what is not captured where it is missing.
@@ -50,13 +48,13 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
     the tap, so that nothing but it is captured, and put back at the end.
     """
 
-    def __init__(self, tap: Tap) -> None:
+    def __init__(self, steps: TapSteps) -> None:
         super().__init__()
-        self._tap = tap
+        self._steps = steps
         self._running = ""  # the attribute of the model that is replaced
         self._begun: int | None = None  # the batch that Keras has announced, until it runs
         self._batch = 0  # that batch, by its number in the epoch
-        self._drawn = BatchCounter()
+        self._batches = BatchCounter()
 
     def on_train_begin(self, logs: Any = None) -> None:
         self._start("train_function")
@@ -97,49 +95,53 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
     def run_step(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Runs one batch; as a step, if Keras has announced it to this callback."""
         announced, self._begun = self._begun, None
-        if announced is None or self._tap.closed:
+        if announced is None or self._steps.closed:
             return function(*args, **kwargs)
         source = next(iter(args), None)
         most = int(getattr(self.model, "steps_per_execution", 1))
-        expected = self._drawn.expected(source, most, (self.params or {}).get("steps") or -1)
-        eager = self._tap.eager if getattr(self.model, "run_eagerly", False) else nullcontext
+        expected = self._batches.expected(source, most, (self.params or {}).get("steps") or -1)
+        eager = self._steps.eager if getattr(self.model, "run_eagerly", False) else nullcontext
         try:
-            with self._tap._steps(None, expected, source) as entry:
+            with self._steps.step(None, expected, source) as step:
                 try:
                     with eager():
                         outcome = function(*args, **kwargs)
                 except _DATA_ENDED:
-                    self._tap._ran(entry, 0)
+                    step.ran(0)
                     raise
-                self._tap._ran(entry, self._drawn.by_call(source, expected))
+                step.ran(self._batches.by_call(source, expected))
         except _DATA_ENDED:
             raise  # Keras goes on with the next epoch
         except BaseException:
             # Keras does not say goodbye to callbacks when training fails.
             self._end(self._running)
             raise
-        if entry.ends_fit:
+        if step.stops_fit:
             self.model.stop_training = True
         return outcome
 
     def _start(self, attribute: str) -> None:
         if self._running == attribute:
             self._end(attribute)  # it was left without an end, by an interrupt between two batches
-        if self._running or self._tap.closed:
+        if self._running or self._steps.closed:
             return  # the validation of a fit
         if keras.backend.backend() != "tensorflow":
-            self._tap._warn_of_backend(keras.backend.backend())
+            self._steps.warn(
+                "backend",
+                f"nothing is captured, because Keras runs on {keras.backend.backend()}",
+                "Set KERAS_BACKEND=tensorflow before Keras is imported.",
+            )
             return
-        if self._tap.in_step:
-            self._tap._outlet.warnings.warn(
+        if self._steps.current is not None:
+            self._steps.warn(
                 "batches",
                 "each batch of fit, evaluate and predict is a step of its own, numbered on, not a part of the"
                 " step in which they were called",
                 "Call them outside of it.",
             )
         self._running = attribute
-        self._begun, self._drawn = None, BatchCounter()
-        self._tap._begin(layer_paths(self.model))
+        self._begun, self._batches = None, BatchCounter()
+        self._steps.begin_training(layer_paths(self.model))
         original = _without_finished(getattr(self.model, attribute, None))
         if original is not None:
             setattr(self.model, attribute, _StepFunction(original, self))
@@ -155,7 +157,7 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
             function = function.original
         if function is not None:
             setattr(self.model, attribute, _without_finished(getattr(self.model, attribute)))
-        self._tap._end()
+        self._steps.end_training()
 
     def _batch_begins(self, attribute: str, batch: int) -> None:
         if self._running == attribute:
@@ -166,7 +168,7 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
         there were batches behind the end of the data."""
         if self._running == attribute and self._begun is not None:  # it did not run here
             self._begun = None
-            self._tap._numbering.claim(None, max(batch - self._batch, 0) + 1)
+            self._steps.skip(max(batch - self._batch, 0) + 1)
 
 
 def _without_finished(function: Any) -> Any:
@@ -176,7 +178,7 @@ def _without_finished(function: Any) -> Any:
     return function
 
 
-def no_attribute(tap: Tap, name: str) -> AttributeError:
+def no_attribute(tap: object, name: str) -> AttributeError:
     """What a tap raises when asked for what it has not, maybe by Keras, which takes it for a callback."""
     wanted = ": Keras takes callbacks=[tap.callback()]" if hasattr(TapCallback, name) else ""
     return AttributeError(f"'Tap' object has no attribute {name!r}{wanted}", name=name, obj=tap)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import tensorflow as tf
 
+from ..tap_steps import TapSteps
 from .tf_function import TappedFunction
-
-if TYPE_CHECKING:
-    from ..tap import Tap
 
 
 class TappedSignatures(Mapping[str, TappedFunction]):
@@ -46,9 +44,9 @@ class TappedModel:
         return getattr(self.model, name)
 
 
-def tap_model(tap: Tap, model: Any) -> TappedModel:
+def tap_model(steps: TapSteps, model: Any) -> TappedModel:
     """Taps every signature of a SavedModel, which is loaded if `model` is its directory."""
     if isinstance(model, str | os.PathLike):
         model = tf.saved_model.load(os.fspath(model))
-    signatures = {name: tap.function(signature) for name, signature in model.signatures.items()}
+    signatures = {name: TappedFunction(steps, signature, {}) for name, signature in model.signatures.items()}
     return TappedModel(model, TappedSignatures(signatures))

@@ -7,16 +7,14 @@ import itertools
 import weakref
 from collections.abc import Callable, Iterator
 from types import MethodType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import tensorflow as tf
 
 from tensortap.tf import internals
 
 from ..errors import WatchError
-
-if TYPE_CHECKING:
-    from ..tap import Tap
+from ..tap_steps import TapSteps
 
 
 class TappedFunction:
@@ -26,35 +24,35 @@ class TappedFunction:
     module and as a signature.
 
     Args:
-        steps: where the numbers of its steps come from; those from 0 if left out.
+        numbers: of its steps; those from 0 if left out.
     """
 
     def __init__(
         self,
-        tap: Tap,
+        steps: TapSteps,
         function: Callable[..., Any],
         options: dict[str, Any],
-        steps: Iterator[int] | None = None,
+        numbers: Iterator[int] | None = None,
     ) -> None:
         if not callable(function):
             raise WatchError(f"{function!r} is no function.", "Use tap.function(f), or @tap.function.")
-        self._tap = tap
+        self._steps = steps
         self._function: Any = function if _is_traced(function) else tf.function(function, **options)
-        self._steps = itertools.count() if steps is None else steps
+        self._numbers = itertools.count() if numbers is None else numbers
         self._bound: weakref.WeakKeyDictionary[Any, TappedFunction] = weakref.WeakKeyDictionary()
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if internals.traced_dataset_function():
             self._warn_of_dataset(str(getattr(self, "__name__", "of a dataset")))
-        if not internals.executing_eagerly() or self._tap.in_step or self._tap.closed:
+        if not internals.executing_eagerly() or self._steps.closed or self._steps.current is not None:
             return self._function(*args, **kwargs)
         source = next((given for given in args if isinstance(given, tf.data.Iterator)), None)
-        with self._tap._steps(next(self._steps), 1, source):
+        with self._steps.step(next(self._numbers), 1, source):
             return self._function(*args, **kwargs)
 
     def _warn_of_dataset(self, name: str) -> None:
-        self._tap._outlet.warnings.warn(
+        self._steps.warn(
             f"dataset {name}",
             f"the function {name} is not captured, because a tf.data pipeline runs it, in threads of its own",
             "After tf.data.experimental.enable_debug_mode() pipelines run in Python, and each element is a"
@@ -70,7 +68,7 @@ class TappedFunction:
         if method is None or isinstance(method, MethodType):  # of a composite tensor: it is an argument
             return functools.partial(self, instance)
         if instance not in self._bound:  # TensorFlow keeps one, too: what is saved is told by identity
-            self._bound[instance] = TappedFunction(self._tap, method, {}, self._steps)
+            self._bound[instance] = TappedFunction(self._steps, method, {}, self._numbers)
         return self._bound[instance]
 
     def __getattr__(self, name: str) -> Any:
@@ -84,7 +82,7 @@ class TappedFunction:
 
     def _clone(self, python_function: Callable[..., Any]) -> TappedFunction:
         """What a distribution strategy runs in its stead: the same for all replicas."""
-        return TappedFunction(self._tap, self._function._clone(python_function), {}, self._steps)
+        return TappedFunction(self._steps, self._function._clone(python_function), {}, self._numbers)
 
 
 def _is_traced(function: Any) -> bool:

@@ -6,28 +6,25 @@ import contextlib
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from tensortap.core.dtypes import Array
-from tensortap.core.model import Keep
 
 from ..errors import WatchError
 from ..pipeline.messages import GraphHandle
-from ..step_capture import StepCapture, keep_of
+from ..selection import Selected, StepWatches
+from ..step import Step
+from ..tap_steps import TapSteps
 from ..tracing.candidate import Candidate
-from ..watch import Watch
 from .v1_session_graph import session_graph
 from .v1_session_plan import SessionPlan, plan_run
 from .v1_session_taps import NAME, SessionTaps
 
-if TYPE_CHECKING:
-    from ..tap import Tap
-
 Names = tuple[frozenset[str], frozenset[str]]  # of what a run fetches, and of what it is fed
-Chosen = dict[Any, tuple[Candidate, Keep]]  # by reference of the tensor
+Selection = dict[Any, Selected]  # by reference of the tensor
 
 
 @dataclass(eq=False)
@@ -36,9 +33,9 @@ class _Run:
 
     names: Names
     handle: GraphHandle
-    fetched: Chosen
-    tapped: Chosen
-    fed: Chosen
+    fetched: Selection
+    tapped: Selection
+    fed: Selection
 
 
 class TappedSession:
@@ -48,11 +45,11 @@ class TappedSession:
     and branches leave through ops that are added to the graph, one beside each, when they are first watched.
     """
 
-    def __init__(self, tap: Tap, session: Any) -> None:
+    def __init__(self, steps: TapSteps, session: Any) -> None:
         if not callable(getattr(session, "run", None)) or not hasattr(session, "graph"):
             raise WatchError(f"{session!r} is no session.", "Pass a tf.compat.v1.Session.")
         self.session = session
-        self._tap = tap
+        self._steps = steps
         self._taps = SessionTaps(session.graph)
         self._runs: dict[Any, _Run] = {}
         self._handles: dict[Any, GraphHandle] = {}
@@ -62,12 +59,12 @@ class TappedSession:
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
         """`tf.compat.v1.Session.run`, as a step of its own, or in the step of `with tap.step(n):`."""
         arguments = {"feed_dict": feed_dict, "options": options, "run_metadata": run_metadata}
-        if self._tap.closed:
+        if self._steps.closed:
             return self.session.run(fetches, **arguments)
-        with self._step() as capture:
-            if capture is None:
+        with self._step() as step:
+            if not step.active:
                 return self.session.run(fetches, **arguments)
-            return self._run(capture, fetches, arguments)
+            return self._run(step, fetches, arguments)
 
     def __enter__(self) -> TappedSession:
         self.session.__enter__()
@@ -82,16 +79,17 @@ class TappedSession:
         return getattr(self.session, name)
 
     @contextlib.contextmanager
-    def _step(self) -> Iterator[StepCapture | None]:
-        if self._tap.in_step:
-            yield self._tap._capture
+    def _step(self) -> Iterator[Step]:
+        current = self._steps.current
+        if current is not None:
+            yield current
             return
-        with self._tap._steps(None, 1):
-            yield self._tap._capture
+        with self._steps.step() as step:
+            yield step
 
-    def _run(self, capture: StepCapture, fetches: Any, arguments: dict[str, Any]) -> Any:
-        if capture.exact:
-            capture.no_shadow("Session.run", "the state of a session cannot be copied")
+    def _run(self, step: Step, fetches: Any, arguments: dict[str, Any]) -> Any:
+        if step.exact:
+            step.warnings.no_shadow("Session.run", "the state of a session cannot be copied")
             return self.session.run(fetches, **arguments)
         request = _request(self.session.graph, fetches, arguments["feed_dict"])
         run: _Run | None = None
@@ -100,10 +98,10 @@ class TappedSession:
         try:
             if request is not None:
                 asked, fed = request
-                run = self._planned(capture, asked, fed)
+                run = self._planned(step, asked, fed)
                 taps = self._taps.ops(run.tapped) if run is not None else []
         except Exception as error:
-            capture.failed("Session.run", "could not be tapped", error)
+            step.warnings.function_failed("Session.run", "could not be tapped", error)
             run = None
         if run is None:
             return self.session.run(fetches, **arguments)
@@ -116,31 +114,33 @@ class TappedSession:
                     raise
                 alone = self.session.run(fetches, **arguments)  # if that fails, too, it was not for the taps
                 self._given_up.add(run.names)
-                capture.failed("Session.run", "could not be tapped", error)
+                step.warnings.function_failed("Session.run", "could not be tapped", error)
                 return alone
             finally:
                 inside = self._taps.take()
         try:
-            self._hand_over(capture, run, fed, outcome, inside)
+            self._hand_over(step, run, fed, outcome, inside)
         except Exception as error:
-            capture.failed("Session.run", "ran, but its tensors could not be handed over", error)
+            step.warnings.function_failed(
+                "Session.run", "ran, but its tensors could not be handed over", error
+            )
         return outcome["user"]
 
     def _hand_over(
         self,
-        capture: StepCapture,
+        step: Step,
         run: _Run,
         fed: Mapping[Any, Array],
         outcome: Mapping[str, Any],
         inside: Mapping[Any, Sequence[Array | None]],
     ) -> None:
-        """Gives a run's tensors to the capture. The program may write into what it fed and was returned as
+        """Gives a run's tensors to the step. The program may write into what it fed and was returned as
         soon as this is over."""
         shared = [*fed.values(), *_arrays(outcome["user"])]
         found = zip(run.fetched, outcome["values"], strict=True)
         values = {tensor: [_own(value, shared)] for tensor, value in found}
         given = {tensor: [fed[tensor].copy()] for tensor in run.fed}
-        capture.take_tensors(
+        step.take_runs(
             str(run.names), run.handle, [(run.fed, given), (run.fetched, values), (run.tapped, inside)]
         )
 
@@ -151,27 +151,27 @@ class TappedSession:
         before = unwrapped and isinstance(error, ValueError | TypeError | RuntimeError)
         return before or f"node {NAME}/" in str(error)
 
-    def _planned(self, capture: StepCapture, asked: Sequence[Any], fed: Mapping[Any, Array]) -> _Run | None:
+    def _planned(self, step: Step, asked: Sequence[Any], fed: Mapping[Any, Array]) -> _Run | None:
         """How to capture a run; None if nothing of it is watched, or it failed before."""
         names = frozenset(fetch.name for fetch in asked), frozenset(tensor.deref().name for tensor in fed)
-        key = names, capture.watches
+        key = names, step.watched
         if names in self._given_up:
             return None
         if key not in self._runs:
             plan = plan_run(self.session.graph, asked, [tensor.deref() for tensor in fed])
-            capture.cannot_see(plan.unseen, plan.calls)
+            step.warnings.session_parts(plan.unseen, plan.calls)
             if names not in self._handles:
-                graph = session_graph(plan, asked, sources=capture.embeds_sources)  # may change any time
+                graph = session_graph(plan, asked, sources=step.embeds_sources)  # may change any time
                 self._handles[names] = GraphHandle(lambda: graph)
-            self._runs[key] = _chosen(names, self._handles[names], plan, capture.watches)
+            self._runs[key] = _chosen(names, self._handles[names], plan, step.watched)
         run = self._runs[key]
         return run if run.fetched or run.tapped or run.fed else None
 
 
-def _chosen(names: Names, handle: GraphHandle, plan: SessionPlan, watches: Sequence[Watch]) -> _Run:
-    def choose(candidates: Mapping[Any, Candidate]) -> Chosen:
-        kept = {tensor: (candidate, keep_of(candidate, watches)) for tensor, candidate in candidates.items()}
-        return {tensor: (candidate, keep) for tensor, (candidate, keep) in kept.items() if keep is not None}
+def _chosen(names: Names, handle: GraphHandle, plan: SessionPlan, watches: StepWatches) -> _Run:
+    def choose(candidates: Mapping[Any, Candidate]) -> Selection:
+        found = {tensor: watches.select(candidate) for tensor, candidate in candidates.items()}
+        return {tensor: selected for tensor, selected in found.items() if selected is not None}
 
     return _Run(names, handle, choose(plan.fetched), choose(plan.tapped), choose(plan.fed))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any
 
 from tensortap.tf import internals
@@ -21,7 +20,7 @@ from ..warnings_once import first_line
 from ..watch import Watch
 from .context_stack import TaskStack
 from .memory_check import SHARE, available_bytes, estimated_bytes
-from .receivers import CallReceiver, Capture, PendingRecording
+from .receivers import CallReceiver, PendingRecording, StepReceiver
 from .tapped_function import InstrumentedFunction, TapFailedError
 
 # a function, what is watched of it, whether exactly, and whether recordings need what it draws
@@ -33,16 +32,12 @@ class _OtherStepError(Exception):
     why it failed."""
 
 
-@dataclass(frozen=True, eq=False)
-class OpenStep:
-    """A step that a thread or task is in; `capture` is None where nothing of it is captured."""
-
-    owner: object
-    capture: Capture | None
+class _Pause:
+    """Nothing outside of it is captured."""
 
 
-_STEPS: TaskStack[OpenStep] = TaskStack("tensortap steps")
-_PAUSE = OpenStep(None, None)  # nothing outside of it is captured
+_STEPS: TaskStack[StepReceiver | _Pause] = TaskStack("tensortap steps")
+_PAUSE = _Pause()
 
 
 class CallHook:
@@ -76,38 +71,41 @@ class CallHook:
                 self.tracker.uninstall()
                 self._discard()
 
-    def step(self, owner: object, capture: Capture | None) -> AbstractContextManager[None]:
-        """Captures the calls that this thread, or task, makes in the body; None: nothing for `owner`.
+    def inside(self, step: StepReceiver) -> AbstractContextManager[None]:
+        """The calls that this thread, or task, makes in the body belong to a step.
 
-        Captures of other owners go on, an outer capture of the same owner pauses.
+        Steps of other owners go on, an outer step of the same owner pauses.
         """
-        return _STEPS.inside(OpenStep(owner, capture))
+        return _STEPS.inside(step)
 
-    def step_of(self, owner: object) -> OpenStep | None:
+    def step_of(self, owner: object) -> StepReceiver | None:
         """The innermost step of that owner which this thread, or task, is in."""
-        return next((step for step in _STEPS if step.owner is owner), None)
-
-    def _captures(self) -> tuple[Capture, ...]:
-        """Of each owner the innermost, outer ones first."""
-        found: dict[int, Capture | None] = {}
         for step in _STEPS:
-            if step is _PAUSE:
+            if not isinstance(step, _Pause) and step.owner is owner:
+                return step
+        return None
+
+    def _active_steps(self) -> tuple[StepReceiver, ...]:
+        """Of each owner the innermost, outer ones first."""
+        found: dict[int, StepReceiver] = {}
+        for step in _STEPS:
+            if isinstance(step, _Pause):
                 break
-            found.setdefault(id(step.owner), step.capture)
-        return tuple(capture for capture in reversed(found.values()) if capture is not None)
+            found.setdefault(id(step.owner), step)
+        return tuple(step for step in reversed(found.values()) if step.active)
 
     def _on_call(
         self, run: internals.CallFunction, name: bytes, inputs: Sequence[Any], num_outputs: int
     ) -> Any:
-        captures = self._captures()
-        if not captures:
+        steps = self._active_steps()
+        if not steps:
             return run(name, inputs, num_outputs)
         function = name.decode() if isinstance(name, bytes) else name
-        pending, given = self._begin_recordings(function, inputs, captures), inputs
+        pending, given = self._begin_recordings(function, inputs, steps), inputs
         if pending:
             inputs = pending[-1].inputs
         try:
-            outputs = self._run_tapped(run, name, inputs, num_outputs, captures, pending)
+            outputs = self._run_tapped(run, name, inputs, num_outputs, steps, pending)
         except _OtherStepError as error:
             for recording in pending:
                 recording.end(None, error.__cause__)
@@ -121,23 +119,23 @@ class CallHook:
         return outputs
 
     def _begin_recordings(
-        self, function: str, inputs: Sequence[Any], captures: Sequence[Capture]
+        self, function: str, inputs: Sequence[Any], steps: Sequence[StepReceiver]
     ) -> list[PendingRecording]:
         """Each is given the inputs of the one before."""
         begun: list[PendingRecording] = []
-        recording = [capture for capture in captures if capture.records]
+        recording = [step for step in steps if step.records]
         if not recording:
             return begun
         with _STEPS.inside(_PAUSE), internals.not_recorded():
             try:
                 with self._lock:
-                    traced = self._record(function, inputs, captures)
+                    traced = self._record(function, inputs, steps)
             except Exception as error:
-                for capture in recording:
-                    capture.failed(function, "could not be recorded", error)
+                for step in recording:
+                    step.warnings.function_failed(function, "could not be recorded", error)
                 return begun
-            for capture in recording:
-                pending = capture.begin(traced, inputs)
+            for step in recording:
+                pending = step.begin_recording(traced, inputs)
                 if pending is not None:
                     begun.append(pending)
                     inputs = pending.inputs
@@ -149,35 +147,35 @@ class CallHook:
         name: bytes,
         inputs: Sequence[Any],
         num_outputs: int,
-        captures: Sequence[Capture],
+        steps: Sequence[StepReceiver],
         pending: Sequence[PendingRecording],
     ) -> Any:
         function = name.decode() if isinstance(name, bytes) else name
         drawn = {place: node for recording in pending for place, node in recording.draws.items()}
-        key = _key(function, captures, bool(drawn))
+        key = _key(function, steps, bool(drawn))
         with _STEPS.inside(_PAUSE), internals.not_recorded():
-            instrumented = self._instrument(key, inputs, captures, drawn)
+            instrumented = self._instrument(key, inputs, steps, drawn)
         if instrumented is None:
             return run(name, inputs, num_outputs)
         traced = self._traced[function]
         shadowed = isinstance(instrumented, Shadow)
-        receiver = CallReceiver(traced, captures, "shadow" if shadowed else "in-place", pending)
+        receiver = CallReceiver(traced, steps, "shadow" if shadowed else "in-place", pending)
         try:
             with _STEPS.inside(_PAUSE):
                 before = None if shadowed else self._state_of(traced).read(inputs)
         except Exception as error:
-            self._give_up(key, captures, "could not be tapped", error)
+            self._give_up(key, steps, "could not be tapped", error)
             return run(name, inputs, num_outputs)
         receiver.catches(not shadowed)
         try:
             return instrumented.call(run, name, inputs, num_outputs, receiver)
         except ShadowFailedError as failure:
-            self._give_up(key, captures, "could not run as a shadow", failure.__cause__ or failure)
+            self._give_up(key, steps, "could not run as a shadow", failure.__cause__ or failure)
             return failure.outputs
         except TapFailedError as failure:
             cause = failure.__cause__ or failure
             what = "could not run with taps" + (_undone(before) if before is not None else "")
-            self._give_up(key, captures, what, cause)
+            self._give_up(key, steps, what, cause)
             receiver.catches(False)
             if before is not None and before.draws:
                 raise _OtherStepError from cause
@@ -190,41 +188,41 @@ class CallHook:
             return self._state[traced.root]
 
     def _instrument(
-        self, key: _Key, inputs: Sequence[Any], captures: Sequence[Capture], drawn: Mapping[Place, str]
+        self, key: _Key, inputs: Sequence[Any], steps: Sequence[StepReceiver], drawn: Mapping[Place, str]
     ) -> InstrumentedFunction | Shadow | None:
-        """The function's copy for these captures; None if nothing is selected or it cannot be tapped."""
+        """The function's copy for these steps; None if nothing is selected or it cannot be tapped."""
         function = key[0]
         with self._lock:
             try:
                 if key not in self._instrumented:
-                    self._instrumented[key] = self._make(key, inputs, captures, drawn)
+                    self._instrumented[key] = self._make(key, inputs, steps, drawn)
                 return self._instrumented[key]
             except NoShadowError as error:
                 self._instrumented[key] = None
-                for capture in captures:
-                    capture.no_shadow(function, str(error))
+                for step in steps:
+                    step.warnings.no_shadow(function, str(error))
                 return None
             except Exception as error:
-                self._give_up(key, captures, "could not be tapped", error)
+                self._give_up(key, steps, "could not be tapped", error)
                 return None
 
     def _make(
-        self, key: _Key, inputs: Sequence[Any], captures: Sequence[Capture], drawn: Mapping[Place, str]
+        self, key: _Key, inputs: Sequence[Any], steps: Sequence[StepReceiver], drawn: Mapping[Place, str]
     ) -> InstrumentedFunction | Shadow | None:
         function, watches, exact, _ = key
         if not watches and not drawn:  # the step is only recorded
             return None
-        traced = self._record(function, inputs, captures)
-        chosen = _chosen(traced, captures)
+        traced = self._record(function, inputs, steps)
+        chosen = _chosen(traced, steps)
         if watches and not chosen:
-            for capture in captures:
-                capture.missed(traced)
+            for step in steps:
+                step.nothing_selected(traced)
         if not chosen and not drawn:
             return None
         instrumented = self._copy(traced, frozenset({*chosen, *drawn}), exact, drawn)
         shadow = Shadow(traced, instrumented) if exact else None
         copies = sum(root == traced.root for root, *_ in self._copies)
-        _warn_of_limits(traced, instrumented, captures, copies)
+        _warn_of_limits(traced, instrumented, steps, copies)
         return shadow or instrumented
 
     def _copy(
@@ -240,19 +238,19 @@ class CallHook:
             self._copies[key] = InstrumentedFunction(traced, chosen, MUTED if exact else (), drawn)
         return self._copies[key]
 
-    def _record(self, function: str, inputs: Sequence[Any], captures: Sequence[Capture]) -> TracedRoot:
+    def _record(self, function: str, inputs: Sequence[Any], steps: Sequence[StepReceiver]) -> TracedRoot:
         traced = self._traced.get(function)
         if traced is None:
-            known = [path for capture in captures for path in capture.known_layers]
+            known = [path for step in steps for path in step.known_layers]
             traced = trace_root(function, inputs, self.tracker, known_layers=known)
             self._traced[function] = traced
         return traced
 
-    def _give_up(self, key: _Key, captures: Sequence[Capture], what: str, error: BaseException) -> None:
+    def _give_up(self, key: _Key, steps: Sequence[StepReceiver], what: str, error: BaseException) -> None:
         with self._lock:
             self._instrumented[key] = None
-        for capture in captures:
-            capture.failed(key[0], what, error)
+        for step in steps:
+            step.warnings.function_failed(key[0], what, error)
 
     def _discard(self) -> None:
         for copy in self._copies.values():
@@ -265,20 +263,20 @@ class CallHook:
         self._traced.clear()
 
 
-def _chosen(traced: TracedRoot, captures: Sequence[Capture]) -> set[Place]:
-    """What the captures select. One of several whose callable raises says so when it is given its tensors.
+def _chosen(traced: TracedRoot, steps: Sequence[StepReceiver]) -> set[Place]:
+    """What the steps select. One of several whose callable raises says so when it is given its tensors.
 
     Raises:
         ChoiceFailedError: a callable of a watch raised, and nothing else is selected.
     """
     chosen: set[Place] = set()
     failure: ChoiceFailedError | None = None
-    for capture in captures:
+    for step in steps:
         try:
             chosen |= {
                 place
                 for place, candidate in traced.candidates.items()
-                if any(watch.selects(candidate) for watch in capture.watches)
+                if any(watch.selects(candidate) for watch in step.watches)
             }
         except ChoiceFailedError as error:
             failure = error
@@ -297,20 +295,20 @@ def _undone(before: VariableSnapshot) -> str:
 
 
 def _warn_of_limits(
-    traced: TracedRoot, instrumented: InstrumentedFunction, captures: Sequence[Capture], copies: int
+    traced: TracedRoot, instrumented: InstrumentedFunction, steps: Sequence[StepReceiver], copies: int
 ) -> None:
-    """Tells of what a copy, one of `copies`, does differently, and of what is not captured in it."""
+    """Warns of what a copy, one of `copies`, does differently, and of what is not captured in it."""
     random = traced.seeded_random_ops()
     if random:
-        for capture in captures:
-            capture.draws_apart(traced.root, random, copies)
+        for step in steps:
+            step.seeded_random_ops(traced.root, random, copies)
     if traced.dataset_functions:
-        for capture in captures:
-            capture.inside_datasets(traced.root, traced.dataset_functions)
+        for step in steps:
+            step.warnings.dataset_functions(traced.root, traced.dataset_functions)
     unreached = [place for place in instrumented.rewritten.out_of_reach if place in traced.candidates]
     if unreached:
-        for capture in captures:
-            capture.out_of_reach([traced.candidates[place] for place in unreached])
+        for step in steps:
+            step.warnings.out_of_reach([traced.candidates[place] for place in unreached])
 
 
 def _check_memory(candidates: Sequence[Candidate], copied: int) -> None:
@@ -319,16 +317,16 @@ def _check_memory(candidates: Sequence[Candidate], copied: int) -> None:
         raise MemoryError(f"a step would take {needed / 1e9:.1f} GB, {available / 1e9:.1f} GB are free")
 
 
-def _watches(captures: Sequence[Capture]) -> frozenset[Watch]:
-    return frozenset(watch for capture in captures for watch in capture.watches)
+def _watches(steps: Sequence[StepReceiver]) -> frozenset[Watch]:
+    return frozenset(watch for step in steps for watch in step.watches)
 
 
-def _exact(captures: Sequence[Capture]) -> bool:
-    return any(capture.exact for capture in captures)
+def _exact(steps: Sequence[StepReceiver]) -> bool:
+    return any(step.exact for step in steps)
 
 
-def _key(function: str, captures: Sequence[Capture], drawn: bool) -> _Key:
-    return function, _watches(captures), _exact(captures), drawn
+def _key(function: str, steps: Sequence[StepReceiver], drawn: bool) -> _Key:
+    return function, _watches(steps), _exact(steps), drawn
 
 
 CALL_HOOK = CallHook()

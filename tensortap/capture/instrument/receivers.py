@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from tensortap.core.model import Way
 
-from ..tracing.candidate import Candidate
+from ..capture_warnings import CaptureWarnings
 from ..tracing.traced_function import Place, TracedRoot
 from ..watch import Watch
 from .tapped_function import TapValues
@@ -28,22 +28,26 @@ class PendingRecording(Protocol):
     def catches(self, catching: bool) -> None:
         """Whether the call that runs now catches them."""
 
-    def take(self, caught: TapValues) -> None:
+    def take(self, values: TapValues) -> None:
         """What the call caught, these among it."""
 
     def end(self, outputs: Sequence[Any] | None, failure: BaseException | None = None) -> None:
         """The call returned, or raised."""
 
 
-class Capture(Protocol):
-    """One watched step of one tap. None of its methods may raise."""
+class StepReceiver(Protocol):
+    """A step of a tap, as the call hook sees it. None of its methods may raise."""
 
     @property
     def owner(self) -> object:
-        """The tap."""
+        """Stands for the tap."""
 
     @property
-    def watches(self) -> tuple[Watch, ...]:
+    def active(self) -> bool:
+        """Whether anything of the step is captured or recorded."""
+
+    @property
+    def watches(self) -> Sequence[Watch]:
         """The tap's watches that want this step."""
 
     @property
@@ -58,43 +62,35 @@ class Capture(Protocol):
     def records(self) -> bool:
         """Whether the calls of this step are recorded."""
 
-    def begin(self, traced: TracedRoot, inputs: Sequence[Any]) -> PendingRecording | None:
+    @property
+    def warnings(self) -> CaptureWarnings:
+        """Takes what cannot be captured."""
+
+    def begin_recording(self, traced: TracedRoot, inputs: Sequence[Any]) -> PendingRecording | None:
         """Starts to record a call."""
 
-    def take(self, traced: TracedRoot, caught: TapValues, way: Way) -> None:
-        """Keeps what its watches select of that which a call caught, in place or in a shadow."""
+    def take(self, traced: TracedRoot, values: TapValues, way: Way) -> None:
+        """Captures what its watches select of that which a call computed, in place or in a shadow."""
 
-    def failed(self, function: str, what: str, error: BaseException) -> None:
-        """Something went wrong with the taps of a function; the function itself runs."""
-
-    def no_shadow(self, function: str, why: str) -> None:
-        """A function that must be captured exactly cannot be; it runs untapped."""
-
-    def draws_apart(self, function: str, nodes: Sequence[str], copies: int) -> None:
-        """Each of the copies of a function, so many by now, has random streams of its own."""
-
-    def inside_datasets(self, function: str, nodes: Sequence[str]) -> None:
-        """Nodes of a function run functions of datasets, which are not captured."""
-
-    def missed(self, traced: TracedRoot) -> None:
+    def nothing_selected(self, traced: TracedRoot) -> None:
         """Nothing of a function is selected."""
 
-    def out_of_reach(self, candidates: Sequence[Candidate]) -> None:
-        """Selected tensors lie inside loops or branches that XLA compiles."""
+    def seeded_random_ops(self, function: str, nodes: Sequence[str], copies: int) -> None:
+        """Each of the copies of a function, so many by now, has random streams of its own."""
 
 
 class CallReceiver:
-    """Passes what one call catches on to all captures, and to the recordings that need it."""
+    """Gives what one call computes to all steps that it belongs to, and to the recordings that need it."""
 
     def __init__(
         self,
         traced: TracedRoot,
-        captures: Sequence[Capture],
+        steps: Sequence[StepReceiver],
         way: Way,
         pending: Sequence[PendingRecording],
     ) -> None:
         self._traced = traced
-        self._captures = captures
+        self._steps = steps
         self._way = way
         self._pending = [recording for recording in pending if recording.draws]
 
@@ -103,13 +99,15 @@ class CallReceiver:
         for recording in self._pending:
             recording.catches(catching)
 
-    def take(self, caught: TapValues) -> None:
-        for capture in self._captures:
-            capture.take(self._traced, caught, self._way)
+    def take(self, values: TapValues) -> None:
+        for step in self._steps:
+            step.take(self._traced, values, self._way)
         for recording in self._pending:
-            recording.take(caught)
+            recording.take(values)
 
     def failed(self, error: Exception) -> None:
         self.catches(False)
-        for capture in self._captures:
-            capture.failed(self._traced.root, "ran, but not all of its tensors could be read", error)
+        for step in self._steps:
+            step.warnings.function_failed(
+                self._traced.root, "ran, but not all of its tensors could be read", error
+            )

@@ -7,13 +7,12 @@ import time
 from collections.abc import Callable, Sequence
 
 from tensortap.core.errors import InvalidNameError, InvalidValueError
-from tensortap.dump.format.row_checks import Snapshot
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.stats.summarize import warm_up
 
 from ..warnings_once import OneTimeWarnings
 from .disk_reserve import DiskReserve
-from .messages import Batch, CapturedTensor, Event, GraphHandle, held_bytes
+from .messages import CapturedTensor, Event, GraphHandle, Message, TensorBatch, held_bytes, size_of
 
 _CHECK_SECONDS = 1.0
 _RETRY_SECONDS = 5.0
@@ -54,15 +53,18 @@ class BatchWriter:
         except Exception as error:
             self._warnings.warn("prepare", "the writer is not prepared", "It goes on all the same.", error)
 
-    def write(self, batch: Batch) -> int:
-        """Writes one batch, freeing its arrays as it goes; returns how many snapshots were lost."""
+    def write(self, message: Message) -> int:
+        """Writes one message, freeing its arrays as it goes; returns how many snapshots were lost."""
         writer = self._ready()
         if writer is None:
-            return len(batch.captured)
-        if batch.event is not None:
-            self._write_event(writer, batch.step, batch.event)
+            return size_of(message)[0]
+        if isinstance(message, Event):
+            self._write_event(writer, message)
+        return self._write_batch(writer, message) if isinstance(message, TensorBatch) else 0
+
+    def _write_batch(self, writer: DumpWriter, batch: TensorBatch) -> int:
         lost = 0
-        while batch.captured:
+        while batch.tensors:
             part = _next_part(batch)
             try:
                 graph = _graph_id(batch.graph, writer)
@@ -73,20 +75,20 @@ class BatchWriter:
                 lost += self._write_part(writer, batch, graph, part)
         return lost
 
-    def _write_event(self, writer: DumpWriter, step: int, event: Event) -> None:
+    def _write_event(self, writer: DumpWriter, event: Event) -> None:
         try:
-            writer.event(event.kind, step=step, **event.facts)
+            writer.event(event.kind, step=event.step, **event.facts)
         except OSError as error:
             self._warn_of_disk(error)
         except Exception as error:
             self._warnings.warn("event", f"a {event.kind} was not noted", "Please report this.", error)
 
     def _write_part(
-        self, writer: DumpWriter, batch: Batch, graph: str, part: Sequence[CapturedTensor]
+        self, writer: DumpWriter, batch: TensorBatch, graph: str, part: Sequence[CapturedTensor]
     ) -> int:
         """Returns how many of these snapshots were lost."""
         try:
-            writer.log_many([_snapshot(item) for item in part], step=batch.step, graph=graph, time=batch.time)
+            writer.log_many(part, step=batch.step, graph=graph, time=batch.time)  # type: ignore[arg-type]
         except OSError as error:
             self._warn_of_disk(
                 error
@@ -94,7 +96,7 @@ class BatchWriter:
         except Exception as error:
             if len(part) > 1:  # one that cannot be dumped must not take the others along
                 return sum(self._write_part(writer, batch, graph, [item]) for item in part)
-            name = part[0].candidate.name
+            name = part[0].name
             if isinstance(error, InvalidNameError | InvalidValueError):
                 self._warnings.warn("unfit", f"{name} cannot be dumped", "Exclude it.", error)
             else:
@@ -183,21 +185,16 @@ def _way_out(error: Exception) -> str:
     return f"{way}; tensortap tries again by itself. Training goes on."
 
 
-def _next_part(batch: Batch) -> list[CapturedTensor]:
+def _next_part(batch: TensorBatch) -> list[CapturedTensor]:
     """The next snapshots of a batch, taken out of it, so that they are freed when they are written."""
     part: list[CapturedTensor] = []
     nbytes = 0
-    while batch.captured and nbytes < _PART_BYTES:
-        nbytes += held_bytes(batch.captured[0].array)
+    while batch.tensors and nbytes < _PART_BYTES:
+        nbytes += held_bytes(batch.tensors[0].array)
         if part and nbytes > _PART_BYTES:
             break
-        part.append(batch.captured.popleft())
+        part.append(batch.tensors.popleft())
     return part
-
-
-def _snapshot(item: CapturedTensor) -> Snapshot:
-    candidate = item.candidate
-    return Snapshot(candidate.name, item.array, item.visit, candidate.device, item.keep, item.sample)
 
 
 def _graph_id(handle: GraphHandle, writer: DumpWriter) -> str:

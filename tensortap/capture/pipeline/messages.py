@@ -1,4 +1,4 @@
-"""What travels from the training thread to the writer's: captured tensors of one call."""
+"""What travels from the training thread to the writer's: tensors of a step, events, and ends of steps."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from tensortap.core.dtypes import Array
 from tensortap.core.model import Graph, Keep
 from tensortap.core.sampling import Sample
 
-from ..selection import Wish
+from ..selection import KeepSpec
 from ..tracing.candidate import Candidate
 
 
@@ -27,7 +27,7 @@ class GraphHandle:
     """A graph that is written once, before the first snapshot of it; `id` is set then.
 
     Args:
-        make: gives the graph, if there is one. The writer's thread asks for it, once: no step waits for it.
+        make: gives the graph, if there is one. The writer's thread calls it, once: no step waits for it.
     """
 
     make: Callable[[], Graph | None] = lambda: None
@@ -40,9 +40,12 @@ class GraphHandle:
 
 
 class CapturedTensor(NamedTuple):
-    """One tensor of one visit. `keep` says how much of it goes to the dump, `sample` what part of it.
+    """One tensor of one visit: made once, when it has left the function, and read by `DumpWriter.log_many`.
 
-    `written` says whether it goes there at all if no trigger fires, `hold` what goes there if one does.
+    Attributes:
+        keep, sample: how much of it goes to the dump, and what part.
+        written: whether it goes there at all if no trigger fires.
+        hold: what goes there if a trigger fires; None: as if none did.
     """
 
     candidate: Candidate
@@ -51,56 +54,75 @@ class CapturedTensor(NamedTuple):
     keep: Keep
     sample: Sample | None = None
     written: bool = True
-    hold: Wish | None = None
+    hold: KeepSpec | None = None
+
+    @property
+    def name(self) -> str:
+        """The tensor name, `node:slot`."""
+        return self.candidate.name
+
+    @property
+    def device(self) -> str:
+        return self.candidate.device
 
 
-class Event(NamedTuple):
-    """An event for the dump (FORMAT.md, "Events")."""
+class StepEntry(Protocol):
+    """A step (`capture.step.Step`) as the writer's thread sees it: which one a message is about.
 
-    kind: str
-    facts: Mapping[str, Any]
-
-
-@dataclass(eq=False)
-class Entry:
-    """One entry of a step, or of those that run in one call. Two of the same number are not the same one, and
-    several may be open at once, in threads or tasks that take turns.
+    Two of the same number are not the same one, and several may be open at once, in threads or tasks that
+    take turns.
 
     Attributes:
-        steps: those that run; fewer than began, or none, where the data ended.
-        records: whether its calls are recorded.
+        numbers: of the steps that run in one call; fewer than began, or none, where the data ended.
         ended: whether it is over.
-        unheard: whether its end found no room in the queue.
-        ends_fit: whether a trigger wants Keras' `fit` to return.
+        end_lost: whether its `StepEnd` found no room in the queue.
     """
 
-    steps: range
-    records: bool = False
-    ended: bool = False
-    unheard: bool = False
-    ends_fit: bool = False
-
-
-class StepEnd(NamedTuple):
-    """The end of a step: what it raised, or empty; `examined` is set when the triggers have looked at it."""
-
-    error: str
-    examined: threading.Event
+    numbers: range
+    ended: bool
+    end_lost: bool
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class TensorBatch:
     """Tensors of one step and graph, in the order they should be written.
 
     `time` is seconds since 1970; `nbytes` the size of all arrays (those that share a buffer count each).
-    Without tensors, it may carry an event, which is of no entry, or the end of the step.
+    `entry` is the step that they are captured in, until its trigger has been checked.
     """
 
     step: int
     time: float
     graph: GraphHandle
-    captured: deque[CapturedTensor]
+    tensors: deque[CapturedTensor]
     nbytes: int
-    event: Event | None = None
-    end: StepEnd | None = None
-    entry: Entry | None = None
+    entry: StepEntry | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """An event for the dump (FORMAT.md, "Events")."""
+
+    step: int
+    kind: str
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class StepEnd:
+    """A step is over, and all its tensors have been sent.
+
+    `error` says what it raised, or is empty; `examined` is set when the triggers have checked the step.
+    """
+
+    entry: StepEntry
+    error: str
+    examined: threading.Event
+
+
+Message = TensorBatch | Event | StepEnd
+
+
+def size_of(message: Message) -> tuple[int, int]:
+    """Snapshots in a message, and bytes that it holds."""
+    return (len(message.tensors), message.nbytes) if isinstance(message, TensorBatch) else (0, 0)

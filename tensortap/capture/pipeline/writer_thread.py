@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Literal, Protocol
 
 from ..warnings_once import print_line
-from .messages import Batch
+from .messages import Message, size_of
 
 WhenFull = Literal["wait", "drop"]
 
@@ -22,7 +22,7 @@ class Sink(Protocol):
 
     def prepare(self) -> None: ...
 
-    def write(self, batch: Batch) -> int: ...
+    def write(self, message: Message) -> int: ...
 
     def flush(self, dropped: int) -> int: ...
 
@@ -30,7 +30,7 @@ class Sink(Protocol):
 
 
 class WriterThread:
-    """Writes batches in the order they are put, in one daemon thread that starts with the first one,
+    """Writes messages in the order they are put, in one daemon thread that starts with the first one,
     or before it (`start`).
 
     Args:
@@ -58,7 +58,7 @@ class WriterThread:
         """The state of a process that has captured nothing yet."""
         self._pid = os.getpid()
         self._changed = threading.Condition()
-        self._batches: deque[Batch] = deque()
+        self._messages: deque[Message] = deque()
         self._waiting_bytes = 0
         self._stopping = False
         self._thread: threading.Thread | None = None
@@ -79,18 +79,19 @@ class WriterThread:
             if not self._stopping:
                 self._ensure_thread()
 
-    def put(self, batch: Batch) -> bool:
-        """Hands a batch over; False if it was dropped. Blocks on a full queue if that is the policy."""
+    def put(self, message: Message) -> bool:
+        """Hands a message over; False if it was dropped. Blocks on a full queue if that is the policy."""
         self._notice_fork()
+        count, nbytes = size_of(message)
         with self._changed:
             if self._stopping:
                 return False
             self._ensure_thread()
-            if not self._wait_for_room(batch.nbytes):
-                self.drop(len(batch.captured))
+            if not self._wait_for_room(nbytes):
+                self.drop(count)
                 return False
-            self._batches.append(batch)
-            self._waiting_bytes += batch.nbytes
+            self._messages.append(message)
+            self._waiting_bytes += nbytes
             self._changed.notify_all()
             return True
 
@@ -111,10 +112,10 @@ class WriterThread:
         """Waits until all that was put is committed; False if that took longer than `timeout` seconds."""
         self._notice_fork()
         with self._changed:
-            if self._batches:
+            if self._messages:
                 self._ensure_thread()
             if self._thread is None:
-                return not self._batches
+                return not self._messages
             self._flushes_wanted += 1
             wanted = self._flushes_wanted
             self._changed.notify_all()
@@ -127,20 +128,20 @@ class WriterThread:
         self._notice_fork()
         with self._changed:
             self._stopping = True
-            if self._batches:
+            if self._messages:
                 self._ensure_thread()
             thread = self._thread
             self._changed.notify_all()
         if thread is None:
-            if self._batches:
+            if self._messages:
                 self._run()  # in this thread: there is no other
             return True
         thread.join(timeout)
         if not thread.is_alive():
             return True
         with self._changed:
-            self.drop(sum(len(batch.captured) for batch in self._batches))
-            self._batches.clear()
+            self.drop(sum(size_of(message)[0] for message in self._messages))
+            self._messages.clear()
             self._changed.notify_all()
         # What is in the works is at most one batch.
         thread.join(timeout)
@@ -197,26 +198,27 @@ class WriterThread:
             self._changed.notify_all()
 
     def _work(self) -> bool:
-        """One batch, or one flush when nothing waits; False when it is time to end."""
+        """One message, or one flush when nothing waits; False when it is time to end."""
         with self._changed:
             self._changed.wait_for(
-                lambda: bool(self._batches) or self._stopping or self._flushes_wanted > self._flushes_done
+                lambda: bool(self._messages) or self._stopping or self._flushes_wanted > self._flushes_done
             )
-            batch = self._batches.popleft() if self._batches else None
+            message = self._messages.popleft() if self._messages else None
             flushes = self._flushes_wanted
-        if batch is not None:
-            lost = self._sink.write(batch)
+        if message is not None:
+            _, nbytes = size_of(message)
+            lost = self._sink.write(message)
             with self._changed:
                 self.dropped += lost
                 self.refused += lost
-                self._waiting_bytes -= batch.nbytes
+                self._waiting_bytes -= nbytes
                 self._changed.notify_all()
             return True
         self._with_drop_count(self._sink.flush)
         with self._changed:
             self._flushes_done = flushes
             self._changed.notify_all()
-            return not self._stopping or bool(self._batches)
+            return not self._stopping or bool(self._messages)
 
     def _with_drop_count(self, call: Callable[[int], int]) -> None:
         """Flushes or closes the sink, and says how many snapshots were dropped since it was last told."""

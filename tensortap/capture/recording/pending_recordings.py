@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tensortap.core.model import Graph
 
-from ..pipeline.messages import Entry
+from ..pipeline.messages import StepEntry
 from .call_recorder import RecordedCall
 from .tensor_hashes import TensorHashes
 
@@ -23,7 +23,7 @@ class QueuedRecording(NamedTuple):
     step: int
     number: int
     reason: str
-    seen: TensorHashes
+    hashes: TensorHashes
     written: bool = False
 
 
@@ -40,10 +40,10 @@ class PendingRecordings:
     def __init__(self, before: int, patience: float) -> None:
         self._patience = patience
         self._changed = threading.Condition()
-        self._waiting: dict[Entry, list[QueuedRecording]] = {}  # what was not looked at yet
-        self._looked_at: deque[list[QueuedRecording]] = deque(maxlen=before)  # steps, oldest first
+        self._waiting: dict[StepEntry, list[QueuedRecording]] = {}  # not checked yet
+        self._checked: deque[list[QueuedRecording]] = deque(maxlen=before)  # steps, oldest first
 
-    def wait_for_room(self, entry: Entry) -> bool:
+    def wait_for_room(self, entry: StepEntry) -> bool:
         """Waits until at most one other step that has ended is not looked at.
 
         Returns:
@@ -53,18 +53,18 @@ class PendingRecordings:
             if self._changed.wait_for(lambda: self._has_room(entry), self._patience):
                 return True
             self._waiting.clear()
-            self._looked_at.clear()
+            self._checked.clear()
             return False
 
-    def _has_room(self, entry: Entry) -> bool:
+    def _has_room(self, entry: StepEntry) -> bool:
         return entry in self._waiting or sum(each.ended for each in self._waiting) <= _AHEAD
 
-    def hold(self, entry: Entry, item: QueuedRecording) -> None:
+    def hold(self, entry: StepEntry, item: QueuedRecording) -> None:
         """Keeps a call of the step that runs."""
         with self._changed:
             self._waiting.setdefault(entry, []).append(item)
 
-    def settle(self, entry: Entry, reason: str) -> list[QueuedRecording]:
+    def settle(self, entry: StepEntry, reason: str) -> list[QueuedRecording]:
         """A step was looked at; lets go of what no later step can want.
 
         Args:
@@ -79,8 +79,8 @@ class PendingRecordings:
             if not items:
                 return []  # nothing of it was recorded
             if not reason:
-                self._looked_at.append(items)
+                self._checked.append(items)
                 return []
-            wanted = [*self._looked_at, items]
-            self._looked_at.clear()
+            wanted = [*self._checked, items]
+            self._checked.clear()
             return [item._replace(reason=reason) for held in wanted for item in held]

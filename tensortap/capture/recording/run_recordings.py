@@ -18,7 +18,7 @@ from tensortap.dump.format.run_files import ensure_run
 
 from ..instrument.tapped_function import TapValues
 from ..pipeline.disk_reserve import DiskReserve
-from ..pipeline.messages import Entry
+from ..pipeline.messages import StepEntry
 from ..record_options import Record
 from ..tracing.traced_function import TracedRoot
 from ..warnings_once import OneTimeWarnings
@@ -37,22 +37,22 @@ _MOST_STEPS = 10_000  # whose calls are counted
 
 
 class StepRecording:
-    """A call that is being recorded; see `captures.PendingRecording`."""
+    """A call that is being recorded; see `receivers.PendingRecording`."""
 
-    def __init__(self, owner: RunRecordings, call: PendingCall, traced: TracedRoot, entry: Entry) -> None:
+    def __init__(self, owner: RunRecordings, call: PendingCall, traced: TracedRoot, entry: StepEntry) -> None:
         self._owner, self._call, self._traced, self._entry = owner, call, traced, entry
         self.inputs = call.inputs
         self.draws = call.draws
-        self.seen = TensorHashes({})
+        self.hashes = TensorHashes({})
 
     def catches(self, catching: bool) -> None:
         self._call.catches(catching)
 
-    def take(self, caught: TapValues) -> None:
-        self._owner.take(self._call, self._traced, caught)
+    def take(self, values: TapValues) -> None:
+        self._owner.take(self._call, self._traced, values)
 
     def end(self, outputs: Sequence[Any] | None, failure: BaseException | None = None) -> None:
-        self._owner.end(self._call, self._traced, self._entry, self.seen, outputs, failure)
+        self._owner.end(self._call, self._traced, self._entry, self.hashes, outputs, failure)
 
 
 class RunRecordings:
@@ -119,13 +119,13 @@ class RunRecordings:
             self._warnings.warn("record steps", "record= failed", "Correct it; nothing is recorded.", error)
             return False
 
-    def begin(self, traced: TracedRoot, inputs: Sequence[Any], entry: Entry) -> StepRecording | None:
+    def begin(self, traced: TracedRoot, inputs: Sequence[Any], entry: StepEntry) -> StepRecording | None:
         """Starts to record a call; None if it cannot be, or too many recordings wait to be written."""
         with self._changed:
-            full = self._is_full(entry.steps.start)
+            full = self._is_full(entry.numbers.start)
         if full:
             self._warn("record full", "is not recorded at some steps: the disk is too slow", traced)
-            if self._asked_for(entry.steps):
+            if self._asked_for(entry.numbers):
                 self._lose()
             return None
         if self._held is not None and not self._held.wait_for_room(entry):
@@ -149,10 +149,10 @@ class RunRecordings:
         waiting = Counter(item.step for item in self._waiting)
         return waiting[step] >= _MOST_CALLS if step in waiting else len(waiting) >= self._most_waiting
 
-    def take(self, pending: PendingCall, traced: TracedRoot, caught: TapValues) -> None:
+    def take(self, pending: PendingCall, traced: TracedRoot, values: TapValues) -> None:
         """What a call drew that is being recorded."""
         try:
-            pending.take(caught)
+            pending.take(values)
         except Exception as error:
             pending.catches(False)
             self._warn(f"record {traced.root}", "could not be recorded", traced, error)
@@ -161,20 +161,20 @@ class RunRecordings:
         self,
         pending: PendingCall,
         traced: TracedRoot,
-        entry: Entry,
-        seen: TensorHashes,
+        entry: StepEntry,
+        hashes: TensorHashes,
         outputs: Sequence[Any] | None,
         failure: BaseException | None = None,
     ) -> None:
         """Hands a recorded call to the writer's thread, or holds it until a trigger has looked at it."""
         try:
-            call, step = pending.end(outputs, failure), entry.steps.start
+            call, step = pending.end(outputs, failure), entry.numbers.start
             if call is None:
                 return
             reason = f"{ASKED_FOR}{self._record.steps!r}"
             graph = traced.graph_for(sources=self._sources)
-            item = QueuedRecording(call, graph, step, self._number(step), reason, seen)
-            at_once = self._asked_for(entry.steps)
+            item = QueuedRecording(call, graph, step, self._number(step), reason, hashes)
+            at_once = self._asked_for(entry.numbers)
             if at_once:
                 self._put([item])
             if self._held is not None:
@@ -193,7 +193,7 @@ class RunRecordings:
             del self._calls[next(iter(self._calls))]
         return number
 
-    def settle(self, entry: Entry, reason: str) -> None:
+    def settle(self, entry: StepEntry, reason: str) -> None:
         """A trigger has looked at a step.
 
         Args:
@@ -273,7 +273,7 @@ class RunRecordings:
             call=item.number,
             graph=graph_id,
             reason=item.reason,
-            tensor_hashes=item.seen.hashes(),
+            tensor_hashes=item.hashes.by_name(),
         )
         self._kept.add(recording)
 

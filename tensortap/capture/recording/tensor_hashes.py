@@ -29,9 +29,9 @@ class TensorHashes:
         self._visits: list[tuple[str, int, np.ndarray[Any, Any]]] = []
         self._left_out: set[str] = set()
 
-    def add(self, captured: Iterable[CapturedTensor]) -> None:
+    def add(self, tensors: Iterable[CapturedTensor]) -> None:
         """Tensors of the call."""
-        for candidate, visit, array, *_ in captured:
+        for candidate, visit, array, *_ in tensors:
             name = candidate.name
             nbytes = held_bytes(array)
             if nbytes > self._left or len(self._visits) == _MOST_VISITS:
@@ -40,7 +40,7 @@ class TensorHashes:
                 self._left -= nbytes
                 self._visits.append((name, visit - self._before.get(name, 0), array))
 
-    def hashes(self) -> dict[str, list[str]]:
+    def by_name(self) -> dict[str, list[str]]:
         """By tensor name, the hash of each visit; empty where the node did not run. A tensor of which a visit
         did not fit is left out."""
         found: dict[str, list[str]] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from tensortap.core.names import tensor_name
@@ -31,8 +31,8 @@ class Candidate:
     variable: str = ""
     function: str = ""
     device: str = ""
+    name: str = field(init=False, repr=False, compare=False)
+    """The tensor name, `node:slot`."""
 
-    @property
-    def name(self) -> str:
-        """The tensor name, `node:slot`."""
-        return tensor_name(self.node, self.slot)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", tensor_name(self.node, self.slot))

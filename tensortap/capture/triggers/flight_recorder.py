@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import Any
 
 from ..errors import WatchError
-from ..pipeline.messages import Batch, CapturedTensor, held_bytes
+from ..pipeline.messages import CapturedTensor, TensorBatch, held_bytes
 from ..watch import Watch, Watches
 from .triggers import every_step
 
@@ -64,25 +64,25 @@ class BufferedStep:
     """One step: its batches, of which each tensor is written as it was wanted, or as it is held."""
 
     step: int
-    batches: list[Batch]
+    batches: list[TensorBatch]
     nbytes: int = 0
 
     def __post_init__(self) -> None:
         # Many tensors of a step show the same memory.
-        arrays = [item.array for batch in self.batches for item in batch.captured]
+        arrays = [item.array for batch in self.batches for item in batch.tensors]
         buffers = {
             (array.__array_interface__["data"][0], array.nbytes): held_bytes(array) for array in arrays
         }
         self.nbytes = sum(buffers.values())
 
-    def as_wanted(self) -> list[Batch]:
+    def as_wanted(self) -> list[TensorBatch]:
         """What is written when nothing fires."""
-        return [_with(batch, [item for item in batch.captured if item.written]) for batch in self.batches]
+        return [_with(batch, [item for item in batch.tensors if item.written]) for batch in self.batches]
 
-    def as_held(self) -> list[Batch]:
+    def as_held(self) -> list[TensorBatch]:
         """What is written when a trigger fires."""
         return [
-            _with(batch, [held for item in batch.captured if (held := _held(item)) is not None])
+            _with(batch, [held for item in batch.tensors if (held := _held(item)) is not None])
             for batch in self.batches
         ]
 
@@ -95,9 +95,9 @@ def _held(item: CapturedTensor) -> CapturedTensor | None:
     return item._replace(keep=item.hold.keep, sample=item.hold.sample)
 
 
-def _with(batch: Batch, captured: list[CapturedTensor]) -> Batch:
-    nbytes = sum(held_bytes(item.array) for item in captured)
-    return Batch(batch.step, batch.time, batch.graph, deque(captured), nbytes)
+def _with(batch: TensorBatch, tensors: list[CapturedTensor]) -> TensorBatch:
+    nbytes = sum(held_bytes(tensor.array) for tensor in tensors)
+    return TensorBatch(batch.step, batch.time, batch.graph, deque(tensors), nbytes)
 
 
 class StepBuffer:
@@ -108,18 +108,18 @@ class StepBuffer:
         self._held: deque[BufferedStep] = deque()
         self._nbytes = 0
 
-    def push(self, step: BufferedStep) -> list[Batch]:
+    def push(self, step: BufferedStep) -> list[TensorBatch]:
         """Holds a step; returns what must be written now because it is held no more."""
         self._held.append(step)
         self._nbytes += step.nbytes
-        fallen: list[Batch] = []
+        fallen: list[TensorBatch] = []
         while len(self._held) > self._recorder.steps or self._nbytes > self._recorder.max_bytes:
             oldest = self._held.popleft()
             self._nbytes -= oldest.nbytes
             fallen += oldest.as_wanted()
         return fallen
 
-    def empty(self, *, fired: bool) -> list[Batch]:
+    def empty(self, *, fired: bool) -> list[TensorBatch]:
         """Lets go of everything; returns what must be written."""
         batches = [batch for step in self._held for batch in (step.as_held() if fired else step.as_wanted())]
         self._held.clear()

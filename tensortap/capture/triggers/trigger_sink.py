@@ -1,12 +1,11 @@
-"""Looks at every step in the writer's thread: asks the trigger, holds steps, writes them when it fires."""
+"""Checks every step in the writer's thread: asks the trigger, holds steps, writes them when it fires."""
 
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable
 
-from ..pipeline.messages import Batch, Entry, Event, GraphHandle
+from ..pipeline.messages import Event, Message, StepEnd, StepEntry, TensorBatch
 from ..pipeline.writer_thread import Sink
 from ..warnings_once import OneTimeWarnings
 from .firing import Firing, describe
@@ -18,7 +17,7 @@ MAX_FIRINGS = 100  # of one tap: what goes wrong that often is known by then
 
 
 class TriggerSink:
-    """A `Sink` in front of the one that writes. Steps are looked at when they end, however they interleave.
+    """A `Sink` in front of the one that writes. Steps are checked when they end, however they interleave.
 
     A trigger fires when its condition becomes true, and again only after a step at which it was not. A step
     whose code raised counts as a firing, too, so that what led to it is written.
@@ -26,8 +25,8 @@ class TriggerSink:
     Args:
         sink: writes.
         recorder: how many steps are held, and in how much memory.
-        report: is told of every firing, in the writer's thread.
-        settle: is told of every step that was looked at, and why the trigger fired, or an empty text.
+        report: called with every firing, in the writer's thread.
+        settle: called with every step that was checked, and why the trigger fired, or an empty text.
     """
 
     def __init__(
@@ -36,8 +35,8 @@ class TriggerSink:
         trigger: Trigger,
         recorder: FlightRecorder,
         warnings: OneTimeWarnings,
-        report: Callable[[Entry, Firing], None],
-        settle: Callable[[Entry, str], None],
+        report: Callable[[StepEntry, Firing], object],
+        settle: Callable[[StepEntry, str], object],
         *,
         stops: bool,
     ) -> None:
@@ -49,28 +48,31 @@ class TriggerSink:
         self._settle = settle
         self._stops = stops
         self._ring = StepBuffer(recorder)
-        self._open: dict[Entry, list[Batch]] = {}  # steps that run, in the order of their first tensors
+        self._open: dict[
+            StepEntry, list[TensorBatch]
+        ] = {}  # steps that run, in the order of their first tensors
         self._was_true = False
         self._still_written = 0  # steps after the latest firing
         self._firings = 0
-        # Parts of the trigger that had nothing to look at yet: a loss that is not known is never a spike.
+        # Parts of the trigger that had nothing to check yet: a loss that is not known is never a spike.
         self._idle = {repr(part): Selector(part.watches) for part in parts_of(trigger) if part.watches}
-        self._has_looked = False
+        self._has_checked = False
 
     def prepare(self) -> None:
         self._sink.prepare()
 
-    def write(self, batch: Batch) -> int:
-        entry = batch.entry
-        unheard = [each for each in self._open if each.unheard and each is not entry]
-        lost = sum(self._end_step(each, "") for each in unheard)
-        if entry is None:
-            return lost + self._sink.write(batch)
-        if batch.captured:
-            self._open.setdefault(entry, []).append(batch)
-        if batch.end is not None:
-            lost += self._end_step(entry, batch.end.error)
-            batch.end.examined.set()
+    def write(self, message: Message) -> int:
+        entry = None if isinstance(message, Event) else message.entry
+        lost = sum(
+            self._end_step(each, "") for each in list(self._open) if each.end_lost and each is not entry
+        )
+        if isinstance(message, StepEnd):
+            lost += self._end_step(message.entry, message.error)
+            message.examined.set()
+        elif isinstance(message, TensorBatch) and message.entry is not None:
+            self._open.setdefault(message.entry, []).append(message)
+        else:
+            lost += self._sink.write(message)
         return lost
 
     def flush(self, dropped: int) -> int:
@@ -78,7 +80,7 @@ class TriggerSink:
 
     def close(self, dropped: int) -> int:
         lost = sum(self._end_step(each, "") for each in list(self._open))
-        if self._idle and self._has_looked:
+        if self._idle and self._has_checked:
             self._warnings.warn(
                 "idle",
                 f"{' and '.join(self._idle)} had nothing to look at in any step",
@@ -86,10 +88,10 @@ class TriggerSink:
             )
         return lost + self._write(self._ring.empty(fired=False)) + self._sink.close(dropped)
 
-    def _end_step(self, entry: Entry, error: str) -> int:
+    def _end_step(self, entry: StepEntry, error: str) -> int:
         """A step is over."""
-        step, batches = entry.steps.start, self._open.pop(entry, [])
-        if not entry.steps:  # Keras looked for data where there were no more
+        step, batches = entry.numbers.start, self._open.pop(entry, [])
+        if not entry.numbers:  # Keras looked for data where there were no more
             self._settle(entry, "")
             return 0
         held = BufferedStep(step, batches)
@@ -98,10 +100,10 @@ class TriggerSink:
             [
                 Examined(item.candidate, item.visit, item.array, batch.graph.known)
                 for batch in batches
-                for item in batch.captured
+                for item in batch.tensors
             ],
         )
-        self._has_looked |= not error
+        self._has_checked |= not error
         finding = self._check(summaries)
         appeared = finding is not None and not self._was_true
         self._was_true = finding is not None
@@ -135,7 +137,7 @@ class TriggerSink:
         finding: Finding,
         summaries: StepSummaries,
         held: BufferedStep,
-        entry: Entry,
+        entry: StepEntry,
         trigger: str,
     ) -> int:
         self._firings += 1
@@ -153,14 +155,13 @@ class TriggerSink:
         lost = self._write([*self._ring.empty(fired=True), *held.as_held()])
         graph = finding.tensor.graph if finding.tensor is not None else None
         ids = [batch.graph.id for batch in held.batches if batch.graph.known is graph and graph is not None]
-        event = Event("trigger", firing.facts(next(iter(ids), ""), self._stops))
-        lost += self._sink.write(Batch(held.step, 0.0, GraphHandle(), deque(), 0, event=event))
+        lost += self._sink.write(Event(held.step, "trigger", firing.facts(next(iter(ids), ""), self._stops)))
         self._settle(entry, f"{trigger}: {finding.reason}")
         self._report(entry, firing)
         return lost
 
-    def _write(self, batches: list[Batch]) -> int:
-        return sum(self._sink.write(batch) for batch in batches if batch.captured)
+    def _write(self, batches: list[TensorBatch]) -> int:
+        return sum(self._sink.write(batch) for batch in batches if batch.tensors)
 
 
 class Firings:
@@ -169,10 +170,10 @@ class Firings:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._all: list[Firing] = []
-        self._untaken: dict[Entry, Firing] = {}
-        self._late: set[Entry] = set()
+        self._untaken: dict[StepEntry, Firing] = {}
+        self._late: set[StepEntry] = set()
 
-    def add(self, entry: Entry, firing: Firing) -> None:
+    def add(self, entry: StepEntry, firing: Firing) -> None:
         with self._lock:
             self._all.append(firing)
             self._untaken[entry] = firing
@@ -182,12 +183,12 @@ class Firings:
         with self._lock:
             return tuple(self._all)
 
-    def defer(self, entry: Entry) -> None:
+    def defer(self, entry: StepEntry) -> None:
         """Training goes on without the verdict on a step."""
         with self._lock:
             self._late.add(entry)
 
-    def take(self, entry: Entry) -> Firing | None:
+    def take(self, entry: StepEntry) -> Firing | None:
         """The firing of a step, or of one on whose verdict training did not wait."""
         with self._lock:
             fired = next((late for late in self._late if late in self._untaken), entry)

@@ -1,0 +1,144 @@
+"""What a tap does not capture: one warning for each kind, which is noted in the run, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tensortap.core.names import short_function_name
+from tensortap.core.text import counted
+
+from .errors import ChoiceFailedError
+from .tracing.candidate import Candidate
+from .warnings_once import OneTimeWarnings
+from .watch import Watch
+
+_MAX_FUNCTIONS = 100  # that an event names
+
+PutEvent = Callable[[int, str, Mapping[str, Any]], object]
+
+
+class CaptureWarnings:
+    """Warns of tensors that are not captured, and has it noted in the run for those who miss them there.
+
+    Args:
+        warnings: issues them.
+        put_event: (step, kind, facts) writes an event of the run.
+    """
+
+    def __init__(self, warnings: OneTimeWarnings, put_event: PutEvent) -> None:
+        self._warnings = warnings
+        self._put_event = put_event
+        self.step = 0
+        """The latest step, at which the next warning is noted."""
+
+    def warn(
+        self,
+        kind: str,
+        message: str,
+        hint: str,
+        cause: BaseException | None = None,
+        functions: Sequence[str] = (),
+    ) -> None:
+        """Warns, and notes it in the run, unless this kind of warning was issued before.
+
+        Args:
+            functions: those inside of which nothing is captured.
+        """
+        text = self._warnings.warn(kind, message, hint, cause)
+        if text:
+            facts = {"text": text[:1].upper() + text[1:], "functions": list(functions[:_MAX_FUNCTIONS])}
+            self._put_event(self.step, "unseen", facts)
+
+    def function_failed(self, function: str, what: str, error: BaseException) -> None:
+        """Something went wrong with the taps of a function; the function itself runs."""
+        name = short_function_name(function)
+        if isinstance(error, ChoiceFailedError):
+            self.warn(
+                "choice",
+                error.message,
+                f"{error.hint} The function {name} runs untapped, training goes on.",
+                error.__cause__,
+            )
+            return
+        self.warn(
+            f"function {name}: {what}",
+            f"the function {name} {what}",
+            "It runs untapped, training goes on. A narrower Watch may leave out what cannot be tapped.",
+            error,
+        )
+
+    def no_shadow(self, function: str, why: str) -> None:
+        """A function that must be captured exactly cannot be; it runs untapped."""
+        name = short_function_name(function)
+        self.warn(
+            f"shadow {name}",
+            f"the function {name} is not captured, because exact=True cannot run it twice: {why}",
+            "It runs untouched. Without exact=True it is captured in place.",
+        )
+
+    def dataset_functions(self, function: str, nodes: Sequence[str]) -> None:
+        """Nodes of a function run functions of datasets, which are not captured."""
+        name = short_function_name(function)
+        self.warn(
+            f"datasets {name}",
+            f"what datasets compute inside of the function {name} is not captured ({nodes[0]})",
+            "Make the dataset outside of the function and pass its elements or its iterator.",
+        )
+
+    def out_of_reach(self, candidates: Sequence[Candidate]) -> None:
+        """Selected tensors lie inside loops or branches that XLA compiles."""
+        functions = sorted({candidate.function for candidate in candidates})
+        self.warn(
+            "out of reach",
+            f"{counted(len(candidates), 'selected tensor')} cannot be seen, inside loops or branches that XLA"
+            f" compiles ({', '.join(functions[:3])})",
+            "The outputs of those loops can be captured. To see inside, set jit_compile=False.",
+            functions=functions,
+        )
+
+    def session_parts(self, imported: Sequence[str], calls: Sequence[str]) -> None:
+        """Parts of a session's graph that its taps do not reach."""
+        if imported:
+            self.warn(
+                "imported control flow",
+                f"{len(imported)} nodes in or behind loops and branches are not captured ({imported[0]}),"
+                " because the graph was imported without what belongs to them",
+                "Import a MetaGraph (tf.compat.v1.train.import_meta_graph) instead of a GraphDef.",
+            )
+        if calls:
+            self.warn(
+                "functions of a session",
+                f"the insides of the functions that {', '.join(calls[:3])} run are not captured;"
+                " their results are",
+                "With tf.compat.v1.disable_control_flow_v2() loops and branches are built of single ops,"
+                " which are captured one by one.",
+            )
+
+    def nothing_selected(
+        self, watches: Sequence[Watch], functions: Sequence[str], kinds: Sequence[str]
+    ) -> None:
+        """The watched steps ran functions, but the watches selected nothing in them.
+
+        Args:
+            kinds: those of the functions' tensors, as far as they are known.
+        """
+        if set(kinds) <= {"input"}:  # nothing that is noted while a function is traced
+            known = "Layers and kinds are known of functions that were first called after the tap was made"
+        else:
+            known = f"Kinds known of them: {', '.join(kinds)}"
+        self.warn(
+            "nothing",
+            f"nothing was captured, because {', '.join(map(repr, watches))} selects no tensor of"
+            f" {', '.join(functions[:5])}",
+            f"{known}; Watch() shows all names.",
+        )
+
+    def no_step_watched(self, watches: Sequence[Watch], ran: range) -> None:
+        """Steps ran, but the watches never were for one of them."""
+        self.warn(
+            "steps",
+            f"nothing was captured, because {', '.join(map(repr, watches))} is for none of the steps that"
+            f" ran, {ran.start} to {ran.stop - 1}",
+            "Watch(steps=1) is for all of them; steps count from 0.",
+        )

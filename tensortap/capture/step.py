@@ -1,0 +1,220 @@
+"""One step of a tap: what is captured and recorded of it, from its begin to its end."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tensortap.core.dtypes import Array
+from tensortap.core.model import Way
+from tensortap.core.names import short_function_name
+
+from .capture_warnings import CaptureWarnings
+from .instrument.tapped_function import TapValues
+from .pipeline.messages import CapturedTensor, GraphHandle
+from .recording.run_recordings import StepRecording
+from .recording.tensor_hashes import TensorHashes
+from .selection import Selected
+from .tap_state import TapState
+from .tracing.traced_function import TracedRoot
+from .triggers.failed_step import failure_facts, has_failed
+
+
+class Step:
+    """One step, or those that run in one call. `TapSteps.step` makes it, and ends it.
+
+    It is the `StepReceiver` of the call hook, which gives it what functions compute, and the `StepEntry` of
+    the writer's thread.
+
+    Args:
+        first: its number; counted by the tap if None.
+        count: of the steps that run in the call.
+        known_layers: layer paths of the model, as far as they are known.
+        source: the iterator that feeds it, if that is known.
+
+    Attributes:
+        numbers: of the steps that run.
+        watched: what is captured of it, and what for.
+        watches: the watches of all that.
+        records: whether its calls are recorded.
+        ended, end_lost: see `StepEntry`.
+        stops_fit: whether a trigger wants Keras' `fit` to return; known when the step has ended.
+    """
+
+    def __init__(
+        self,
+        state: TapState,
+        first: int | None,
+        count: int,
+        known_layers: Collection[str] = (),
+        source: Any = None,
+    ) -> None:
+        self._state = state
+        self._source = source
+        self.known_layers = tuple(known_layers)
+        self.numbers = state.numbers.claim(first, count)
+        self.watched = state.begin_steps(self.numbers)
+        self.watches = self.watched.all
+        self.records = state.recordings is not None and state.recordings.wants(self.numbers)
+        self.ended = self.end_lost = self.stops_fit = False
+        self._visits = state.visits_at(self.numbers.start) if self.active else {}
+        self._recording: StepRecording | None = None  # of the call that runs
+
+    @property
+    def owner(self) -> object:
+        """Stands for the tap."""
+        return self._state
+
+    @property
+    def active(self) -> bool:
+        """Whether anything of it is captured or recorded."""
+        return bool(self.watches) or self.records
+
+    @property
+    def exact(self) -> bool:
+        """Whether the untouched function must make the step, and a shadow of it be captured."""
+        return self._state.exact
+
+    @property
+    def embeds_sources(self) -> bool:
+        """Whether graphs embed the text of user files."""
+        return self._state.embeds_sources
+
+    @property
+    def warnings(self) -> CaptureWarnings:
+        """Takes what cannot be captured."""
+        return self._state.not_captured
+
+    def ran(self, count: int) -> None:
+        """Only so many of the steps ran, as the data ended."""
+        self.numbers = self._state.numbers.settle(self.numbers, count)
+
+    def end(self, error: BaseException | None = None) -> None:
+        """The steps have run, or raised `error`.
+
+        Raises:
+            TrainingStoppedError: a trigger of the tap fired, and training is to be stopped.
+        """
+        state, first = self._state, self.numbers.start
+        for number, facts in state.samples.take(first, len(self.numbers), self._source):
+            state.put_event(number, "batch", facts)
+        if error is not None and has_failed(error):
+            state.put_event(first, "raised", failure_facts(error))
+        self.ended = True
+        if state.triggers is not None and self.active:
+            self.stops_fit = state.triggers.check(state.writer_thread, self, error)
+
+    # What functions compute
+
+    def take(self, traced: TracedRoot, values: TapValues, way: Way) -> None:
+        """Captures what is selected of that which a call of a function computed, in place or in a shadow."""
+        self._safely(traced.root, lambda: self._take(traced, values, way))
+
+    def _take(self, traced: TracedRoot, values: TapValues, way: Way) -> None:
+        selection = self._state.selection_of(traced, self.watched)
+        visits = self._visits[traced.root]
+        tensors: deque[CapturedTensor] = deque()
+        for places, arrays, skipped, _ in values:
+            if arrays is None:
+                visits.update(dict.fromkeys(places, skipped))  # adds to the counts
+                continue
+            for place, array in zip(places, arrays, strict=True):  # thousands in a step: kept short
+                chosen = selection.get(place)
+                if chosen is not None:
+                    visit = visits.get(place, 0) + skipped
+                    visits[place] = visit + 1
+                    handling = chosen.handling or chosen.handle(array.size)
+                    if handling is not None:
+                        tensors.append(CapturedTensor(chosen.candidate, visit, array, *handling))
+        if tensors:
+            if self._recording is not None:
+                self._recording.hashes.add(tensors)
+            self._state.put_tensors(self, self._state.graph_of(traced, way), tensors)
+
+    def take_runs(
+        self,
+        key: str,
+        graph: GraphHandle,
+        groups: Iterable[tuple[Mapping[Any, Selected], Mapping[Any, Sequence[Any]]]],
+    ) -> None:
+        """Captures what a run of a session computed.
+
+        Args:
+            key: tells kinds of runs apart; visits of one kind are counted through the step.
+            groups: what is selected, and its values by visit; None for a visit at which a tensor was not
+                computed.
+        """
+        visits = self._visits[key]
+        tensors: deque[CapturedTensor] = deque()
+        for selection, values in groups:
+            for tensor, chosen in selection.items():
+                place = "", chosen.candidate.node, chosen.candidate.slot
+                for value in values.get(tensor, ()):
+                    if value is not None:
+                        array = _as_array(value)
+                        handling = chosen.handling or chosen.handle(array.size)
+                        if handling is not None:
+                            tensors.append(CapturedTensor(chosen.candidate, visits[place], array, *handling))
+                    visits[place] += 1
+        if tensors:
+            self._safely(key, lambda: self.put(graph, tensors))
+
+    def put(self, graph: GraphHandle, tensors: deque[CapturedTensor]) -> None:
+        """Hands captured tensors of one graph to the writer's thread."""
+        self._state.put_tensors(self, graph, tensors)
+
+    def drop(self, count: int) -> None:
+        """Counts tensors that were selected but could not be captured."""
+        self._state.writer_thread.drop(count)
+
+    def nothing_selected(self, traced: TracedRoot) -> None:
+        """Nothing of a function is selected."""
+        self._state.note_unselected(traced)
+
+    # Recordings
+
+    def begin_recording(self, traced: TracedRoot, inputs: Sequence[Any]) -> StepRecording | None:
+        """Starts to record a call of a function."""
+        recordings = self._state.recordings
+        if recordings is None or not self.records:
+            return None
+        self._recording = recordings.begin(traced, inputs, self)
+        if self._recording is not None:
+            self._safely(traced.root, lambda: self._count_visits_from(traced))
+        return self._recording
+
+    def _count_visits_from(self, traced: TracedRoot) -> None:
+        """The recording counts visits within its call, a step goes on counting."""
+        visits = self._visits[traced.root]
+        if visits and self._recording is not None:
+            selection = self._state.selection_of(traced, self.watched)
+            names = {selection[place].candidate.name: n for place, n in visits.items() if place in selection}
+            self._recording.hashes = TensorHashes(names)
+
+    def seeded_random_ops(self, function: str, nodes: Sequence[str], copies: int) -> None:
+        """Each of the copies of a function, so many by now, has random streams of its own."""
+        recordings = self._state.recordings
+        if recordings and recordings.takes_all and self._recording is not None and copies == 1:
+            return  # there is no other stream than the copy's, as long as each step selects the same tensors
+        name = short_function_name(function)
+        self._state.warnings.warn(
+            f"random {name}",
+            f"the function {name} draws random numbers by seeded ops that keep their own state ({nodes[0]});"
+            " on watched and recorded steps these draw from a second stream, so that training takes another"
+            " course, unless all steps are, and capture the same tensors",
+            "Draw from a tf.random.Generator or by stateless ops, as Keras layers do.",
+        )
+
+    def _safely(self, function: str, action: Callable[[], None]) -> None:
+        try:
+            action()
+        except Exception as error:
+            self.warnings.function_failed(function, "ran, but its tensors could not be handed over", error)
+
+
+def _as_array(value: Any) -> Array:
+    """What a session returns for a tensor; text comes as bytes."""
+    return np.array(value, dtype=object) if isinstance(value, bytes | str) else np.asarray(value)

@@ -1,0 +1,294 @@
+"""What all steps of a tap share: what is watched, the writer's thread, graphs, warnings, recordings."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tensortap.core.model import Graph, Way
+from tensortap.core.names import short_function_name
+from tensortap.core.text import counted
+
+from .adapters.batch_samples import BatchSamples
+from .capture_warnings import CaptureWarnings
+from .instrument.call_hook import CALL_HOOK
+from .pipeline.batch_writer import REFUSALS
+from .pipeline.messages import CapturedTensor, Event, GraphHandle, StepEntry, TensorBatch, held_bytes
+from .pipeline.writer_thread import WriterThread
+from .recording.run_recordings import LEFT_OUT, RunRecordings
+from .selection import Selected, StepWatches
+from .tracing.candidate import Kind
+from .tracing.traced_function import Place, TracedRoot
+from .triggers.trigger_control import TriggerControl
+from .warnings_once import OneTimeWarnings, print_line
+from .watch import Watch, shown_rules
+from .watch_file import WatchFile, watch_facts
+
+Selection = dict[Place, Selected]
+Visits = Counter[Place]
+
+
+class StepNumbers:
+    """Numbers the steps of a tap. Threads that claim some at once get numbers of their own."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.next = 0
+        """The number of the next step that is not given one."""
+
+    def claim(self, first: int | None, count: int) -> range:
+        """`count` steps begin, numbered from `first`, or from the next number."""
+        with self._lock:
+            first = self.next if first is None else first
+            self.next = first + count
+            return range(first, self.next)
+
+    def settle(self, claimed: range, count: int) -> range:
+        """So many of the steps that began ran; other numbers are free again if no later ones are taken."""
+        ran = range(claimed.start, claimed.start + count)
+        with self._lock:
+            if self.next == claimed.stop:
+                self.next = ran.stop
+        return ran
+
+
+class TapState:
+    """One for each tap; outlives it until all that was captured is written (`close`).
+
+    Args:
+        run: its name, for warnings.
+        watches: what is watched, until `watch_file` changes it.
+        close_seconds: how long to wait for what is still to be written.
+        embeds_sources, exact: as `Tap` takes them (`sources`, `exact`).
+    """
+
+    def __init__(
+        self,
+        run: str,
+        watches: Sequence[Watch],
+        warnings: OneTimeWarnings,
+        writer_thread: WriterThread,
+        close_seconds: float,
+        *,
+        triggers: TriggerControl | None = None,
+        recordings: RunRecordings | None = None,
+        watch_file: WatchFile | None = None,
+        embeds_sources: bool = True,
+        exact: bool = False,
+    ) -> None:
+        self._run = run
+        self.watches = tuple(watches)
+        self.warnings = warnings
+        self.not_captured = CaptureWarnings(warnings, self.put_event)
+        self.writer_thread = writer_thread
+        self.triggers = triggers
+        self.recordings = recordings
+        self.embeds_sources = embeds_sources
+        self.exact = exact
+        self.samples = BatchSamples(warnings)
+        self.numbers = StepNumbers()
+        self._watch_file = watch_file
+        self._close_seconds = close_seconds
+        self._step_watches: dict[tuple[tuple[Watch, ...], ...], StepWatches] = {}
+        self._graphs: dict[tuple[str, Way], GraphHandle] = {}
+        self._selections: dict[tuple[str, StepWatches], Selection] = {}
+        self._unselected: dict[str, set[Kind]] = {}  # kinds by function of which nothing is selected
+        self._ran = range(0)  # from the first to the last step that ran
+        self._any_watched = False
+        # Visits so far at the latest step, by root function: a step that is entered twice goes on counting.
+        self._visits: tuple[int, defaultdict[str, Visits]] = -1, defaultdict(Counter)
+        self._uses = 0
+        self._is_held = False
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+        self.closed = False
+
+    # Steps
+
+    def begin_steps(self, numbers: range) -> StepWatches:
+        """Steps begin; returns what is watched of them."""
+        if self._watch_file is not None:
+            self._poll_watch_file(self._watch_file, numbers.start)
+        written = tuple(watch for watch in self.watches if self._wants(watch, numbers))
+        found = StepWatches(written)
+        if self.triggers is not None:
+            found = self.triggers.extend(written, self.watches, numbers)
+        # One object for the same watches: selections are looked up by it.
+        found = self._step_watches.setdefault((found.written, found.examined, found.held), found)
+        before = self._ran or numbers
+        self._ran = range(min(before.start, numbers.start), max(before.stop, numbers.stop))
+        self.not_captured.step = self._ran.stop - 1
+        if found.all:
+            self._any_watched = True
+            self.writer_thread.start()
+        return found
+
+    def _wants(self, watch: Watch, numbers: range) -> bool:
+        try:
+            return any(watch.wants_step(step) for step in numbers)
+        except Exception as error:
+            self.warnings.warn("steps", f"{watch!r} failed", "Correct steps=; nothing is captured.", error)
+            return False
+
+    def _poll_watch_file(self, watch_file: WatchFile, step: int) -> None:
+        if not self._ran:
+            self._note_watches(step, "program")
+        change = watch_file.poll(step)
+        if change is None:
+            return
+        if change.watches is None:
+            print_line(change.error)
+            self.put_event(step, "watch", {"error": change.error})
+        else:
+            self.watches = change.watches
+            self._note_watches(step, change.source)
+
+    def _note_watches(self, step: int, source: str) -> None:
+        self.put_event(step, "watch", watch_facts(self.watches, shown_rules(self.watches), source=source))
+
+    def visits_at(self, step: int) -> defaultdict[str, Visits]:
+        """Visits at a step so far, by root function."""
+        if step != self._visits[0]:
+            self._visits = step, defaultdict(Counter)
+        return self._visits[1]
+
+    # Functions
+
+    def selection_of(self, traced: TracedRoot, watches: StepWatches) -> Selection:
+        """What is captured of a function, by where it is computed."""
+        key = traced.root, watches
+        if key not in self._selections:
+            self._selections[key] = dict(_select(traced, watches))
+        return self._selections[key]
+
+    def graph_of(self, traced: TracedRoot, way: Way) -> GraphHandle:
+        """A function's graph, as of the way in which it is captured."""
+        key = traced.root, way
+        if key not in self._graphs:
+            self._graphs[key] = GraphHandle(lambda: self._make_graph(traced, way))
+        return self._graphs[key]
+
+    def _make_graph(self, traced: TracedRoot, way: Way) -> Graph | None:
+        try:
+            return replace(traced.graph_for(sources=self.embeds_sources), way=way)
+        except Exception as error:
+            name = short_function_name(traced.root)
+            what = f"the graph of the function {name} cannot be recorded"
+            self.warnings.warn(f"graph {name}", what, "Its tensors are kept without it.", error)
+            return None
+
+    def note_unselected(self, traced: TracedRoot) -> None:
+        """Nothing of a function is selected."""
+        kinds = {candidate.kind for candidate in traced.candidates.values()}
+        self._unselected[short_function_name(traced.root)] = kinds
+
+    # Messages to the writer's thread
+
+    def put_event(self, step: int, kind: str, facts: Mapping[str, Any]) -> None:
+        """Has an event written."""
+        self.writer_thread.put(Event(step, kind, facts))
+
+    def put_tensors(self, entry: StepEntry, graph: GraphHandle, tensors: deque[CapturedTensor]) -> None:
+        """Has tensors of a step written, all of one graph."""
+        nbytes = sum(held_bytes(tensor.array) for tensor in tensors)
+        self.writer_thread.put(
+            TensorBatch(entry.numbers.start, time.time(), graph, tensors, nbytes, entry=entry)
+        )
+
+    # The life of the tap
+
+    def use_call_hook(self) -> None:
+        """Installs the call hook for one more use of the tap."""
+        with self._lock:
+            self._uses += 1
+        CALL_HOOK.acquire()
+
+    def hold_call_hook(self) -> None:
+        """Installs the call hook until the tap is closed; further calls do nothing."""
+        with self._lock:
+            if self._is_held or self.closed:
+                return
+            self._is_held = True
+        self.use_call_hook()
+
+    def release_call_hook(self) -> None:
+        """Undoes one `use_call_hook`; does nothing once the tap is closed."""
+        with self._lock:
+            if self._uses == 0:
+                return
+            self._uses -= 1
+        CALL_HOOK.release()
+
+    def flush(self) -> bool:
+        """Waits until all that was captured is committed; False if that took more than `close_seconds`."""
+        in_time = self.writer_thread.flush(self._close_seconds)
+        return self._flush_recordings() and in_time
+
+    def _flush_recordings(self) -> bool:
+        return self.recordings is None or self.recordings.flush(self._close_seconds)
+
+    def warn_if_nothing_selected(self) -> None:
+        """Warns if the watched steps ran functions, but the watches selected nothing in them."""
+        if self._unselected and not self._selections:
+            kinds = sorted(set().union(*self._unselected.values()) - {""})
+            self.not_captured.nothing_selected(self.watches, sorted(self._unselected), kinds)
+
+    def close(self) -> None:
+        """Writes what is left, closes the files, and reports what was lost. A second call does nothing."""
+        if self.closed:
+            return
+        self.closed = True
+        while self._uses:
+            self.release_call_hook()
+        if os.getpid() == self._pid:  # a forked child writes nothing that its parent does
+            self.warn_if_nothing_selected()
+            if self._ran and not self._any_watched and self.recordings is None:
+                self.not_captured.no_step_watched(self.watches, self._ran)
+        recorded = self._flush_recordings()  # first: what is lost of it is noted in the run
+        in_time = self.writer_thread.stop(self._close_seconds)
+        if recorded:
+            self._flush_recordings()  # what a trigger chose last
+        self.samples.close()
+        if os.getpid() == self._pid:
+            self._report_drops(in_time)
+
+    def _report_drops(self, in_time: bool) -> None:
+        dropped = self.writer_thread.dropped
+        recordings = 0 if self.recordings is None else self.recordings.lost
+        if dropped:
+            verb = "was" if dropped == 1 else "were"
+            kinds = {"snapshot": dropped - recordings, "recording": recordings}
+            what = " and ".join(counted(count, kind) for kind, count in kinds.items() if count)
+            print_line(f"{what} of run {self._run!r} {verb} dropped: {self._drop_reason(in_time)}")
+
+    def _drop_reason(self, in_time: bool) -> str:
+        """What most of the drops come from, and the fix."""
+        refusal = self.warnings.first_issued(*REFUSALS, *LEFT_OUT)
+        if refusal and 2 * self.writer_thread.refused >= self.writer_thread.dropped:
+            return refusal
+        if self.writer_thread.alone:
+            return (
+                "no thread could be started to write them."
+                " Raise the limit of threads (ulimit -u, or that of the container's processes)."
+            )
+        if not in_time:
+            return (
+                f"the writer needed more than {self._close_seconds:g} s to finish."
+                " Watch fewer steps or tensors, or raise Tap(close_seconds=…)."
+            )
+        return (
+            "they came faster than they could be written, or did not fit into memory."
+            " Watch fewer steps or tensors, or raise Tap(queue_bytes=…, wait_seconds=…)."
+        )
+
+
+def _select(traced: TracedRoot, watches: StepWatches) -> Iterator[tuple[Place, Selected]]:
+    for place, candidate in traced.candidates.items():
+        selected = watches.select(candidate)
+        if selected is not None:
+            yield place, selected

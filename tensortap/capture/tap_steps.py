@@ -1,0 +1,100 @@
+"""What an adapter uses of a tap: `TapSteps`, which makes and ends its steps.
+
+An adapter (`capture/adapters`) ties one way of running TensorFlow to a tap. It holds on to a `TapSteps`, runs
+each step in `with steps.step() as step:`, and gives the `Step` what it sees of the values; it knows nothing
+else of the tap.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .adapters.eager import EagerScopes
+from .instrument.call_hook import CALL_HOOK
+from .step import Step
+from .tap_state import TapState
+
+
+class TapSteps:
+    """The steps of a tap. The tap is closed when nobody holds on to this any more.
+
+    Args:
+        max_bytes: of tensors that ops outside of functions compute in a step; they wait until it ends.
+    """
+
+    def __init__(self, state: TapState, *, max_bytes: int) -> None:
+        self._state = state
+        self._eager = EagerScopes(CALL_HOOK.tracker, sources=state.embeds_sources, max_bytes=max_bytes)
+        self._known_layers: Collection[str] = ()
+        # Also at the end of the program.
+        self._finalizer = weakref.finalize(self, state.close)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the tap has been closed: what runs now is no step of it."""
+        return self._state.closed
+
+    @property
+    def current(self) -> Step | None:
+        """The innermost step that this thread, or task, is in, even if nothing of it is captured."""
+        step = CALL_HOOK.step_of(self._state)
+        return step if isinstance(step, Step) else None
+
+    @contextmanager
+    def step(self, first: int | None = None, count: int = 1, source: Any = None) -> Iterator[Step]:
+        """The calls and ops that this thread, or task, runs in the body are a step.
+
+        Args:
+            first: its number; the tap's next one if None.
+            count: of the steps that run in one call.
+            source: the iterator that feeds it, if that is known.
+
+        Raises:
+            TrainingStoppedError: a trigger of the tap fired, and training is to be stopped.
+        """
+        step = Step(self._state, first, count, self._known_layers, source)
+        try:
+            with CALL_HOOK.inside(step), self._eager.step(step):
+                yield step
+        except BaseException as error:
+            step.end(error)
+            raise
+        step.end()
+
+    @contextmanager
+    def eager(self) -> Iterator[None]:
+        """The ops that run in the body are noted one by one, in the current step or as one of their own."""
+        step = self.current
+        if step is None:
+            with self.step(), self.eager():
+                yield
+            return
+        with self._eager.scope(step):
+            yield
+
+    def skip(self, count: int) -> None:
+        """So many steps ran that are not captured: their numbers are taken."""
+        self._state.numbers.claim(None, count)
+
+    def begin_training(self, known_layers: Collection[str]) -> None:
+        """A program begins to train, with these layers: what it traces from now on is noted."""
+        self._known_layers = list(known_layers)
+        self._state.use_call_hook()
+
+    def end_training(self) -> None:
+        """It has ended: all that was captured is committed."""
+        self._state.release_call_hook()
+        self._state.flush()
+        self._state.warn_if_nothing_selected()
+
+    def warn(self, kind: str, message: str, hint: str) -> None:
+        """Warns, unless this kind of warning was issued before. `message` has no full stop, `hint` has."""
+        self._state.warnings.warn(kind, message, hint)
+
+    def close(self) -> None:
+        """Writes what is left and closes the run. A second call does nothing."""
+        self._finalizer.detach()
+        self._state.close()
