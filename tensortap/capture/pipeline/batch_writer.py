@@ -88,7 +88,7 @@ class BatchWriter:
     ) -> int:
         """Returns how many of these snapshots were lost."""
         try:
-            writer.log_many(part, step=batch.step, graph=graph, time=batch.time)  # type: ignore[arg-type]
+            writer.log_many(part, step=batch.step, graph=graph, time=batch.time)
         except OSError as error:
             self._warn_of_disk(
                 error
