@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tensortap.importers.tf_formats.leveldb_table import MAGIC, masked_crc32c
+from tensortap.importers.tf_formats.leveldb_table import MAGIC
 from tensortap.importers.tf_formats.protos import parse
+from tensortap.tfproto.tfrecord import masked_crc32c
 
 FLOAT, DOUBLE, STRING = 1, 2, 7
 

@@ -14,7 +14,7 @@ from targets import template
 
 from tensortap.dump.format.frames import EOS
 from tensortap.dump.format.schema import SCHEMA_MESSAGE
-from tensortap.importers.tf_formats.leveldb_table import masked_crc32c
+from tensortap.tfproto.tfrecord import masked_crc32c
 
 QUESTIONS = (
     "nan > 0 and op ~ 'Mat.*'",

@@ -79,7 +79,7 @@ def damaged(data: bytes, draw: Any) -> bytes:
 
 def damaged_record(data: bytes, draw: Any) -> bytes:
     """A TFRecord file with bytes flipped inside of a record, and checksums that are right again."""
-    from tensortap.importers.tf_formats.leveldb_table import masked_crc32c
+    from tensortap.tfproto.tfrecord import masked_crc32c
 
     at, out = 0, bytearray()
     target = draw(st.integers(0, 10))

@@ -11,6 +11,7 @@ import numpy as np
 from tensortap.core.dtypes import Floats
 from tensortap.core.errors import TensortapError
 from tensortap.core.model import Summary
+from tensortap.tfproto.messages import Message
 from tensortap.tfproto.tensor_proto import tensor_array
 
 from ..errors import RefusedError
@@ -19,8 +20,7 @@ from ..run_builder import RunWriter, Target
 from ..source_files import any_below, files_below
 from .exported_events import histogram_of, is_own, summary_of, tensor_of
 from .graphdef import graphs_of
-from .protos import Message, parse
-from .tfrecord import records
+from .protos import parse, records
 
 _MARK = ".tfevents."
 _MAX_BUCKETS = 5_000  # TF1 has 1,549 at most, TF2 30 unless a program asks for more

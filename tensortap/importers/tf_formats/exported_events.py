@@ -10,10 +10,10 @@ import numpy as np
 
 from tensortap.core.dtypes import Floats
 from tensortap.core.model import Summary
+from tensortap.tfproto.messages import Message
 
 from ..errors import RefusedError
 from ..partial_summary import histogram_summary, partial_summary
-from .protos import Message
 
 WRITER = "tensortap"  # in `source_metadata` of a file's first event
 _MARK = "/nonfinite"  # every snapshot's last scalar

@@ -11,12 +11,13 @@ from tensortap.core.model import Function, Graph, Node
 from tensortap.core.names import short_function_names, unique_node_names
 from tensortap.tfproto.attributes import attribute_texts
 from tensortap.tfproto.function_calls import Role, argument_inputs, callees
+from tensortap.tfproto.messages import Message
 from tensortap.tfproto.tensor_proto import data_type_name, proto_shape
 
 from ..errors import RefusedError
 from .graph_limits import GraphLimits
 from .op_registry import Output, outputs_of
-from .protos import Message, parse
+from .protos import parse
 
 MAX_GRAPH_DEF = 512 << 20  # bytes
 MAX_NODES = 2_000_000

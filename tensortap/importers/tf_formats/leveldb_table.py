@@ -8,10 +8,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from tensortap.storage.files import crc32c
+from tensortap.tfproto.tfrecord import masked_crc32c
 
 from ..errors import RefusedError
-from .varint import read_varint
+from .protos import read_varint
 
 MAGIC = struct.pack("<Q", 0xDB4775248B80FB57)
 MAX_KEY = 65_536  # bytes; keys are built from prefixes, so a short file could spell a long one out often
@@ -44,12 +44,6 @@ def entries(data: bytes) -> Iterator[tuple[bytes, bytes]]:
             if count > MAX_ENTRIES:
                 raise RefusedError(f"The index holds more than {MAX_ENTRIES:,} entries.")
             yield entry
-
-
-def masked_crc32c(data: bytes) -> int:
-    """The checksum of TFRecords and tables: CRC-32C, rotated and shifted."""
-    crc = crc32c(data)
-    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 def _handle(data: bytes, at: int) -> tuple[tuple[int, int], int]:

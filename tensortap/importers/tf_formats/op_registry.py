@@ -11,9 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from tensortap.tfproto.messages import Message
 from tensortap.tfproto.tensor_proto import data_type_name
-
-from .protos import Message
 
 OPS = Path(__file__).with_name("ops.txt")
 MOST_OUTPUTS = 10_000  # of one node

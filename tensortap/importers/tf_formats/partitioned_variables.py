@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from tensortap.core.dtypes import Array
+from tensortap.tfproto.messages import Message
 
 from ..errors import RefusedError
-from .protos import Message
 
 MARK = b"\0"  # that the keys of slices begin with, and no name does
 _ALL = -1  # TensorFlow's length of a slice that has all of an extent

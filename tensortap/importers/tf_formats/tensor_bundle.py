@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 
 from tensortap.core.dtypes import Array, numpy_dtype
+from tensortap.tfproto.messages import Message
 from tensortap.tfproto.tensor_proto import data_type_name, proto_shape
+from tensortap.tfproto.tfrecord import masked_crc32c
 
 from ..arrays.stored_array import StoredArray, from_bytes
 from ..errors import RefusedError
 from ..run_builder import check_array_size
 from ..source_files import Room, file_size, open_file, read_range, read_whole
-from .leveldb_table import entries, masked_crc32c
+from .leveldb_table import entries
 from .partitioned_variables import MARK, key_of, put_together, slices_of
-from .protos import Message, parse
-from .varint import read_varint
+from .protos import parse, read_varint
 
 MAX_INDEX = 512 << 20  # bytes
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"

@@ -18,6 +18,7 @@ import numpy as np
 from tensortap.core.errors import TensortapError
 from tensortap.core.model import COUNTS
 from tensortap.core.names import parse_tensor_name
+from tensortap.tfproto.messages import MAX_MESSAGE, Message
 from tensortap.tfproto.tensor_proto import data_type_name, tensor_array
 
 from ..errors import RefusedError
@@ -25,7 +26,7 @@ from ..partial_summary import partial_summary
 from ..run_builder import MAX_EXTENTS, RunWriter, Target
 from ..source_files import files_below, read_whole
 from ..tf_formats.graphdef import graphs_of
-from ..tf_formats.protos import MAX_MESSAGE, Message, parse
+from ..tf_formats.protos import parse
 
 _DEVICE = "_tfdbg_device_,"
 _GRAPH = "_tfdbg_graph_"

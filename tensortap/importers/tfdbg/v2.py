@@ -16,10 +16,10 @@ import numpy as np
 
 from tensortap.core.errors import TensortapError
 from tensortap.core.names import short_function_name
+from tensortap.tfproto.messages import Message
 from tensortap.tfproto.tensor_proto import tensor_array
 
 from ..run_builder import RunWriter, Target
-from ..tf_formats.protos import Message
 from .v2_graphs import RecordedGraph, recorded_graphs
 from .v2_health import FULL_TENSOR, NO_TENSOR, NOT_COUNTED, NOTES, health_summary
 from .v2_records import METADATA, PREFIX, FileSet, metadata_files, read_file_set

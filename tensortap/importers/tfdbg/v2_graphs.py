@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from tensortap.core.model import Frame, Function, Graph, Node
 from tensortap.core.names import UnusedNames, short_function_name
 from tensortap.tfproto.function_calls import Role
+from tensortap.tfproto.messages import Message
 
 from ..tf_formats.graph_limits import GraphLimits
 from ..tf_formats.op_registry import MOST_OUTPUTS
-from ..tf_formats.protos import Message
 from .v2_records import DebuggedGraph, FileSet
 
 _ROLES: dict[str, Role] = {

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tensortap.core.model import Frame
+from tensortap.tfproto.messages import Message
 
 from ..errors import RefusedError
-from ..tf_formats.protos import Message, parse
-from ..tf_formats.tfrecord import records
+from ..tf_formats.protos import parse, records
 
 PREFIX = "tfdbg_events."
 METADATA = ".metadata"
