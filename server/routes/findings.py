@@ -10,9 +10,9 @@ from flask import Blueprint, Flask, Response, current_app
 
 from tensortap.analysis.nonfinite.elements.element_names import place_text
 from tensortap.analysis.nonfinite.nan_report import NanReport
-from tensortap.analysis.rules.mutes import mutes_of
 from tensortap.core.errors import NotFoundError
 from tensortap.index.run_index import RunIndex
+from tensortap.system.muted_findings import mutes_of
 
 from ..jobs import analysis_jobs
 from ..jobs.analysis_jobs import ask, job_state

@@ -21,7 +21,6 @@ from .nonfinite.origin import Birth
 from .nonfinite.path_to_loss import Link
 from .overview import NonfiniteTensor, Problems, problems
 from .rules.finding import SEVERITIES, Evidence, Finding, Hit
-from .rules.mutes import mute, mutes_of, unmute, with_mutes
 from .rules.registry import all_rules
 from .rules.rule import Rule, hits, rule
 from .rules.runner import Findings, check_rules
@@ -73,8 +72,6 @@ __all__ = [
     "hits",
     "likest_run",
     "listed_tensors",
-    "mute",
-    "mutes_of",
     "nan_report",
     "parse_settings",
     "place_text",
@@ -87,8 +84,6 @@ __all__ = [
     "sorted_tensors",
     "subtracted",
     "ulp_distance",
-    "unmute",
-    "with_mutes",
     "worst_element",
     "write_matches",
 ]

@@ -8,7 +8,7 @@ import os
 import stat
 from pathlib import Path
 
-from platformdirs import PlatformDirs
+from platformdirs import PlatformDirs, user_config_path
 
 # O_NONBLOCK: opening a FIFO that somebody put there must not wait for its other end.
 _CAREFUL = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -30,6 +30,14 @@ def cache_folder() -> Path | None:
     with contextlib.suppress(RuntimeError):  # there is no home directory
         return USER_DIRS.user_cache_path
     return None
+
+
+def config_folder() -> Path:
+    """`TENSORTAP_CONFIG_DIR`, or `tensortap` in the place where this system keeps users' configuration."""
+    chosen = os.environ.get("TENSORTAP_CONFIG_DIR")
+    if chosen:
+        return Path(chosen)
+    return user_config_path("tensortap", appauthor=False, roaming=True)
 
 
 def make_private_folder(root: Path, folder: Path) -> None:

@@ -8,12 +8,12 @@ import pytest
 from analysis_runs import Get
 
 from tensortap.analysis.dead_layers.ledger import dead_layer_ledger
-from tensortap.analysis.rules.mutes import mute, mutes_of, unmute, with_mutes
 from tensortap.analysis.rules.registry import all_rules
 from tensortap.analysis.rules.rule import hits, rule
 from tensortap.analysis.rules.runner import check_rules
 from tensortap.analysis.rules.settings import Settings, SettingsError, read_settings
 from tensortap.analysis.run_view.run_view import RunView
+from tensortap.system.muted_findings import MutedFindingsError, mute, mutes_of, unmute
 
 HEALTHY = (
     *("healthy_cnn", "healthy_transformer", "healthy_lstm", "healthy_autoencoder", "healthy_mixture"),
@@ -180,11 +180,11 @@ def test_muting_is_kept_outside_of_the_run(
     mute(run, "UnchangedTensor: kernel")
     assert mutes_of(run) == ["UnchangedTensor: kernel"]
     assert mutes_of(run_named("dead_relu")) == []
-    findings = check_rules(run, with_mutes(run, Settings())).findings
+    findings = check_rules(run, Settings().muting(mutes_of(run))).findings
     assert {f.text.split()[0] for f in findings if f.muted} == {"model/frozen/kernel"}
     unmute(run, "UnchangedTensor: kernel")
     assert mutes_of(run) == []
-    with pytest.raises(SettingsError):
+    with pytest.raises(MutedFindingsError):
         unmute(run, "UnchangedTensor: kernel")
 
 

@@ -4,7 +4,6 @@ from ..model_graph.roles import TensorRole
 from ..run_view.run_view import RunView
 from ..run_view.snapshot_rows import Rows
 from .finding import SEVERITIES, Evidence, Finding, Hit, Severity
-from .mutes import mute, mutes_of, unmute, with_mutes
 from .registry import all_rules
 from .rule import Rule, hits, rule
 from .runner import Findings, check_rules
@@ -26,12 +25,8 @@ __all__ = [
     "all_rules",
     "check_rules",
     "hits",
-    "mute",
-    "mutes_of",
     "parse_settings",
     "read_settings",
     "read_table",
     "rule",
-    "unmute",
-    "with_mutes",
 ]

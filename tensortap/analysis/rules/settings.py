@@ -66,6 +66,10 @@ class Settings:
                 )
                 raise SettingsError(f"There is no rule {name!r}.", hint)
 
+    def muting(self, entries: Iterable[str]) -> Settings:
+        """These settings, with further muted rules."""
+        return replace(self, mute=[*self.mute, *entries])
+
     def mutes(self, rule: str, *texts: str) -> bool:
         """Whether a finding of a rule is muted; `texts` are its tensor and what was found."""
         return any(muted(entry, rule, texts) for entry in self.mute)

@@ -52,9 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from tensortap.analysis.rules.mutes import mute, unmute
     from tensortap.analysis.rules.registry import all_rules
-    from tensortap.analysis.rules.settings import Settings, read_settings
+    from tensortap.analysis.rules.settings import Settings, check_mute, read_settings
+    from tensortap.system.muted_findings import mute, unmute
 
     settings = read_settings(arguments.rules) if arguments.rules else Settings()
     if arguments.list:
@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
         settings.check_names([arguments.mute.partition(":")[0].strip()], all_rules())
     found = _awaited(arguments.path) if arguments.follow else only_run(arguments.path)
     if arguments.mute:
-        mute(found, arguments.mute)
+        mute(found, check_mute(arguments.mute))
     if arguments.unmute:
         unmute(found, arguments.unmute)
     return _follow(found, settings, arguments) if arguments.follow else _once(found, settings, arguments)
@@ -99,11 +99,11 @@ def _print(found: RunIndex, findings: Findings, arguments: argparse.Namespace) -
 
 
 def _check(found: RunIndex, settings: Settings) -> Findings:
-    from tensortap.analysis.rules.mutes import with_mutes
     from tensortap.analysis.rules.runner import check_rules
+    from tensortap.system.muted_findings import mutes_of
 
     with rules_progress() as progress:
-        return check_rules(found, with_mutes(found, settings), progress=progress)
+        return check_rules(found, settings.muting(mutes_of(found)), progress=progress)
 
 
 def _awaited(path: Path) -> RunIndex:

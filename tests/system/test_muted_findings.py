@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from made_runs import X, made_run
 
-from tensortap.analysis.rules.mutes import config_folder, mute, mutes_of, unmute
-from tensortap.analysis.rules.settings import SettingsError
 from tensortap.index.run_index import RunIndex
+from tensortap.system.muted_findings import MutedFindingsError, mute, mutes_of, unmute
+from tensortap.system.user_dirs import config_folder
 
 
 @pytest.fixture
@@ -21,13 +21,13 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunIndex:
 
 
 @pytest.mark.parametrize("text", ['{"other@1": ["AllZero"', "[]", '{"other@1": 3}', " " * ((1 << 20) + 1)])
-def test_a_spoilt_file_is_left_as_it_is(run: RunIndex, tmp_path: Path, text: str) -> None:
+def test_a_damaged_file_is_left_as_it_is(run: RunIndex, tmp_path: Path, text: str) -> None:
     file = tmp_path / "config" / "muted.json"
     file.parent.mkdir()
     file.write_text(text)
     assert mutes_of(run) == []
     for change in (mute, unmute):
-        with pytest.raises(SettingsError, match=r"muted\.json") as caught:
+        with pytest.raises(MutedFindingsError, match=r"muted\.json") as caught:
             change(run, "LargeWeights")
         assert "move it away" in caught.value.hint
     assert file.read_text() == text
@@ -65,7 +65,7 @@ def test_a_disk_that_fails_leaves_nothing_behind(
 
 def test_no_more_is_written_than_is_read(run: RunIndex) -> None:
     mute(run, "LargeWeights")
-    with pytest.raises(SettingsError, match="larger than"):
+    with pytest.raises(MutedFindingsError, match="larger than"):
         for number in range(1000):
             mute(run, f"AllZero: {number}{'x' * 400_000}")
     assert "LargeWeights" in mutes_of(run)

@@ -1,22 +1,19 @@
-"""Findings that a user muted for a run: kept in the user's configuration folder, never in the dump."""
+"""Findings that the user muted, by run: a file in the user's configuration folder, never in the dump."""
 
 from __future__ import annotations
 
 import json
 import logging
-import os
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
-from platformdirs import user_config_path
+from tensortap.core.errors import TensortapError
 
-from tensortap.index.run_index import RunIndex
-
-from .settings import Settings, SettingsError, check_mute
+from .user_dirs import config_folder
 
 _LOG = logging.getLogger(__name__)
 FILE = "muted.json"
@@ -24,25 +21,28 @@ LOCK = "muted.lock"
 MAX_BYTES = 1 << 20
 
 
-def config_folder() -> Path:
-    """`TENSORTAP_CONFIG_DIR`, or `tensortap` in the place where this system keeps users' configuration."""
-    chosen = os.environ.get("TENSORTAP_CONFIG_DIR")
-    if chosen:
-        return Path(chosen)
-    return user_config_path("tensortap", appauthor=False, roaming=True)
+class MutedFindingsError(TensortapError):
+    """The file is damaged or full, or does not hold what is to be removed. The hint says what to do."""
 
 
-def with_mutes(run: RunIndex, settings: Settings) -> Settings:
-    """Settings, with what is muted for a run."""
-    return replace(settings, mute=[*settings.mute, *mutes_of(run)])
+class Run(Protocol):
+    """What tells runs apart, wherever their folders are moved."""
+
+    @property
+    def name(self) -> str:
+        """The run's name."""
+
+    @property
+    def created(self) -> float:
+        """When it was created, in seconds since 1970."""
 
 
-def mutes_of(run: RunIndex) -> list[str]:
-    """What is muted for a run: `Rule`, or `Rule: regular expression` for some of its tensors. Nothing, where
-    the file is spoilt: what is wrong with a run is shown all the same."""
+def mutes_of(run: Run) -> list[str]:
+    """What is muted for a run: `Rule`, or `Rule: regular expression` for some of its tensors. Empty if
+    the file is damaged: findings are shown all the same."""
     try:
         return _read().get(_key(run), [])
-    except SettingsError as error:
+    except MutedFindingsError as error:
         _LOG.warning("%s %s", error.message, error.hint)
         return []
     except OSError as error:
@@ -50,15 +50,17 @@ def mutes_of(run: RunIndex) -> list[str]:
         return []
 
 
-def mute(run: RunIndex, entry: str) -> None:
+def mute(run: Run, entry: str) -> None:
     """Mutes a rule for a run.
 
+    Args:
+        entry: as `tensortap.analysis.rules.settings.check_mute` returns it.
+
     Raises:
-        SettingsError: its pattern is no regular expression, or the file is spoilt: what it may hold of other
-            runs is not overwritten; or the file is full. OSError: the file cannot be read or written.
+        MutedFindingsError: the file is damaged, so that entries of other runs would be overwritten, or full.
+        OSError: the file cannot be read or written.
     """
-    check_mute(entry)
-    with _alone():
+    with _locked():
         known = _read()
         mine = known.setdefault(_key(run), [])
         if entry not in mine:
@@ -66,30 +68,31 @@ def mute(run: RunIndex, entry: str) -> None:
             _write(known)
 
 
-def unmute(run: RunIndex, entry: str) -> None:
-    """Takes an entry back.
+def unmute(run: Run, entry: str) -> None:
+    """Removes an entry.
 
     Raises:
-        SettingsError: it is not muted, or the file is spoilt. OSError: the file cannot be read or written.
+        MutedFindingsError: it is not muted, or the file is damaged.
+        OSError: the file cannot be read or written.
     """
-    with _alone():
+    with _locked():
         known = _read()
         mine = known.get(_key(run), [])
         if entry not in mine:
-            raise SettingsError(
+            raise MutedFindingsError(
                 f"{entry!r} is not muted in this run.", f"Muted are: {', '.join(mine) or 'none'}."
             )
         mine.remove(entry)
         _write({key: entries for key, entries in known.items() if entries})
 
 
-def _key(run: RunIndex) -> str:
+def _key(run: Run) -> str:
     """The run wherever its folder is moved: its name and when it was created."""
     return f"{run.name}@{run.created:.6f}"
 
 
 def _read() -> dict[str, list[str]]:
-    """Key of a run -> its entries. Raises SettingsError and OSError."""
+    """Key of a run -> its entries. Raises MutedFindingsError and OSError."""
     path = config_folder() / FILE
     try:
         with path.open("rb") as file:
@@ -101,7 +104,7 @@ def _read() -> dict[str, list[str]]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or not all(isinstance(mine, list) for mine in found.values()):
-        raise SettingsError(
+        raise MutedFindingsError(
             f"{path} does not hold what was muted: it is spoilt, or larger than {MAX_BYTES:,} bytes.",
             "Mend it, or move it away; then nothing is muted.",
         )
@@ -112,7 +115,7 @@ def _write(known: dict[str, list[str]]) -> None:
     folder = config_folder()
     text = json.dumps(known, indent=2)
     if len(text) > MAX_BYTES:
-        raise SettingsError(
+        raise MutedFindingsError(
             f"{folder / FILE} would be larger than {MAX_BYTES:,} bytes.",
             "Take back what is muted in runs that are gone, or mute by shorter patterns.",
         )
@@ -128,7 +131,7 @@ def _write(known: dict[str, list[str]]) -> None:
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def _locked() -> Iterator[None]:
     """Changes of several processes follow each other, so that none is lost; not on Windows, and on disks
     without locks: there, of two at once the last one counts."""
     folder = config_folder()
