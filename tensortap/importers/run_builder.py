@@ -32,7 +32,6 @@ MAX_EXTENTS = 64  # of a shape, as NumPy has it
 MAX_TENSORS = 10_000_000  # snapshots of one import
 MAX_NOTES = 50  # sentences; what comes later is counted
 _MAX_PART = 190  # letters of a folder of a run's name: ten less than there may be
-MAX_STEP = (1 << 63) - 1
 
 Progress = Callable[[str], None]
 

@@ -57,17 +57,3 @@ def _check(archive: zipfile.ZipFile, what: str, length: int) -> None:
                 f"{what}: {member.filename[:100]!r} says that {member.compress_size:,} bytes unpack to "
                 f"{member.file_size:,}, which is not possible."
             )
-
-
-def read_member(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:
-    """A member, unpacked.
-
-    Raises:
-        RefusedError: it is missing, damaged, or larger than `limit`.
-    """
-    try:
-        if archive.getinfo(name).file_size > limit:
-            raise RefusedError(f"{name[:100]!r} unpacks to more than {limit:,} bytes, the limit.")
-        return archive.read(name)
-    except ZIP_ERRORS as error:
-        raise RefusedError(f"{name[:100]!r} cannot be unpacked: {str(error)[:200]}") from error

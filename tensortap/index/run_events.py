@@ -136,11 +136,6 @@ class RunEvents:
         return sorted(found, key=lambda event: event.time)
 
     @property
-    def has_batches(self) -> bool:
-        """Whether it was noted which samples fed a step."""
-        return bool(self._batches)
-
-    @property
     def batch_steps(self) -> list[int]:
         """The steps of which it was noted which samples fed them, ascending."""
         return sorted(self._batches)

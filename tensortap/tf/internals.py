@@ -63,7 +63,6 @@ check_names(
 FunctionDef: TypeAlias = Any
 GraphDef: TypeAlias = Any
 NodeDef: TypeAlias = Any
-AttrValue: TypeAlias = Any
 HandleData: TypeAlias = Any
 GraphDebugInfo: TypeAlias = Any
 

@@ -140,7 +140,7 @@ def test_no_kernel_of_tensorflow_is_accused(runs: dict[str, RunIndex], run: str)
         for step in runs[run].steps.step.tolist():
             tensors = StepTensors(runs[run], graph, step, None)
             for slot in tensors.captured:
-                again = recomputed(tensors, slot, tensors.first_visit(slot))
+                again = recomputed(tensors, slot, tensors.snapshot(slot).visit)
                 if again is not None:
                     found.setdefault(graph.op_type[slot[0]], []).append(again)
     assert {op for op, each in found.items() if any(entry.wrong for entry in each)} == set()

@@ -188,11 +188,6 @@ class RunView:
             self._behind[first, floats] = found
         return self._behind[first, floats]
 
-    @cached_property
-    def all_rows(self) -> Rows:
-        """All snapshots of floating point tensors."""
-        return self.rows(self.tensors)
-
     @property
     def _is_float(self) -> Array:
         return np.array([name in LARGEST for name in self.run.catalog.dtypes.values], np.bool_)

@@ -68,12 +68,6 @@ class Rows:
         found: Array = self["zero"] + self["negative"] + self["positive"]
         return found
 
-    @cached_property
-    def rms(self) -> Array:
-        """Root mean square of the finite elements; never below the mean of their absolute values."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return self["l2"] / np.sqrt(self.finite)
-
     def share(self, column: str) -> Array:
         """A count as a part of all elements; NaN where there are none."""
         with np.errstate(divide="ignore", invalid="ignore"):

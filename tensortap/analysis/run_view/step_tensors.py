@@ -58,10 +58,6 @@ class StepTensors:
                 if visit != NEVER:
                     self.bad[row, slot] = visit
 
-    def first_visit(self, slot: Slot) -> int:
-        """The first visit at which a tensor was captured."""
-        return int(self.run.catalog.column("visit", self.captured[slot][:1])[0])
-
     def snapshot(self, slot: Slot, visit: int | None = None) -> Snapshot:
         """The snapshot of a captured tensor at a visit; without such a one, its last before it, or its
         first."""

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-import google_crc32c
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -33,7 +32,6 @@ def _schema() -> pa.Schema:
 
 SCHEMA = _schema()
 SCHEMA_MESSAGE: bytes = SCHEMA.serialize().to_pybytes()
-SCHEMA_CRC: int = google_crc32c.value(SCHEMA_MESSAGE)
 
 
 class Stored(NamedTuple):

@@ -102,11 +102,6 @@ class StatsTail:
             if self._layout.crc != position.schema:
                 raise DamagedError(f"The schema of {self.worker} is another one now.")
 
-    @property
-    def bytes_read(self) -> int:
-        """Bytes of the file being read that are done with."""
-        return self._offset
-
     def poll(self, columns: Sequence[str] | None = None, max_bytes: int | None = None) -> list[Commit]:
         """All commits that are new since the last call.
 

@@ -34,7 +34,7 @@ MOST_DIMENSIONS = 64  # NumPy's limit; the shapes of summaries may have more
 class ValueRef:
     """Where a snapshot's value is stored, and what it is. `inline` holds the stored bytes of small ones.
 
-    Of a value that was sampled, `shape` is that of the sample, one-dimensional; `whole_shape` the value's.
+    Of a value that was sampled, `shape` is that of the sample, one-dimensional.
     """
 
     run_dir: Path
@@ -48,7 +48,6 @@ class ValueRef:
     shape: tuple[int, ...]
     inline: bytes | None = None
     sample: Sample | None = None
-    whole_shape: tuple[int, ...] = ()
 
     @property
     def size(self) -> int:
@@ -84,7 +83,6 @@ def value_ref(run_dir: Path | str, worker: str, batch: pa.RecordBatch, row: int)
         shape=shape if sample is None else (sample.kept(math.prod(shape)),),
         inline=batch.column("value")[row].as_py(),
         sample=sample,
-        whole_shape=shape,
     )
 
 

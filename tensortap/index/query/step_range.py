@@ -16,8 +16,6 @@ from tensortap.core.text import counted
 _RANGE = re.compile(r"\s*(?:(\d{1,18})|(\d{1,18})?\s*:\s*(\d{1,18})?)\s*\Z")
 _END = 2**63 - 1
 
-StepsLike = "StepRange | int | str | slice | range | tuple[int | None, int | None] | None"
-
 
 @dataclass(frozen=True, slots=True)
 class StepRange:

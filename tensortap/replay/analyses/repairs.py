@@ -51,7 +51,6 @@ def large_of(dtype: str) -> float:
     return 1e4 if dtype == "float16" else 1e9
 
 
-_Made = Callable[[Any], Change]
 # Op type -> slot of the input that is changed, and (kind, how it is written, what becomes of the tensor).
 _LOW = ("clamp", "{op}(tf.maximum(x, {eps}))", lambda eps, _: lambda x: tf.maximum(x, tf.cast(eps, x.dtype)))
 _ADD = ("epsilon", "{op}(x + {eps})", lambda eps, _: lambda x: x + tf.cast(eps, x.dtype))

@@ -17,7 +17,6 @@ RTOL = {
     "float8_e5m2": 2.0**-3,
 }
 GROWTH = 10.0  # msprobe warns where an output's error is ten times its inputs'
-TOOLS = ("msprobe", "acc_check", "Polygraphy", "TorchLens")
 
 
 def noise_limit(rtol: float, depth: int) -> float:
