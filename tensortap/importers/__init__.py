@@ -1,18 +1,20 @@
-"""Foreign formats -> a run: `import_source` into a log directory, `cached_import` and `cached_copy` into a
-cache.
+"""Importers: files of other programs become a run of a log directory, or of the user's cache.
 
-`FORMATS` is the table of formats; docs/import.md says what is read of each, and what is not.
+`registry.py` is the table of formats. A new importer is one file, with functions that tell whether a path
+is in its format and that read it into a `RunBuilder`, and one row there (for files of arrays: one row of
+`arrays/array_folder.py`). Imports `dump`, `storage` and `tfproto`, neither TensorFlow nor what shows runs.
+Sources may be hostile: read them with `safe_io.py`. Begin at `importing.py`; docs/import.md is for users.
 """
 
 from .errors import MissingReaderError, RefusedError, UnknownFormatError
-from .import_cache import CachedImport, CacheRefusesError, cached_copy, cached_import
-from .imports import import_source
+from .import_cache import CachedImport, CacheNotWritableError, cached_copy, cached_import
+from .importing import import_source
 from .registry import FORMATS, Format, detect, title_of
 from .run_builder import Imported
 
 __all__ = [
     "FORMATS",
-    "CacheRefusesError",
+    "CacheNotWritableError",
     "CachedImport",
     "Format",
     "Imported",

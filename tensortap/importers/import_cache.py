@@ -21,20 +21,20 @@ from tensortap.core.errors import TensortapError
 from tensortap.system.user_dirs import is_own_folder, make_private_folder
 
 from .arrays import hdf5, safetensors
-from .cache_lock import READ_ONLY, Use, remove_unused
+from .cache_lock import READ_ONLY, FolderUse, remove_unused
 from .errors import RefusedError
-from .imports import import_source, place_of
+from .importing import import_source, resolved_source
 from .run_builder import Imported, Progress, run_name_of
-from .source_files import files_below
+from .safe_io import files_below
 
 VERSION = 4  # of what importers make: a new one makes cached imports again
 _DONE = "imported.json"
 _UNUSED = 30 * 86_400.0  # s after which an import that nobody looked at is removed: it may be large
 _HALF_DONE = 60.0  # s between making one and putting it in place, at most
-_uses: dict[Path, Use] = {}  # imports that this process was given: they stay until it ends
+_uses: dict[Path, FolderUse] = {}  # imports that this process was given: they stay until it ends
 
 
-class CacheRefusesError(TensortapError):
+class CacheNotWritableError(TensortapError):
     """The cache is in a folder that cannot be written to."""
 
 
@@ -53,7 +53,7 @@ def cached_import(source: Path, cache: Path, progress: Progress = lambda text: N
     Raises:
         CacheRefusesError: it is not there, and cannot be written there. Also as `import_source` does.
     """
-    place = place_of(source)
+    place = resolved_source(source)
     return cached_copy(
         str(place), _state(_files_of(source)), place.name, cache, lambda: nullcontext(source), progress
     )
@@ -89,7 +89,7 @@ def _found(folder: Path, run: str) -> CachedImport | None:
     if not all(is_own_folder(place, or_of_root=True) for place in (folder, folder / run)):
         return None
     try:
-        use = Use(folder)
+        use = FolderUse(folder)
     except OSError:
         return None
     try:
@@ -121,11 +121,11 @@ def _made(
     except OSError as error:
         if error.errno not in READ_ONLY:
             raise
-        raise CacheRefusesError(
+        raise CacheNotWritableError(
             f"Imports cannot be written to {folder.parent}: {error.strerror}.",
             "Set TENSORTAP_CACHE to a folder that can be written to.",
         ) from error
-    use = Use(made)
+    use = FolderUse(made)
     try:
         # The command is that of whoever looked first, at other sources too, maybe with a token.
         with source() as copy:

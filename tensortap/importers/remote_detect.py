@@ -14,9 +14,9 @@ from tensortap.storage.uri import address_of, shown_path
 from tensortap.system.progress_line import progress_line
 from tensortap.system.temp_dirs import temporary_folder
 
-from .fetched import Fetched, FoundFile, files_at
 from .import_cache import CachedImport, cached_copy
 from .registry import detect
+from .remote_copy import RemoteCopier, RemoteFile, list_files
 
 _ARCHIVE = ".zip"  # of a dump, which is read where it is
 _LISTED, _FOLDERS = 20_000, 1_000  # looked at: telling a format must not take long
@@ -49,20 +49,20 @@ def imported_copy(place: Path, cache: Path) -> CachedImport | None:
 @contextmanager
 def _copy(place: Path, advance: Callable[[str], None]) -> Iterator[Path]:
     with temporary_folder() as folder:
-        yield Fetched(folder, progress=advance).fetch(address_of(place))
+        yield RemoteCopier(folder, progress=advance).fetch(address_of(place))
 
 
-def _foreign_files(place: Path) -> list[FoundFile]:
+def _foreign_files(place: Path) -> list[RemoteFile]:
     """The files of what is at an address; none of dumps, and where there are too many or none."""
     if place.name.endswith(_ARCHIVE) or (is_folder(place) and find_runs(place)):
         return []
     try:
-        return files_at(address_of(place), _LISTED, _FOLDERS)
+        return list_files(address_of(place), _LISTED, _FOLDERS)
     except (LimitError, RemoteError):  # a log directory may hold other things, or be still to come
         return []
 
 
-def _is_known(files: list[FoundFile], name: str) -> bool:
+def _is_known(files: list[RemoteFile], name: str) -> bool:
     """Whether files of such names are in a format that can be imported, before all of them are copied."""
     if not files:
         return False
@@ -76,7 +76,7 @@ def _is_known(files: list[FoundFile], name: str) -> bool:
     return False
 
 
-def _marks(files: list[FoundFile], name: str) -> dict[str, bytes]:
+def _marks(files: list[RemoteFile], name: str) -> dict[str, bytes]:
     """What a format is told by, besides the names: of a folder's files, only of the indexes of checkpoints.
 
     Of the most important ones: the file that was named, then indexes. In a folder, one that cannot be read
@@ -89,15 +89,15 @@ def _marks(files: list[FoundFile], name: str) -> dict[str, bytes]:
     return {file.name: _mark(file) for file in telling[:_MARKS]}
 
 
-def _is_alone(file: FoundFile) -> bool:
+def _is_alone(file: RemoteFile) -> bool:
     return "/" not in file.name
 
 
-def _is_index(file: FoundFile) -> bool:
+def _is_index(file: RemoteFile) -> bool:
     return file.name.endswith(".index")
 
 
-def _mark(file: FoundFile) -> bytes:
+def _mark(file: RemoteFile) -> bytes:
     try:
         with Input(file.place) as source:
             length = min(_MARK, source.size)

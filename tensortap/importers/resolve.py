@@ -149,11 +149,11 @@ def imported(path: Path) -> CachedImport | None:
 
 def _in_cache(find: Callable[[Path], CachedImport | None]) -> CachedImport | None:
     """What `find` finds in, or puts into, the cache; one that cannot be written to is stood in for."""
-    from .import_cache import CacheRefusesError
+    from .import_cache import CacheNotWritableError
 
     try:
         return find(_cache())
-    except CacheRefusesError as error:
+    except CacheNotWritableError as error:
         spare = _temporary()
         print(f"{error.message} It is imported for this time only. {error.hint}", file=sys.stderr)
         return find(spare)

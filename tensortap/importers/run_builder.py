@@ -24,7 +24,7 @@ from tensortap.core.text import counted
 from tensortap.dump.recording.unpack import unpack_bundle
 from tensortap.dump.write.writer import DumpWriter
 
-from .cache_lock import Use, remove_unused
+from .cache_lock import FolderUse, remove_unused
 from .errors import RefusedError
 
 MAX_TENSOR = 4 << 30  # bytes of one array
@@ -48,7 +48,7 @@ class Imported:
     notes: list[str] = field(default_factory=list)
 
 
-class Target:
+class RunBuilder:
     """A run, and runs below it, being made. Its folder is hidden until `finish`.
 
     Args:
@@ -80,7 +80,7 @@ class Target:
         self._hidden = logdir / f".importing-{uuid.uuid4().hex[:12]}"
         self.imported = Imported(format)
         self.progress = progress
-        self._use: Use | None = None
+        self._use: FolderUse | None = None
         self._info = {"imported from": source, "format": format}
         self._tells_command = tell_command
         self._more_notes: Counter[str] = Counter()
@@ -127,7 +127,7 @@ class Target:
         for left in self.logdir.glob(".importing-*"):
             remove_unused(left)
         self._hidden.mkdir(parents=True)
-        self._use = Use(self._hidden)
+        self._use = FolderUse(self._hidden)
 
     def note(self, sentence: str, kind: str = "") -> None:
         """Remembers a sentence for the user; of one `kind` the first three, the others are counted."""
@@ -178,8 +178,8 @@ class Target:
 class RunWriter:
     """Writes one imported run, counting and within limits. A context manager."""
 
-    def __init__(self, target: Target, writer: DumpWriter, below: str) -> None:
-        self._target = target
+    def __init__(self, builder: RunBuilder, writer: DumpWriter, below: str) -> None:
+        self._builder = builder
         self._writer = writer
         self._below = f"{below}: " if below else ""
 
@@ -191,32 +191,32 @@ class RunWriter:
 
     def note(self, sentence: str, kind: str = "") -> None:
         """A sentence for the user about what was refused or is partial."""
-        self._target.note(sentence, kind)
+        self._builder.note(sentence, kind)
 
     def fact(self, name: str, text: str) -> None:
         """What programs want to know about the whole source, for the info of `run.json`."""
-        self._target.facts[name] = text
+        self._builder.facts[name] = text
 
     def not_counted(self, *names: str) -> None:
         """Some of the source's snapshots do not tell these counts (FORMAT.md)."""
-        told = {*filter(None, self._target.facts.get("not counted", "").split(", ")), *names}
+        told = {*filter(None, self._builder.facts.get("not counted", "").split(", ")), *names}
         self.fact("not counted", ", ".join(name for name in ("size", *COUNTS, "nonfinite") if name in told))
 
     def progress(self, text: str) -> None:
         """Shows how far the import is."""
-        self._target.progress(text)
+        self._builder.progress(text)
 
     def graph(self, graph: Graph) -> str:
         """Writes a graph; returns its id."""
         graph_id = self._writer.graph(graph)
-        self._target.graph_ids.add((self._below, graph_id))
-        self._target.imported.graphs = len(self._target.graph_ids)
+        self._builder.graph_ids.add((self._below, graph_id))
+        self._builder.imported.graphs = len(self._builder.graph_ids)
         return graph_id
 
     def recording(self, bundle: zipfile.ZipFile, manifest: Mapping[str, Any]) -> None:
         """Adds the recording in an open bundle. Raises DamagedError, OSError: see `unpack_bundle`."""
         unpack_bundle(bundle, manifest, self._writer.run_dir)
-        self._target.imported.recordings += 1
+        self._builder.imported.recordings += 1
 
     def log(self, name: str, array: Any, *, step: int, **where: Any) -> bool:
         """Dumps one snapshot with its value. An array that cannot be dumped is left out, with a note."""
@@ -236,7 +236,7 @@ class RunWriter:
 
     @contextlib.contextmanager
     def _place(self, name: str, step: int) -> Iterator[None]:
-        imported = self._target.imported
+        imported = self._builder.imported
         if imported.snapshots >= MAX_TENSORS:
             raise RefusedError(f"The source holds more than {MAX_TENSORS:,} snapshots, the limit.")
         try:

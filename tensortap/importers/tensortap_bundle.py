@@ -13,11 +13,10 @@ from tensortap.core.names import short_function_name
 from tensortap.dump.recording.bundle import read_bundle_blob, read_bundle_graph, read_bundle_manifest
 
 from .errors import RefusedError
-from .run_builder import Target
-from .source_files import open_file
+from .run_builder import RunBuilder
+from .safe_io import ZIP_ERRORS, open_file, open_zip
 from .tf_formats.graphdef import graphs_of
 from .tf_formats.protos import parse
-from .zips import ZIP_ERRORS, open_zip
 
 SUFFIX = ".tapbundle"
 _MANIFEST = "recording.json"
@@ -39,12 +38,12 @@ def is_bundle(path: Path) -> bool:
         return False
 
 
-def read(path: Path, target: Target) -> None:
+def read(path: Path, builder: RunBuilder) -> None:
     """The step of a bundle: its graph and its recording. None of its ops is run."""
     with open_zip(path) as archive:
         try:
             manifest = read_bundle_manifest(archive, path.name)
-            with target.writer() as out:
+            with builder.writer() as out:
                 graph = read_bundle_graph(path, str(manifest.get("graph"))) or _of_library(
                     archive, manifest, out.note
                 )
@@ -52,7 +51,7 @@ def read(path: Path, target: Target) -> None:
                 out.recording(archive, {**manifest, "graph": graph_id})
         except DamagedError as error:
             raise RefusedError(error.message, error.hint) from error
-    target.note(
+    builder.note(
         f"A bundle holds what step {manifest['step']} needs to run again, and no tensors: "
         "'tensortap serve --allow-replay' computes any of them on the page, and so does 'tensortap replay'."
     )

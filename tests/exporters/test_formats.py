@@ -24,7 +24,7 @@ from tensortap.dump.format.schema import LOST, REFUSED
 from tensortap.dump.recording.files import find_recordings
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.exporters.registry import EXPORTERS, exporter_for
-from tensortap.importers.imports import import_source
+from tensortap.importers.importing import import_source
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.query.search import Filters, find_rows, snapshots
 from tensortap.index.query.tensor_lookup import find_snapshot

@@ -13,7 +13,7 @@ import pytest
 
 from tensortap.api.logdir import Log, open_logdir
 from tensortap.api.run import Run
-from tensortap.importers.imports import import_source
+from tensortap.importers.importing import import_source
 from tensortap.importers.run_builder import Imported
 
 MAKER = Path(__file__).with_name("make_artefacts.py")

@@ -21,7 +21,7 @@ from tensortap.core.errors import InvalidValueError
 from tensortap.dump.read.runs import RunReader
 from tensortap.importers.arrays import hdf5
 from tensortap.importers.errors import RefusedError
-from tensortap.importers.imports import import_source
+from tensortap.importers.importing import import_source
 from tensortap.tfproto.tensor_proto import tensor_array
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tensortap.core.errors import InvalidNameError
 from tensortap.importers.errors import RefusedError, UnknownFormatError
-from tensortap.importers.imports import import_source
+from tensortap.importers.importing import import_source
 
 W = "w"
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tensortap.importers.errors import RefusedError
-from tensortap.importers.imports import import_source
-from tensortap.importers.tf_formats.partitioned_variables import put_together
+from tensortap.importers.importing import import_source
+from tensortap.importers.tf_formats.partitioned_variables import assemble
 
 
 def test_a_folder_of_checkpoints_is_a_run_with_steps(importing: Any, expected: Any) -> None:
@@ -64,7 +64,7 @@ def test_variables_above_the_size_of_a_shard_are_put_together(importing: Any) ->
 def test_slices_that_do_not_fit_are_refused(parts: list[tuple[int, int]]) -> None:
     arrays = [(((start, length),), np.ones(length)) for start, length in parts]
     with pytest.raises(RefusedError, match="slice"):
-        put_together((3,), np.dtype("f8"), arrays)
+        assemble((3,), np.dtype("f8"), arrays)
 
 
 def test_damaged_bytes_of_a_tensor_are_noticed(artefacts: Path, tmp_path: Path) -> None:

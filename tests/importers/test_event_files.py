@@ -10,7 +10,7 @@ import numpy as np
 
 from tensortap.api.logdir import open_logdir
 from tensortap.dump.read.runs import RunReader
-from tensortap.importers.imports import import_source
+from tensortap.importers.importing import import_source
 from tensortap.stats.summarize import summarize
 
 

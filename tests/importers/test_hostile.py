@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from tensortap.core.errors import TensortapError
 from tensortap.importers.errors import RefusedError
-from tensortap.importers.imports import import_source
+from tensortap.importers.importing import import_source
 from tensortap.importers.run_builder import Imported
 
 MEMORY = 128 << 20  # bytes that an import of a few KB may take at most

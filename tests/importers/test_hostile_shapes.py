@@ -26,7 +26,7 @@ from tf_messages import (
 )
 
 from tensortap.core.errors import TensortapError
-from tensortap.importers.imports import import_source
+from tensortap.importers.importing import import_source
 
 MEMORY = 64 << 20  # bytes that an import of a few hundred bytes may take at most
 DISK = 4 << 20  # and leave, most of it the space that a run's files begin with

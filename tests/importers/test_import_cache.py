@@ -19,10 +19,10 @@ import pytest
 import tensortap
 from tensortap.api.logdir import open_logdir
 from tensortap.importers import cache_lock, import_cache, resolve
-from tensortap.importers.cache_lock import LOCK, Use, remove_unused
-from tensortap.importers.import_cache import CachedImport, CacheRefusesError, cached_copy, cached_import
-from tensortap.importers.imports import import_source
-from tensortap.importers.source_files import files_below
+from tensortap.importers.cache_lock import LOCK, FolderUse, remove_unused
+from tensortap.importers.import_cache import CachedImport, CacheNotWritableError, cached_copy, cached_import
+from tensortap.importers.importing import import_source
+from tensortap.importers.safe_io import files_below
 
 MONTHS = 90 * 86_400
 
@@ -128,7 +128,7 @@ def given_up(state: Path, ago: float = MONTHS) -> None:
 def test_a_folder_of_another_host_is_left_alone_for_a_week(tmp_path: Path) -> None:
     folder = tmp_path / "used"
     folder.mkdir()
-    use = Use(folder)
+    use = FolderUse(folder)
     assert not remove_unused(folder)
     os.utime(folder / LOCK, (1, 1))  # used for months
     assert not remove_unused(folder)
@@ -145,8 +145,8 @@ def test_what_a_killed_import_left_is_removed_by_the_next(source: Path, tmp_path
     for folder in (killed, running):
         folder.mkdir(parents=True)
         (folder / "values").write_bytes(bytes(1000))
-    Use(killed).end()
-    use = Use(running)
+    FolderUse(killed).end()
+    use = FolderUse(running)
 
     import_source(source, logdir)
 
@@ -248,7 +248,7 @@ def test_a_cache_that_cannot_be_written_to_is_read(
     again = cached_import(source, tmp_path / "cache")
     assert (again.fresh, again.logdir) == (False, first.logdir)
     np.save(source / "a.npy", np.ones(4))
-    with pytest.raises(CacheRefusesError, match="Imports cannot be written to"):
+    with pytest.raises(CacheNotWritableError, match="Imports cannot be written to"):
         cached_import(source, tmp_path / "cache")
 
 
@@ -259,7 +259,7 @@ def test_a_cache_that_cannot_be_written_to_has_nothing_copied(
         raise AssertionError("the source is copied")
 
     read_only(errno.EROFS)
-    with pytest.raises(CacheRefusesError, match="Imports cannot be written to"):
+    with pytest.raises(CacheNotWritableError, match="Imports cannot be written to"):
         cached_copy("s3://b/a.npy", "state", "a.npy", tmp_path / "cache", source)
 
 
@@ -304,7 +304,7 @@ def test_a_lock_that_is_no_file_is_neither_written_nor_waited_for(tmp_path: Path
     said = subprocess.run([sys.executable, "-c", alone, str(folder)], capture_output=True, timeout=60)
     assert said.stdout.split() == [b"False"]
     with pytest.raises(OSError):
-        Use(folder)
+        FolderUse(folder)
     assert precious.read_text() == "important" * 50
 
 
@@ -319,7 +319,7 @@ def test_an_import_of_another_user_is_not_taken(
     if os.geteuid() == 0:  # whose folders all users take
         os.chown(made, 54_321, -1)
     monkeypatch.setattr(os, "geteuid", lambda: 12_345)
-    with pytest.raises(CacheRefusesError, match="another user's"):
+    with pytest.raises(CacheNotWritableError, match="another user's"):
         cached_import(source, cache)
 
 

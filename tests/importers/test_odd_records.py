@@ -22,7 +22,7 @@ from tf_messages import (
 from tensortap.api.logdir import open_logdir
 from tensortap.api.run import Run
 from tensortap.core.errors import InvalidValueError
-from tensortap.importers.imports import import_source
+from tensortap.importers.importing import import_source
 from tensortap.importers.partial_summary import spread_histogram
 from tensortap.importers.run_builder import Imported
 from tensortap.tfproto.tensor_proto import tensor_array

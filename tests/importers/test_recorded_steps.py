@@ -19,7 +19,7 @@ from tensortap.dump.recording.bundle import write_bundle
 from tensortap.dump.recording.files import find_recordings, read_recording, recording_note
 from tensortap.dump.recording.model import Argument, Recording, array_hash
 from tensortap.importers.errors import RefusedError
-from tensortap.importers.imports import import_source
+from tensortap.importers.importing import import_source
 from tensortap.importers.registry import detect
 from tensortap.importers.tf_formats.protos import parse
 

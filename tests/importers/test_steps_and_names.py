@@ -11,8 +11,8 @@ from tf_messages import scalar, write_events
 
 from tensortap.api.logdir import open_logdir
 from tensortap.importers.arrays.stored_array import stem_of, step_in, without_step
-from tensortap.importers.imports import import_source
-from tensortap.importers.left_out import left_out
+from tensortap.importers.importing import import_source, notes_on_other_formats
+from tensortap.importers.registry import BY_NAME
 
 
 @pytest.mark.parametrize(
@@ -129,8 +129,8 @@ def test_folders_of_one_format_have_nothing_else(tmp_path: Path) -> None:
         for name in files:
             (tmp_path / format / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / format / name).write_bytes(b"")
-        assert list(left_out(tmp_path / format, format)) == []
+        assert list(notes_on_other_formats(tmp_path / format, BY_NAME[format])) == []
     (tmp_path / "checkpoint" / "older").mkdir()
     (tmp_path / "checkpoint" / "older" / "ckpt-0.index").write_bytes(b"")
-    (sentence,) = left_out(tmp_path / "checkpoint", "checkpoint")
+    (sentence,) = notes_on_other_formats(tmp_path / "checkpoint", BY_NAME["checkpoint"])
     assert "1 file of TensorFlow's checkpoints (older/ckpt-0.index)" in sentence

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from tensortap.core.text import counted
-from tensortap.importers.put import to_be_written
+from tensortap.importers.remote_copy import staged_output
 
 from ..argument_types import condition, target
 from ..console import bytes_text, cell, console, print_json
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     exporter = exporter_for(arguments.out, arguments.format)
     found = only_run(arguments.path)
     rows = _rows(found, arguments)
-    with to_be_written(arguments.out) as out, part_progress(f"exporting {exporter.name}") as advance:
+    with staged_output(arguments.out) as out, part_progress(f"exporting {exporter.name}") as advance:
         exported = exporter.export(found, rows, out, advance)
     if arguments.json:
         print_json(

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tensortap.core.text import counted
-from tensortap.importers.fetched import MAX_BYTES, Fetched
+from tensortap.importers.remote_copy import MAX_BYTES, RemoteCopier
 from tensortap.importers.resolve import print_notes
 from tensortap.system.progress_line import progress_line
 
@@ -75,7 +75,7 @@ def removed_if_empty(folder: Path) -> Iterator[None]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from tensortap.importers.imports import import_source
+    from tensortap.importers.importing import import_source
     from tensortap.storage.uri import is_address
     from tensortap.system.temp_dirs import temporary_folder
 
@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     ):
         source = Path(arguments.source)
         if is_address(arguments.source):
-            source = Fetched(folder, arguments.max_bytes, advance).fetch(arguments.source)
+            source = RemoteCopier(folder, arguments.max_bytes, advance).fetch(arguments.source)
         with removed_if_empty(arguments.logdir):
             found = import_source(source, arguments.logdir, arguments.run_name, arguments.format, advance)
     if arguments.json:

@@ -6,24 +6,42 @@ import contextlib
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
+from typing import NamedTuple
 
 from ..errors import RefusedError
-from ..run_builder import RunWriter, Target
-from ..source_files import any_below, files_below
-from . import hdf5, npy, npz, safetensors
+from ..run_builder import RunBuilder, RunWriter
+from ..safe_io import any_below, files_below
+from . import hdf5, npy, safetensors
 from .stored_array import STEP_WORDS, StoredArray, is_shard, stem_of, step_in, without_step, write_arrays
 
-Reader = Callable[[Path], Iterator[StoredArray]]
 
-_READERS: dict[str, Reader] = {
-    ".npz": npz.stored_arrays,
-    ".safetensors": safetensors.stored_arrays,
-    ".h5": hdf5.stored_arrays,
-    ".hdf5": hdf5.stored_arrays,
-    ".keras": hdf5.stored_arrays,
-    ".json": hdf5.stored_arrays,
-}
+class ArrayFormat(NamedTuple):
+    """A format of files with arrays: as in `registry.Format`, the reader, and how names of such files end."""
+
+    name: str
+    title: str
+    matches: Callable[[Path], bool]
+    stored_arrays: Callable[[Path], Iterator[StoredArray]]
+    endings: tuple[str, ...]
+
+
+ARRAY_FORMATS = (
+    ArrayFormat(
+        "safetensors",
+        "safetensors",
+        safetensors.is_safetensors,
+        safetensors.stored_arrays,
+        (".safetensors",),
+    ),
+    ArrayFormat("npy", "a NumPy array", npy.is_npy, npy.npy_arrays, (".npy",)),
+    ArrayFormat(
+        "hdf5", "Keras weights (HDF5)", hdf5.is_hdf5, hdf5.stored_arrays, (".h5", ".hdf5", hdf5.INDEX)
+    ),
+    ArrayFormat("keras", "a Keras model", hdf5.is_keras, hdf5.stored_arrays, (".keras",)),
+    ArrayFormat("npz", "NumPy arrays", npy.is_npz, npy.npz_arrays, (".npz",)),
+)
+"""One row each. Here they are read alone; a folder of them is read as steps."""
 _STEP_FOLDER = re.compile(rf"(?:{STEP_WORDS})?[-_ ]?(\d{{1,18}})\Z")
 _STEP_MARK = re.compile(r"(?:@|[-_.](?:step|epoch)[-_]?)(\d{1,18})\Z")
 
@@ -34,12 +52,20 @@ def matches(path: Path) -> bool:
 
 
 def _is_array_file(path: Path) -> bool:
-    if path.suffix == ".json":
-        return path.name.endswith(hdf5.INDEX)
-    return path.suffix == ".npy" or path.suffix in _READERS
+    return _format_of(path) is not None
 
 
-def read(path: Path, target: Target) -> None:
+def _format_of(path: PurePath) -> ArrayFormat | None:
+    """By the name alone."""
+    return next((row for row in ARRAY_FORMATS if path.name.endswith(row.endings)), None)
+
+
+def is_array_file(path: PurePath) -> bool:
+    """Whether a file itself holds arrays, by its name; an index of shards does not."""
+    return path.suffix != ".json" and _format_of(path) is not None
+
+
+def read(path: Path, builder: RunBuilder) -> None:
     """The `.npy` files are one run; so are other files whose names differ in the step only.
 
     Where one step is there in several formats (`net-3.keras`, `net-3.weights.h5`), each format is a run.
@@ -55,14 +81,14 @@ def read(path: Path, target: Target) -> None:
             others[_series(found.relative_to(path))].append(found)
     series = _by_kind(others)
     if arrays:
-        with target.writer() as out:
+        with builder.writer() as out:
             for file in arrays:
                 name, step = name_and_step(file.relative_to(path))
                 out.progress(name)
-                write_arrays(out, (StoredArray(name, a.load) for a in npy.stored_arrays(file)), step)
+                write_arrays(out, (StoredArray(name, a.load) for a in npy.npy_arrays(file)), step)
     alone = len(series) == 1 and not arrays
     for name, files in series.items():
-        with target.writer("" if alone else name) as out:
+        with builder.writer("" if alone else name) as out:
             _read_steps(files, out)
 
 
@@ -122,7 +148,9 @@ def _read_steps(files: list[Path], out: RunWriter) -> None:
         if step is None:
             step = int(folder[1]) if folder else 0 if is_shard(file.name) else number
         out.progress(file.name)
+        found = _format_of(file)
+        assert found is not None
         try:
-            write_arrays(out, _READERS[file.suffix](file), step)
+            write_arrays(out, found.stored_arrays(file), step)
         except RefusedError as error:
             out.note(f"Left out: {file.name}: {error}", "files left out")

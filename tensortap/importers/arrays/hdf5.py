@@ -19,8 +19,16 @@ from tensortap.system.subprocess_worker import Worker, WorkerEndedError
 from tensortap.system.temp_dirs import temporary_folder
 
 from ..errors import MissingReaderError, RefusedError
-from ..source_files import files_beside, open_file, parsed_json, read_whole
-from ..zips import ZIP_ERRORS, open_zip
+from ..safe_io import (
+    ZIP_ERRORS,
+    ZIP_MAGIC,
+    begins_with,
+    files_beside,
+    open_file,
+    open_zip,
+    parse_json,
+    read_whole,
+)
 from .stored_array import StoredArray, from_bytes
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
@@ -30,6 +38,16 @@ _MAX_SHRINK, _SMALL = 16, 64 << 20  # Keras packs its archives without shrinking
 _MAX_INDEX = 100_000_000  # bytes
 _CHILD = Path(__file__).with_name("hdf5_child.py")
 _STARTING, _SECONDS_PER_GB = 120, 200  # seconds that the child may take; reading takes about 2 a gigabyte
+
+
+def is_hdf5(path: Path) -> bool:
+    """Whether it is an HDF5 file, by its first bytes, or the index of shards of weights."""
+    return (path.name.endswith(INDEX) and path.is_file()) or begins_with(path, SIGNATURE)
+
+
+def is_keras(path: Path) -> bool:
+    """Whether it is a zip archive called `.keras`."""
+    return path.suffix == ".keras" and begins_with(path, ZIP_MAGIC)
 
 
 def stored_arrays(path: Path) -> Iterator[StoredArray]:
@@ -51,7 +69,7 @@ def stored_arrays(path: Path) -> Iterator[StoredArray]:
 
 def shards(index: Path) -> list[Path]:
     """The shards of `save_weights(max_shard_size=…)`. Raises RefusedError: they are not next to it."""
-    names = parsed_json(read_whole(index, _MAX_INDEX), index.name).get("weight_map")
+    names = parse_json(read_whole(index, _MAX_INDEX), index.name).get("weight_map")
     lists = list(names.values()) if isinstance(names, dict) else [None]
     named = [name for each in lists if isinstance(each, list) for name in each]
     if not all(isinstance(each, list) for each in lists) or not all(isinstance(n, str) for n in named):

@@ -1,4 +1,7 @@
-"""`.npy`: one array. Object arrays are refused: reading them would run what the file says."""
+"""NumPy's `.npy`, one array, and `.npz`, a zip of them.
+
+Object arrays are refused: reading them would run what the file says.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
+from zipfile import ZipInfo
 
 import numpy as np
 
@@ -13,16 +17,45 @@ from tensortap.core.dtypes import Array
 
 from ..errors import RefusedError
 from ..run_builder import check_array_size
-from ..source_files import file_size, open_file
+from ..safe_io import ZIP_ERRORS, ZIP_MAGIC, begins_with, file_size, open_file, open_zip
 from .stored_array import StoredArray
 
 MAGIC = b"\x93NUMPY"
 _PIECE = 16 << 20  # bytes read at a time: what a header promises is not allocated before it is there
 
 
-def stored_arrays(path: Path) -> Iterator[StoredArray]:
-    """The one array of a file, under the file's name."""
+def is_npy(path: Path) -> bool:
+    """Whether it is a `.npy` file, by its first bytes."""
+    return begins_with(path, MAGIC)
+
+
+def is_npz(path: Path) -> bool:
+    """Whether it is a zip archive called `.npz`."""
+    return path.suffix == ".npz" and begins_with(path, ZIP_MAGIC)
+
+
+def npy_arrays(path: Path) -> Iterator[StoredArray]:
+    """The one array of a `.npy` file, under the file's name."""
     yield StoredArray(path.name.removesuffix(".npy"), lambda: _read_file(path))
+
+
+def npz_arrays(path: Path) -> Iterator[StoredArray]:
+    """The arrays of a `.npz` file under their names.
+
+    Raises:
+        RefusedError: it is no archive of arrays, or beyond a limit.
+    """
+    with open_zip(path) as archive:
+        for member in archive.infolist():
+
+            def load(member: ZipInfo = member) -> Array:  # not its name: several may have the same
+                try:
+                    with archive.open(member) as file:
+                        return read_npy(file, member.file_size, member.filename)
+                except ZIP_ERRORS as error:
+                    raise RefusedError(f"It cannot be unpacked: {str(error)[:200]}") from error
+
+            yield StoredArray(member.filename.removesuffix(".npy"), load)
 
 
 def _read_file(path: Path) -> Array:

@@ -10,8 +10,9 @@ from typing import Any
 from tensortap.core.dtypes import Array, numpy_dtype
 
 from ..errors import RefusedError
-from ..source_files import Room, file_size, files_beside, open_file, parsed_json, read_range, read_whole
-from .stored_array import StoredArray, from_bytes
+from ..run_builder import RunBuilder
+from ..safe_io import ByteBudget, file_size, files_beside, open_file, parse_json, read_range, read_whole
+from .stored_array import StoredArray, from_bytes, read_arrays
 
 INDEX = ".safetensors.index.json"
 MAX_HEADER = 100_000_000  # bytes, the limit of the format's own library
@@ -21,6 +22,25 @@ _DTYPES = {
     "BF16": "bfloat16", "F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2", "F8_E8M0": "float8_e8m0fnu",
     "C64": "complex64",
 }  # fmt: skip
+
+
+def is_safetensors(path: Path) -> bool:
+    """Whether it is a file of that name, or the index of shards."""
+    return path.is_file() and path.name.endswith((".safetensors", INDEX))
+
+
+def is_shard_folder(path: Path) -> bool:
+    """Whether it is a folder with an index of shards."""
+    return bool(_indexes(path))
+
+
+def read_shard_folder(path: Path, builder: RunBuilder) -> None:
+    """The arrays of the shards that the first index of a folder names."""
+    read_arrays(stored_arrays, _indexes(path)[0], builder)
+
+
+def _indexes(path: Path) -> list[Path]:
+    return sorted(path.glob(f"*{INDEX}")) if path.is_dir() else []
 
 
 def stored_arrays(path: Path) -> Iterator[StoredArray]:
@@ -38,7 +58,7 @@ def stored_arrays(path: Path) -> Iterator[StoredArray]:
 
 def shards(index: Path) -> list[Path]:
     """The shards, next to the index. Names with folders in them are refused: they could lead anywhere."""
-    record = parsed_json(read_whole(index, MAX_HEADER), index.name)
+    record = parse_json(read_whole(index, MAX_HEADER), index.name)
     names = record.get("weight_map")
     if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
         raise RefusedError(f"{index.name} has no weight_map.")
@@ -52,8 +72,8 @@ def _arrays(path: Path) -> Iterator[StoredArray]:
             raise RefusedError(
                 f"The header of {path.name} should take {length:,} bytes; the limit is 100 MB."
             )
-        header = parsed_json(read_range(file, 8, length, f"The header of {path.name}"), path.name)
-        room = Room(file_size(file) - 8 - length)
+        header = parse_json(read_range(file, 8, length, f"The header of {path.name}"), path.name)
+        room = ByteBudget(file_size(file) - 8 - length)
     for name, entry in header.items():
         if name == "__metadata__" or name.startswith("__pad__"):
             continue
@@ -64,7 +84,7 @@ def _arrays(path: Path) -> Iterator[StoredArray]:
         yield StoredArray(name, load)
 
 
-def _array(path: Path, name: str, entry: Any, start: int, room: Room) -> Array:
+def _array(path: Path, name: str, entry: Any, start: int, room: ByteBudget) -> Array:
     kind, shape, begin, end = _checked(entry)
     if kind not in _DTYPES:
         raise RefusedError(f"Its dtype {kind[:40]!r} is not known here.")

@@ -1,10 +1,11 @@
-"""What the formats that hold named arrays have in common."""
+"""Named arrays of files, read one by one, and the step that a file's name ends in."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from tensortap.core.dtypes import Array
 
 from ..errors import RefusedError
-from ..run_builder import RunWriter, check_array_size
+from ..run_builder import RunBuilder, RunWriter, check_array_size
 
 # Words for a step, which may stand right in front of its number: `epoch3`, `checkpoint-500`.
 STEP_WORDS = "step|epoch|ep|iter|iteration|ckpt|checkpoint"
@@ -32,6 +33,15 @@ class StoredArray:
 
     name: str
     load: Callable[[], Array]
+
+
+def read_arrays(
+    stored_arrays: Callable[[Path], Iterable[StoredArray]], path: Path, builder: RunBuilder
+) -> None:
+    """Imports a file of arrays as one step: the one that its name ends in, or 0."""
+    with builder.writer() as out:
+        step = step_in(stem_of(path.name)) if path.suffix != ".npy" else 0
+        write_arrays(out, stored_arrays(path), step or 0)
 
 
 def write_arrays(out: RunWriter, arrays: Iterable[StoredArray], step: int) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from ..arrays.stored_array import step_in, without_step, write_arrays
 from ..errors import RefusedError
-from ..run_builder import Target
-from ..source_files import open_file
+from ..run_builder import RunBuilder
+from ..safe_io import open_file
 from . import tensor_bundle
 from .leveldb_table import MAGIC
 
@@ -29,13 +29,18 @@ def _is_index(path: Path) -> bool:
         return False
 
 
-def read(path: Path, target: Target) -> None:
+def is_index_file(below: PurePath) -> bool:
+    """Whether a file in a folder is a checkpoint's index, by its name."""
+    return below.suffix == ".index"
+
+
+def read(path: Path, builder: RunBuilder) -> None:
     """Each checkpoint is a step; where a directory holds several series, each is a run."""
     series: dict[str, list[Path]] = defaultdict(list)
     for prefix in _prefixes(path):
         series[without_step(prefix.name)].append(prefix)
     for name, prefixes in series.items():
-        with target.writer(name if len(series) > 1 else "") as out:
+        with builder.writer(name if len(series) > 1 else "") as out:
             for step, prefix in _steps(prefixes):
                 out.progress(prefix.name)
                 try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import numpy as np
 
@@ -16,8 +16,8 @@ from tensortap.tfproto.tensor_proto import tensor_array
 
 from ..errors import RefusedError
 from ..partial_summary import histogram_summary
-from ..run_builder import RunWriter, Target
-from ..source_files import any_below, files_below
+from ..run_builder import RunBuilder, RunWriter
+from ..safe_io import any_below, files_below
 from .exported_events import histogram_of, is_own, summary_of, tensor_of
 from .graphdef import graphs_of
 from .protos import parse, records
@@ -36,18 +36,23 @@ _NOTE = (
 def matches(path: Path) -> bool:
     """Whether it is an event file, or a folder with one up to 32 levels below."""
     if path.is_dir():
-        return any_below(path, lambda found: _MARK in found.name)
-    return _MARK in path.name and path.is_file()
+        return any_below(path, is_event_file)
+    return is_event_file(path) and path.is_file()
 
 
-def read(path: Path, target: Target) -> None:
+def is_event_file(below: PurePath) -> bool:
+    """Whether a file is one of TensorBoard's events, by its name."""
+    return _MARK in below.name
+
+
+def read(path: Path, builder: RunBuilder) -> None:
     """Every folder with event files is a run; files of one folder are read in the order of their names."""
     folders: dict[str, list[Path]] = defaultdict(list)
     for found in files_below(path) if path.is_dir() else [path]:
-        if _MARK in found.name:
+        if is_event_file(found):
             folders[found.parent.relative_to(path).as_posix() if path.is_dir() else "."].append(found)
     for folder, files in sorted(folders.items()):
-        with target.writer("" if folder == "." else folder) as out:
+        with builder.writer("" if folder == "." else folder) as out:
             reader = _Reader(out)
             for file in files:
                 for data in records(file, out.note):

@@ -1,4 +1,4 @@
-"""A GraphDef with its function library as the dump's graph."""
+"""A GraphDef with its function library as the dump's graph, within limits of its size."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from tensortap.tfproto.messages import Message
 from tensortap.tfproto.tensor_proto import data_type_name, proto_shape
 
 from ..errors import RefusedError
-from .graph_limits import GraphLimits
 from .op_registry import Output, outputs_of
 from .protos import parse
 
@@ -23,6 +22,9 @@ MAX_GRAPH_DEF = 512 << 20  # bytes
 MAX_NODES = 2_000_000
 _FILES = 500  # nodes that are written as fast as the files of one graph
 _KEPT = 256 << 20  # bytes of a GraphDef that goes into the dump
+_FREE = 100_000  # nodes and outputs of a source of any size
+_NAMES = 1 << 20  # characters that such a source may have in front of names
+_NAMES_PER_BYTE = 64
 
 Shape = tuple[int | None, ...] | None
 Names = Mapping[tuple[str, str], str]
@@ -228,3 +230,33 @@ def _shapes(node: Message, count: int) -> tuple[Shape, ...]:
     elif count == 1 and node.op == "Const" and "value" in node.attr:
         shapes[0] = proto_shape(node.attr["value"].tensor.tensor_shape)
     return tuple(shapes)
+
+
+class GraphLimits:
+    """Bounds how large the graphs of one source become, by the bytes that describe them.
+
+    A few bytes say that a node has 10,000 outputs, call a large function from one more place, or nest one
+    more call, whose nodes all have the names of the calls in front of theirs. Other nodes take more bytes
+    than they have outputs.
+
+    Args:
+        length: bytes of the source.
+    """
+
+    def __init__(self, length: int) -> None:
+        self._outputs = _FREE + length
+        self._names = _NAMES + _NAMES_PER_BYTE * length
+
+    def add(self, count: int) -> None:
+        """Counts nodes, their outputs, and functions. Raises RefusedError when there are too many."""
+        self._outputs -= count
+        if self._outputs < 0:
+            raise RefusedError("Its nodes have more outputs, or are called more often, than its bytes allow.")
+
+    def add_names(self, characters: int) -> None:
+        """Counts what calls put in front of names. Raises RefusedError when that is too much."""
+        self._names -= characters
+        if self._names < 0:
+            raise RefusedError(
+                "The names of its calls, which stand in front of those of nodes, are too long."
+            )

@@ -52,7 +52,7 @@ def _signed(number: int) -> bytes:
     return ((number & ((1 << bits) - 1)) ^ head).to_bytes(length, "big")
 
 
-def put_together(shape: tuple[int, ...], dtype: np.dtype[Any], parts: list[tuple[Extents, Array]]) -> Array:
+def assemble(shape: tuple[int, ...], dtype: np.dtype[Any], parts: list[tuple[Extents, Array]]) -> Array:
     """The whole variable of a shape and dtype from its slices.
 
     Raises:

@@ -12,7 +12,7 @@ from tensortap.tfproto.tfrecord import read_records
 from tensortap.tfproto.varint import read_varint as read_number
 
 from ..errors import RefusedError
-from ..source_files import file_size, open_file
+from ..safe_io import file_size, open_file
 
 
 def parse(kind: str, data: bytes, what: str) -> Message:

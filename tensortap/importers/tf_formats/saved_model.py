@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from ..errors import RefusedError
-from ..run_builder import Target
-from ..source_files import read_whole
+from ..run_builder import RunBuilder
+from ..safe_io import read_whole
 from .graphdef import MAX_GRAPH_DEF, graphs_of
 from .protos import parse
 
 SAVED_MODEL = "saved_model.pb"
+_BESIDE_SAVED_MODEL = ("fingerprint.pb", "keras_metadata.pb")
 
 
 def is_saved_model(path: Path) -> bool:
@@ -18,13 +19,23 @@ def is_saved_model(path: Path) -> bool:
     return (path / SAVED_MODEL).is_file() if path.is_dir() else path.name == SAVED_MODEL and path.is_file()
 
 
-def read_saved_model(path: Path, target: Target) -> None:
+def is_saved_model_file(below: PurePath) -> bool:
+    """Whether a file in a folder is a SavedModel's, by its name."""
+    return below.name == SAVED_MODEL
+
+
+def is_part_of_saved_model(below: PurePath) -> bool:
+    """Whether a file belongs to the SavedModel of the folder that it is below."""
+    return is_saved_model_file(below) or below.parts[0] in ("variables", "assets")
+
+
+def read_saved_model(path: Path, builder: RunBuilder) -> None:
     """The graphs of a SavedModel, one a meta graph."""
     file = path / SAVED_MODEL if path.is_dir() else path
     model = parse("SavedModel", read_whole(file, MAX_GRAPH_DEF), file.name)
     if not model.meta_graphs:
         raise RefusedError(f"{file.name} holds no graph.")
-    with target.writer() as out:
+    with builder.writer() as out:
         for meta in model.meta_graphs:
             name = "_".join(meta.meta_info_def.tags) or "graph"
             for graph in graphs_of(meta.graph_def.SerializeToString(), name, out.note):
@@ -41,9 +52,14 @@ def is_graph_def(path: Path) -> bool:
     return path.suffix == ".pb" and path.is_file()
 
 
-def read_graph_def(path: Path, target: Target) -> None:
+def is_graph_def_file(below: PurePath) -> bool:
+    """Whether a file in a folder may be a GraphDef, by its name."""
+    return below.suffix == ".pb" and below.name not in (SAVED_MODEL, *_BESIDE_SAVED_MODEL)
+
+
+def read_graph_def(path: Path, builder: RunBuilder) -> None:
     """The graph of a frozen GraphDef."""
-    with target.writer() as out:
+    with builder.writer() as out:
         for graph in graphs_of(read_whole(path, MAX_GRAPH_DEF), path.stem, out.note):
             out.graph(graph)
         out.note("A GraphDef is shown as a graph without values.")

@@ -17,9 +17,9 @@ from tensortap.tfproto.tfrecord import masked_crc32c
 from ..arrays.stored_array import StoredArray, from_bytes
 from ..errors import RefusedError
 from ..run_builder import check_array_size
-from ..source_files import Room, file_size, open_file, read_range, read_whole
+from ..safe_io import ByteBudget, file_size, open_file, read_range, read_whole
 from .leveldb_table import entries
-from .partitioned_variables import MARK, key_of, put_together, slices_of
+from .partitioned_variables import MARK, assemble, key_of, slices_of
 from .protos import parse, read_varint
 
 MAX_INDEX = 512 << 20  # bytes
@@ -71,7 +71,7 @@ class _Bundle:
 
     def __init__(self, prefix: Path, shards: int) -> None:
         self._prefix, self._shards = prefix, shards
-        self._rooms: dict[int, Room] = {}
+        self._rooms: dict[int, ByteBudget] = {}
         self.slices: dict[bytes, bytes] = {}
 
     def array(self, key: bytes, value: bytes) -> Array:
@@ -102,7 +102,7 @@ class _Bundle:
             if key.startswith(MARK) or place not in self.slices:
                 raise RefusedError("It was saved in slices (a partitioned variable), and one is missing.")
             parts.append((part, self.array(place, self.slices[place])))
-        return put_together(shape, dtype, parts)
+        return assemble(shape, dtype, parts)
 
     def _bytes(self, entry: Message, shape: tuple[int, ...], name: str) -> bytes:
         if not 0 <= entry.shard_id < self._shards <= 99_999:
@@ -112,7 +112,7 @@ class _Bundle:
         path = self._prefix.with_name(f"{self._prefix.name}.data-{entry.shard_id:05d}-of-{self._shards:05d}")
         try:
             with open_file(path) as file:
-                self._rooms.setdefault(entry.shard_id, Room(file_size(file))).take(entry.size)
+                self._rooms.setdefault(entry.shard_id, ByteBudget(file_size(file))).take(entry.size)
                 return read_range(file, entry.offset, entry.size, name)
         except FileNotFoundError as error:
             raise RefusedError(f"The file {path.name} is missing.") from error

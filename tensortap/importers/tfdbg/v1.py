@@ -23,8 +23,8 @@ from tensortap.tfproto.tensor_proto import data_type_name, tensor_array
 
 from ..errors import RefusedError
 from ..partial_summary import partial_summary
-from ..run_builder import MAX_EXTENTS, RunWriter, Target
-from ..source_files import files_below, read_whole
+from ..run_builder import MAX_EXTENTS, RunBuilder, RunWriter
+from ..safe_io import files_below, read_whole
 from ..tf_formats.graphdef import graphs_of
 from ..tf_formats.protos import parse
 
@@ -51,9 +51,9 @@ def matches(path: Path) -> bool:
     return path.is_dir() and bool(_session_runs(path))
 
 
-def read(path: Path, target: Target) -> None:
+def read(path: Path, builder: RunBuilder) -> None:
     """Each session run is a step: its global step if all have one, otherwise its number."""
-    with target.writer() as out:
+    with builder.writer() as out:
         for step, folder in _steps(_session_runs(path)):
             _read_session_run(folder, step, out)
 

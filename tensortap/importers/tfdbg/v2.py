@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from heapq import merge
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from tensortap.core.names import short_function_name
 from tensortap.tfproto.messages import Message
 from tensortap.tfproto.tensor_proto import tensor_array
 
-from ..run_builder import RunWriter, Target
+from ..run_builder import RunBuilder, RunWriter
 from .v2_graphs import RecordedGraph, recorded_graphs
 from .v2_health import FULL_TENSOR, NO_TENSOR, NOT_COUNTED, NOTES, health_summary
 from .v2_records import METADATA, PREFIX, FileSet, metadata_files, read_file_set
@@ -27,15 +27,18 @@ from .v2_records import METADATA, PREFIX, FileSet, metadata_files, read_file_set
 
 def matches(path: Path) -> bool:
     """Whether a folder holds event sets of tfdbg2."""
-    if path.is_dir():
-        return bool(metadata_files(path))
-    return path.name.startswith(PREFIX) and path.name.endswith(METADATA) and path.is_file()
+    return bool(metadata_files(path)) if path.is_dir() else is_metadata(path) and path.is_file()
 
 
-def read(path: Path, target: Target) -> None:
+def is_metadata(below: PurePath) -> bool:
+    """Whether a file is the metadata of an event set, by its name."""
+    return below.name.startswith(PREFIX) and below.name.endswith(METADATA)
+
+
+def read(path: Path, builder: RunBuilder) -> None:
     """Each file set (a process) is a worker of the run."""
     for metadata in metadata_files(path) if path.is_dir() else [path]:
-        with target.writer() as out:
+        with builder.writer() as out:
             files = read_file_set(metadata, out.note)
             _Reader(files, recorded_graphs(files), out).read()
 

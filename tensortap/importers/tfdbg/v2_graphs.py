@@ -10,7 +10,7 @@ from tensortap.core.names import UnusedNames, short_function_name
 from tensortap.tfproto.function_calls import Role
 from tensortap.tfproto.messages import Message
 
-from ..tf_formats.graph_limits import GraphLimits
+from ..tf_formats.graphdef import GraphLimits
 from ..tf_formats.op_registry import MOST_OUTPUTS
 from .v2_records import DebuggedGraph, FileSet
 

@@ -1,17 +1,19 @@
-"""What lies at an address, copied to the disk for those who read it there: importers, and replays."""
+"""Copies from and to addresses: sources that are imported or replayed, files that commands write."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from tensortap.core.errors import LimitError, RemoteError
+from tensortap.core.errors import InvalidNameError, LimitError, RemoteError
 from tensortap.storage.entry import Entry
 from tensortap.storage.files import Input
-from tensortap.storage.filesystem import look, scan
-from tensortap.storage.uri import path_of, shown_path
+from tensortap.storage.filesystem import exists, look, scan
+from tensortap.storage.uri import is_remote, path_of, put_file, shown_path
+from tensortap.system.temp_dirs import temporary_folder
 
 MAX_BYTES = 16 << 30
 MAX_FILES = 100_000
@@ -21,7 +23,7 @@ _PIECE = 8 << 20  # bytes read at a time
 _SHARDS = ".safetensors.index.json"
 
 
-class FoundFile(NamedTuple):
+class RemoteFile(NamedTuple):
     """A file at an address. `name`: where its copy goes, with `/` where it lies in a folder."""
 
     place: Path
@@ -29,7 +31,7 @@ class FoundFile(NamedTuple):
     entry: Entry
 
 
-def files_at(address: str, most: int = MAX_FILES, most_folders: int = MAX_FOLDERS) -> list[FoundFile]:
+def list_files(address: str, most: int = MAX_FILES, most_folders: int = MAX_FOLDERS) -> list[RemoteFile]:
     """A file, or those of a folder, and of a checkpoint or of sharded weights all files.
 
     Args:
@@ -50,14 +52,14 @@ def files_at(address: str, most: int = MAX_FILES, most_folders: int = MAX_FOLDER
     return files
 
 
-def _named(place: Path, most: int, most_folders: int) -> list[FoundFile]:
+def _named(place: Path, most: int, most_folders: int) -> list[RemoteFile]:
     try:
         entry = look(place)
     except FileNotFoundError:  # maybe what the files of a checkpoint begin with
         return []
     if not entry.is_folder:
-        return [FoundFile(place, place.name, entry)]
-    found: list[FoundFile] = []
+        return [RemoteFile(place, place.name, entry)]
+    found: list[RemoteFile] = []
     waiting = [(place, place.name, 0)]
     for at, (folder, name, level) in enumerate(waiting):  # which grows
         for inside in scan(folder):
@@ -65,7 +67,7 @@ def _named(place: Path, most: int, most_folders: int) -> list[FoundFile]:
             if inside.is_folder and level < _LEVELS:
                 waiting.append((folder / inside.name, below, level + 1))
             elif inside.is_file:
-                found.append(FoundFile(folder / inside.name, below, inside))
+                found.append(RemoteFile(folder / inside.name, below, inside))
         if len(found) > most or at == most_folders:
             raise LimitError(
                 f"{shown_path(place)} holds more than {most:,} files, or {most_folders:,} folders.",
@@ -74,7 +76,7 @@ def _named(place: Path, most: int, most_folders: int) -> list[FoundFile]:
     return found
 
 
-def _siblings(base: str, name: str, *, alone: bool) -> list[FoundFile]:
+def _siblings(base: str, name: str, *, alone: bool) -> list[RemoteFile]:
     """Files beside the named one that belong to it. `alone`: none do, but for a checkpoint's or shards."""
     start = name + "."
     for mark in (_SHARDS, ".index", ".data-"):
@@ -88,11 +90,11 @@ def _siblings(base: str, name: str, *, alone: bool) -> list[FoundFile]:
         return []
     parent = path_of(base.rpartition("/")[0])
     beside = [entry for entry in scan(parent) if entry.is_file and entry.name.startswith(start)]
-    return [FoundFile(parent / entry.name, entry.name, entry) for entry in beside if entry.name != name]
+    return [RemoteFile(parent / entry.name, entry.name, entry) for entry in beside if entry.name != name]
 
 
 @dataclass(slots=True)
-class Fetched:
+class RemoteCopier:
     """Copies files into a folder, within limits.
 
     Args:
@@ -106,12 +108,12 @@ class Fetched:
     bytes: int = field(default=0, init=False)
 
     def fetch(self, address: str) -> Path:
-        """Copies what `files_at` finds; returns its copy, which has the same name.
+        """Copies what `list_files` finds; returns its copy, which has the same name.
 
         Raises:
             LimitError: it is too large. RemoteError: it cannot be read.
         """
-        for file in files_at(address):
+        for file in list_files(address):
             try:
                 self._copy(file.place, self.folder / file.name)
             except OSError as error:
@@ -130,3 +132,32 @@ class Fetched:
             self.progress(source.name)
             for at in range(0, file.size, _PIECE):
                 out.write(file.read_exactly(at, min(_PIECE, file.size - at)))
+
+
+@contextmanager
+def staged_output(target: Path) -> Iterator[Path]:
+    """Where to write a file, or a folder of files, that is to lie at `target`; an address gets it at the end.
+
+    Raises:
+        InvalidNameError: there is something at the address. RemoteError: it cannot be looked at, or refuses.
+    """
+    if not is_remote(target):
+        yield target
+        return
+    if exists(target):
+        raise InvalidNameError(f"{shown_path(target)} exists.", "Remove it, or choose another name.")
+    with temporary_folder() as folder:
+        made = folder / target.name
+        yield made
+        for file in sorted(made.rglob("*")) if made.is_dir() else [made]:
+            if file.is_file():
+                _put(file, target / file.relative_to(made))
+
+
+def _put(file: Path, target: Path) -> None:
+    try:
+        put_file(file, target)
+    except OSError as error:
+        raise RemoteError(
+            f"{shown_path(target)}: {error.strerror}.", "Write to a disk, and copy it there."
+        ) from None

@@ -7,11 +7,11 @@ import pytest
 
 from tensortap.core.errors import InvalidNameError
 from tensortap.dump.read.runs import find_runs
-from tensortap.importers.run_builder import Target, run_name_of
+from tensortap.importers.run_builder import RunBuilder, run_name_of
 
 
 def imported(logdir, run, belows):
-    target = Target(logdir, run, "test", "source", lambda text: None)
+    target = RunBuilder(logdir, run, "test", "source", lambda text: None)
     for below in belows:
         with target.writer(below) as out:
             assert out.log("x", np.ones(2), step=0)

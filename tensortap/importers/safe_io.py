@@ -1,10 +1,15 @@
-"""Files of a source, read with care: regular files only, sizes checked before anything is allocated."""
+"""Safe reading of files and zip archives: regular files only, sizes checked before anything is allocated."""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import lzma
 import os
 import stat
+import struct
+import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -15,6 +20,14 @@ from .errors import RefusedError
 MAX_FILES = 1_000_000  # of a folder, its sub-folders included
 MAX_FOLDERS = 32  # levels
 _LOOKED_AT = 20_000
+MAX_MEMBERS = 1_000_000
+MAX_UNPACKED = 64 << 30  # bytes of all members
+MAX_RATIO = 1_100  # deflate's own limit is 1,032 to 1: more is a lie
+ZIP_ERRORS = (
+    zipfile.BadZipFile, NotImplementedError, RuntimeError, zlib.error, lzma.LZMAError, EOFError,
+    ValueError, struct.error, OverflowError, IndexError, KeyError,
+)  # fmt: skip
+ZIP_MAGIC = b"PK"
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -32,12 +45,21 @@ def open_file(path: Path) -> BinaryIO:
     return os.fdopen(fd, "rb")
 
 
+def begins_with(path: Path, magic: bytes) -> bool:
+    """Whether it is a regular file with these first bytes; False, too, where it cannot be read."""
+    try:
+        with open_file(path) as file:
+            return file.read(len(magic)) == magic
+    except (OSError, RefusedError):
+        return False
+
+
 def file_size(file: BinaryIO) -> int:
     """Bytes of an open file."""
     return os.fstat(file.fileno()).st_size
 
 
-class Room:
+class ByteBudget:
     """Bytes of a file that its arrays take together: in no format two share some.
 
     A few words that name the same bytes again and again would fill the disk otherwise.
@@ -82,7 +104,7 @@ def read_range(file: BinaryIO, offset: int, length: int, what: str) -> bytes:
     return data
 
 
-def parsed_json(data: bytes, what: str) -> dict[str, Any]:
+def parse_json(data: bytes, what: str) -> dict[str, Any]:
     """A JSON object. Raises RefusedError: it is none; the sentence calls it `what`."""
     try:
         found = json.loads(data)
@@ -149,3 +171,40 @@ def _walk(folder: Path, depth: int) -> Iterator[Path]:
             yield Path(entry.path)
         elif depth and entry.is_dir(follow_symlinks=False):
             yield from _walk(Path(entry.path), depth - 1)
+
+
+@contextlib.contextmanager
+def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
+    """An archive whose members are stored or deflated, and not encrypted.
+
+    Raises:
+        RefusedError: it is damaged or beyond a limit.
+    """
+    with open_file(path) as file:
+        try:
+            archive = zipfile.ZipFile(file)
+        except (*ZIP_ERRORS, OSError) as error:
+            raise RefusedError(f"{path.name} is no zip archive, or a damaged one: {error}") from error
+        with archive:
+            _check(archive, path.name, file_size(file))
+            yield archive
+
+
+def _check(archive: zipfile.ZipFile, what: str, length: int) -> None:
+    members = archive.infolist()
+    if sum(member.compress_size for member in members) > length:
+        raise RefusedError(f"The members of {what} overlap: together they have more bytes than it.")
+    if len(members) > MAX_MEMBERS or sum(member.file_size for member in members) > MAX_UNPACKED:
+        raise RefusedError(f"{what} would unpack to more than 64 GiB or {MAX_MEMBERS:,} files.")
+    for member in members:
+        if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise RefusedError(
+                f"{what}: {member.filename[:100]!r} is encrypted, or neither stored nor deflated."
+            )
+        if member.header_offset < 0:
+            raise RefusedError(f"{what}: {member.filename[:100]!r} begins before the archive.")
+        if member.file_size > MAX_RATIO * member.compress_size + 1024:
+            raise RefusedError(
+                f"{what}: {member.filename[:100]!r} says that {member.compress_size:,} bytes unpack to "
+                f"{member.file_size:,}, which is not possible."
+            )

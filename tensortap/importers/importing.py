@@ -1,0 +1,92 @@
+"""Import of a source into a log directory, with notes on what lies in a folder in other formats."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path, PurePath
+
+from tensortap.core.text import counted
+
+from .errors import RefusedError, UnknownFormatError
+from .registry import BY_NAME, FORMATS, Format, detect
+from .run_builder import Imported, Progress, RunBuilder, run_name_of
+from .safe_io import files_below
+
+_MOST_FILES = 20_000  # of a folder, whose names are looked at
+
+
+def import_source(
+    source: Path,
+    logdir: Path,
+    run: str = "",
+    format: str = "",
+    progress: Progress = lambda text: None,
+    *,
+    tell_command: bool = True,
+) -> Imported:
+    """Imports a source as the run `run` (the source's name if it is empty) of a log directory.
+
+    The run appears when it is whole; after a failure nothing is left. `tell_command`: it says by which
+    command it was made.
+
+    Raises:
+        UnknownFormatError: no importer knows it, or `format`.
+        RefusedError: it is damaged, beyond a limit, or holds nothing that can be shown.
+        MissingReaderError: it needs a library that is not installed.
+        InvalidNameError: there is a run of that name already, or it can be no name.
+        OSError: it cannot be read, or the run cannot be written.
+    """
+    row = _row(source, format)
+    name = run or run_name_of(resolved_source(source).name)
+    builder = RunBuilder(logdir, name, row.name, source.name, progress, tell_command=tell_command)
+    try:
+        row.read(source, builder)
+        if source.is_dir():
+            for sentence in notes_on_other_formats(source, row):
+                builder.note(sentence)
+        return builder.finish()
+    finally:
+        builder.abandon()
+
+
+def resolved_source(source: Path) -> Path:
+    """Where a source is. A link to a file has its own name: what it leads to may be called by a hash."""
+    return source.resolve() if source.is_dir() else source.parent.resolve() / source.name
+
+
+def _row(source: Path, format: str) -> Format:
+    if format and format not in BY_NAME:
+        raise UnknownFormatError(f"{format!r} is no format.", f"Use one of: {', '.join(BY_NAME)}.")
+    if not source.exists() and not detect(source):
+        raise UnknownFormatError(f"There is no {str(source)!r}.", "Name a file or folder to import.")
+    row = BY_NAME[format] if format else detect(source)
+    if row is None:
+        raise UnknownFormatError(
+            f"{str(source)!r} is in no format that can be imported.",
+            "docs/import.md lists those that can; --format says which one it is.",
+        )
+    return row
+
+
+def notes_on_other_formats(folder: Path, format: Format) -> Iterator[str]:
+    """A sentence for each other format of which files lie in a folder that was read in one.
+
+    Files are told by their names, the first 20,000 of them.
+    """
+    others: dict[str, list[PurePath]] = defaultdict(list)
+    try:
+        for found in islice(files_below(folder), _MOST_FILES):
+            below = found.relative_to(folder)
+            owner = next((row for row in FORMATS if row.is_file(below)), None)
+            if owner is not None and not format.reads(below):
+                others[owner.files].append(below)
+    except (OSError, RefusedError):  # what was read says so
+        return
+    for title, files in others.items():
+        named = f"{files[0].as_posix()[:200]}{', …' if len(files) > 1 else ''}"
+        yield (
+            f"Left out: {counted(len(files), 'file')} {title} ({named}). "
+            "A folder is read in one format: import what lies in it one by one."
+        )
