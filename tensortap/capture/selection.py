@@ -22,12 +22,18 @@ class KeepSpec(NamedTuple):
 
 
 class Handling(NamedTuple):
-    """What becomes of a captured tensor; the last fields of a `CapturedTensor`, see there."""
+    """What becomes of a captured tensor.
+
+    Attributes:
+        keep, sample: how much of it goes to the dump, and what part.
+        written: whether it goes there at all if no trigger fires.
+        hold: what goes there if a trigger fires; None: as if none did.
+    """
 
     keep: Keep
-    sample: Sample | None
-    written: bool
-    hold: KeepSpec | None
+    sample: Sample | None = None
+    written: bool = True
+    hold: KeepSpec | None = None
 
 
 class Selected(NamedTuple):

@@ -128,7 +128,7 @@ class Step:
                     visits[place] = visit + 1
                     handling = chosen.handling or chosen.handle(array.size)
                     if handling is not None:
-                        tensors.append(CapturedTensor(chosen.candidate, visit, array, *handling))
+                        tensors.append(CapturedTensor(chosen.candidate, visit, array, handling))
         if tensors:
             if self._recording is not None:
                 self._recording.hashes.add(tensors)
@@ -157,7 +157,7 @@ class Step:
                         array = _as_array(value)
                         handling = chosen.handling or chosen.handle(array.size)
                         if handling is not None:
-                            tensors.append(CapturedTensor(chosen.candidate, visits[place], array, *handling))
+                            tensors.append(CapturedTensor(chosen.candidate, visits[place], array, handling))
                     visits[place] += 1
         if tensors:
             self._safely(key, lambda: self.put(graph, tensors))

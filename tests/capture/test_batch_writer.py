@@ -16,6 +16,7 @@ from tensortap.capture.pipeline.batch_writer import BatchWriter
 from tensortap.capture.pipeline.disk_reserve import DiskReserve
 from tensortap.capture.pipeline.messages import CapturedTensor, GraphHandle, TensorBatch
 from tensortap.capture.pipeline.writer_thread import WriterThread
+from tensortap.capture.selection import Handling
 from tensortap.capture.tap_state import TapState
 from tensortap.capture.tracing.candidate import Candidate
 from tensortap.capture.warnings_once import OneTimeWarnings
@@ -26,7 +27,7 @@ CANDIDATE = Candidate("n", 0, "Add", "uint8")
 
 
 def batch() -> TensorBatch:
-    captured = deque([CapturedTensor(CANDIDATE, 0, np.zeros(40, np.uint8), "summary")])
+    captured = deque([CapturedTensor(CANDIDATE, 0, np.zeros(40, np.uint8), Handling("summary"))])
     return TensorBatch(0, 0.0, GraphHandle(), captured, 40)
 
 

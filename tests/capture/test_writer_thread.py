@@ -12,6 +12,7 @@ from polling import until
 
 from tensortap.capture.pipeline.messages import CapturedTensor, GraphHandle, Message, TensorBatch
 from tensortap.capture.pipeline.writer_thread import WhenFull, WriterThread
+from tensortap.capture.selection import Handling
 from tensortap.capture.tracing.candidate import Candidate
 
 
@@ -53,7 +54,11 @@ def background(sink: Recorder, when_full: WhenFull = "wait", wait_seconds: float
 
 def batch(step: int, nbytes: int = 40) -> TensorBatch:
     captured = deque(
-        [CapturedTensor(Candidate("n", 0, "Add", "uint8"), 0, np.zeros(nbytes, np.uint8), "summary")]
+        [
+            CapturedTensor(
+                Candidate("n", 0, "Add", "uint8"), 0, np.zeros(nbytes, np.uint8), Handling("summary")
+            )
+        ]
     )
     return TensorBatch(step, 0.0, GraphHandle(), captured, nbytes)
 

@@ -149,7 +149,7 @@ class EagerRecorder:
             self._dropped += 1
             return
         self._room -= nbytes
-        self._tensors.append(CapturedTensor(candidate, 0, array, *handling))
+        self._tensors.append(CapturedTensor(candidate, 0, array, handling))
 
     def _stack(self) -> int:
         """Number of the current stack of user frames."""

@@ -13,7 +13,7 @@ from tensortap.core.dtypes import Array
 from tensortap.core.model import Graph, Keep
 from tensortap.core.sampling import Sample
 
-from ..selection import KeepSpec
+from ..selection import Handling
 from ..tracing.candidate import Candidate
 
 
@@ -40,21 +40,12 @@ class GraphHandle:
 
 
 class CapturedTensor(NamedTuple):
-    """One tensor of one visit: made once, when it has left the function, and read by `DumpWriter.log_many`.
-
-    Attributes:
-        keep, sample: how much of it goes to the dump, and what part.
-        written: whether it goes there at all if no trigger fires.
-        hold: what goes there if a trigger fires; None: as if none did.
-    """
+    """One tensor of one visit: made once, when it has left the function; `DumpWriter.log_many` reads it."""
 
     candidate: Candidate
     visit: int
     array: Array
-    keep: Keep
-    sample: Sample | None = None
-    written: bool = True
-    hold: KeepSpec | None = None
+    handling: Handling
 
     @property
     def name(self) -> str:
@@ -64,6 +55,14 @@ class CapturedTensor(NamedTuple):
     @property
     def device(self) -> str:
         return self.candidate.device
+
+    @property
+    def keep(self) -> Keep:
+        return self.handling.keep
+
+    @property
+    def sample(self) -> Sample | None:
+        return self.handling.sample
 
 
 class StepEntry(Protocol):

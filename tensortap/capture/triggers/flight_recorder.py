@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import WatchError
 from ..pipeline.messages import CapturedTensor, TensorBatch, held_bytes
+from ..selection import Handling
 from ..watch import Watch, Watches
 from .triggers import every_step
 
@@ -77,7 +78,9 @@ class BufferedStep:
 
     def as_wanted(self) -> list[TensorBatch]:
         """What is written when nothing fires."""
-        return [_with(batch, [item for item in batch.tensors if item.written]) for batch in self.batches]
+        return [
+            _with(batch, [item for item in batch.tensors if item.handling.written]) for batch in self.batches
+        ]
 
     def as_held(self) -> list[TensorBatch]:
         """What is written when a trigger fires."""
@@ -88,11 +91,12 @@ class BufferedStep:
 
 
 def _held(item: CapturedTensor) -> CapturedTensor | None:
-    if item.hold is None:
-        return item if item.written else None
-    if item.written and (item.keep == "value" and item.sample is None):
+    handling = item.handling
+    if handling.hold is None:
+        return item if handling.written else None
+    if handling.written and handling.keep == "value" and handling.sample is None:
         return item
-    return item._replace(keep=item.hold.keep, sample=item.hold.sample)
+    return item._replace(handling=Handling(*handling.hold))
 
 
 def _with(batch: TensorBatch, tensors: list[CapturedTensor]) -> TensorBatch:
