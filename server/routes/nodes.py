@@ -5,7 +5,7 @@ from __future__ import annotations
 from flask import Blueprint, Response
 
 from tensortap.index.graph.node_detail import node_detail
-from tensortap.index.graph.source_lines import source, source_map
+from tensortap.index.graph.source_lines import embedded_source, source_map
 
 from ..log_reader import current_run
 from ..responses.parameters import Parameters
@@ -33,7 +33,7 @@ def source_text(run: str) -> Response:
     parameters = Parameters()
     file = parameters.required("file", "train.py")
     parameters.done()
-    return json_response({"file": file, "text": source(current_run(run), file)})
+    return json_response({"file": file, "text": embedded_source(current_run(run), file)})
 
 
 @blueprint.get("/api/runs/<run>/graphs/<graph>/sources")

@@ -11,7 +11,7 @@ from tensortap.index.query.search import snapshot_place, snapshots, undecided
 from tensortap.index.run_index import RunIndex
 from tensortap.index.series.trends import trends
 from tensortap.index.snapshot import Snapshot
-from tensortap.index.values import kept_sample
+from tensortap.index.values import stored_sample
 
 from ..log_reader import current_run
 from ..response_cache import cached
@@ -68,6 +68,6 @@ def _row(run: RunIndex, snapshot: Snapshot) -> dict[str, object]:
 def _stored_sample(run: RunIndex, snapshot: Snapshot) -> object:
     """Which elements were stored; damage is reported where the value itself is asked for."""
     try:
-        return kept_sample(run, snapshot)
+        return stored_sample(run, snapshot)
     except DamagedError:
         return None

@@ -31,9 +31,9 @@ def without_elements(run: RunIndex, tensor: str, graph: str, step: int) -> str |
         return None
     if missing[0].no_value == "summary":
         return 'Only summaries were kept: with Watch(keep="value") the offending elements are shown too.'
-    happened, why, way_out = no_value(missing[0].no_value, run.catalog.source)
+    happened, why, fix = no_value(missing[0].no_value, run.catalog.source)
     text = f"The offending elements cannot be shown: the value of {tensor} is {happened}, as {why}."
-    return f"{text} {way_out}".rstrip()
+    return f"{text} {fix}".rstrip()
 
 
 def without_values(a: Sequence[str], b: Sequence[str]) -> str:

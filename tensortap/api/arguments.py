@@ -12,7 +12,7 @@ from tensortap.core.text import did_you_mean
 from tensortap.index.query.search import Filters
 
 _NO_TEXT = ("nonfinite", "kept", "visit")
-_CALLED = {"match": "nodes", "steps": "step"}  # names of `Filters` that are others in `Run.find`
+_PYTHON_NAMES = {"match": "nodes", "steps": "step"}  # names of `Filters` that are others in `Run.find`
 
 
 def check_texts(**values: object) -> None:
@@ -30,7 +30,7 @@ def check_name(name: object) -> None:
         )
 
 
-def whole(name: str, value: Any) -> int | None:
+def check_integer(name: str, value: Any) -> int | None:
     """An integer, or None. Raises SelectionError: it is something else."""
     try:
         return None if value is None else operator.index(value)
@@ -41,13 +41,14 @@ def whole(name: str, value: Any) -> int | None:
 
 def check_filters_of(filters: Mapping[str, object]) -> None:
     """Raises SelectionError: there is no such filter, or it is given something else than it takes."""
-    known = sorted(_CALLED.get(field.name, field.name) for field in fields(Filters))
+    known = sorted(_PYTHON_NAMES.get(field.name, field.name) for field in fields(Filters))
     for name, value in filters.items():
         if name not in known:
             hint = did_you_mean(name, known, f"There are: {', '.join(known)}.")
-            hint = f"Write {_CALLED[name]}=…, as in find('relu', step='3:10')." if name in _CALLED else hint
+            if name in _PYTHON_NAMES:
+                hint = f"Write {_PYTHON_NAMES[name]}=…, as in find('relu', step='3:10')."
             raise SelectionError(f"There is no filter {name!r:.80}.", hint)
         if name in ("nonfinite", "kept") and not isinstance(value, bool):
             raise SelectionError(f"{name}={value!r:.80} is no yes or no.", f"Use {name}=True or False.")
-    whole("visit", filters.get("visit"))
+    check_integer("visit", filters.get("visit"))
     check_texts(**{name: value for name, value in filters.items() if name not in _NO_TEXT})

@@ -21,7 +21,7 @@ from tensortap.index.series.histograms import histograms
 from tensortap.index.series.history import history
 from tensortap.index.worker_follower import WorkerStatus
 
-from .arguments import check_filters_of, check_name, check_texts, whole
+from .arguments import check_filters_of, check_integer, check_name, check_texts
 from .histograms import Histograms
 from .table import Table, show
 from .tensor import Tensor
@@ -126,7 +126,7 @@ class Run:
         index = self._index
         check_name(name)
         check_texts(worker=worker, graph=graph)
-        at, nth = whole("step", step), whole("visit", visit)
+        at, nth = check_integer("step", step), check_integer("visit", visit)
         found = find_snapshot(index, name, step=at, visit=nth, worker=worker, graph=graph, strict=True)
         return Tensor(index, found)
 

@@ -16,7 +16,7 @@ from tensortap.index.graph.node_detail import node_detail
 from tensortap.index.missing_values import no_value
 from tensortap.index.run_index import RunIndex
 from tensortap.index.snapshot import Snapshot
-from tensortap.index.values import find_histogram, kept_sample, read_slice
+from tensortap.index.values import find_histogram, read_slice, stored_sample
 
 from .plots import value_figure
 from .table import show
@@ -79,7 +79,7 @@ class Tensor:
     @property
     def sample(self) -> Sample | None:
         """Which elements were kept of the value; None for all. A sample is read with one dimension."""
-        return kept_sample(self._run, self._snapshot)
+        return stored_sample(self._run, self._snapshot)
 
     @property
     def histogram(self) -> Histogram:

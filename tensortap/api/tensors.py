@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tensortap.index.run_index import RunIndex
 from tensortap.index.series.history import row_columns
-from tensortap.index.snapshot import take
+from tensortap.index.snapshot import snapshots_at
 
 from .table import Table
 from .tensor import Tensor
@@ -34,7 +34,7 @@ class Tensors(Sequence[Tensor]):
         if isinstance(index, slice):
             return Tensors(self._run, self._rows[index])
         row = self._rows[[range(len(self))[index]]]
-        return Tensor(self._run, take(self._run.catalog, row)[0])
+        return Tensor(self._run, snapshots_at(self._run.catalog, row)[0])
 
     def table(self) -> Table:
         """One row a snapshot: tensor, step, visit, graph, worker, time, dtype, shape, counts, statistics,

@@ -110,21 +110,21 @@ def print_table(
         out.file.write(f"{text}\n")
 
 
-def print_what_fits(
+def print_fitting_columns(
     columns: Sequence[str],
     rows: Sequence[Sequence[Text]],
-    least_first: Sequence[str],
+    droppable: Sequence[str],
     numeric: tuple[str, ...] = (),
     out: Console | None = None,
 ) -> None:
     """Prints a table without the columns for which the terminal has no room, and says which those are.
 
     Args:
-        least_first: columns that may go, the least telling ones first.
+        droppable: columns that may go, the least telling ones first.
     """
     out = out or console()
     cells = [dict(zip(columns, row, strict=True)) for row in rows]
-    shown = that_fit(columns, cells, out.width, least_first)
+    shown = fitting_columns(columns, cells, out.width, droppable)
     table = plain_table(*shown, numeric=numeric)
     for column in table.columns[1:]:
         column.no_wrap = True  # if anything is folded, it is the name
@@ -137,14 +137,14 @@ def print_what_fits(
         console(stderr=True).print(text, style="dim")
 
 
-def that_fit(
-    columns: Sequence[str], cells: Sequence[Mapping[str, Text]], width: int, least_first: Sequence[str]
+def fitting_columns(
+    columns: Sequence[str], cells: Sequence[Mapping[str, Text]], width: int, droppable: Sequence[str]
 ) -> list[str]:
     """The columns for a terminal of `width` characters, of which a long name in the first gets half."""
     needed = {name: max([len(name), *(cell_len(row[name].plain) for row in cells)]) + 2 for name in columns}
     needed[columns[0]] = min(needed[columns[0]], max(width // 2, _NARROW))
     shown = list(columns)
-    for name in least_first:
+    for name in droppable:
         if sum(needed[each] for each in shown) <= width:
             break
         shown.remove(name)

@@ -78,16 +78,16 @@ class _Version(argparse.Action):
 class _CommandParser(argparse.ArgumentParser):
     """Finds what is not an option wherever it stands: `show RUN --json TENSOR`."""
 
-    _is_apart = False  # options are being read apart from the others
+    _is_intermixed = False  # whether argparse reads the options first, which calls this again
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # of any Namespace
-        if self._is_apart or "--" in args:  # behind which all are no options: the order counts
+        if self._is_intermixed or "--" in args:  # behind which all are no options: the order counts
             return super().parse_known_args(args, namespace)
-        self._is_apart = True
+        self._is_intermixed = True
         try:
             return self.parse_known_intermixed_args(args, namespace)
         finally:
-            self._is_apart = False
+            self._is_intermixed = False
 
 
 def build_parser() -> argparse.ArgumentParser:

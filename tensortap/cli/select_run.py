@@ -77,7 +77,7 @@ def open_log(path: Path) -> LogIndex:
     with bytes_progress("reading") as advance:
         log.refresh(lambda _: advance(*_progress(log)))
     if not log.runs:
-        check_looked_into(log.unread)
+        check_folders_read(log.unread)
         raise NotARunError(
             f"There is no run in {shown_path(path)!r}.",
             "A run is a directory with a run.json; see 'tensortap demo'.",
@@ -85,7 +85,7 @@ def open_log(path: Path) -> LogIndex:
     return log
 
 
-def check_looked_into(unread: Mapping[Path, OSError]) -> None:
+def check_folders_read(unread: Mapping[Path, OSError]) -> None:
     """Raises NotARunError where folders could not be looked into: nobody knows which runs they hold."""
     for folder, error in unread.items():
         if isinstance(error, PermissionError):
@@ -94,11 +94,11 @@ def check_looked_into(unread: Mapping[Path, OSError]) -> None:
         raise NotARunError(f"{shown_path(folder)} cannot be looked into: {error.strerror}.") from None
 
 
-def tell_unread(unread: Mapping[Path, OSError]) -> bool:
+def report_unread(unread: Mapping[Path, OSError]) -> bool:
     """Says on stderr which folders could not be looked into, and why; returns whether there are any."""
     for folder in unread:
         try:
-            check_looked_into({folder: unread[folder]})
+            check_folders_read({folder: unread[folder]})
         except NotARunError as told:
             print(escaped(str(told)), file=sys.stderr)
     return bool(unread)
@@ -131,14 +131,14 @@ def directory_size(path: Path) -> int:
     return files + sum(directory_size(path / entry.name) for entry in found if entry.is_folder)
 
 
-def same_names(run: RunIndex, names: Iterable[str]) -> list[str]:
+def names_in_several_graphs(run: RunIndex, names: Iterable[str]) -> list[str]:
     """Those of some tensor names that stand for several tensors of a run."""
     from tensortap.index.query.tensor_lookup import graphs_of_name
 
     return sorted(name for name in names if len(graphs_of_name(run.catalog, name)) > 1)
 
 
-def tell_same_names(names: list[str]) -> None:
+def print_graph_hint(names: list[str]) -> None:
     """Says below a list how to ask for one of them."""
     which = f"{names[0]!r}" if len(names) == 1 else f"{names[0]!r} and {counted(len(names) - 1, 'more name')}"
     verb = "stands" if len(names) == 1 else "stand"

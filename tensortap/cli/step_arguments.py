@@ -43,7 +43,7 @@ def only_step(tensor: str, text: str | None) -> int | None:
     return None if text is None else int(text)
 
 
-def steps_of_text(text: str, asked: str = "") -> list[Any]:
+def parse_watch_steps(text: str, asked: str = "") -> list[Any]:
     """The `steps` of a rule in watch.json; several parts are joined by commas.
 
     Args:

@@ -216,12 +216,12 @@ class StepperShell(cmd.Cmd):
     def do_undo(self, arg: str) -> None:
         change = self._session.what_ifs.undo()
         self._out.print(cell(f"no longer {change.tensor} = {change.expression}"))
-        self._tell_changes()
+        self._print_changes()
 
     def do_redo(self, arg: str) -> None:
         change = self._session.what_ifs.redo()
         self._out.print(cell(f"{change.tensor} = {change.expression}"))
-        self._tell_changes()
+        self._print_changes()
 
     def do_whatif(self, arg: str) -> None:
         what_ifs, name = self._session.what_ifs, arg.strip()
@@ -275,9 +275,9 @@ class StepperShell(cmd.Cmd):
         with progress_line("computing what follows"):
             self._session.change(tensor, expression)
         self._out.print(cell(f"{tensor} = {expression}"))
-        self._tell_changes()
+        self._print_changes()
 
-    def _tell_changes(self) -> None:
+    def _print_changes(self) -> None:
         changed = self._session.changed()
         answer = self._session.answer()
         before = _non_finite(self._session, self._session.answer(""))

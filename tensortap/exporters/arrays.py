@@ -21,7 +21,7 @@ from tensortap.core.dtypes import Array, loadable
 from tensortap.core.errors import DamagedError, InvalidValueError, NotFoundError, ValueNotKeptError
 from tensortap.dump.format.layout import SAFETENSORS
 from tensortap.index.run_index import RunIndex
-from tensortap.index.snapshot import Snapshot, take
+from tensortap.index.snapshot import Snapshot, snapshots_at
 from tensortap.index.values import read_slice
 
 from .base import Advance, Exported, all_rows, new_file
@@ -93,7 +93,7 @@ def _values(
     rows = rows[run.catalog.column("kept", rows)]
     taken: Counter[str] = Counter()
     for start in range(0, len(rows), _AT_ONCE):
-        for number, snapshot in enumerate(take(run.catalog, rows[start : start + _AT_ONCE])):
+        for number, snapshot in enumerate(snapshots_at(run.catalog, rows[start : start + _AT_ONCE])):
             try:
                 value = read_slice(run, snapshot)
             except (DamagedError, ValueNotKeptError) as error:

@@ -14,7 +14,7 @@ import numpy as np
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import InvalidNameError
 from tensortap.index.run_index import RunIndex
-from tensortap.index.snapshot import Snapshot, take
+from tensortap.index.snapshot import Snapshot, snapshots_at
 from tensortap.index.values import find_histogram
 from tensortap.tfproto.messages import new_message
 from tensortap.tfproto.tfrecord import frame_record
@@ -41,7 +41,7 @@ def export(run: RunIndex, rows: Array | None, out: Path, advance: Advance) -> Ex
         writer = {"writer": WRITER}
         _write(file, wall_time=run.created, file_version="brain.Event:2", source_metadata=writer)
         for start in range(0, len(rows), _AT_ONCE):
-            for snapshot in take(run.catalog, rows[start : start + _AT_ONCE]):
+            for snapshot in snapshots_at(run.catalog, rows[start : start + _AT_ONCE]):
                 summary = {"value": list(_values(run, snapshot))}
                 _write(file, wall_time=snapshot.time, step=snapshot.step, summary=summary)
             advance(min(start + _AT_ONCE, len(rows)), len(rows))

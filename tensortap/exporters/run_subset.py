@@ -14,8 +14,8 @@ from tensortap.dump.read.runs import RunReader
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.catalog.tensor_table import NO_GRAPH
 from tensortap.index.run_index import RunIndex
-from tensortap.index.snapshot import Snapshot, take
-from tensortap.index.values import find_histogram, kept_sample, read_slice
+from tensortap.index.snapshot import Snapshot, snapshots_at
+from tensortap.index.values import find_histogram, read_slice, stored_sample
 
 from .base import Advance
 
@@ -35,7 +35,7 @@ def copy_part(run: RunIndex, rows: Array, logdir: Path, name: str, advance: Adva
         graphs = _copy_graphs(run, writer, left_out)
         _copy_events(run, writer, set(run.catalog.column("step", rows).tolist()), left_out)
         for start in range(0, len(rows), _AT_ONCE):
-            for snapshot in take(run.catalog, rows[start : start + _AT_ONCE]):
+            for snapshot in snapshots_at(run.catalog, rows[start : start + _AT_ONCE]):
                 place: dict[str, Any] = {
                     "step": snapshot.step,
                     "visit": snapshot.visit,
@@ -53,7 +53,7 @@ def copy_part(run: RunIndex, rows: Array, logdir: Path, name: str, advance: Adva
 
 
 def _copy(run: RunIndex, writer: DumpWriter, snapshot: Snapshot, place: dict[str, Any]) -> None:
-    sample = kept_sample(run, snapshot)
+    sample = stored_sample(run, snapshot)
     if snapshot.kept and sample is None:
         writer.log(snapshot.tensor, read_slice(run, snapshot), **place)
         return

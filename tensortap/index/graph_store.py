@@ -70,7 +70,7 @@ class GraphShelf:
         self._held: OrderedDict[str, _Held] = OrderedDict()
         self._sizes: dict[str, tuple[tuple[int, bool], _Size]] = {}
         self._node_counts = node_counts  # of recorded graphs, whose ids are hashes: shared by all runs
-        self._untold: tuple[int, Int64s] = (-1, np.zeros(0, np.int64))  # of how many rows
+        self._not_counted: tuple[int, Int64s] = (-1, np.zeros(0, np.int64))  # of how many rows
         self._workers: set[tuple[int, int]] = set()  # codes of a graph and of a worker that captured it
         self._seen_rows = 0  # of which these are
         self._lock = threading.RLock()
@@ -151,9 +151,9 @@ class GraphShelf:
         for graph_id in self.ids():
             code = tensors.graph_code(graph_id)
             numbers = (0, 0, 0) if code is None else (int(total[code]) for total in totals)
-            snapshots, nonfinite, untold = numbers
+            snapshots, nonfinite, not_counted = numbers
             steps = self._catalog.graph_steps.of(code).span()
-            bad = at_least(nonfinite, untold)
+            bad = at_least(nonfinite, not_counted)
             workers = self._workers_of(code)
             found.append(GraphOverview(graph_id, *self._size(graph_id), snapshots, bad, *steps, workers))
         return sorted(found, key=lambda graph: -graph.snapshots)
@@ -171,10 +171,10 @@ class GraphShelf:
 
     def _uncounted(self, count: int) -> Int64s:
         """`not_counted_by_tensor` of the first tensors; counted anew where there are more snapshots."""
-        rows, known = self._untold
+        rows, known = self._not_counted
         if rows != self._catalog.rows or len(known) < count:
-            self._untold = self._catalog.rows, not_counted_by_tensor(self._catalog)
-        return self._untold[1][:count]
+            self._not_counted = self._catalog.rows, not_counted_by_tensor(self._catalog)
+        return self._not_counted[1][:count]
 
     def nodes(self) -> int:
         """Nodes of all graphs together: recorded ones, and captured ones of unrecorded graphs."""

@@ -23,9 +23,9 @@ from tensortap.system.user_dirs import cache_folder
 from .run_index import RunIndex, RunOverview, RunReplacedError, Shared
 
 RUN_FILE = "run.json"
-MUCH = 4 << 20  # bytes of statistics: some 30,000 snapshots, 0.2 s of reading
-
-LOOK_SECONDS = 0.5  # for which it is believed how much there is to read
+# Unread statistics that are worth a progress bar: some 30,000 snapshots, 0.2 s of reading.
+LARGE_BYTES = 4 << 20
+MEASURE_SECONDS = 0.5  # between two measurements of how much there is to read
 
 LogDirs = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Identity = tuple[int, int, int]
@@ -71,10 +71,10 @@ class LogIndex:
         self._shared = Shared(cache or cache_folder() if use_cache else None)
         self._generation = 0
         self._refreshing = threading.Lock()
-        self._looked_for = threading.Event()  # the runs were, be it in vain
+        self._searched = threading.Event()  # once the runs were looked for, found or not
         self.found = False
         self._reading: dict[str, tuple[int, int]] = {}
-        self._looked: dict[str, float] = {}  # when it was looked how much there is to read, monotonic
+        self._measured: dict[str, float] = {}  # by run: when `reading` was measured, monotonic
         self.unread: dict[Path, OSError] = {}
 
     @property
@@ -141,7 +141,7 @@ class LogIndex:
 
     def wait_for_runs(self, timeout: float) -> bool:
         """Returns `found`, once a refresh has looked for the runs, or after `timeout` seconds."""
-        self._looked_for.wait(timeout)
+        self._searched.wait(timeout)
         return self.found
 
     def refresh(self, advance: Callable[[RunIndex], object] | None = None) -> bool:
@@ -152,20 +152,20 @@ class LogIndex:
         While another thread refreshes, it returns once the runs are known; what is read appears bit by bit.
         """
         if not self._refreshing.acquire(blocking=False):
-            self._looked_for.wait()
+            self._searched.wait()
             return False
         try:
             before = self._version
             self._find_runs()
             self.found = True
-            self._looked_for.set()
+            self._searched.set()
             newest_first = sorted(self._entries.values(), key=_written, reverse=True)  # a page begins with it
             waiting = [entry.run.id for entry in newest_first]
             while waiting:  # in turns, so that a large run does not hide the others
                 waiting = [run_id for run_id in waiting if self._read_part(run_id, advance)]
             return self._version != before
         finally:
-            self._looked_for.set()
+            self._searched.set()
             self._refreshing.release()
 
     def _find_runs(self) -> None:
@@ -205,21 +205,21 @@ class LogIndex:
     def _read_part(self, run_id: str, advance: Callable[[RunIndex], object] | None) -> bool:
         """Whether more may be left of the run."""
         more = self._poll(run_id)
-        self._look_how_far(run_id, more)
+        self._measure_progress(run_id, more)
         if more and advance is not None:
             advance(self._entries[run_id].run)
         return more
 
-    def _look_how_far(self, run_id: str, more: bool) -> None:
+    def _measure_progress(self, run_id: str, more: bool) -> None:
         """Notes how much is to be read; twice a second at most, as every part asks."""
         reading = {known: far for known, far in self._reading.items() if known in self._entries}
         if not more:
             reading.pop(run_id, None)
-        elif time.monotonic() - self._looked.get(run_id, float("-inf")) > LOOK_SECONDS:
-            self._looked[run_id] = time.monotonic()
+        elif time.monotonic() - self._measured.get(run_id, float("-inf")) > MEASURE_SECONDS:
+            self._measured[run_id] = time.monotonic()
             done, size = self._entries[run_id].run.progress()
             reading.pop(run_id, None)
-            if size - done > MUCH:
+            if size - done > LARGE_BYTES:
                 reading[run_id] = done, size
         self._reading = reading  # replaced, for those who read it meanwhile
 

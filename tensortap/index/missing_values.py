@@ -17,7 +17,7 @@ class NoValue(NamedTuple):
 
     happened: str
     why: str
-    way_out: str
+    fix: str
 
 
 _WORDS = {

@@ -26,7 +26,7 @@ from .graph.graph_index import GraphIndex
 from .graph_store import GraphOverview, GraphShelf
 from .missing_values import source_format
 from .run_events import RunEvents
-from .unknown_counts import at_least, not_told, snapshots_not_counted
+from .unknown_counts import at_least, snapshots_not_counted, unreported_counts
 from .worker_follower import WorkerFollower, WorkerStatus
 
 _LOG = logging.getLogger(__name__)
@@ -198,7 +198,10 @@ class RunIndex:
         self.created, self.info, self.described = info.created.timestamp(), info.info, not info.damage
         self._info_damage = [info.damage.replace(str(self.path), self.name)] if info.damage else []
         self._info_denied = info.denied
-        self.catalog.not_told, self.catalog.source = not_told(self.info), source_format(self.info)
+        self.catalog.unreported_counts, self.catalog.source = (
+            unreported_counts(self.info),
+            source_format(self.info),
+        )
 
     def _load(self) -> None:
         """Takes over the saved index, if it fits the dump."""
@@ -221,7 +224,7 @@ class RunIndex:
         ):
             return
         self._saved = None
-        self.catalog.hold_no_histograms()
+        self.catalog.drop_histograms()
 
     def _find_workers(self, reader: RunReader) -> None:
         workers = {info.worker: info for info in reader.workers()}

@@ -13,7 +13,7 @@ from .missing_values import no_value_codes
 from .unknown_counts import unknown_counts
 
 PLAIN_COLUMNS = ("step", "visit", *STATISTICS_COLUMNS, "kept")
-_TAKEN = (*PLAIN_COLUMNS, "pruned")
+_COLUMNS = (*PLAIN_COLUMNS, "pruned")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +70,10 @@ class Snapshot:
 _PUBLIC = [field.name for field in fields(Snapshot) if field.name not in ("row", "unknown")]
 
 
-def take(catalog: Catalog, rows: Array) -> list[Snapshot]:
+def snapshots_at(catalog: Catalog, rows: Array) -> list[Snapshot]:
     """The snapshots at some rows of a catalog, in that order."""
     tensors = catalog.tensors
-    plain = zip(*(catalog.column(name, rows).tolist() for name in _TAKEN), strict=True)
+    plain = zip(*(catalog.column(name, rows).tolist() for name in _COLUMNS), strict=True)
     names = ("tensor", "worker", "time", "device", "dtype", "shape")
     coded = zip(*(catalog.column(name, rows).tolist() for name in names), strict=True)
     unknown = unknown_counts(catalog, rows)
@@ -95,7 +95,7 @@ def take(catalog: Catalog, rows: Array) -> list[Snapshot]:
                 device=catalog.devices[device],
                 dtype=catalog.dtypes[dtype],
                 shape=catalog.shapes.values[shape],
-                **dict(zip(_TAKEN, values, strict=True)),
+                **dict(zip(_COLUMNS, values, strict=True)),
                 no_value=no_values[place],
                 unknown=frozenset(name for name, mask in unknown.items() if mask[place]),
             )

@@ -20,7 +20,7 @@ _NOT_FINITE, _FINITE = KINDS[:3], KINDS[3:]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
-def not_told(info: dict[str, Any]) -> frozenset[str]:
+def unreported_counts(info: dict[str, Any]) -> frozenset[str]:
     """The counts that a run's source does not tell, as its info says. Whatever else it holds is ignored."""
     text = info.get("not counted")
     if not isinstance(text, str):
@@ -36,16 +36,16 @@ def unknown_counts(catalog: Catalog, rows: Array | slice) -> dict[str, Mask]:
     Where counts do not add up to the size, the signs of the others are unknown, and what the run's info
     names. Where the info names the size, only what is above 0 is known, or that none is NaN or infinite.
     """
-    if not (catalog.not_told or catalog.partial):
+    if not (catalog.unreported_counts or catalog.partial):
         return {}
     columns = {name: catalog.column(name, rows).astype(np.int64) for name in _NAMES}
     left = columns["size"] - np.sum([columns[name] for name in KINDS], axis=0)
     text = catalog.column("dtype", rows) == catalog.dtypes.code("string")
-    unknown = _of_sizes(catalog, rows, columns, left) if "size" in catalog.not_told else {}
+    unknown = _of_sizes(catalog, rows, columns, left) if "size" in catalog.unreported_counts else {}
     partial = (left > 0) & ~text
-    for name in {*_FINITE, "subnormal"} | (catalog.not_told & {*_NOT_FINITE}):
+    for name in {*_FINITE, "subnormal"} | (catalog.unreported_counts & {*_NOT_FINITE}):
         unknown[name] = unknown.get(name, False) | (partial & (columns[name] == 0))
-    if "subnormal" in catalog.not_told:
+    if "subnormal" in catalog.unreported_counts:
         stored = catalog.column("shard", rows) > NOT_KEPT
         numbers = (columns["negative"] + columns["positive"] > 0) & (columns["subnormal"] == 0)
         unknown["subnormal"] |= numbers & ~stored  # what has a value was measured here
@@ -56,7 +56,7 @@ def not_counted_by_tensor(catalog: Catalog) -> Array:
     """How many snapshots of each tensor may hold a NaN or infinity that nobody counted, int64 [tensors]."""
     count = catalog.rows  # before the tensors: as many as these rows name are there
     total = np.zeros(len(catalog.tensors), np.int64)
-    if "nan" not in catalog.not_told:
+    if "nan" not in catalog.unreported_counts:
         return total
     for first in range(0, count, _AT_ONCE):
         rows = slice(first, min(first + _AT_ONCE, count))
@@ -85,7 +85,7 @@ def _of_sizes(
     nothing = np.isnan(catalog.column("abs_max", rows)) & (catalog.column("shard", rows) <= NOT_KEPT)
     unsized = nothing & (left == 0) & (columns["size"] == bad)
     unknown = dict.fromkeys(("size", *_FINITE, "subnormal"), unsized)
-    unknown |= {name: unsized & (columns[name] == 0) for name in catalog.not_told & {*_NOT_FINITE}}
-    if ONE_COUNT in catalog.not_told:
+    unknown |= {name: unsized & (columns[name] == 0) for name in catalog.unreported_counts & {*_NOT_FINITE}}
+    if ONE_COUNT in catalog.unreported_counts:
         unknown |= {name: unsized & (bad > 0) & (columns[name] == 0) for name in _NOT_FINITE}
     return unknown

@@ -22,9 +22,8 @@ from .selection import Selection, resolve_selection
 from .slices import BLOCK, GAP, check_limit, read_selected, read_selected_strings
 from .snapshot import Snapshot
 
-_CHUNK_GAP = (
-    1024 * 1024
-)  # ranges in neighbouring compressed chunks (of 1 MiB) are read as one: each chunk is decoded once
+# Ranges in neighbouring compressed chunks (of 1 MiB) are read as one: each chunk is decoded once.
+_CHUNK_GAP = 1024 * 1024
 
 
 def read_slice(
@@ -98,7 +97,7 @@ def find_value(run: RunIndex, snapshot: Snapshot) -> ValueRef:
     return ref
 
 
-def kept_sample(run: RunIndex, snapshot: Snapshot) -> Sample | None:
+def stored_sample(run: RunIndex, snapshot: Snapshot) -> Sample | None:
     """Which elements were kept of a value; None for all of them, or if it was not kept.
 
     Raises:
@@ -115,7 +114,7 @@ def _no_value_error(run: RunIndex, snapshot: Snapshot) -> ValueNotKeptError:
     """What to tell who asks for a value that is not there."""
     words = no_value(snapshot.no_value or "summary", run.catalog.source)
     of = f"The value of {snapshot.tensor!r} at step {snapshot.step}"
-    return ValueNotKeptError(f"{of} was {words.happened}: {words.why}.", words.way_out)
+    return ValueNotKeptError(f"{of} was {words.happened}: {words.why}.", words.fix)
 
 
 def find_histogram(run: RunIndex, snapshot: Snapshot) -> Histogram:
@@ -159,11 +158,11 @@ def nonfinite_elements(run: RunIndex, snapshot: Snapshot, *, limit: int = 100) -
     """
     ref = find_value(run, snapshot)
     read_bytes(ref, 0, 0)
-    told = snapshot.nan + snapshot.pos_inf + snapshot.neg_inf
+    counted = snapshot.nan + snapshot.pos_inf + snapshot.neg_inf
     total, positions, values = 0, [np.zeros(0, np.int64)], list[str]()
-    for first, block in _blocks(ref) if told else ():
-        if ref.sample is None and len(values) >= min(told, limit):
-            total = told
+    for first, block in _blocks(ref) if counted else ():
+        if ref.sample is None and len(values) >= min(counted, limit):
+            total = counted
             break
         found = np.flatnonzero(~np.isfinite(block))
         total += len(found)

@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.text import Text
 
 from tensortap.cli import progress
-from tensortap.cli.console import console, that_fit
-from tensortap.cli.views.snapshots import _COLUMNS, _LEAST_FIRST
+from tensortap.cli.console import console, fitting_columns
+from tensortap.cli.views.snapshots import _COLUMNS, _DROPPABLE
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -23,8 +23,8 @@ Run = Callable[..., tuple[int, str, str]]
 def test_a_list_of_snapshots_fits_the_terminal(width: int) -> None:
     """The least telling columns go first; never the name, the step, or what it is sorted by."""
     cells = [dict.fromkeys(_COLUMNS, Text("1234567"))]
-    least_first = [name for name in _LEAST_FIRST if name != "zero"]
-    shown = that_fit(_COLUMNS, cells, width, least_first)
+    droppable = [name for name in _DROPPABLE if name != "zero"]
+    shown = fitting_columns(_COLUMNS, cells, width, droppable)
     assert [name for name in _COLUMNS if name in shown] == shown
     assert {"tensor", "step", "nan", "zero", "min", "max"} <= set(shown)
     assert (len(shown) == len(_COLUMNS)) == (width >= 9 * len(_COLUMNS))
@@ -33,7 +33,7 @@ def test_a_list_of_snapshots_fits_the_terminal(width: int) -> None:
 
 def test_long_names_leave_room_for_numbers() -> None:
     cells = [{"run": Text("r" * 300), "steps": Text("0…2 (3)"), "non-finite": Text("1")}]
-    assert that_fit(list(cells[0]), cells, 60, ["steps"]) == ["run", "steps", "non-finite"]
+    assert fitting_columns(list(cells[0]), cells, 60, ["steps"]) == ["run", "steps", "non-finite"]
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])

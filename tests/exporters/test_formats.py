@@ -30,8 +30,8 @@ from tensortap.index.query.search import Filters, find_rows, snapshots
 from tensortap.index.query.tensor_lookup import find_snapshot
 from tensortap.index.series.histograms import histograms
 from tensortap.index.series.history import history
-from tensortap.index.snapshot import take
-from tensortap.index.values import kept_sample, read_slice
+from tensortap.index.snapshot import snapshots_at
+from tensortap.index.values import read_slice, stored_sample
 from tensortap.stats.summarize import summarize
 
 STEPS = 6
@@ -307,9 +307,9 @@ def test_a_part_keeps_samples_and_what_happened(tmp_path):
     assert [event.step for event in found.events.events()] == [1]
     assert found.events.batches(1)[0].ids == ["1a", "x"]
     assert found.events.steps_of(id="x") == [1]
-    (snapshot,) = take(found.catalog, np.array([0]))
+    (snapshot,) = snapshots_at(found.catalog, np.array([0]))
     assert (snapshot.shape, snapshot.max) == ((10_000,), 10_000)
-    assert kept_sample(found, snapshot) == Sample(7, "random", 3)
+    assert stored_sample(found, snapshot) == Sample(7, "random", 3)
     np.testing.assert_array_equal(
         read_slice(found, snapshot), value[Sample(7, "random", 3).positions(10_000)] + 1
     )

@@ -18,7 +18,7 @@ from tensortap.core.histogram import Histogram
 from tensortap.core.model import Function, Graph, Node, Summary
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.graph.node_detail import node_detail
-from tensortap.index.graph.source_lines import source
+from tensortap.index.graph.source_lines import embedded_source
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.query.search import snapshots
 from tensortap.index.query.tensor_lookup import find_snapshot
@@ -64,7 +64,7 @@ def questions(run: RunIndex) -> Iterator[object]:
         yield find_snapshot(run, snapshot.tensor, step=snapshot.step, visit=snapshot.visit)
         with contextlib.suppress(TensortapError):
             yield read_slice(run, snapshot, "..., 0"), nonfinite_elements(run, snapshot)
-    yield source(run, "train.py")
+    yield embedded_source(run, "train.py")
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -10,7 +10,7 @@ from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.graph.gradient_names import forward_node
 from tensortap.index.graph.graph_index import shape_text
 from tensortap.index.graph.node_detail import node_detail
-from tensortap.index.graph.source_lines import source
+from tensortap.index.graph.source_lines import embedded_source
 from tensortap.index.logdir_index import LogIndex
 
 
@@ -123,10 +123,10 @@ def test_a_captured_node_without_a_graph(run):
 
 
 def test_embedded_sources_only(run):
-    assert source(run, "train.py").startswith("import tensorflow")
+    assert embedded_source(run, "train.py").startswith("import tensorflow")
     for file in ("other.py", "/etc/passwd", "../run.json"):
         with pytest.raises(NotFoundError):
-            source(run, file)
+            embedded_source(run, file)
 
 
 @pytest.mark.parametrize(

@@ -84,21 +84,21 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("run", "tensor", "step", "code", "said", "way_out"), CASES)
+@pytest.mark.parametrize(("run", "tensor", "step", "code", "said", "fix"), CASES)
 def test_why_there_is_no_value(
     logs: Path,
     capsys: pytest.CaptureFixture[str],
-    run: str, tensor: str, step: int, code: str, said: str, way_out: str,
+    run: str, tensor: str, step: int, code: str, said: str, fix: str,
 ) -> None:  # fmt: skip
     lazy = tensortap.open(logs).runs[run].tensor(tensor, step=step)
     with pytest.raises(ValueNotKeptError) as told:
         lazy[:]
-    assert said in told.value.message and way_out in told.value.hint
+    assert said in told.value.message and fix in told.value.hint
     assert ('keep="value"' in str(told.value)) == (code == "summary"), "only where it would have helped"
     where = [str(logs / run), tensor, "--step", str(step)]
     assert main(["show", *where]) == 0
     heading = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("values: "))
-    assert said.removeprefix("was ") in heading and way_out in heading
+    assert said.removeprefix("was ") in heading and fix in heading
     assert main(["show", *where, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["no_value"] == code
     assert main(["show", *where, "--selection", "0"]) == 1
@@ -108,13 +108,13 @@ def test_why_there_is_no_value(
 def test_the_api_tells_the_same(logs: Path) -> None:
     client = create_app(logs).test_client()
     ids = {run["name"]: run["id"] for run in client.get("/api/runs").get_json()["runs"]}
-    for run, tensor, step, code, said, way_out in CASES:
+    for run, tensor, step, code, said, fix in CASES:
         asked: dict[str, Any] = {"tensor": f"{tensor}:0", "step": step}
         (row,) = client.get(f"/api/runs/{ids[run]}/snapshots", query_string=asked).get_json()["rows"]
         assert (row["kept"], row["no_value"]) == (False, code)
         answer = client.get(f"/api/runs/{ids[run]}/value", query_string=asked)
         assert answer.status_code == 404
-        assert said in answer.get_json()["error"] and way_out in answer.get_json()["hint"]
+        assert said in answer.get_json()["error"] and fix in answer.get_json()["hint"]
     (row,) = client.get(f"/api/runs/{ids['r']}/snapshots?tensor=old:0").get_json()["rows"]
     assert (row["kept"], row["no_value"]) == (True, "")
 

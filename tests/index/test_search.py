@@ -14,7 +14,7 @@ from tensortap.index.query import sorting
 from tensortap.index.query.search import snapshot_place, snapshots
 from tensortap.index.query.sorting import SORT_COLUMNS
 from tensortap.index.query.tensor_lookup import find_snapshot
-from tensortap.index.series.latest import last_snapshots
+from tensortap.index.series.latest_snapshots import latest_snapshots
 
 
 def found(run, **filters):
@@ -186,7 +186,7 @@ def test_the_latest_snapshot_of_every_tensor_of_every_graph(tmp_path):
         writer.log("b", np.ones(6), step=1, graph="other")
     log = LogIndex(tmp_path, use_cache=False)
     log.refresh()
-    seen = last_snapshots(log.runs[0])
+    seen = latest_snapshots(log.runs[0])
     told = [
         (each.last.tensor, each.last.step, each.last.shape, each.last.graph, each.snapshots) for each in seen
     ]

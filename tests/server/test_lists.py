@@ -100,7 +100,7 @@ def test_a_run_that_is_being_read_says_how_far(tmp_path: Path, monkeypatch: pyte
     with DumpWriter(tmp_path, "large") as writer:
         for step in range(50):
             writer.log_many([Snapshot(f"n{i}", 1.0, keep="summary") for i in range(100)], step=step)
-    monkeypatch.setattr("tensortap.index.logdir_index.MUCH", 1000)
+    monkeypatch.setattr("tensortap.index.logdir_index.LARGE_BYTES", 1000)
     monkeypatch.setattr("tensortap.index.worker_follower.POLL_BYTES", 1000)
     monkeypatch.setattr("tensortap.server.log_reader.NEWS_TIMEOUT", 0.02)
     begun, may_go_on = threading.Event(), threading.Event()

@@ -9,7 +9,7 @@ import numpy as np
 from tensortap.core.dtypes import Array
 from tensortap.index.graph.graph_index import GraphIndex
 from tensortap.index.run_index import RunIndex
-from tensortap.index.snapshot import Snapshot, take
+from tensortap.index.snapshot import Snapshot, snapshots_at
 
 from ..model_graph.roles import Roles, Slot, roles_of
 
@@ -66,7 +66,7 @@ class StepTensors:
             rows = self.captured[slot]
             visits = self.run.catalog.column("visit", rows)
             at = max(int(np.searchsorted(visits, visits[0] if visit is None else visit, "right")) - 1, 0)
-            known = self._snapshots[slot, visit] = take(self.run.catalog, rows[at : at + 1])[0]
+            known = self._snapshots[slot, visit] = snapshots_at(self.run.catalog, rows[at : at + 1])[0]
         return known
 
     @cached_property

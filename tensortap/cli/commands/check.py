@@ -25,7 +25,7 @@ from tensortap.storage.uri import is_remote, shown_path
 from tensortap.system.progress_line import progress_line
 
 from ..console import bytes_text, cell, console, print_json
-from ..select_run import add_path, check_looked_into, tell_unread
+from ..select_run import add_path, check_folders_read, report_unread
 
 HELP = "verify every checksum of a dump; changes nothing"
 EXAMPLE = "tensortap check logs --repair"
@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     unread: dict[Path, OSError] = {}
     runs = find_runs(arguments.path, unread.__setitem__) if is_folder(arguments.path) else []
     if not runs:
-        check_looked_into(unread)
+        check_folders_read(unread)
         raise NotARunError(
             f"There is no run in {shown_path(arguments.path)!r}.", "Name a log directory, or a run in it."
         )
@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
         print_json({"ok": not damaged, "runs": [asdict(report) for report in reports]})
     else:
         _print(reports)
-    return 1 if tell_unread(unread) or damaged else 0
+    return 1 if report_unread(unread) or damaged else 0
 
 
 def _check_repairable(path: Path) -> None:

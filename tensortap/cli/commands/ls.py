@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from tensortap.core.text import escaped
 from tensortap.storage.uri import shown_path
 
-from ..console import bytes_text, cell, print_json, print_what_fits
-from ..select_run import add_path, directory_size, open_log, tell_unread
+from ..console import bytes_text, cell, print_fitting_columns, print_json
+from ..select_run import add_path, directory_size, open_log, report_unread
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -23,7 +23,7 @@ HELP = "list runs: steps, snapshots, size, tensors with NaN or Inf"
 EXAMPLE = "tensortap ls logs"
 _NUMBERS = ("snapshots", "size", "non-finite")
 _COLUMNS = ("run", "created", "steps", *_NUMBERS, "")
-_LEAST_FIRST = ("created", "size", "snapshots", "steps")
+_DROPPABLE = ("created", "size", "snapshots", "steps")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,16 +37,16 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(rows)
     else:
-        print_what_fits(_COLUMNS, [_cells(row) for row in rows], _LEAST_FIRST, numeric=_NUMBERS)
-    return 1 if _tell_unread(log) else 0
+        print_fitting_columns(_COLUMNS, [_cells(row) for row in rows], _DROPPABLE, numeric=_NUMBERS)
+    return 1 if _report_unread(log) else 0
 
 
-def _tell_unread(log: LogIndex) -> bool:
+def _report_unread(log: LogIndex) -> bool:
     """Says what could not be read for want of permission, or as an address fails."""
     denied = [f"{run.name}: {run.denied[0]}" for run in log.runs if run.denied]
     for sentence in denied:
         print(escaped(sentence), file=sys.stderr)
-    return tell_unread(log.unread) or bool(denied)
+    return report_unread(log.unread) or bool(denied)
 
 
 def _cells(row: dict[str, Any]) -> list[Text]:

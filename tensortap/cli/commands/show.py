@@ -11,9 +11,9 @@ from tensortap.core.text import counted
 
 from ..argument_types import local, natural
 from ..console import cell, console, print_json, print_table
-from ..select_run import add_path, only_run, same_names, tell_same_names
+from ..select_run import add_path, names_in_several_graphs, only_run, print_graph_hint
 from ..step_arguments import steps
-from ..views.snapshots import add_filters, is_asked_for, list_snapshots
+from ..views.snapshots import add_filters, has_filters, list_snapshots
 from ..views.tensor import TensorView, shape_text
 from ..views.values import parse_highlight
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from tensortap.index.run_index import RunIndex
-    from tensortap.index.series.latest import LastSnapshot
+    from tensortap.index.series.latest_snapshots import LatestSnapshot
 
 HELP = "list the tensors of a run, or show one: summary, histogram, values"
 EXAMPLE = """tensortap show logs/digits dense/Relu:0 --step 30 --selection 0,:10 --highlight 1:
@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     _check_options(arguments)
     found = only_run(arguments.path)
     if arguments.tensor is None:
-        if is_asked_for(arguments):
+        if has_filters(arguments):
             list_snapshots(found, arguments)
         else:
             _list(found, arguments)
@@ -120,12 +120,12 @@ def _check_options(arguments: argparse.Namespace) -> None:
 
 def _list(found: RunIndex, arguments: argparse.Namespace) -> None:
     from tensortap.index.query.search import Filters, find_rows
-    from tensortap.index.series.latest import last_snapshots
+    from tensortap.index.series.latest_snapshots import latest_snapshots
 
     asked = {name: getattr(arguments, name) for name in _OF_BOTH}
     among = find_rows(found, Filters(**asked)) if any(each is not None for each in asked.values()) else None
     pattern: re.Pattern[str] | None = arguments.match
-    listed = last_snapshots(found, among)
+    listed = latest_snapshots(found, among)
     fitting = [each for each in listed if pattern is None or pattern.search(each.last.tensor)]
     seen = fitting[: arguments.limit]
     if arguments.json:
@@ -134,12 +134,12 @@ def _list(found: RunIndex, arguments: argparse.Namespace) -> None:
     if not seen:
         print(_nothing(len(listed), pattern, among is not None), file=sys.stderr)
         return
-    several = same_names(found, {each.last.tensor for each in seen})
+    several = names_in_several_graphs(found, {each.last.tensor for each in seen})
     columns = ("tensor", *(("graph",) if several else ()), "dtype", "shape", "snapshots", "last step")
     rows = [_cells(each, bool(several)) for each in seen]
     print_table(console(), columns, rows, numeric=("snapshots", "last step"))
     if several:
-        tell_same_names(several)
+        print_graph_hint(several)
     if len(fitting) > len(seen):
         more = counted(len(fitting) - len(seen), "more tensor")
         console(stderr=True).print(f"{more}; see them with --limit {len(fitting)}", style="dim")
@@ -156,7 +156,7 @@ def _nothing(listed: int, pattern: re.Pattern[str] | None, is_part: bool) -> str
     )
 
 
-def _data(seen: LastSnapshot) -> dict[str, Any]:
+def _data(seen: LatestSnapshot) -> dict[str, Any]:
     return {
         "tensor": seen.last.tensor,
         "graph": seen.last.graph,
@@ -167,7 +167,7 @@ def _data(seen: LastSnapshot) -> dict[str, Any]:
     }
 
 
-def _cells(seen: LastSnapshot, with_graph: bool) -> list[Text]:
+def _cells(seen: LatestSnapshot, with_graph: bool) -> list[Text]:
     last = seen.last
     graph = (last.graph,) if with_graph else ()
     return [

@@ -19,7 +19,7 @@ from tensortap.dump.read.runs import RunReader
 
 from ..argument_types import on_disk
 from ..console import cell, console, print_json
-from ..step_arguments import steps_of_text
+from ..step_arguments import parse_watch_steps
 
 HELP = "show what a running job keeps, or change it without a restart"
 EXAMPLE = "tensortap watch logs/digits --nodes dense --keep value --steps 'next 3'"
@@ -142,7 +142,7 @@ def _rule(arguments: argparse.Namespace) -> Rule:
     if not rule and arguments.steps is None:
         return {}
     now = datetime.now(UTC).isoformat()  # so that asking again for the same is a new question
-    return rule | {"steps": steps_of_text(arguments.steps or "next 3", asked=now)}
+    return rule | {"steps": parse_watch_steps(arguments.steps or "next 3", asked=now)}
 
 
 def _pattern(text: str) -> str:

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from tensortap.core.text import counted
 
-from ..console import cell, print_what_fits
+from ..console import cell, print_fitting_columns
 
 if TYPE_CHECKING:
     from tensortap.analysis.compare.comparison import (
@@ -31,7 +31,7 @@ _GUESSED = dict.fromkeys(
     ("structure", "scope"), "  (by its neighbours, not by its name: --match, if it is another)"
 )
 _NUMBERS = ("max abs", "scale", "relative", "rounding", "cosine", "max ULP")
-_LEAST_FIRST = ("cosine", "rounding", "scale", "op", "max ULP", "dtypes", "relative")
+_DROPPABLE = ("cosine", "rounding", "scale", "op", "max ULP", "dtypes", "relative")
 
 
 def print_comparison(
@@ -143,7 +143,7 @@ def _print_tensors(tensors: list[TensorDifference], compared: Comparison, out: C
                 cell(_word(entry) + (" <- first" if first else ""), _STYLES[entry.verdict]),
             ]
         )
-    print_what_fits(columns, rows, [name for name in _LEAST_FIRST if name in columns], _NUMBERS, out)
+    print_fitting_columns(columns, rows, [name for name in _DROPPABLE if name in columns], _NUMBERS, out)
 
 
 def _word(entry: TensorDifference) -> str:

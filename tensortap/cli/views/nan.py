@@ -127,7 +127,7 @@ def _print_trace(trace: ElementTrace, out: Console, trail: int) -> None:
     cause = back[0]
     place = _element(cause, trace.row)
     out.print(cell(f"  at      {place} -> {bad.op_type} = {_exact(bad.value)}{sample}", "magenta"))
-    telling = _telling(back)
+    telling = _trail_elements(back)
     for element in telling[: max(trail - 1, 0)]:
         out.print(cell(f"            from {_element(element, trace.row)}", "dim"))
     if trail and len(telling) > trail:
@@ -159,7 +159,7 @@ def _element(element: Element, row: int | None) -> str:
     return f"{text}, as is {place + ' of ' if place else ''}{other.tensor}: the difference is 0"
 
 
-def _telling(back: list[Element]) -> list[Element]:
+def _trail_elements(back: list[Element]) -> list[Element]:
     """The elements behind the offending one that tell: those that an op computed, or changed."""
     pairs = zip(back[1:], back, strict=False)
     return [

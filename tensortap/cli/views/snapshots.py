@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from tensortap.core.text import counted
 
 from ..argument_types import column, condition, positive
-from ..console import cell, console, print_json, print_what_fits
-from ..select_run import same_names, tell_same_names
+from ..console import cell, console, print_fitting_columns, print_json
+from ..select_run import names_in_several_graphs, print_graph_hint
 from ..step_arguments import chosen_steps
 from .tensor import shape_text, statistic_text
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _NUMBERS = ("step", "visit", "nan", "inf", "zero", "min", "mean", "max", "std")
 _COLUMNS = ("tensor", "graph", "dtype", "shape", *_NUMBERS)
-_LEAST_FIRST = ("zero", "visit", "std", "dtype", "inf", "mean", "shape")
+_DROPPABLE = ("zero", "visit", "std", "dtype", "inf", "mean", "shape")
 _LIMIT = 50
 _UNKNOWN = "unknown"  # what a foreign format does not tell
 _SAME_NAMES = ("worker", "graph", "visit", "layer", "dtype", "where")
@@ -51,7 +51,7 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def is_asked_for(arguments: argparse.Namespace) -> bool:
+def has_filters(arguments: argparse.Namespace) -> bool:
     """Whether one of the filters was given (step 0 and the like count)."""
     given = (getattr(arguments, name) for name in _FILTERS)
     return any(each is not None and each is not False for each in given)
@@ -78,10 +78,10 @@ def list_snapshots(run: RunIndex, arguments: argparse.Namespace) -> None:
     if not page.total:
         console().print("No snapshot fits.")
         return
-    several = same_names(run, {row.tensor for row in page.rows})
+    several = names_in_several_graphs(run, {row.tensor for row in page.rows})
     _print(page.rows, (arguments.sort or "").lstrip("-"), bool(several))
     if several:
-        tell_same_names(several)
+        print_graph_hint(several)
     if page.total > len(page.rows):
         more = counted(page.total - len(page.rows), "more snapshot")
         console(stderr=True).print(f"{more}; see them with --limit {page.total}", style="dim")
@@ -99,11 +99,11 @@ def _filters(run: RunIndex, arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _print(rows: list[Snapshot], sorted_by: str, with_graph: bool) -> None:
-    least_first = [name for name in _LEAST_FIRST if name != sorted_by]
+    droppable = [name for name in _DROPPABLE if name != sorted_by]
     columns = [name for name in _COLUMNS if name != "graph" or with_graph]
     cells = [_cells(row) for row in rows]
-    print_what_fits(
-        columns, [[row[name] for name in columns] for row in cells], least_first, numeric=_NUMBERS
+    print_fitting_columns(
+        columns, [[row[name] for name in columns] for row in cells], droppable, numeric=_NUMBERS
     )
 
 

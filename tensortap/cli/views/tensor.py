@@ -64,7 +64,7 @@ class TensorView:
         SelectionError for a range of steps."""
         from tensortap.index.query.tensor_lookup import find_snapshot
         from tensortap.index.series.histograms import histograms
-        from tensortap.index.values import find_value, kept_sample, read_slice
+        from tensortap.index.values import find_value, read_slice, stored_sample
 
         steps = _captured_at(run, tensor, graph, worker)
         if not steps:
@@ -86,7 +86,7 @@ class TensorView:
         chosen, sampled = selection or "", 0
         missing: ValueNotKeptError | DamagedError | None = None
         try:
-            sample = kept_sample(run, snapshot)
+            sample = stored_sample(run, snapshot)
             sampled = sample.kept(snapshot.size) if sample is not None else 0
             chosen = excerpt(find_value(run, snapshot).shape) if selection is None else selection
             values = read_slice(run, snapshot, chosen, limit=_MAX_BYTES)
@@ -228,7 +228,7 @@ def _why(run: RunIndex, snapshot: Snapshot, error: ValueNotKeptError | DamagedEr
     if not snapshot.no_value:  # it was pruned just now
         return str(error)
     words = no_value(snapshot.no_value, run.catalog.source)
-    return f"{words.happened}: {words.why}. {words.way_out}".rstrip()
+    return f"{words.happened}: {words.why}. {words.fix}".rstrip()
 
 
 def _no_numbers(snapshot: Snapshot) -> str:

@@ -50,7 +50,7 @@ class Catalog:
     Attributes:
         parts: where the rows are. partial: how many rows have counts that do not add up to their size.
         pruned: values files that were removed on purpose, by code of their worker. prunings: how often that
-        changed. not_told: the counts that the source of the run does not tell, see `unknown_counts`.
+        changed. unreported_counts: the counts that the source of the run does not tell, see `unknown_counts`.
         source: the format that the run was imported from, or empty.
         places: int64 columns that say where each commit is, see `CommitPlace`.
 
@@ -71,16 +71,16 @@ class Catalog:
         self.partial = 0
         self.prunings = 0
         self.pruned: dict[int, frozenset[int]] = {}
-        self.not_told: frozenset[str] = frozenset()
+        self.unreported_counts: frozenset[str] = frozenset()
         self.source = ""
         self.last_time: float | None = None
         self.parts = Rows(histograms)
         self.places = {name: GrowingColumn(np.int64) for name in ("row", "worker", *CommitPlace._fields[1:])}
 
-    def hold_no_histograms(self) -> None:
+    def drop_histograms(self) -> None:
         """Reads them from their commits from now on: there will be no saved index to put them into."""
         self.read_columns = INDEXED_COLUMNS
-        self.parts.let_go()
+        self.parts.drop_histograms()
 
     @property
     def nbytes(self) -> int:

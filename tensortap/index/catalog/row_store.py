@@ -65,10 +65,10 @@ class Rows:
         stop = segments[-1].first + len(segments[-1]) if segments else 0
         self._parts = _assemble(tuple(segments), Tail(stop, self._holds_histograms))
 
-    def let_go(self) -> None:
+    def drop_histograms(self) -> None:
         """Holds no more histograms: there will be no further segments."""
         self._holds_histograms = False
-        self._parts.tail.let_go()
+        self._parts.tail.drop_histograms()
 
     def rows_of(self, key: Key, code: int, length: int) -> Array:
         """Rows below `length` with a code, ascending."""

@@ -60,7 +60,7 @@ class Tail:
         for name in COLUMNS:
             self.columns[name].extend(columns[name])
 
-    def let_go(self) -> None:
+    def drop_histograms(self) -> None:
         """Forgets the histograms."""
         self._histograms = None
 

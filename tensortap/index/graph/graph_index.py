@@ -146,7 +146,7 @@ class GraphIndex:
     @cached_property
     def path_texts(self) -> Texts:
         """The display paths, as they are sent; the very object of the names where they are the same."""
-        return self.name_texts if self._drawn_by_name else Texts.of(self.paths)
+        return self.name_texts if self._paths_are_names else Texts.of(self.paths)
 
     @cached_property
     def slots(self) -> Int32s:
@@ -171,14 +171,14 @@ class GraphIndex:
         return set(np.flatnonzero(is_argument & is_handle).tolist())
 
     @cached_property
-    def _drawn_by_name(self) -> bool:
+    def _paths_are_names(self) -> bool:
         """Whether the display paths are the names."""
         return not self.about.get("functions") and self._found.distinct and not self._variables
 
     @cached_property
     def paths(self) -> list[str]:
         """Display paths (see `display_paths`)."""
-        if self._drawn_by_name:
+        if self._paths_are_names:
             return self.names
         functions = self.about.get("functions", {})
         return display_paths(self.names, self.function.to_list(), functions, self.rows, self._variables)

@@ -63,7 +63,7 @@ def source_map(run: RunIndex, graph: str) -> SourceMap:
     return SourceMap([SourceFile(file, file in sources) for file in files], shared)
 
 
-def source(run: RunIndex, file: str) -> str:
+def embedded_source(run: RunIndex, file: str) -> str:
     """The text of a source file, by its name in the stacks.
 
     Raises:

@@ -12,7 +12,7 @@ from tensortap.core.dtypes import Array
 from tensortap.core.names import split_tensor_name, tensor_name
 
 from ..run_index import RunIndex
-from ..snapshot import Snapshot, take
+from ..snapshot import Snapshot, snapshots_at
 from .filter_columns import CatalogRows, tensors_by_node
 from .filter_parser import parse_predicate
 from .regex import match_names
@@ -75,9 +75,9 @@ def snapshots(
     rows = _SORTED.setdefault(run, SortedRows()).get(run, (asked, sort))
     if rows is None and offset == 0:  # of most lists nobody asks for more: a partial sort will do
         found = find_rows(run, asked)
-        return SnapshotPage(len(found), take(run.catalog, sort_rows(run, found, sort, limit)[wanted]))
+        return SnapshotPage(len(found), snapshots_at(run.catalog, sort_rows(run, found, sort, limit)[wanted]))
     rows = _ordered(run, asked, sort) if rows is None else rows
-    return SnapshotPage(len(rows), take(run.catalog, rows[wanted]))
+    return SnapshotPage(len(rows), snapshots_at(run.catalog, rows[wanted]))
 
 
 def snapshot_place(
@@ -133,7 +133,7 @@ def undecided(run: RunIndex, **filters: Any) -> int:
     """Of how many snapshots it is not known whether they fulfil the condition `where`: they hold a count that
     the source of an import did not tell. Such snapshots fit no filter. Raises as `snapshots`."""
     asked = Filters(**filters)
-    if asked.where is None or not (run.catalog.not_told or run.catalog.partial):
+    if asked.where is None or not (run.catalog.unreported_counts or run.catalog.partial):
         return 0
     condition, rows = parse_predicate(asked.where), find_rows(run, replace(asked, where=None))
     seen = CatalogRows(run, rows)

@@ -15,7 +15,7 @@ from tensortap.core.text import did_you_mean
 from ..catalog.catalog import Catalog
 from ..catalog.tensor_table import NO_GRAPH
 from ..run_index import RunIndex
-from ..snapshot import Snapshot, take
+from ..snapshot import Snapshot, snapshots_at
 from .step_range import StepRange, step_from_end
 
 
@@ -53,7 +53,7 @@ def find_snapshot(
         if len(workers) > 1:
             raise _ambiguous(tensor, "workers", "worker", sorted(workers))
     latest = at_visit[np.lexsort((at_visit, catalog.column("time", at_visit)))[-1:]]
-    return take(catalog, latest)[0]
+    return snapshots_at(catalog, latest)[0]
 
 
 def has_several_visits(run: RunIndex, snapshot: Snapshot) -> bool:

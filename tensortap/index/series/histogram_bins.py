@@ -84,7 +84,7 @@ def linear_bins(dense: Ints, lows: Floats, highs: Floats, edges: Floats) -> Binn
     return Binned(edges, counts, zero)
 
 
-def told_ends(dense: Ints, lows: Floats, highs: Floats) -> tuple[Floats, Floats]:
+def known_ends(dense: Ints, lows: Floats, highs: Floats) -> tuple[Floats, Floats]:
     """`lows` and `highs`; where they do not tell the ends of what a row counts, those of its buckets."""
     lows, highs = lows.astype(np.float64), highs.astype(np.float64)
     left, right = (np.nan_to_num(edges) for edges in dense_edges())

@@ -17,7 +17,7 @@ from ..query.step_range import parse_steps
 from ..query.tensor_lookup import tensor_rows
 from ..run_index import RunIndex
 from ..unknown_counts import unknown_counts
-from .histogram_bins import DENSE, ZERO, Binned, dense_column, linear_bins, native_bins, told_ends
+from .histogram_bins import DENSE, ZERO, Binned, dense_column, known_ends, linear_bins, native_bins
 from .merge_statistics import group_starts
 from .trends import thin
 
@@ -152,7 +152,7 @@ class _Series:
                 self._dense[cells] += counts
             else:
                 np.add.at(self._dense, cells, counts)
-        self._lows, self._highs = told_ends(self._dense, self.min, self.max)
+        self._lows, self._highs = known_ends(self._dense, self.min, self.max)
 
     def total(self, name: str) -> Ints:
         """The sum of a count over each group."""

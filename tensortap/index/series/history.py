@@ -74,15 +74,15 @@ def row_columns(catalog: Catalog, rows: Array) -> dict[str, Any]:
     for name, unknown in unknown_counts(catalog, rows).items():
         columns[name] = np.ma.masked_array(columns[name], unknown)
     named = (("worker", catalog.workers), ("dtype", catalog.dtypes), ("device", catalog.devices))
-    columns |= {name: _looked_up(table.values, catalog.column(name, rows)) for name, table in named}
+    columns |= {name: _values_of_codes(table.values, catalog.column(name, rows)) for name, table in named}
     columns["time"] = catalog.column("time", rows) / 1e6
     columns["graph"] = catalog.tensors.graphs_of(catalog.column("tensor", rows))
-    columns["shape"] = _looked_up(catalog.shapes.values, catalog.column("shape", rows))
+    columns["shape"] = _values_of_codes(catalog.shapes.values, catalog.column("shape", rows))
     order = ("step", "visit", "graph", "worker", "time", "device", "dtype", "shape", *PLAIN_COLUMNS[2:])
     return {name: columns[name] for name in order}
 
 
-def _looked_up(values: Sequence[T], codes: Array) -> list[T]:
+def _values_of_codes(values: Sequence[T], codes: Array) -> list[T]:
     return [values[code] for code in codes.tolist()]
 
 

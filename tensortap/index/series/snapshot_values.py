@@ -21,7 +21,11 @@ def values_of(catalog: Catalog, row: Array, statistic: str) -> Floats:
     names = _SHARES[statistic]
     part = np.sum([np.asarray(catalog.column(name, row), np.float64) for name in names], axis=0)
     size = np.asarray(catalog.column("size", row), np.float64)
-    told = (size > 0) & ~_untold(catalog, row, ("size",)) & ~(_untold(catalog, row, names) & (part == 0))
+    told = (
+        (size > 0)
+        & ~_any_unknown(catalog, row, ("size",))
+        & ~(_any_unknown(catalog, row, names) & (part == 0))
+    )
     return np.where(told, part / np.maximum(size, 1), np.nan)
 
 
@@ -29,11 +33,11 @@ def health_of(catalog: Catalog, row: Array) -> Array:
     """Of some rows of the catalog, uint8 [rows]: UNKNOWN, FINE, INF (an infinity), NAN (a NaN)."""
     infinite = (catalog.column("pos_inf", row) > 0) | (catalog.column("neg_inf", row) > 0)
     health = np.where(catalog.column("nan", row) > 0, NAN, np.where(infinite, INF, FINE))
-    health[(health == FINE) & _untold(catalog, row, ("nan", "pos_inf", "neg_inf"))] = UNKNOWN
+    health[(health == FINE) & _any_unknown(catalog, row, ("nan", "pos_inf", "neg_inf"))] = UNKNOWN
     return health.astype(np.uint8)
 
 
-def _untold(catalog: Catalog, row: Array, names: tuple[str, ...]) -> Array:
+def _any_unknown(catalog: Catalog, row: Array, names: tuple[str, ...]) -> Array:
     """Which rows do not tell all of some counts, bool [rows]."""
     unknown = unknown_counts(catalog, row)
     nothing = np.zeros(len(row), np.bool_)

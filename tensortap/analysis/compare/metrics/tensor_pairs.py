@@ -12,8 +12,8 @@ import numpy as np
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import TensortapError
 from tensortap.index.run_index import RunIndex
-from tensortap.index.snapshot import Snapshot, take
-from tensortap.index.values import find_histograms, kept_sample, read_slice
+from tensortap.index.snapshot import Snapshot, snapshots_at
+from tensortap.index.values import find_histograms, read_slice, stored_sample
 
 from ...model_graph.roles import Slot
 from ..matching.row_alignment import CodeMap, StepRows, joined
@@ -126,7 +126,7 @@ class StepPairs:
         return (self.a, self._rows[0]), (self.b, self._rows[1])
 
     def _snapshots(self, numbers: Array) -> tuple[list[Snapshot], list[Snapshot]]:
-        left, right = (take(run.catalog, rows[numbers]) for run, rows in self._sides())
+        left, right = (snapshots_at(run.catalog, rows[numbers]) for run, rows in self._sides())
         return left, right
 
     def _read_values(self, progress: Callable[[int], None]) -> None:
@@ -160,7 +160,7 @@ class StepPairs:
         """Both histograms of each pair; None where the dump is damaged."""
         try:
             left, right = (
-                find_histograms(run, take(run.catalog, rows[numbers])) for run, rows in self._sides()
+                find_histograms(run, snapshots_at(run.catalog, rows[numbers])) for run, rows in self._sides()
             )
         except (TensortapError, OSError):
             return [None] * len(numbers)
@@ -193,7 +193,7 @@ def read_both(
     if not (a.kept and b.kept):
         return None
     try:
-        if kept_sample(run_a, a) != kept_sample(run_b, b):
+        if stored_sample(run_a, a) != stored_sample(run_b, b):
             return None
         left = read_slice(run_a, a, selection, limit=limit)
         right = read_slice(run_b, b, selection, limit=limit)

@@ -9,17 +9,17 @@ import numpy as np
 from tensortap.core.dtypes import Array
 
 from ..run_index import RunIndex
-from ..snapshot import Snapshot, take
+from ..snapshot import Snapshot, snapshots_at
 
 
-class LastSnapshot(NamedTuple):
+class LatestSnapshot(NamedTuple):
     """How many snapshots of a tensor were captured, and the first of its last step."""
 
     last: Snapshot
     snapshots: int
 
 
-def last_snapshots(run: RunIndex, among: Array | None = None) -> list[LastSnapshot]:
+def latest_snapshots(run: RunIndex, among: Array | None = None) -> list[LatestSnapshot]:
     """Of all captured tensors, by name and graph: tensors of one name in several graphs are several.
 
     Args:
@@ -39,5 +39,5 @@ def last_snapshots(run: RunIndex, among: Array | None = None) -> list[LastSnapsh
     row_of = dict(zip(found.tolist(), rows.tolist(), strict=True))
     counts = np.bincount(codes, minlength=len(names)).tolist()
     captured = [code for code in order if code in row_of]
-    taken = take(catalog, np.array([row_of[code] for code in captured], np.int64))
-    return [LastSnapshot(snapshot, counts[code]) for snapshot, code in zip(taken, captured, strict=True)]
+    taken = snapshots_at(catalog, np.array([row_of[code] for code in captured], np.int64))
+    return [LatestSnapshot(snapshot, counts[code]) for snapshot, code in zip(taken, captured, strict=True)]
