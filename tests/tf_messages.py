@@ -11,7 +11,7 @@ from tensortap.importers.tf_formats.leveldb_table import MAGIC
 from tensortap.importers.tf_formats.protos import parse
 from tensortap.tfproto.tfrecord import masked_crc32c
 
-FLOAT, DOUBLE, STRING = 1, 2, 7
+FLOAT, DOUBLE, STRING, COMPLEX64 = 1, 2, 7, 8
 
 
 def message(kind: str) -> Any:

@@ -8,13 +8,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tensortap.core.dtypes import Floats
+from tensortap.core.dtypes import Array, Floats, dtype_name
 from tensortap.core.histogram import Histogram, bucket_edges
 from tensortap.core.model import Summary
+
+from .errors import RefusedError
 
 _IDS = np.concatenate([np.arange(511), np.arange(512, 1023)])  # all ids that occur
 _LEFT, _RIGHT = bucket_edges(_IDS)
 _TABLE = 1024
+
+
+def measured_numbers(array: Array, what: str) -> Floats:
+    """What a debugger measured of a tensor, flat.
+
+    Raises:
+        RefusedError: it is text or complex, which no measurement is; the sentence calls it `what`.
+    """
+    if array.dtype.kind in "OSUc":
+        raise RefusedError(f"{what} holds {dtype_name(array.dtype)} instead of real numbers.")
+    return array.astype(np.float64).reshape(-1)
 
 
 def partial_summary(dtype: str, shape: tuple[int, ...], size: int, **known: Any) -> Summary:

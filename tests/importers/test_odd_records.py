@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.lib import format as npy_format
 from tf_messages import (
+    COMPLEX64,
     DOUBLE,
     STRING,
     old_histogram_event,
@@ -100,6 +101,27 @@ def test_tfdbg1_summaries_have_shapes_that_fit(tmp_path: Path) -> None:
 
     assert [(tensor.name, tensor.shape) for tensor in run.find()] == [("good:0", (2, 3))]
     assert found.snapshots == 1
+
+
+@pytest.mark.parametrize("op", ["DebugNumericSummary", "DebugNanCount"])
+def test_tfdbg1_measurements_that_are_no_real_numbers_are_left_out_with_a_reason(
+    tmp_path: Path, op: str
+) -> None:
+    tensors = {
+        "good": tensor_proto((1,), DOUBLE, double_val=[2]),
+        "complex": tensor_proto((1,), COMPLEX64, scomplex_val=[1.0, 2.0]),
+        "text": tensor_proto((1,), STRING, string_val=[b"nan"]),
+    }
+    facts = [1, 1, 0, 0, 0, 0, 1, 0, 2, 2, 2, 0, 1, 1, 1]
+    if op == "DebugNumericSummary":
+        tensors["good"] = tensor_proto((15,), DOUBLE, double_val=facts)
+
+    found, run = imported(write_tfdbg1(tmp_path, tensors, op=op), tmp_path / "logs")
+
+    assert [tensor.name for tensor in run.find()] == ["good:0"]
+    notes = " ".join(found.notes)
+    assert f"What {op} measured holds complex64 instead of real numbers." in notes
+    assert f"What {op} measured holds string instead of real numbers." in notes
 
 
 def test_hdf5_with_odd_attributes_keeps_its_other_datasets(tmp_path: Path) -> None:

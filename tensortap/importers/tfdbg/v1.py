@@ -22,7 +22,7 @@ from tensortap.tfproto.messages import MAX_MESSAGE, Message
 from tensortap.tfproto.tensor_proto import data_type_name, tensor_array
 
 from ..errors import RefusedError
-from ..partial_summary import partial_summary
+from ..partial_summary import measured_numbers, partial_summary
 from ..run_builder import MAX_EXTENTS, RunBuilder, RunWriter
 from ..safe_io import files_below, read_whole
 from ..tf_formats.graphdef import graphs_of
@@ -173,7 +173,7 @@ def _read_tensor(file: _TensorFile, step: int, graph: str, device: str, out: Run
             raise RefusedError("It was not initialized, or has no bytes that could be dumped.")
         out.log(name, tensor_array(value.tensor), **where)
         return
-    numbers = np.asarray(tensor_array(value.tensor), np.float64).reshape(-1)
+    numbers = measured_numbers(tensor_array(value.tensor), f"What {debug_op[:80]} measured")
     out.note(
         f"tfdbg's {debug_op[:80]} keeps no values: only the counts and statistics that it measured are shown."
     )

@@ -12,8 +12,6 @@ from heapq import merge
 from pathlib import Path, PurePath
 from typing import Any
 
-import numpy as np
-
 from tensortap.core.errors import TensortapError
 from tensortap.core.names import short_function_name
 from tensortap.tfproto.messages import Message
@@ -135,7 +133,7 @@ class _Reader:
             if mode == FULL_TENSOR:
                 self._out.log(name, array, **where)
             elif array.size:  # a mode of health leaves nothing of what is no float
-                self._out.log_summary(name, health_summary(mode, np.asarray(array, np.float64)), **where)
+                self._out.log_summary(name, health_summary(mode, array), **where)
         except (TensortapError, ValueError, TypeError) as error:
             self._out.note(f"Left out: {name[:200]}: {error}", "tensors left out")
 

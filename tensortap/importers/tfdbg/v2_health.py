@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
-from tensortap.core.dtypes import Floats
+from tensortap.core.dtypes import Array, Floats
 from tensortap.core.model import COUNTS, Summary
 from tensortap.tfproto.tensor_proto import data_type_name
 
 from ..errors import RefusedError
-from ..partial_summary import partial_summary
+from ..partial_summary import measured_numbers, partial_summary
 
 NO_TENSOR, CURT_HEALTH, CONCISE_HEALTH, FULL_HEALTH, SHAPE, FULL_TENSOR, THREE_SLOTS = 1, 2, 3, 4, 5, 7, 8
 
@@ -39,13 +38,13 @@ NOT_COUNTED = {
 _LENGTHS = {CURT_HEALTH: 2, CONCISE_HEALTH: 5, FULL_HEALTH: 11, SHAPE: 10, THREE_SLOTS: 3}
 
 
-def health_summary(mode: int, payload: npt.NDArray[np.generic]) -> Summary:
-    """The summary that a payload (float64 or float32 vector) amounts to.
+def health_summary(mode: int, payload: Array) -> Summary:
+    """The summary that a payload (a vector of floats) amounts to.
 
     Raises:
         RefusedError: the mode has no payload, or this one makes no sense.
     """
-    numbers = payload.astype(np.float64).reshape(-1)
+    numbers = measured_numbers(payload, "Its health")
     length = _LENGTHS.get(mode)
     if length is None or numbers.size != length:
         raise RefusedError(f"Its debug mode {mode} has no summary, or a damaged one.")
