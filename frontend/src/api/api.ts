@@ -25,18 +25,19 @@ import { decodeStep, type StepStatistics } from '../model/wire/steps';
 import { decodeTimeline, type Timeline } from '../model/wire/timeline';
 import type { ValueRange } from '../model/wire/value_scale';
 import type { Change, SavedWhatIfs } from '../model/wire/what_ifs';
-import { ApiError, type Provider, pathOf, type Query } from './provider';
-import { readTextValue, type WireValue } from './text_value';
 import {
   readHistograms,
   readHistory,
   readRange,
   readSnapshot,
+  readTextValue,
   type WireHistograms,
   type WireHistory,
   type WireRange,
   type WireSnapshot,
-} from './wire';
+  type WireValue,
+} from './decode';
+import { ApiError, type Provider, pathOf, type Query } from './provider';
 
 /** Which snapshot of a tensor is meant. */
 export interface SnapshotKey {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { readSnapshot, type WireSnapshot } from './decode';
 import { pathOf, queryText } from './provider';
-import { readSnapshot, type WireSnapshot } from './wire';
 
 test('queries leave out what is not set', () => {
   expect(queryText({ a: 1, b: null, c: undefined, d: '', e: false, f: true, g: 'x y' })).toBe('?a=1&f=1&g=x+y');

@@ -3,17 +3,17 @@
  * when the size of something in it changed; what stays closed costs nothing.
  */
 
-import { visible } from '../lib/visible';
+import { visible } from '../lib/visible_text';
 import type { LabelColumns } from '../model/graph/labels';
 import { nodeSubtitle, scopeSubtitle } from '../model/graph/labels';
 import type { MetaEdges } from '../model/graph/meta_edges';
 import { isAuxiliary } from '../model/graph/op_kinds';
 import { entityLabel, type ScopeTree } from '../model/graph/tree';
 import { LayoutMemo } from './memo';
-import { scopeGraph } from './scope_graph';
-import { layoutScope, type ScopeContext, type ScopeLayout } from './scope_layout';
-import { CLOSED_HEIGHT, closedWidth, NODE_HEIGHT, nodeWidth, SMALL_HEIGHT, smallWidth, stackWidth } from './sizes';
-import { type LayoutUpdate, UpdateWriter } from './update';
+import { type LayoutUpdate, UpdateWriter } from './messages';
+import { scopeGraph } from './scope/scope_graph';
+import { layoutScope, type ScopeContext, type ScopeLayout } from './scope/scope_layout';
+import { CLOSED_HEIGHT, closedWidth, NODE_HEIGHT, nodeWidth, SMALL_HEIGHT, smallWidth, stackWidth } from './scope/sizes';
 
 export interface EngineInput {
   readonly tree: ScopeTree;

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { makeGraph, treeAndMeta } from '../model/graph/graph_fixture';
 import { LayoutMemo } from './memo';
-import { scopeGraph } from './scope_graph';
-import { layoutScope, type ScopeContext } from './scope_layout';
+import { scopeGraph } from './scope/scope_graph';
+import { layoutScope, type ScopeContext } from './scope/scope_layout';
 
 const BLOCK = ['MatMul', 'BiasAdd', 'Relu', 'Add', 'Mul', 'Exp'];
 

@@ -4,8 +4,8 @@
  */
 
 import { NumberMemo } from './number_memo';
-import type { ScopeGraph } from './scope_graph';
-import type { ScopeContext, ScopeLayout } from './scope_layout';
+import type { ScopeGraph } from './scope/scope_graph';
+import type { ScopeContext, ScopeLayout } from './scope/scope_layout';
 
 /** Larger scopes are rarely repeated, and cost memory. */
 const MOST_NUMBERS = 4000;

@@ -1,7 +1,7 @@
 /** The layout on the page's side: boxes of all entities, relative to the scope that holds them, filled by the worker's updates. */
 
 import type { ScopeTree } from '../model/graph/tree';
-import { CHILD_NUMBERS, type LayoutUpdate, SCOPE_NUMBERS } from './update';
+import { CHILD_NUMBERS, type LayoutUpdate, SCOPE_NUMBERS } from './messages';
 
 export class PlacedGraph {
   readonly left: Float32Array;

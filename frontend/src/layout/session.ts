@@ -5,7 +5,7 @@ import { buildTree } from '../model/graph/build_tree';
 import { stackBlocksOf } from '../model/graph/stacks';
 import { findScope, type ScopeTree } from '../model/graph/tree';
 import { LayoutEngine } from './engine';
-import { chooseOpen } from './initial';
+import { chooseOpen } from './initial_expansion';
 import type { LayoutReply, LayoutRequest, LoadRequest } from './messages';
 
 /** Work is handed back to the event loop this often, so that a cancel can come in between. */

@@ -1,3 +1,5 @@
+/** Hands texts and files to the user: downloads, the clipboard, and CSV for spreadsheets. */
+
 /** Saves text made in the page as a file. */
 export function downloadText(name: string, text: string, type: string): void {
   downloadBlob(name, new Blob([text], { type }));
@@ -15,4 +17,45 @@ export function downloadBlob(name: string, blob: Blob): void {
 /** A name that every file system takes. */
 export function fileName(...parts: (string | number)[]): string {
   return parts.map((part) => String(part).replace(/[^\w.-]+/g, '_')).join('_');
+}
+
+/** Copies text; falls back to a hidden text field where the clipboard API is not allowed (plain http, iframes). */
+export async function copyText(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return copyBySelection(text);
+  }
+}
+
+function copyBySelection(text: string): boolean {
+  const field = document.createElement('textarea');
+  field.className = 'offscreen';
+  field.value = text;
+  document.body.append(field);
+  field.select();
+  const copied = document.execCommand('copy');
+  field.remove();
+  return copied;
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const CONTROLS = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/g;
+
+/**
+ * One CSV field: quoted where needed; a leading `= + - @` of text, full width too, is guarded so that no spreadsheet runs it, and control characters, which a terminal
+ * would obey, are written out. As `csv_text` in tensortap/core/text.py.
+ */
+export function csvField(value: string | number): string {
+  if (typeof value === 'number') return String(value);
+  const text = value.replace(CONTROLS, (character) => `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`);
+  const guarded = /^[=+\-@＝＋－＠\t\r\n]/.test(text) ? `'${text}` : text;
+  return /[",\n\r]/.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded;
+}
+
+export function csvText(header: string[], rows: Iterable<(string | number)[]>): string {
+  const lines = [header.map(csvField).join(',')];
+  for (const row of rows) lines.push(row.map(csvField).join(','));
+  return `${lines.join('\r\n')}\r\n`;
 }

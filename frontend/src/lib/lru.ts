@@ -1,3 +1,5 @@
+/** A least-recently-used cache. */
+
 /** A map that forgets what was used longest ago once it holds more than `capacity` entries. */
 export class Lru<K, V> {
   private readonly entries = new Map<K, V>();

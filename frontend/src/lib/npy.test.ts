@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { encodeNpy } from '../api/mock/encode';
-import { halfToNumber } from './half';
-import { decodeNpy, NpyError } from './npy';
+import { decodeNpy, halfToNumber, NpyError } from './npy';
 
 const bytes = (array: ArrayBufferView<ArrayBuffer>) => new Uint8Array(array.buffer);
 

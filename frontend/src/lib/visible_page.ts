@@ -1,5 +1,5 @@
 import { options, type VNode } from 'preact';
-import { visible } from './visible';
+import { visible } from './visible_text';
 
 const ATTRIBUTES = ['title', 'aria-label', 'aria-valuetext', 'placeholder', 'alt'];
 const PLAIN = /^[\n\t -~]*$/; // nearly all texts; those that are not take the slower way

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { contrast, luminance, mixColours, parseColour } from '../lib/colour';
+import { contrast, luminance, mixColours, parseColour } from '../lib/colours';
 import { makeGraph, makeStep, treeOf } from '../model/graph/graph_fixture';
 import { NAN } from '../model/graph/node_values';
 import { COLOUR_KINDS, type ColourBy } from '../model/wire/graph';

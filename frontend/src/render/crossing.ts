@@ -3,8 +3,8 @@
  * siblings that hold its ends, and in through the plugs of the scopes around its target, as the edges themselves are drawn.
  */
 
-import { BRIDGE_IN, BRIDGE_OUT } from '../layout/bridges';
 import type { PlacedGraph } from '../layout/placed';
+import { BRIDGE_IN, BRIDGE_OUT } from '../layout/scope/bridges';
 import type { ScopeTree } from '../model/graph/tree';
 
 /** A straight or S-shaped piece from a bottom down to a top, or along a border; points in the frame of the whole graph. */

@@ -1,7 +1,7 @@
 /** Where edges cross the border of a scope: lines from its plugs to what they reach inside, stubs where that would tangle. */
 
-import { BRIDGE_IN, BRIDGE_OUT, HUB_IN, HUB_OUT, STUB_IN, STUB_OUT } from '../layout/bridges';
-import { HEADER } from '../layout/sizes';
+import { BRIDGE_IN, BRIDGE_OUT, HUB_IN, HUB_OUT, STUB_IN, STUB_OUT } from '../layout/scope/bridges';
+import { HEADER } from '../layout/scope/sizes';
 import type { BoxList } from './box_list';
 import type { Frame } from './frame';
 import type { Pen } from './pen';

@@ -1,6 +1,6 @@
 /** Texts in boxes: as large as the zoom makes them, at least as large as one can read where the box has room for that. */
 
-import { CLOSED_HEIGHT, NODE_FONT, NODE_HEIGHT, SCOPE_FONT, SMALL_FONT, SUBTITLE_FONT } from '../layout/sizes';
+import { CLOSED_HEIGHT, NODE_FONT, NODE_HEIGHT, SCOPE_FONT, SMALL_FONT, SUBTITLE_FONT } from '../layout/scope/sizes';
 import { nodeSubtitle, scopeSubtitle } from '../model/graph/labels';
 import type { BoxList } from './box_list';
 import { boxKind, boxStyle, LEAST_DETAILED } from './draw_boxes';

@@ -1,6 +1,6 @@
 /** Bodies of open scopes, their borders, and the blocks of twins in them. */
 
-import { mixColours } from '../lib/colour';
+import { mixColours } from '../lib/colours';
 import { INF, NAN } from '../model/graph/node_values';
 import type { BoxList } from './box_list';
 import type { Frame } from './frame';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { LayoutEngine } from '../layout/engine';
 import { PlacedGraph } from '../layout/placed';
-import { HEADER, NODE_HEIGHT } from '../layout/sizes';
+import { HEADER, NODE_HEIGHT } from '../layout/scope/sizes';
 import { makeGraph, treeAndMeta } from '../model/graph/graph_fixture';
 import { smallNodes } from '../model/graph/small_nodes';
 import { type Camera, toScreenX, toScreenY } from './camera';

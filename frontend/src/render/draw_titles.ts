@@ -3,7 +3,7 @@
  * Where a scope's own title bar is out of view, its title follows the view: in rows below the tools, outer scopes first.
  */
 
-import { HEADER, SCOPE_FONT, SUBTITLE_FONT } from '../layout/sizes';
+import { HEADER, SCOPE_FONT, SUBTITLE_FONT } from '../layout/scope/sizes';
 import { scopeSubtitle } from '../model/graph/labels';
 import type { BoxList } from './box_list';
 import { drawTexts, type TextItem } from './draw_labels';

@@ -1,7 +1,7 @@
 /** Which entity is at a point of the screen. The scope tree is the spatial index. */
 
 import type { PlacedGraph } from '../layout/placed';
-import { HEADER } from '../layout/sizes';
+import { HEADER } from '../layout/scope/sizes';
 import { type Camera, toGraphX, toGraphY, type View } from './camera';
 import { LEAST_SCOPE } from './scene';
 

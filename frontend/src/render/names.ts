@@ -1,6 +1,6 @@
 /** Names of what is drawn, and of what stands beside it. */
 
-import { visible } from '../lib/visible';
+import { visible } from '../lib/visible_text';
 import { SiblingNames } from '../model/graph/short_names';
 import { entityLabel, type ScopeTree } from '../model/graph/tree';
 import type { Drawing } from './frame';

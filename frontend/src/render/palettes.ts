@@ -1,7 +1,6 @@
 /** Box styles made from colours: categories, and scales from low to high. */
 
-import { colormap } from '../lib/colormap';
-import { contrast, formatColour, mixColours } from '../lib/colour';
+import { colormap, contrast, formatColour, mixColours } from '../lib/colours';
 import type { BoxStyle, Theme } from './theme';
 
 /** Told apart also without red and green (after Okabe and Ito, and Tol); more kinds than these share "other". */

@@ -1,6 +1,6 @@
 import { computed, effect } from '@preact/signals';
-import { Latest } from '../lib/latest';
 import { Lru } from '../lib/lru';
+import { Latest } from '../lib/scheduling';
 import { COLOUR_KINDS, type ColourBy, type GraphData, STATISTIC_NAMES } from '../model/wire/graph';
 import type { StepStatistics } from '../model/wire/steps';
 import { colour } from './choices';

@@ -1,6 +1,6 @@
 import { batch, signal } from '@preact/signals';
 import { ApiError } from '../api/provider';
-import { isAbort } from '../lib/latest';
+import { isAbort } from '../lib/scheduling';
 import type { Changes, RunEntry, RunList } from '../model/wire/answers';
 import { api } from './provider';
 import { readSoFar } from './reading';

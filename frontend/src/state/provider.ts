@@ -1,7 +1,7 @@
-import { Ahead } from '../api/ahead';
 import { Api } from '../api/api';
-import { HttpProvider } from '../api/http';
+import { Ahead } from '../api/prefetch';
 import type { Provider } from '../api/provider';
+import { HttpProvider } from '../api/provider';
 import { beginLayout } from '../layout/client';
 import { stateFromHost } from '../lib/host_page';
 import { decodeLink } from '../model/run/deep_link';
@@ -25,7 +25,7 @@ export function useProvider(provider: Provider): void {
 export async function chooseProvider(): Promise<Provider> {
   if (import.meta.env.DEV) {
     const mock = new URLSearchParams(location.search).get('mock');
-    if (mock) return new (await import('../api/mock/provider')).MockProvider(mock === 'empty');
+    if (mock) return new (await import('../api/mock/mock_provider')).MockProvider(mock === 'empty');
   }
   const link = decodeLink(location.hash || stateFromHost());
   const ahead = new Ahead(new HttpProvider(), link);

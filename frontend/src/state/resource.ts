@@ -1,6 +1,6 @@
 import { batch, computed, effect, type ReadonlySignal, signal } from '@preact/signals';
-import { isAbort, Latest } from '../lib/latest';
 import type { Lru } from '../lib/lru';
+import { isAbort, Latest } from '../lib/scheduling';
 import { flying } from './flying';
 import { noteAnswer } from './unanswered';
 

@@ -1,8 +1,8 @@
 import { signal } from '@preact/signals';
 import type { Api } from '../api/api';
 import type { Query } from '../api/provider';
-import { isAbort } from '../lib/latest';
 import { Lru } from '../lib/lru';
+import { isAbort } from '../lib/scheduling';
 import type { Snapshot, SnapshotPage } from '../model/wire/answers';
 import { noteAnswer } from './unanswered';
 

@@ -1,6 +1,6 @@
 import { computed, effect, signal, untracked } from '@preact/signals';
 import { ApiError } from '../api/provider';
-import { isAbort } from '../lib/latest';
+import { isAbort } from '../lib/scheduling';
 import type { ColourBy } from '../model/wire/graph';
 import { type ComputedStep, changesByRow } from '../model/wire/replay';
 import { parseTensorName, tensorName } from '../model/wire/tensor_name';

@@ -1,8 +1,8 @@
 import { signal } from '@preact/signals';
 import type { SnapshotKey } from '../api/api';
-import { isAbort } from '../lib/latest';
 import { Lru } from '../lib/lru';
-import type { VirtualWindow } from '../lib/virtual';
+import { isAbort } from '../lib/scheduling';
+import type { VirtualWindow } from '../lib/virtual_scroll';
 import { axisLength, type DimMapping, toSelection } from '../model/value/dims';
 import { MOST_ELEMENTS, Slice } from '../model/value/slice';
 import { api } from './provider';

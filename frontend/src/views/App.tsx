@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks';
-import { visible } from '../lib/visible';
+import { visible } from '../lib/visible_text';
 import { chosenRun, view } from '../state/choices';
 import { connectionError } from '../state/live';
 import { paletteOpen } from '../state/palette';

@@ -1,6 +1,6 @@
 /** Data flow order: every node behind the nodes that it takes its inputs from. */
 
-import { adjacency } from '../../lib/numbers';
+import { adjacency } from '../../lib/typed_arrays';
 import type { GraphData } from '../wire/graph';
 
 /** The edges that leave these close a loop, and do not count. */

@@ -2,7 +2,7 @@
 
 import type { DictColumn, TextColumn } from '../../lib/columns';
 import { counted } from '../../lib/format';
-import { visible } from '../../lib/visible';
+import { visible } from '../../lib/visible_text';
 import { entityLabel, ownLabel, type ScopeTree } from './tree';
 
 export interface LabelColumns {

@@ -1,6 +1,6 @@
 /** Edges of each node, and what they look like with some scopes closed. */
 
-import { type Adjacency, adjacency, placesOf } from '../../lib/numbers';
+import { type Adjacency, adjacency, placesOf } from '../../lib/typed_arrays';
 import type { EdgeColumns } from '../wire/graph';
 import type { MetaEdges } from './meta_edges';
 import { type ScopeTree, shownEntity } from './tree';

@@ -1,7 +1,7 @@
 /** What the problems page says first, and in which order the rest follows. */
 
 import { counted } from '../../lib/format';
-import { visible } from '../../lib/visible';
+import { visible } from '../../lib/visible_text';
 import type { NonfiniteProblem } from '../wire/answers';
 import type { Birth, Finding, NanReport, Severity } from '../wire/findings';
 

@@ -1,8 +1,8 @@
 /** Looks for the best fuzzy matches of many texts, a piece at a time, so that typing goes on meanwhile. */
 
 import { TextColumn } from '../../lib/columns';
+import { inPieces, mayPause, type Pieces } from '../../lib/scheduling';
 import { fuzzyScore, lowerOf, type NextPlace, placeOrNone } from './fuzzy';
-import { inPieces, mayPause, type Pieces } from './in_pieces';
 import { isAscii, loweredWhole } from './lowered';
 
 /** What is searched: a column of names, or a list. */

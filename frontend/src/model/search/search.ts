@@ -1,11 +1,11 @@
 /** Search over a graph's nodes, as query.ts reads it. */
 
 import type { DictColumn } from '../../lib/columns';
-import { placesOf } from '../../lib/numbers';
+import { atOnce, mayPause, type Pieces } from '../../lib/scheduling';
+import { placesOf } from '../../lib/typed_arrays';
 import { nodesOfPlace } from '../run/source_lines';
 import { type GraphData, rowOf } from '../wire/graph';
 import { markConnected, type Step } from './connected';
-import { atOnce, mayPause, type Pieces } from './in_pieces';
 import { type ChainStep, FIELDS, type Field, type FieldTerm, type Query, type Term } from './query';
 import { NO_FACTS, type SearchFacts } from './search_facts';
 import { markContaining, markFuzzy, markText, markWithoutNumbers } from './search_names';

@@ -1,10 +1,10 @@
 /** Texts in a column of names, for the search: literally, without the numbers of Keras, or letter by letter. */
 
 import type { DictColumn, TextColumn } from '../../lib/columns';
+import { mayPause, type Pieces } from '../../lib/scheduling';
 import type { GraphData } from '../wire/graph';
 import { fuzzyMatch, LETTER } from './fuzzy';
 import { scorer } from './fuzzy_find';
-import { mayPause, type Pieces } from './in_pieces';
 import { isAscii, loweredWhole } from './lowered';
 
 /** Looks for a text in all rows at once: they lie in one string, and searching that is what engines are fastest at. */

@@ -1,6 +1,6 @@
 import { nonFiniteText } from '../../lib/format';
 import type { NpyArray } from '../../lib/npy';
-import { visible } from '../../lib/visible';
+import { visible } from '../../lib/visible_text';
 
 /** Element `i` as a number to draw: complex elements by their modulus, text as NaN, 64-bit integers rounded. */
 export function numberAt(array: NpyArray, i: number): number {

@@ -1,4 +1,4 @@
-import { type ColormapName, colormap, colourIndex, rgb } from '../../lib/colormap';
+import { type ColormapName, colormap, colourIndex, rgb } from '../../lib/colours';
 import { dimOf } from './dims';
 import type { Slice } from './slice';
 import { finiteRange, type ValueRange } from './value_range';

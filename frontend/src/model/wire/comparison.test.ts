@@ -6,6 +6,7 @@ import {
   parseCompareSort,
   pictureSelection,
   sortDifferences,
+  sortedNaturally,
   type TensorDifference,
   telling,
   untold,
@@ -96,4 +97,11 @@ test('what diverges before the tensor that is told first is found', () => {
   const rows = ['e:0', 'f:0', 'g:0'].map((name, i) => difference(name, { order: 9 - i, verdict: i === 2 ? 'inherited' : 'diverges' }));
   expect(earlierThan(rows[0] as TensorDifference, rows)?.tensor).toBe('f:0');
   expect(earlierThan(rows[1] as TensorDifference, rows)).toBeNull();
+});
+
+test.each([
+  [['AddN', 'AddN_1', 'AddN_2', 'AddN_10', 'block_2/a', 'block_10/a']],
+  [['layer', 'layer_0', 'layer_00', 'layer_01', 'layer_1', 'layer_1/a', 'layer_2', 'layer_010']],
+])('numbers count, zeros in front of them do not: %j', (names) => {
+  expect(sortedNaturally([...names].reverse(), (name) => name)).toEqual(names);
 });

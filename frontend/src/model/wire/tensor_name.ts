@@ -1,4 +1,4 @@
-import { visible } from '../../lib/visible';
+import { visible } from '../../lib/visible_text';
 
 /** `node:slot`; a name without a slot means slot 0. */
 export interface TensorName {

@@ -1,5 +1,5 @@
 import { useMemo, useRef, useState } from 'preact/hooks';
-import { colormap } from '../../lib/colormap';
+import { colormap } from '../../lib/colours';
 import { formatCount } from '../../lib/format';
 import type { PlotElement } from '../../lib/plotly';
 import type { HistogramAxis } from '../../model/charts/histogram_axis';

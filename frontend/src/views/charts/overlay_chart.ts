@@ -1,5 +1,4 @@
-import { colormap } from '../../lib/colormap';
-import { formatColour } from '../../lib/colour';
+import { colormap, formatColour } from '../../lib/colours';
 import { formatCount } from '../../lib/format';
 import type { Layout, Trace } from '../../lib/plotly';
 import type { Overlay, StepOutline } from '../../model/charts/histogram_overlay';

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { formatCount } from '../../lib/format';
-import { visible } from '../../lib/visible';
+import { visible } from '../../lib/visible_text';
 import type { Trace } from '../../model/graph/trace';
 import { workerName } from '../../model/run/worker_names';
 import type { WorkerEntry } from '../../model/wire/answers';

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { counted, formatCount } from '../../lib/format';
-import { virtualWindow } from '../../lib/virtual';
+import { virtualWindow } from '../../lib/virtual_scroll';
 import {
   type CompareSort,
   isBound,

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 import { formatCount } from '../../lib/format';
-import { visible } from '../../lib/visible';
+import { visible } from '../../lib/visible_text';
 import { sameSide } from '../../model/wire/comparison';
 import { comparable, compareAgain, comparison, comparisonProgress, stopComparison } from '../../state/comparison';
 import { isOtherSought, otherEntry, otherLost } from '../../state/hand_matches';

@@ -1,5 +1,5 @@
 import { counted } from '../../lib/format';
-import { visible } from '../../lib/visible';
+import { visible } from '../../lib/visible_text';
 import { type Comparison, earlierThan, isBound, metricOf, nonfiniteApart, type TensorDifference } from '../../model/wire/comparison';
 import { comparison } from '../../state/comparison';
 import { numberText } from './numbers';

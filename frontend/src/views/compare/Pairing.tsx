@@ -1,7 +1,7 @@
 import { useRef, useState } from 'preact/hooks';
 import { downloadText, fileName } from '../../lib/download';
 import { formatCount } from '../../lib/format';
-import { visible } from '../../lib/visible';
+import { visible } from '../../lib/visible_text';
 import { matchesFile, parseMatches, tooMany, withoutPair, withPair } from '../../model/run/hand_matches';
 import { rowOf } from '../../model/wire/graph';
 import { otherGraph, partner } from '../../state/comparison';

@@ -1,5 +1,5 @@
 import { formatCount } from '../../lib/format';
-import { visible } from '../../lib/visible';
+import { visible } from '../../lib/visible_text';
 import type { Comparison, Unmatched as UnmatchedNode } from '../../model/wire/comparison';
 
 const LISTED = 50;

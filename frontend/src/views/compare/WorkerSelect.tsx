@@ -1,5 +1,5 @@
 import { counted } from '../../lib/format';
-import { visible } from '../../lib/visible';
+import { visible } from '../../lib/visible_text';
 import { byRank, workerName } from '../../model/run/worker_names';
 import type { WorkerEntry } from '../../model/wire/answers';
 import { Select } from '../kit/Button';

@@ -1,4 +1,4 @@
-import { textWidth } from '../../lib/text_width';
+import { textWidth } from '../../layout/scope/sizes';
 import type { NodeTrends } from '../../model/wire/node_trends';
 import { type Legend, type LegendItem, STATISTIC_TITLES } from '../../render/colouring';
 import type { BoxStyle } from '../../render/theme';

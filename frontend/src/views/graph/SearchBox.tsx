@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { keyName } from '../../lib/key_name';
+import { keyName } from '../../lib/keyboard';
 import { paletteOpen } from '../../state/palette';
 import { runFacts } from '../../state/search_facts';
 import { linesWanted } from '../../state/source';

@@ -1,11 +1,10 @@
 /** The search of one graph: its text, its hits in drawing order, and the one that is current. */
 
 import { batch, signal } from '@preact/signals';
-import { Latest } from '../../lib/latest';
+import { inPieces, Latest } from '../../lib/scheduling';
 import { type Marks, markNodes } from '../../model/graph/neighbours';
 import type { ScopeTree } from '../../model/graph/tree';
 import { linksOnce } from '../../model/search/connected';
-import { inPieces } from '../../model/search/in_pieces';
 import { parseQuery, type Query } from '../../model/search/query';
 import { queryPieces, type SearchResult } from '../../model/search/search';
 import type { SearchFacts } from '../../model/search/search_facts';

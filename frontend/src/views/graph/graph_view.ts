@@ -2,9 +2,8 @@
 
 import { signal } from '@preact/signals';
 import { type LayoutClient, layoutOf } from '../../layout/client';
-import type { LayoutReply, LoadedReply } from '../../layout/messages';
+import type { LayoutReply, LayoutUpdate, LoadedReply } from '../../layout/messages';
 import { PlacedGraph } from '../../layout/placed';
-import type { LayoutUpdate } from '../../layout/update';
 import { type Marks, markNodes, type Neighbour } from '../../model/graph/neighbours';
 import { smallNodes } from '../../model/graph/small_nodes';
 import { hasBlocks } from '../../model/graph/stack_choices';

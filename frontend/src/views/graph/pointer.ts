@@ -1,6 +1,6 @@
 /** Mouse, pen, touch and trackpad on the graph. */
 
-import { HEADER } from '../../layout/sizes';
+import { HEADER } from '../../layout/scope/sizes';
 import { toGraphX, toGraphY } from '../../render/camera';
 import type { MovedTitle } from '../../render/draw_titles';
 import { edgeAt } from '../../render/edge_hit';

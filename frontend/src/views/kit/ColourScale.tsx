@@ -1,5 +1,5 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import { type ColormapName, colormap } from '../../lib/colormap';
+import { type ColormapName, colormap } from '../../lib/colours';
 
 /** A colour scale as a strip, lowest colour on the left. */
 export function ColourScale({ name }: { name: ColormapName }) {

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { copyText } from '../../lib/clipboard';
+import { copyText } from '../../lib/download';
 import { Icon, type IconName } from './Icon';
 
 /** Copies `text`; a tick says for a moment that it did. */

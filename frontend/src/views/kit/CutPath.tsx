@@ -1,4 +1,4 @@
-import { visible } from '../../lib/visible';
+import { visible } from '../../lib/visible_text';
 
 interface CutPathProps {
   path: string;

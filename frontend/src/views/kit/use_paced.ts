@@ -1,5 +1,5 @@
 import { useEffect, useMemo } from 'preact/hooks';
-import { Pace } from '../../lib/pace';
+import { Pace } from '../../lib/scheduling';
 
 /** Does something whenever its inputs have changed, at a pace (lib/pace.ts). */
 export function usePaced(act: () => void, inputs: readonly unknown[]): void {

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { keyName } from '../../lib/key_name';
-import { Latest } from '../../lib/latest';
-import { visible } from '../../lib/visible';
+import { keyName } from '../../lib/keyboard';
+import { Latest } from '../../lib/scheduling';
+import { visible } from '../../lib/visible_text';
 import { fuzzyMatch, fuzzyTerms } from '../../model/search/fuzzy';
 import { paletteOpen, rememberChoice } from '../../state/palette';
 import { linesWanted } from '../../state/source';

@@ -1,6 +1,6 @@
 /** What the command palette can do: the keys of the page and of the graph, and what has no key. */
 
-import { copyText } from '../../lib/clipboard';
+import { copyText } from '../../lib/download';
 import { shareAddress } from '../../lib/host_page';
 import { bookmarks, goToBookmark } from '../../state/bookmarks';
 import { showChain } from '../../state/chain';

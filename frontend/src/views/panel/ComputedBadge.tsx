@@ -1,4 +1,4 @@
-import { visible } from '../../lib/visible';
+import { visible } from '../../lib/visible_text';
 import { proofOf } from '../../model/wire/replay';
 import { chosenTensor, view } from '../../state/choices';
 import { captured } from '../../state/node';

@@ -1,5 +1,4 @@
-import { csvText } from '../../lib/csv';
-import { downloadText } from '../../lib/download';
+import { csvText, downloadText } from '../../lib/download';
 import { tensorFile } from '../../model/value/file_names';
 import type { History } from '../../model/wire/answers';
 import { COUNTS, STATISTICS } from '../../model/wire/statistics';

@@ -1,5 +1,5 @@
 import { counted, formatCount } from '../../lib/format';
-import { visible } from '../../lib/visible';
+import { visible } from '../../lib/visible_text';
 import { bad, birthReason, birthTitle, chainGoal, groupBirths, moreBirths } from '../../model/run/problem_page';
 import type { Birth, NanReport } from '../../model/wire/findings';
 import { showChain } from '../../state/chain';

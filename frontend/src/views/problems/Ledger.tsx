@@ -1,6 +1,6 @@
 import { type ComponentChildren, Fragment } from 'preact';
 import { counted, formatCount } from '../../lib/format';
-import { visible } from '../../lib/visible';
+import { visible } from '../../lib/visible_text';
 import type { LedgerEntry } from '../../model/wire/findings';
 import { comparedPairs, ledgerHeading, zeroAt } from '../../model/wire/ledger';
 import { ledger, ledgerHealthy, ledgerNews, ledgerProgress } from '../../state/ledger';

@@ -1,4 +1,4 @@
-import { visible } from '../../lib/visible';
+import { visible } from '../../lib/visible_text';
 import type { PanelTab } from '../../model/run/deep_link';
 import { visitText } from '../../model/run/problem_page';
 import type { StackFrame } from '../../model/wire/answers';

@@ -1,5 +1,5 @@
 import { counted } from '../../lib/format';
-import { visible } from '../../lib/visible';
+import { visible } from '../../lib/visible_text';
 import { connectionError } from '../../state/live';
 import { firstUnread, hideUnread, unreadCount } from '../../state/reading';
 import { runList } from '../../state/runs';

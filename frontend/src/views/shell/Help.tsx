@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks';
-import { keyName } from '../../lib/key_name';
+import { keyName } from '../../lib/keyboard';
 import { SEARCH_FORMS } from '../../model/search/search_forms';
 import { helpOpen } from '../../state/ui';
 import { GRAPH_KEYS } from '../graph/keys';

@@ -1,4 +1,4 @@
-import { visible } from '../../lib/visible';
+import { visible } from '../../lib/visible_text';
 import { workerName } from '../../model/run/worker_names';
 import { overlay } from '../../state/graph';
 import { graphId, graphOfWorker, runDetail, workerId } from '../../state/runs';

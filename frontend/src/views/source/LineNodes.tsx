@@ -1,5 +1,5 @@
 import { counted, formatCount } from '../../lib/format';
-import { visible } from '../../lib/visible';
+import { visible } from '../../lib/visible_text';
 import { graph } from '../../state/graph';
 import { selectedNode, selectNode } from '../../state/selection';
 import { nodeHealth, place, sourceLines } from '../../state/source';

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { counted, formatCount } from '../../lib/format';
-import { Pace } from '../../lib/pace';
-import { virtualWindow } from '../../lib/virtual';
+import { Pace } from '../../lib/scheduling';
+import { virtualWindow } from '../../lib/virtual_scroll';
 import { type SourceLine, worst } from '../../model/run/source_lines';
 import { LINE, lineTop, type NumberedLine, numberedLines, PART, partsOf } from '../../model/run/source_parts';
 import { nodeHealth, place, showLine, sourceFiles, sourceLines, sourceText } from '../../state/source';

@@ -1,5 +1,5 @@
 import { formatCount } from '../../lib/format';
-import { visible } from '../../lib/visible';
+import { visible } from '../../lib/visible_text';
 import { runDetail } from '../../state/runs';
 import { askedFiles, place, showLine, sourceFiles, sourceMap } from '../../state/source';
 import { Select } from '../kit/Button';

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { counted, formatCount, formatNumber } from '../../lib/format';
-import { visible } from '../../lib/visible';
+import { visible } from '../../lib/visible_text';
 import {
   columnTitle,
   isTensorColumn,

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { scrollTo, virtualWindow } from '../../lib/virtual';
+import { scrollTo, virtualWindow } from '../../lib/virtual_scroll';
 import type { ComputedStep } from '../../model/wire/replay';
 import { splitScope, tensorName } from '../../model/wire/tensor_name';
 import { shownStep } from '../../state/replay';

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { counted } from '../../lib/format.ts';
-import { visible } from '../../lib/visible';
+import { visible } from '../../lib/visible_text';
 import { proofOf, recordingLabel } from '../../model/wire/replay';
 import {
   cancelComputing,

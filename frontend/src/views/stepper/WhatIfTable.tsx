@@ -1,5 +1,5 @@
 import { formatCount, formatNumber, formatShort } from '../../lib/format';
-import { visible } from '../../lib/visible';
+import { visible } from '../../lib/visible_text';
 import { changesOf } from '../../model/wire/what_ifs';
 import { computing, recordedStep } from '../../state/replay';
 import { beginWhatIf, chooseWhatIf, dropWhatIf, saveWhatIfs, sideBySide } from '../../state/stepper';

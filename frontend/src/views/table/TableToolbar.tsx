@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks';
-import { csvText } from '../../lib/csv';
-import { downloadText, fileName } from '../../lib/download';
+import { csvText, downloadText, fileName } from '../../lib/download';
 import { formatCount, counted as formatCounted } from '../../lib/format';
 import { cellNumber, cellText, patternError, TABLE_COLUMNS, type TableFilter } from '../../model/run/tensor_table';
 import { FIELDS, TEXT_FIELDS } from '../../model/search/condition';

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
-import { scrollScale, virtualWindow } from '../../lib/virtual';
+import { scrollScale, virtualWindow } from '../../lib/virtual_scroll';
 import { columnsFor, type TableColumn } from '../../model/run/tensor_table';
 import type { Snapshot } from '../../model/wire/answers';
 import { tableSort as sort, tableRows } from '../../state/choices';

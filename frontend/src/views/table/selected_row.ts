@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef } from 'preact/hooks';
-import { rowAfterKey } from '../../lib/grid_keys';
-import { isAbort } from '../../lib/latest';
-import { scrollScale, scrollTo } from '../../lib/virtual';
+import { rowAfterKey } from '../../lib/keyboard';
+import { isAbort } from '../../lib/scheduling';
+import { scrollScale, scrollTo } from '../../lib/virtual_scroll';
 import type { Snapshot } from '../../model/wire/answers';
 import { chosenTensor, chosenVisit } from '../../state/choices';
 import { fly } from '../../state/flying';

@@ -1,5 +1,5 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { virtualWindow } from '../../lib/virtual';
+import { virtualWindow } from '../../lib/virtual_scroll';
 import { columnOfStep, roomForNames, type Timeline, worstOfRow } from '../../model/wire/timeline';
 import { hoveredStep } from '../../state/node';
 import { theme } from '../../state/preferences';

@@ -1,6 +1,6 @@
 import { batch, computed } from '@preact/signals';
 import { counted } from '../../lib/format.ts';
-import { visible } from '../../lib/visible';
+import { visible } from '../../lib/visible_text';
 import { splitScope } from '../../model/wire/tensor_name';
 import { NAN_CELL, scopeTrail } from '../../model/wire/timeline';
 import { rangeOf, valueScale } from '../../model/wire/value_scale';

@@ -1,4 +1,4 @@
-import { colormap } from '../../lib/colormap';
+import { colormap } from '../../lib/colours';
 import { cellOf, FINE_CELL, INF_CELL, NAN_CELL, type Timeline, UNSEEN } from '../../model/wire/timeline';
 import type { ValueScale } from '../../model/wire/value_scale';
 

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { rowAfterKey } from '../../lib/grid_keys';
+import { rowAfterKey } from '../../lib/keyboard';
 import { rowAround, type Timeline, type TimelineRow } from '../../model/wire/timeline';
 import { toggleRow } from '../../state/timeline';
 import { openRow, takesKeys } from './open_row';

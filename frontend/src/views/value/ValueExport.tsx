@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { copyText } from '../../lib/clipboard';
+import { copyText } from '../../lib/download';
 import { formatBytes } from '../../lib/format';
 import { toSelection } from '../../model/value/dims';
 import { itemsize } from '../../model/value/dtypes';

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { virtualWindow } from '../../lib/virtual';
+import { virtualWindow } from '../../lib/virtual_scroll';
 import { dimOf, fullIndex } from '../../model/value/dims';
 import { exactDigits, isInteger } from '../../model/value/dtypes';
 import { numberAt, textAt } from '../../model/value/elements';

@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals';
-import type { ColormapName } from '../../lib/colormap';
+import type { ColormapName } from '../../lib/colours';
 import type { Paint } from '../../model/value/raster';
 import { finiteRange, robustRange, symmetric, type ValueRange } from '../../model/value/value_range';
 import { chosenTensor } from '../../state/choices';

@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks';
-import { placeAfterKey, type TablePlace } from '../../lib/grid_keys';
-import { scrollScale, scrollTo, type VirtualWindow, virtualWindow } from '../../lib/virtual';
+import { placeAfterKey, type TablePlace } from '../../lib/keyboard';
+import { scrollScale, scrollTo, type VirtualWindow, virtualWindow } from '../../lib/virtual_scroll';
 import { dimOf, fullIndex } from '../../model/value/dims';
 import type { TiledPlane } from '../../state/tiles';
 import { focusedElement } from '../../state/value';

@@ -1,0 +1,36 @@
+/** What the layered layout is asked for and what it answers. It knows boxes and edges, nothing of graphs or scopes. */
+
+import type { Numbers } from '../../lib/typed_arrays';
+
+export interface Problem {
+  /** Number of boxes. */
+  readonly count: number;
+  readonly width: Numbers;
+  readonly height: Numbers;
+  /** Sizes with all scopes closed: what must not change when one is opened is decided by them. */
+  readonly restWidth: Numbers;
+  readonly restHeight: Numbers;
+  /** Where edges enter at the top and leave at the bottom, from the box's centre. */
+  readonly inOffset: Numbers;
+  readonly outOffset: Numbers;
+  /** Edges end this far inside the box's top and bottom. */
+  readonly inset: Numbers;
+  /** 1 where all edges enter at one point instead of side by side. */
+  readonly plug: Numbers;
+  readonly source: Numbers;
+  readonly target: Numbers;
+  /** How much an edge counts where edges have to be turned to break cycles; more than 0. */
+  readonly weight: Numbers;
+}
+
+/** Boxes by their centres, in a frame whose top left corner is 0, 0; one polyline (x, y, x, y, …) an edge. */
+export interface Placement {
+  readonly width: number;
+  readonly height: number;
+  readonly x: Numbers;
+  readonly y: Numbers;
+  readonly routes: readonly (readonly number[])[];
+}
+
+export const GAP_X = 18;
+export const GAP_Y = 26;
