@@ -12,7 +12,7 @@ import { theme } from './state/preferences';
 import { useProvider } from './state/provider';
 import { run, runList } from './state/runs';
 import { graphSteps } from './state/steps';
-import { timeline } from './state/timeline';
+import { timeline } from './state/tensors/timeline';
 import { App } from './views/App';
 
 /** Mounts the application into `root`: the page's `#app` (main.ts), or an element in TensorBoard's iframe (plugin.js). */

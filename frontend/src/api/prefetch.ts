@@ -6,7 +6,7 @@
  * took twice as long for the first picture of 200,000 nodes.
  */
 
-import { runCalled } from '../model/run/asked';
+import { runCalled } from '../model/run/link_errors';
 import type { RunDetail, RunList } from '../model/wire/answers';
 import { type Provider, pathOf, type Query, queryText } from './provider';
 

@@ -2,7 +2,7 @@
 
 import { DictColumn, TextColumn } from '../lib/columns';
 import { buildTree } from '../model/graph/build_tree';
-import { stackBlocksOf } from '../model/graph/stacks';
+import { stackBlocksOf } from '../model/graph/repeated_blocks';
 import { findScope, type ScopeTree } from '../model/graph/tree';
 import { LayoutEngine } from './engine';
 import { chooseOpen } from './initial_expansion';

@@ -1,13 +1,22 @@
 /** Which style each entity is drawn in, and the legend that explains it. */
 
 import type { DictColumn } from '../lib/columns';
-import { bytesByEntity } from '../model/graph/node_bytes';
-import { FINE, forEachUpwards, healthByEntity, INF, NAN, NOT_CAPTURED, NOT_COUNTED, valuesByEntity } from '../model/graph/node_values';
+import {
+  bytesByEntity,
+  FINE,
+  forEachUpwards,
+  healthByEntity,
+  INF,
+  NAN,
+  NOT_CAPTURED,
+  NOT_COUNTED,
+  valuesByEntity,
+} from '../model/graph/node_values';
 import type { ScopeTree } from '../model/graph/tree';
 import { VERDICTS } from '../model/wire/comparison';
-import type { ColourBy, ColourKind, GraphData, StatisticName } from '../model/wire/graph';
-import type { StepStatistics } from '../model/wire/steps';
-import { byteScale, isShare, rangeOf, type ValueScale, valueScale } from '../model/wire/value_scale';
+import type { ColourBy, ColourKind, GraphData } from '../model/wire/graph';
+import type { StepStatistics } from '../model/wire/step_statistics';
+import { byteScale, isShare, rangeOf, type StatisticName, type ValueScale, valueScale } from '../model/wire/value_scale';
 import { CATEGORY_COUNT, categoryStyle, SCALE_STEPS, scaleColours, scaleStyle, shareColours } from './palettes';
 import type { BoxStyle, Theme } from './theme';
 

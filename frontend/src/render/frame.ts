@@ -4,11 +4,9 @@ import type { PlacedGraph } from '../layout/placed';
 import type { MetaEdges } from '../model/graph/meta_edges';
 import type { ScopeTree } from '../model/graph/tree';
 import type { GraphData } from '../model/wire/graph';
+import type { NodeTrends } from '../model/wire/node_trends';
 import type { Colouring } from './colouring';
-import type { MovedTitle } from './draw_titles';
-import type { ShownTrends } from './draw_trends';
 import type { Motion } from './motion';
-import type { Pen } from './pen';
 import type { Scene } from './scene';
 import type { TextFitter } from './text';
 import type { Theme } from './theme';
@@ -21,6 +19,26 @@ export interface Drawing {
   readonly placed: PlacedGraph;
   /** 1 for nodes that are drawn small. */
   readonly small: Uint8Array;
+}
+
+/** A rectangle in screen pixels. */
+export interface Area {
+  readonly x: number;
+  readonly y: number;
+  readonly right: number;
+  readonly bottom: number;
+}
+
+/** A title that is not where its scope's title bar has it, in screen pixels; its sign, which closes the scope, reaches to `signRight`. */
+export interface MovedTitle extends Area {
+  readonly entity: number;
+  readonly signRight: number;
+}
+
+/** Lines in nodes: how a statistic moved over the steps. */
+export interface ShownTrends extends NodeTrends {
+  /** The statistic at the step on show, by entity; NaN where there is none. */
+  readonly now: Float64Array;
 }
 
 export interface Frame {
@@ -41,3 +59,32 @@ export interface Frame {
   /** What the lines in nodes show; null for none. */
   readonly trends?: ShownTrends | null;
 }
+
+/** The part of a 2D canvas that graphs are drawn with. What has it can be drawn on: a canvas, or an SVG file (svg_context.ts). */
+export type Pen = Pick<
+  CanvasRenderingContext2D,
+  | 'fillStyle'
+  | 'strokeStyle'
+  | 'lineWidth'
+  | 'lineJoin'
+  | 'globalAlpha'
+  | 'font'
+  | 'textAlign'
+  | 'textBaseline'
+  | 'setLineDash'
+  | 'beginPath'
+  | 'closePath'
+  | 'moveTo'
+  | 'lineTo'
+  | 'bezierCurveTo'
+  | 'arcTo'
+  | 'arc'
+  | 'rect'
+  | 'roundRect'
+  | 'fill'
+  | 'stroke'
+  | 'fillRect'
+  | 'clearRect'
+  | 'fillText'
+  | 'strokeText'
+>;

@@ -3,7 +3,7 @@
 import { INF } from '../model/graph/node_values';
 import type { Camera, View } from './camera';
 import { fitRect, toGraphX, toGraphY, toScreenX, toScreenY } from './camera';
-import { boxStyle } from './draw_boxes';
+import { boxStyle } from './draw/draw_boxes';
 import type { Frame } from './frame';
 import { Motion } from './motion';
 import { Scene } from './scene';

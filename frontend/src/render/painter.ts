@@ -1,15 +1,13 @@
 /** Paints a scene: depth by depth scope bodies, edges, boxes; then the texts and markers on top of them, titles over what they may cover. */
 
-import { drawBookmarks } from './draw_bookmarks';
-import { drawBoxes } from './draw_boxes';
-import { drawBridges } from './draw_bridges';
-import { drawEdgeLabels } from './draw_edge_labels';
-import { drawEdges } from './draw_edges';
-import { drawBoxLabels } from './draw_labels';
-import { drawMarkers } from './draw_markers';
-import { drawBlocks, drawScopeBodies } from './draw_scopes';
-import { TitlePlacer } from './draw_titles';
-import { drawTrends } from './draw_trends';
+import { drawBoxes } from './draw/draw_boxes';
+import { drawBridges } from './draw/draw_bridges';
+import { drawEdgeLabels, drawEdges } from './draw/draw_edges';
+import { drawBoxLabels } from './draw/draw_labels';
+import { drawBookmarks, drawMarkers } from './draw/draw_markers';
+import { drawBlocks, drawScopeBodies } from './draw/draw_scopes';
+import { TitlePlacer } from './draw/draw_titles';
+import { drawTrends } from './draw/draw_trends';
 import type { Frame } from './frame';
 
 export function paint(frame: Frame): void {

@@ -4,8 +4,7 @@ import { PlacedGraph } from '../layout/placed';
 import { makeGraph, makeLargeGraph, treeAndMeta } from '../model/graph/graph_fixture';
 import { entityLabel } from '../model/graph/tree';
 import { type Camera, centreOn, fitRect, toGraphX, toGraphY, toScreenX, toScreenY, zoomAround, zoomAt } from './camera';
-import { edgeAt } from './edge_hit';
-import { hitTest } from './hit';
+import { edgeAt, hitTest } from './hit_test';
 import { Motion } from './motion';
 import { Scene } from './scene';
 

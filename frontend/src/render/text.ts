@@ -1,6 +1,6 @@
 /** Measures and shortens text for the canvas, and remembers the results: the same labels come back frame after frame. */
 
-import { elide, type SiblingNames } from '../model/graph/short_names';
+import { elide, type SiblingNames } from '../model/graph/labels';
 import { FONT } from './theme';
 
 /** Widths are measured at this size and scaled. */

@@ -3,15 +3,17 @@ import { rememberForHost, stateFromHost } from '../lib/host_page';
 import { sameTrace } from '../model/graph/trace';
 import { type DeepLink, decodeLink, encodeLink, isNewPlace, type Place, unreadParts } from '../model/run/deep_link';
 import { parseSort, sortText } from '../model/run/tensor_table';
+import { type ChartChoices, NO_CHART_CHOICES } from '../model/run/view_settings';
 import { parseCompareSort } from '../model/wire/comparison';
-import { asked } from './asked';
-import { applyChartLink, chartLink } from './chart_link';
 import * as choices from './choices';
-import { flying } from './flying';
-import { panelOpen } from './preferences';
+import { chosenTensor, panelTab, pins } from './choices';
+import { asked } from './link_errors';
+import { comparedStatistic, histogramMode, histogramScale, historyBand, historyLog, historyView, panelOpen } from './preferences';
+import { flying } from './rapid_input';
 import { graphId, runId } from './runs';
 import { following, step } from './steps';
-import { applyValueLink, valueLink } from './value';
+import { comparing } from './tensors/pins';
+import { applyValueLink, valueLink } from './tensors/value';
 
 /**
  * Keeps the address and the choices in step. The hash names what is on show, defaults too, so that it shows the same to whoever it is
@@ -159,4 +161,27 @@ export function syncAddress(): () => void {
     window.removeEventListener('popstate', read);
     window.removeEventListener('hashchange', read);
   };
+}
+
+/** The charts' part of the address: how that is drawn which is on show. This browser remembers it for all tensors. */
+export const chartLink = computed<ChartChoices>(() => {
+  if (chosenTensor.value === null) return NO_CHART_CHOICES;
+  if (panelTab.value === 'histogram') return { ...NO_CHART_CHOICES, chart: histogramMode.value, axis: histogramScale.value };
+  if (panelTab.value !== 'history') return NO_CHART_CHOICES;
+  const history = {
+    ...NO_CHART_CHOICES,
+    log: historyLog.value ? '1' : '0',
+    histories: pins.value.length > 0 ? historyView.value : null,
+  } as const;
+  return comparing.value ? { ...history, by: comparedStatistic.value } : { ...history, band: historyBand.value };
+});
+
+/** Takes up what an address says of the charts. */
+export function applyChartLink({ chart, axis, band, log, histories, by }: ChartChoices): void {
+  if (chart !== null) histogramMode.value = chart;
+  if (axis !== null) histogramScale.value = axis;
+  if (band !== null) historyBand.value = band;
+  if (log !== null) historyLog.value = log === '1';
+  if (histories !== null) historyView.value = histories;
+  if (by !== null) comparedStatistic.value = by;
 }

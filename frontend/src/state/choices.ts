@@ -2,8 +2,7 @@ import { signal } from '@preact/signals';
 import type { Trace } from '../model/graph/trace';
 import { type CompareAt, EMPTY_LINK, type PanelTab, type StepRange, type TableRows, type View } from '../model/run/deep_link';
 import { NO_FILTER, parseSort, type TableFilter, type TableSort } from '../model/run/tensor_table';
-import type { DimMapping } from '../model/value/dims';
-import type { ValueMode } from '../model/value/value_view';
+import type { DimMapping, ValueMode } from '../model/value/dims';
 import { type CompareSort, parseCompareSort } from '../model/wire/comparison';
 import type { SampleKind } from '../model/wire/events';
 

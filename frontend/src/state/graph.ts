@@ -1,8 +1,9 @@
 import { computed, effect } from '@preact/signals';
 import { Lru } from '../lib/lru';
 import { Latest } from '../lib/scheduling';
-import { COLOUR_KINDS, type ColourBy, type GraphData, STATISTIC_NAMES } from '../model/wire/graph';
-import type { StepStatistics } from '../model/wire/steps';
+import { COLOUR_KINDS, type ColourBy, type GraphData } from '../model/wire/graph';
+import type { StepStatistics } from '../model/wire/step_statistics';
+import { STATISTIC_NAMES } from '../model/wire/value_scale';
 import { colour } from './choices';
 import { api } from './provider';
 import { resource } from './resource';

@@ -1,10 +1,10 @@
 import { computed, signal } from '@preact/signals';
-import { snapshotAt, visitsOf } from '../model/run/snapshot_choice';
+import { snapshotAt, visitsOf } from '../model/run/step_list';
 import type { Snapshot } from '../model/wire/answers';
 import { chosenTensor, chosenVisit, panelTab } from './choices';
 import { histogramScale, historyBand, panelOpen } from './preferences';
 import { api } from './provider';
-import { computedPlace, noticeLoss } from './replay';
+import { computedPlace, noticeLoss } from './replay/replay';
 import { resource } from './resource';
 import { graphId, runId, runRevision, workerId } from './runs';
 import { selected, selectedNode } from './selection';

@@ -1,9 +1,8 @@
 import { computed, effect, type Signal, signal } from '@preact/signals';
 import { listenToHostTheme } from '../lib/host_page';
-import { CHART_CHOICES } from '../model/charts/chart_choices';
 import { type Bookmark, readBookmarks } from '../model/run/bookmarks';
-import { NATURAL_PICTURE, type PictureWish, readPictureWish } from '../model/run/picture_wish';
 import { type ColumnId, TABLE_COLUMNS } from '../model/run/tensor_table';
+import { CHART_CHOICES, NATURAL_PICTURE, type PictureWish, readPictureWish } from '../model/run/view_settings';
 
 const PREFIX = 'tensortap.';
 

@@ -2,9 +2,8 @@ import { signal } from '@preact/signals';
 import { expect, test, vi } from 'vitest';
 import { ApiError, NoAnswer } from '../api/provider';
 import { Lru } from '../lib/lru';
-import { fly, flying } from './flying';
-import { type Request, resource } from './resource';
-import { askAgain } from './unanswered';
+import { fly, flying } from './rapid_input';
+import { askAgain, type Request, resource } from './resource';
 
 const request = (key: string, subject = key): Request => ({ key, subject });
 

@@ -1,8 +1,8 @@
 import { batch, computed, effect, type ReadonlySignal, signal } from '@preact/signals';
+import { NoAnswer } from '../api/provider';
 import type { Lru } from '../lib/lru';
 import { isAbort, Latest } from '../lib/scheduling';
-import { flying } from './flying';
-import { noteAnswer } from './unanswered';
+import { flying } from './rapid_input';
 
 /** Something loaded from the provider: the last data, whether newer data is on its way, and what went wrong. */
 export interface Resource<T> {
@@ -98,4 +98,22 @@ export function resource<R extends Request, T>(
   });
 
   return { data, error, loading, reload };
+}
+
+/** What nobody answered, as ways to ask again. */
+const waiting = new Set<() => void>();
+
+/** Notes how a request went: one without an answer is made again, by `again`, as soon as the server answers others. */
+export function noteAnswer(error: Error | null, again: () => void): void {
+  if (error instanceof NoAnswer) waiting.add(again);
+  else waiting.delete(again);
+}
+
+/** The server answers: what waits for it is asked again. */
+export function askAgain(): void {
+  const all = [...waiting];
+  waiting.clear();
+  batch(() => {
+    for (const again of all) again();
+  });
 }

@@ -1,7 +1,7 @@
 import { computed, effect, signal } from '@preact/signals';
-import { runCalled } from '../model/run/asked';
-import { runNames } from '../model/run/run_names';
+import { runCalled } from '../model/run/link_errors';
 import type { GraphEntry, RunDetail, RunEntry, RunList } from '../model/wire/answers';
+import { runNames } from '../model/wire/names';
 import { chosenGraph, chosenRun, chosenWorker } from './choices';
 import { api } from './provider';
 import { type Resource, resource } from './resource';

@@ -1,6 +1,7 @@
-import { batch, computed } from '@preact/signals';
+import { batch, computed, signal } from '@preact/signals';
+import type { TraceKind } from '../model/graph/trace';
 import type { PanelTab } from '../model/run/deep_link';
-import { parseTensorName, tensorName } from '../model/wire/tensor_name';
+import { parseTensorName, tensorName } from '../model/wire/names';
 import {
   chosenGraph,
   chosenScope,
@@ -11,13 +12,13 @@ import {
   panelTab,
   resetTimeline,
   sourcePlace,
+  trace,
   unstacked,
   view,
 } from './choices';
 import { panelOpen } from './preferences';
 import { graphId, graphOfWorker, runDetail } from './runs';
 import { goToStep } from './steps';
-import { clearTrace } from './trace';
 
 /** The selected node and output slot, and how they change together. */
 export const selected = computed(() => (chosenTensor.value === null ? null : parseTensorName(chosenTensor.value)));
@@ -81,4 +82,31 @@ export function goTo(place: { graph?: string; tensor: string; step?: number; vis
     selectTensor(place.tensor);
     chosenVisit.value = place.visit ?? null;
   });
+}
+
+/** Where a path will begin: it is chosen before its end. Not in the address, because nothing shows it but the next click. */
+export const pathStart = signal<string | null>(null);
+
+/** Shows a trace of a node or scope. A path takes two: the first time it begins, the second time it ends. */
+export function startTrace(kind: TraceKind, name: string): void {
+  if (kind !== 'path') {
+    pathStart.value = null;
+    trace.value = { kind, from: name, to: '' };
+  } else if (pathStart.value === null || pathStart.value === name) pathStart.value = pathStart.value === null ? name : null;
+  else {
+    trace.value = { kind, from: pathStart.value, to: name };
+    pathStart.value = null;
+  }
+}
+
+export function clearTrace(): void {
+  trace.value = null;
+  pathStart.value = null;
+}
+
+/** Goes to what a proposed name stands for: a graph of the run on show, a tensor (`node:slot`), else a node. */
+export function goToProposed(name: string): void {
+  if (runDetail.value?.graphs.some((graph) => graph.id === name)) chooseGraph(name);
+  else if (/:\d+$/.test(name)) selectTensor(name);
+  else selectNode(name);
 }

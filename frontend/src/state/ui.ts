@@ -1,8 +1,8 @@
 import { computed, signal } from '@preact/signals';
 import { chosenTensor, enlarged } from './choices';
-import { severeCount } from './findings';
-import { panelOpen, problemsOpen } from './preferences';
-import { problemCount } from './problems';
+import { panelOpen, problemsOpen, recentChoices } from './preferences';
+import { severeCount } from './problems/findings';
+import { problemCount } from './problems/problems';
 
 /** What of the page is open; but for the enlarged panel none of it belongs in the address. */
 export const helpOpen = signal(false);
@@ -40,4 +40,19 @@ export function togglePanel(): void {
 
 export function toggleLegend(): void {
   legendOpen.value = !legendOpen.value;
+}
+
+/** Whether the command palette is open. */
+export const paletteOpen = signal(false);
+
+export function togglePalette(): void {
+  paletteOpen.value = !paletteOpen.value;
+}
+
+const MOST_KEPT = 30;
+
+/** Remembers what was chosen; the last comes first. */
+export function rememberChoice(group: string, id: string): void {
+  const others = recentChoices.value.filter(([of, known]) => of !== group || known !== id);
+  recentChoices.value = [[group, id] as const, ...others].slice(0, MOST_KEPT);
 }

@@ -1,12 +1,10 @@
 import { useEffect } from 'preact/hooks';
 import { visible } from '../lib/visible_text';
 import { chosenRun, view } from '../state/choices';
-import { connectionError } from '../state/live';
-import { paletteOpen } from '../state/palette';
+import { connectionError, readings } from '../state/live';
 import { panelOpen, panelWidth, theme } from '../state/preferences';
-import { readings } from '../state/reading';
 import { namesOfRuns, runEntry, runList, runName, runs, unopened } from '../state/runs';
-import { helpOpen, panelMaximised, problemsShown } from '../state/ui';
+import { helpOpen, paletteOpen, panelMaximised, problemsShown } from '../state/ui';
 import { CodeBlock } from './kit/CopyButton';
 import { Message } from './kit/Message';
 import { Palette } from './palette/Palette';

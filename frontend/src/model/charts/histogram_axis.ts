@@ -1,5 +1,5 @@
 import { formatNumber } from '../../lib/format';
-import { chartUnit } from './chart_unit';
+import { chartUnit } from './axes';
 
 /**
  * Where values stand on a histogram's axis. `linear`: at their value. `symlog`: every bucket is one unit wide, negative values to the

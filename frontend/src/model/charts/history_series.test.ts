@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Snapshot } from '../wire/answers';
-import { historySeries } from './history_series';
+import { alone, drawnOrder, historySeries, inOrder, outline, quantile, quantileSeries } from './history_series';
 
 function row(part: Partial<Snapshot>): Snapshot {
   return {
@@ -63,4 +63,87 @@ test('a snapshot without finite elements weighs nothing', () => {
   expect([series.mean[0], series.min[0], series.nan[0]]).toEqual([4, 4, 2]);
   const { mean, zeros } = historySeries([row({ nan: 2, ...none })]);
   expect([mean, zeros]).toEqual([[Number.NaN], [Number.NaN]]);
+});
+
+const histogramRow = (counts: number[], min: number, max: number, step = 0) => ({
+  step,
+  visit: 0,
+  worker: 'w',
+  counts,
+  nan: 0,
+  pos_inf: 0,
+  neg_inf: 0,
+  zero: 0,
+  min,
+  max,
+});
+
+test.each([
+  [0.05, 1.05],
+  [0.25, 1.25],
+  [0.5, 1.5],
+  [0.75, 2],
+  [0.95, 2.4],
+])('the quantile %d lies in its bucket', (share, value) => {
+  const axis = { edges: [0.75, 1, 1.5, 3], zero_bucket: null };
+  expect(quantile(axis, histogramRow([0, 50, 50], 1, 2.5), share)).toBeCloseTo(value, 9);
+});
+
+test('the outermost buckets end at the extremes', () => {
+  const axis = { edges: [-4, -2, 2, 4], zero_bucket: 1 };
+  expect(quantile(axis, histogramRow([1, 0, 1], -2.5, 3), 0)).toBeCloseTo(-2.5);
+  expect(quantile(axis, histogramRow([1, 0, 1], -2.5, 3), 1)).toBeCloseTo(3);
+});
+
+test('exact zeros are 0, whatever their bucket spans', () => {
+  expect(quantile({ edges: [-1e-3, 1e-3, 1], zero_bucket: 0 }, histogramRow([90, 10], 0, 0.9), 0.5)).toBe(0);
+});
+
+test('steps with nothing finite are left out', () => {
+  const series = quantileSeries({
+    tensor: 'x:0',
+    graph: 'g',
+    edges: [1, 2],
+    zero_bucket: null,
+    approximate: false,
+    rows: [histogramRow([4], 1, 2, 3), histogramRow([0], Number.NaN, Number.NaN, 5)],
+  });
+  expect(series).toEqual({ step: [3], p5: [1.05], p25: [1.25], median: [1.5], p75: [1.75], p95: [1.95] });
+});
+
+test.each([
+  [
+    [0, 1, 2, 3, 200, 201],
+    [0, 1, 2, 3, -1, 4, 5],
+  ],
+  [
+    [0, 100, 200, 201, 202, 300, 400],
+    [0, 1, 2, 3, 4, 5, 6],
+  ],
+  [
+    [0, 1, 100],
+    [0, 1, 2],
+  ],
+  [
+    [0, 10, 20, 90, 100, 110],
+    [0, 1, 2, 3, 4, 5],
+  ],
+  [[], []],
+])('of the steps %j a line takes %j: it ends where the distance is many times the usual one', (steps, expected) => {
+  expect(drawnOrder(steps)).toEqual(expected);
+});
+
+test('numbers that no line reaches are known', () => {
+  const column = inOrder([0, 1, -1, 2, -1, 3], [5, 6, 7, Number.NaN]);
+  expect(column).toEqual([5, 6, Number.NaN, 7, Number.NaN, Number.NaN]);
+  expect(alone(column)).toEqual([false, false, false, true, false, false]);
+});
+
+test('an area has an outline for each run of steps', () => {
+  const gap = Number.NaN;
+  expect(outline([0, 1, 1, 8, 9], [1, 2, gap, 3, 4], [5, 6, gap, 7, 8])).toEqual({
+    x: [0, 1, 1, 0, gap, 8, 9, 9, 8, gap],
+    y: [1, 2, 6, 5, gap, 3, 4, 8, 7, gap],
+  });
+  expect(outline([0, 1], [1, gap], [2, gap])).toEqual({ x: [], y: [] });
 });

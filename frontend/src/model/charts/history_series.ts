@@ -1,4 +1,4 @@
-import type { Snapshot } from '../wire/answers';
+import type { Histograms, Snapshot } from '../wire/answers';
 import { infinities } from '../wire/statistics';
 
 /** The history of a tensor as columns for a chart, one entry a step. */
@@ -85,4 +85,107 @@ function pooled(group: Snapshot[]): { mean: number; std: number } {
 
 function finiteElements(row: Snapshot): number {
   return row.size - row.nan - infinities(row);
+}
+
+/** Quantiles over steps, read from histograms. */
+export interface QuantileSeries {
+  step: number[];
+  p5: number[];
+  p25: number[];
+  median: number[];
+  p75: number[];
+  p95: number[];
+}
+
+export const SHARES = { p5: 0.05, p25: 0.25, median: 0.5, p75: 0.75, p95: 0.95 } as const;
+export type QuantileName = keyof typeof SHARES;
+const NAMES = Object.keys(SHARES) as QuantileName[];
+
+/**
+ * What the stored buckets tell: which bucket a quantile lies in is exact, its place there is interpolated. Buckets end at powers of two
+ * and one and a half times those, so that a quantile is less than a factor of 1.5 off; finite elements only.
+ */
+export function quantileSeries(histograms: Histograms): QuantileSeries {
+  const out: QuantileSeries = { step: [], p5: [], p25: [], median: [], p75: [], p95: [] };
+  for (const row of histograms.rows) {
+    if (row.counts.every((count) => count === 0)) continue;
+    out.step.push(row.step);
+    for (const name of NAMES) out[name].push(quantile(histograms, row, SHARES[name]));
+  }
+  return out;
+}
+
+type Row = Histograms['rows'][number];
+
+/** NaN where nothing was counted. */
+export function quantile({ edges, zero_bucket }: Pick<Histograms, 'edges' | 'zero_bucket'>, row: Row, share: number): number {
+  const total = row.counts.reduce((sum, count) => sum + count, 0);
+  if (total === 0) return Number.NaN;
+  const wanted = share * total;
+  let below = 0;
+  for (const [i, count] of row.counts.entries()) {
+    if (count > 0 && below + count >= wanted) {
+      if (i === zero_bucket) return 0;
+      const left = held(edges[i] as number, row);
+      const right = held(edges[i + 1] as number, row);
+      return left + ((right - left) * (wanted - below)) / count;
+    }
+    below += count;
+  }
+  return row.max;
+}
+
+/** No element lies beyond the smallest and the largest: the outermost buckets end there. */
+function held(edge: number, { min, max }: Row): number {
+  return Math.max(Number.isNaN(min) ? edge : min, Math.min(Number.isNaN(max) ? edge : max, edge));
+}
+
+// Where steps were not captured: a line over steps ends there, as nobody measured what lies between.
+
+/** Longer than the usual distance by more than this factor. */
+const MANY_TIMES = 8;
+/** With fewer distances none is the usual one. */
+const FEWEST = 3;
+
+/** The order in which entries are drawn: their places, and a -1 where steps are missing between two of them.
+ * @param steps ascending */
+export function drawnOrder(steps: readonly number[]): number[] {
+  const distances = steps.slice(1).map((step, i) => step - (steps[i] as number));
+  const usual = distances.length < FEWEST ? Number.POSITIVE_INFINITY : lowerMedian(distances);
+  return steps.flatMap((_, i) => ((distances[i - 1] ?? 0) > MANY_TIMES * usual ? [-1, i] : [i]));
+}
+
+function lowerMedian(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[Math.floor((values.length - 1) / 2)] as number;
+}
+
+/** A column in that order, NaN where a line ends. */
+export function inOrder(order: readonly number[], column: readonly number[]): number[] {
+  return order.map((i) => (i < 0 ? Number.NaN : (column[i] as number)));
+}
+
+/** Which numbers no line reaches, as neither neighbour is one. */
+export function alone(column: readonly number[]): boolean[] {
+  const known = (i: number) => Number.isFinite(column[i]);
+  return column.map((_, i) => known(i) && !known(i - 1) && !known(i + 1));
+}
+
+/** The outline of the area between two columns: a closed one for each run of steps that has both, parted by NaN. */
+export function outline(x: readonly number[], low: readonly number[], high: readonly number[]): { x: number[]; y: number[] } {
+  const out = { x: [] as number[], y: [] as number[] };
+  let run: number[] = [];
+  const close = () => {
+    if (run.length > 1) {
+      const back = [...run].reverse();
+      out.x.push(...[...run, ...back].map((i) => x[i] as number), Number.NaN);
+      out.y.push(...run.map((i) => low[i] as number), ...back.map((i) => high[i] as number), Number.NaN);
+    }
+    run = [];
+  };
+  for (let i = 0; i < x.length; i++) {
+    if (Number.isFinite(low[i]) && Number.isFinite(high[i])) run.push(i);
+    else close();
+  }
+  close();
+  return out;
 }

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { nextBadNode } from './bad_nodes';
-import { flowPositions } from './flow_order';
+import { flowPositions, nextBadNode } from './bad_nodes';
 import { indexOf, makeGraph } from './graph_fixture';
 
 const inOrder = (graph: ReturnType<typeof makeGraph>): string[] =>

@@ -1,7 +1,7 @@
 /** Going from one node with NaN or Inf to the next. */
 
+import { adjacency } from '../../lib/typed_arrays';
 import type { GraphData } from '../wire/graph';
-import { flowPositions } from './flow_order';
 
 /**
  * The row that comes next from row `from` (-1 for none), or the one before, around the ends; undefined where `bad` is empty. What `births`
@@ -27,4 +27,44 @@ export function nextBadNode(
   const here = positions[from]!;
   const beside = direction > 0 ? rest.find((row) => positions[row]! > here) : rest.findLast((row) => positions[row]! < here);
   return beside ?? all.at(direction > 0 ? 0 : -1);
+}
+
+// Data flow order: every node behind the nodes that it takes its inputs from.
+
+/** The edges that leave these close a loop, and do not count. */
+const CLOSE_LOOPS: ReadonlySet<string> = new Set(['NextIteration', 'RefNextIteration']);
+
+const known = new WeakMap<GraphData, Int32Array>();
+
+/** Position of each node in data flow order, made once for a graph: the server's own (`tensortap/index/graph/topological_order.py`), in time linear in nodes and edges. */
+export function flowPositions(graph: GraphData): Int32Array {
+  let positions = known.get(graph);
+  if (!positions) {
+    positions = ordered(graph);
+    known.set(graph, positions);
+  }
+  return positions;
+}
+
+function ordered({ nodeCount, edges, opTypes }: GraphData): Int32Array {
+  const { start, list } = adjacency(nodeCount, edges.source, edges.target);
+  const closesLoop = (row: number): boolean => CLOSE_LOOPS.has(opTypes.at(row));
+  const waiting = new Int32Array(nodeCount);
+  for (let e = 0; e < edges.target.length; e++) if (!closesLoop(edges.source[e]!)) waiting[edges.target[e]!]!++;
+  const positions = new Int32Array(nodeCount).fill(-1);
+  const ready = Array.from(positions.keys()).filter((row) => waiting[row] === 0);
+  let [next, cut, placed] = [0, 0, 0];
+  while (placed < nodeCount) {
+    // Other cycles are cut at their first node.
+    if (next === ready.length) {
+      while (positions[cut]! >= 0) cut++;
+      ready.push(cut);
+    }
+    const row = ready[next++]!;
+    if (positions[row]! >= 0) continue;
+    positions[row] = placed++;
+    if (closesLoop(row)) continue;
+    for (let i = start[row]!; i < start[row + 1]!; i++) if (--waiting[list[i]!]! === 0) ready.push(list[i]!);
+  }
+  return positions;
 }

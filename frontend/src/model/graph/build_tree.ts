@@ -4,10 +4,11 @@
  * (`a/b/c`), and the body of a function stands for the node that calls it.
  */
 
-import type { DictColumn, TextColumn } from '../../lib/columns';
+import { type DictColumn, TextColumn } from '../../lib/columns';
+import { callerRows, type GraphData } from '../wire/graph';
 import { isAuxiliary } from './op_kinds';
 import { collectScopes, type RawScopes } from './raw_scopes';
-import type { ScopeTree } from './tree';
+import { type ScopeTree, scopePath } from './tree';
 import { TreeWriter } from './tree_writer';
 
 /** A scope dissolves into its parent if this many auxiliary nodes at most stand beside its one other node. */
@@ -107,4 +108,27 @@ function mergeChains(scopes: RawScopes, counts: ChildCounts, dissolved: Uint8Arr
     dissolved[parent] = 1;
   }
   return start;
+}
+
+// The scopes of a graph by their paths, for what lists them without a drawing.
+
+export interface ScopeList {
+  /** As the graph's drawing has them, blocks of stacks each by itself. */
+  readonly paths: TextColumn;
+  /** How many nodes lie in each. */
+  readonly nodes: Int32Array;
+}
+
+const known = new WeakMap<GraphData, ScopeList>();
+
+/** Made once for a graph, when it is first asked for. */
+export function scopeList(graph: GraphData): ScopeList {
+  let list = known.get(graph);
+  if (!list) {
+    const tree = buildTree({ paths: graph.paths, opTypes: graph.opTypes, callers: new Set(callerRows(graph)) });
+    const paths = Array.from({ length: tree.scopeCount - 1 }, (_, i) => scopePath(tree, graph.paths, i + 1));
+    list = { paths: TextColumn.of(paths), nodes: tree.nodesIn.slice(1) };
+    known.set(graph, list);
+  }
+  return list;
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { DictColumn } from '../../lib/columns';
-import type { StepStatistics } from '../wire/steps';
+import type { StepStatistics } from '../wire/step_statistics';
 import { describeEdge, type Subject } from './describe';
 import { makeGraph, treeAndMeta } from './graph_fixture';
 

@@ -3,10 +3,9 @@
 import { formatBytes, formatCount, formatNumber } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
 import type { GraphData } from '../wire/graph';
-import type { StepStatistics } from '../wire/steps';
+import type { StepStatistics } from '../wire/step_statistics';
 import type { MetaEdges } from './meta_edges';
-import { bytesOfNode } from './node_bytes';
-import { FINE, INF, NAN, NOT_COUNTED } from './node_values';
+import { bytesOfNode, FINE, INF, NAN, NOT_COUNTED } from './node_values';
 import { entityLabel, type ScopeTree, scopePath, stackSize } from './tree';
 
 export interface Fact {

@@ -2,7 +2,7 @@
 
 import { DictColumn, TextColumn } from '../../lib/columns';
 import type { FunctionInfo, GraphData } from '../wire/graph';
-import type { StepStatistics } from '../wire/steps';
+import type { StepStatistics } from '../wire/step_statistics';
 import { buildTree } from './build_tree';
 import { buildMetaEdges, type MetaEdges } from './meta_edges';
 import type { ScopeTree } from './tree';

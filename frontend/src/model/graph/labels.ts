@@ -1,9 +1,9 @@
-/** What is written into a node's box, below its label; what is not seen in an op type or shape written out. */
-
 import type { DictColumn, TextColumn } from '../../lib/columns';
 import { counted } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
 import { entityLabel, ownLabel, type ScopeTree } from './tree';
+
+// What is written into a node's box, below its label; what is not seen in an op type or shape written out.
 
 export interface LabelColumns {
   readonly paths: TextColumn;
@@ -29,4 +29,94 @@ export function scopeSubtitle(tree: ScopeTree, columns: Omit<LabelColumns, 'shap
   if (stack) return visible(`${ownLabel(tree, columns.paths, scope)} … ${stack.last} · ${count}`);
   const owner = tree.owner[scope]!;
   return owner < 0 ? count : visible(`${columns.opTypes.at(owner)} · ${count}`);
+}
+
+/** Names cut to a number of letters so that, of those that stand beside each other, each still differs from the others. */
+
+/** The first and the last letters around an ellipsis: both ends of a name tell it from its neighbours. */
+export function elide(text: string, keep: number): string {
+  const head = Math.ceil(keep / 2);
+  return `${text.slice(0, head)}…${text.slice(text.length - (keep - head))}`;
+}
+
+/** The names in one scope. */
+export class SiblingNames {
+  /** By how many letters are kept: what to write for names of which others begin alike. */
+  private readonly told = new Map<number, ReadonlyMap<string, string>>();
+  private names: readonly string[] | null = null;
+
+  constructor(private readonly list: () => readonly string[]) {}
+
+  /** A name of which `keep` letters are written; `elide` where that, or nothing as short, tells it from its siblings. */
+  shorten(name: string, keep: number): string {
+    let told = this.told.get(keep);
+    if (!told) {
+      this.names ??= this.list();
+      const found = new Map<string, string>();
+      const cut = this.names.filter((other) => other.length > keep);
+      const taken = new Set<string>();
+      for (const alike of equals(cut, (other) => other.slice(0, Math.ceil(keep / 2)))) tell(alike, keep, found, taken);
+      told = found;
+      this.told.set(keep, told);
+    }
+    return told.get(name) ?? elide(name, keep);
+  }
+}
+
+/** Which parts of a name can be shown, what reads best first; `from` is where it first differs from the others. */
+const PARTS: readonly ((name: string, keep: number, from: number) => string)[] = [
+  elide,
+  (name, keep) => `${name.slice(0, keep)}…`,
+  (name, keep) => `…${name.slice(-keep)}`,
+  (name, keep, from) => `…${name.slice(from, from + keep - 1)}…`,
+];
+
+/** So often what is left alike is told apart; names that need more were made to keep the page busy. */
+const ROUNDS = 4;
+
+/**
+ * Shows of each name the part that tells most of them apart, then of those that it leaves alike what differs among them.
+ * What is `taken` by others would be taken for them.
+ */
+function tell(names: readonly string[], keep: number, found: Map<string, string>, taken: Set<string>, rounds = ROUNDS): void {
+  const from = sharedStart(names);
+  let best: string[] = [];
+  let most = 1;
+  for (const part of PARTS) {
+    const forms = names.map((name) => part(name, keep, from));
+    const distinct = new Set(forms).size;
+    if (distinct > most && !forms.some((form) => taken.has(form))) [best, most] = [forms, distinct];
+    if (most === names.length) break;
+  }
+  if (most === 1) return;
+  names.forEach((name, i) => {
+    found.set(name, best[i]!);
+    taken.add(best[i]!);
+  });
+  if (most === names.length || rounds === 1) return;
+  for (const alike of equals(names, (name) => found.get(name)!)) tell(alike, keep, found, taken, rounds - 1);
+}
+
+/** Groups of several names that have one form. */
+function equals(names: readonly string[], form: (name: string) => string): string[][] {
+  const groups = new Map<string, string[]>();
+  for (const name of names) {
+    const key = form(name);
+    const group = groups.get(key);
+    if (group) group.push(name);
+    else groups.set(key, [name]);
+  }
+  return [...groups.values()].filter((group) => group.length > 1);
+}
+
+/** How many letters at their start all names share. */
+function sharedStart(names: readonly string[]): number {
+  const [first] = names;
+  let shared = first!.length;
+  for (const name of names) {
+    let at = 0;
+    while (at < shared && name[at] === first![at]) at++;
+    shared = at;
+  }
+  return shared;
 }

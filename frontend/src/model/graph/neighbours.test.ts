@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { move } from '../../views/graph/canvas/graph_keys';
 import { indexOf, makeGraph, treeAndMeta } from './graph_fixture';
-import { move } from './moves';
 import { countInScopes, shownNeighbours } from './neighbours';
 import { entityLabel, findScope } from './tree';
 

@@ -1,3 +1,5 @@
+import type { DictColumn } from '../../lib/columns';
+
 /** Which family an op type belongs to: it decides the accent colour, and whether a node is drawn small beside what it feeds. */
 
 export const OP_FAMILIES = [
@@ -73,4 +75,14 @@ const AUXILIARY = new Set([
 /** Constants, variable reads and the like: true to the graph, yet noise at the size of a computation. */
 export function isAuxiliary(opType: string): boolean {
   return AUXILIARY.has(opType);
+}
+
+// Which nodes of a graph are drawn small.
+
+/** 1 for nodes that are drawn small. A plain loop: `Uint8Array.from` with a function takes ten times as long. */
+export function smallNodes({ codes, values }: DictColumn): Uint8Array {
+  const auxiliary = values.map(isAuxiliary);
+  const small = new Uint8Array(codes.length);
+  for (let row = 0; row < codes.length; row++) small[row] = auxiliary[codes[row]!] ? 1 : 0;
+  return small;
 }

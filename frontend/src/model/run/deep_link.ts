@@ -1,8 +1,7 @@
-import { CHART_CHOICES, type ChartChoice, type ChartChoices, NO_CHART_CHOICES, readChartChoices } from '../charts/chart_choices';
 import { sameTrace, TRACE_KINDS, type Trace } from '../graph/trace';
-import { type DimMapping, mappingText, parseMapping } from '../value/dims';
-import { VALUE_MODES, type ValueMode } from '../value/value_view';
+import { type DimMapping, mappingText, parseMapping, VALUE_MODES, type ValueMode } from '../value/dims';
 import type { SampleKind } from '../wire/events';
+import { CHART_CHOICES, type ChartChoice, type ChartChoices, NO_CHART_CHOICES, readChartChoices } from './view_settings';
 
 /** What the address holds after `#`: enough to restore the page, here or on somebody else's screen. Null fields are left out. */
 export interface DeepLink extends ChartChoices {

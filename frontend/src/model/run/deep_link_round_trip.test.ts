@@ -1,10 +1,10 @@
 /** Whatever is on show, its address leads back to it: links made up at random, of names that hold all that an address is made of. */
 
 import { expect, test } from 'vitest';
-import { CHART_CHOICES, type ChartChoices } from '../charts/chart_choices';
 import { TRACE_KINDS } from '../graph/trace';
-import { VALUE_MODES } from '../value/value_view';
+import { VALUE_MODES } from '../value/dims';
 import { type DeepLink, decodeLink, EMPTY_LINK, encodeLink, PANEL_TABS, VIEWS } from './deep_link';
+import { CHART_CHOICES, type ChartChoices } from './view_settings';
 
 type Random = () => number;
 

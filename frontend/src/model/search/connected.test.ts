@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { makeGraph } from '../graph/graph_fixture';
-import { shortestPath, traceRows } from '../graph/paths';
+import { shortestPath, traceRows } from '../graph/trace';
 import { linksOnce } from './connected';
 import { parseQuery } from './query';
 import { runQuery } from './search';

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { TextColumn } from '../../lib/columns';
-import { fuzzyMatch, fuzzyTerms } from './fuzzy';
-import { findFuzzy } from './fuzzy_find';
+import { findFuzzy, fuzzyMatch, fuzzyTerms } from './fuzzy';
 
 const marked = (text: string, query: string): string => {
   const { score, places } = fuzzyMatch(text, fuzzyTerms(query));

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { makeGraph } from '../graph/graph_fixture';
 import { parseQuery } from './query';
-import { runQuery } from './search';
-import { NO_FACTS } from './search_facts';
+import { NO_FACTS, runQuery } from './search';
 
 const graph = makeGraph([
   { path: 'net/dense/MatMul', layer: 'dense', shape: '32×10' },

@@ -1,14 +1,13 @@
 /** Search over a graph's nodes, as query.ts reads it. */
 
-import type { DictColumn } from '../../lib/columns';
+import type { DictColumn, TextColumn } from '../../lib/columns';
 import { atOnce, mayPause, type Pieces } from '../../lib/scheduling';
 import { placesOf } from '../../lib/typed_arrays';
-import { nodesOfPlace } from '../run/source_lines';
+import { nodesOfPlace, type SourceMap } from '../run/source_lines';
 import { type GraphData, rowOf } from '../wire/graph';
 import { markConnected, type Step } from './connected';
+import { fuzzyMatch, isAscii, LETTER, loweredWhole, scorer } from './fuzzy';
 import { type ChainStep, FIELDS, type Field, type FieldTerm, type Query, type Term } from './query';
-import { NO_FACTS, type SearchFacts } from './search_facts';
-import { markContaining, markFuzzy, markText, markWithoutNumbers } from './search_names';
 
 export interface SearchResult {
   /** Row numbers of the nodes that match, ascending; none for an empty query or a broken one. */
@@ -153,3 +152,84 @@ function whyNothing({ facts }: Search, term: Term): string | null {
     ? 'nothing was found to be wrong in this graph'
     : `no problem of this graph holds ${text}; there are ${rules.join(', ')}`;
 }
+
+// Texts in a column of names, for the search: literally, without the numbers of Keras, or letter by letter.
+
+/** Looks for a text in all rows at once: they lie in one string, and searching that is what engines are fastest at. */
+export function markText(column: TextColumn, text: string, hit: Uint8Array): void {
+  if (!isAscii(column)) {
+    for (let row = 0; row < hit.length; row++) if (column.at(row).toLowerCase().includes(text)) hit[row] = 1;
+    return;
+  }
+  const whole = loweredWhole(column);
+  let row = 0;
+  for (let at = whole.indexOf(text); at >= 0; ) {
+    while (column.offsets[row + 1]! <= at) row++;
+    const inside = at + text.length <= column.offsets[row + 1]!;
+    if (inside) hit[row] = 1;
+    at = whole.indexOf(text, inside ? column.offsets[row + 1]! : at + 1);
+  }
+}
+
+const plain = new WeakMap<TextColumn, string[]>();
+
+/** Keras numbers the scopes of a model: where there is no `net/conv1/Relu`, `net_1/conv1_1/Relu` is meant. An op's own number stays. */
+export function markWithoutNumbers(column: TextColumn, text: string, hit: Uint8Array): void {
+  let rows = plain.get(column);
+  if (rows === undefined) {
+    rows = Array.from({ length: column.length }, (_, row) =>
+      column
+        .at(row)
+        .toLowerCase()
+        .replace(/_\d+(?=\/)/g, ''),
+    );
+    plain.set(column, rows);
+  }
+  for (let row = 0; row < hit.length; row++) if (rows[row]?.includes(text)) hit[row] = 1;
+}
+
+/** Rows whose value contains a text. */
+export function markContaining(column: DictColumn, text: string, hit: Uint8Array): void {
+  const wanted = column.values.map((value) => value.toLowerCase().includes(text));
+  for (let row = 0; row < hit.length; row++) if (wanted[column.codes[row]!]) hit[row] = 1;
+}
+
+/** Fewer points a letter are letters that happen to be there. */
+const LEAST_A_LETTER = 0.85 * LETTER;
+/** What fits nearly as well as the best is a hit, too. */
+const NEARLY = 0.8;
+
+/** Marks the nodes whose name or op type fits a text letter by letter, those that fit best; false if there is none. */
+export function* markFuzzy(graph: GraphData, text: string, hit: Uint8Array): Pieces<boolean> {
+  if (text.length < 2) return false;
+  const terms = [text];
+  const [name, ops] = [scorer(graph.names, terms), graph.opTypes.values.map((value) => fuzzyMatch(value, terms).score)];
+  const scores = new Float32Array(graph.nodeCount);
+  let best = LEAST_A_LETTER * text.length;
+  for (let row = 0; row < scores.length; row++) {
+    if (mayPause(row)) yield;
+    const score = Math.max(name(row), ops[graph.opTypes.codes[row]!] ?? -1);
+    scores[row] = score;
+    if (score * NEARLY > best) best = score * NEARLY;
+  }
+  let found = false;
+  for (let row = 0; row < scores.length; row++) {
+    if (scores[row]! < best) continue;
+    hit[row] = 1;
+    found = true;
+  }
+  return found;
+}
+
+/** What a search knows of a graph's nodes besides the graph. */
+export interface SearchFacts {
+  /** Whether a node is so at the step on show, for `is:nan` and `is:inf`. */
+  nan(row: number): boolean;
+  inf(row: number): boolean;
+  /** What was found in the run: a rule's name (`NaN` and `Inf` for tensors that ever were) and the node. */
+  readonly problems: readonly { readonly rule: string; readonly node: string }[];
+  /** Which lines made which nodes; null while that is not known. */
+  readonly lines: SourceMap | null;
+}
+
+export const NO_FACTS: SearchFacts = { nan: () => false, inf: () => false, problems: [], lines: null };

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { makeGraph } from '../graph/graph_fixture';
 import { parseQuery } from './query';
-import { runQuery } from './search';
-import { NO_FACTS } from './search_facts';
+import { NO_FACTS, runQuery } from './search';
 import { SEARCH_FORMS } from './search_forms';
 
 test('every form can be read', () => {

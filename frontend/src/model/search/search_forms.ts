@@ -4,8 +4,8 @@ import type { DictColumn } from '../../lib/columns';
 import { isAuxiliary, type OpFamily, opFamily } from '../graph/op_kinds';
 import type { GraphData } from '../wire/graph';
 import { parseQuery } from './query';
+import type { SearchFacts } from './search';
 import { runQuery } from './search';
-import type { SearchFacts } from './search_facts';
 
 export interface SearchForm {
   readonly form: string;

@@ -10,6 +10,7 @@ import {
   fullIndex,
   type Layout,
   mappingText,
+  naturalMode,
   parseMapping,
   shownBy,
   sliceStrides,
@@ -124,4 +125,18 @@ test('a role that a view lacks becomes an index', () => {
   expect(shownBy('image', ['n', 'y', 'x', 'c'], [4, 32, 48, 3])).toEqual(['n', 'y', 'x', 'c']);
   expect(shownBy('image', ['y', 'x', 'c'], [32, 48, 16])).toEqual(['y', 'x', 0]);
   expect(shownBy('line', ['y', 0], [32, 48])).toBeNull();
+});
+
+test.each([
+  [[], 'float32', 'table'],
+  [[64, 10], 'float32', 'table'],
+  [[64, 8, 8, 16], 'float32', 'image'],
+  [[3, 3, 16, 32], 'float32', 'image'],
+  [[28, 28, 3], 'uint8', 'image'],
+  [[1, 1, 1, 16], 'float32', 'table'],
+  [[8, 4, 24, 24], 'float32', 'heatmap'],
+  [[8, 24, 64], 'float32', 'table'],
+  [[4, 8, 8, 3], 'string', 'table'],
+] as [number[], string, string][])('a tensor of shape %j and %s opens as %s', (shape, dtype, mode) => {
+  expect(naturalMode(shape, dtype)).toBe(mode);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { NpyArray } from '../../lib/npy';
-import { gridColumns, gridRaster, type Paint, planeRaster } from './raster';
+import { finiteRange, gridColumns, gridRaster, type Paint, planeRaster, robustRange, symmetric } from './raster';
 import { planSlice, Slice } from './slice';
 
 const PAINT: Paint = { colormap: 'grey', range: { low: 0, high: 1 }, nan: '#ff0000', inf: '#ffaa00' };
@@ -74,4 +74,21 @@ test.each([
   [1, 1],
 ])('%d square tiles take %d columns', (count, columns) => {
   expect(gridColumns(count, 28, 28, 1.2)).toBe(columns);
+});
+
+test('ranges are over the finite values only', () => {
+  expect(finiteRange(Float64Array.of(3, Number.NaN, -1, Number.POSITIVE_INFINITY))).toEqual({ low: -1, high: 3 });
+  expect(finiteRange(Float64Array.of(Number.NaN))).toBeNull();
+  expect(robustRange(new Float64Array())).toBeNull();
+});
+
+test('a robust range leaves out outliers on both sides', () => {
+  const values = Float64Array.from({ length: 1001 }, (_, i) => i);
+  values[0] = -1e9;
+  values[1000] = 1e9;
+  expect(robustRange(values)).toEqual({ low: 10, high: 990 });
+});
+
+test('a symmetric range is centred on zero', () => {
+  expect(symmetric({ low: -1, high: 3 })).toEqual({ low: -3, high: 3 });
 });

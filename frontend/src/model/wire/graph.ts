@@ -1,7 +1,7 @@
 /** One graph of a run, as `runs/<run>/graphs/<graph>` sends it: columns over nodes (a row a node) and over edges. */
 
 import { type Columns, ColumnsError, type DictColumn, decodeColumns, type TextColumn } from '../../lib/columns';
-import type { ValueRange } from './value_scale';
+import type { StatisticName, ValueRange } from './value_scale';
 
 /** Edges by row number of their nodes; `slot` is the source's output slot, `input` the target's input position. */
 export interface EdgeColumns {
@@ -122,7 +122,3 @@ export interface ColourBy {
 
 export const COLOUR_KINDS = ['health', 'statistic', 'size', 'op', 'dtype', 'layer', 'device', 'difference', 'changed'] as const;
 export type ColourKind = (typeof COLOUR_KINDS)[number];
-
-/** Statistics a node can be coloured by; shares are parts of the tensor's size. */
-export const STATISTIC_NAMES = ['mean', 'std', 'min', 'max', 'abs_max', 'l2', 'zero_share', 'nan_share', 'inf_share'] as const;
-export type StatisticName = (typeof STATISTIC_NAMES)[number];

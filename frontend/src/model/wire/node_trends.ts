@@ -1,7 +1,7 @@
 /** How a statistic of single nodes moves over the steps, as `…/graphs/<graph>/trends` sends it. */
 
 import { decodeColumns } from '../../lib/columns';
-import type { StatisticName } from './graph';
+import type { StatisticName } from './value_scale';
 
 /** Parallel columns, one row a place along the node's captured steps, ascending. */
 export interface NodeTrend {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Computed, ComputedStep, proofOf, recordingAt, recordingLabel, recordingOf } from './replay';
+import { type Computed, ComputedStep, nameColumns, proofOf, recordingAt, recordingLabel, recordingOf, shortLine } from './replay';
 
 const COMPUTED: Computed = {
   run: 'computed-1',
@@ -98,4 +98,14 @@ test('of a tensor the proof is its own hash, where it was captured', () => {
     text: expect.stringMatching(/^1 output.*no hash/),
   });
   expect(proofOf({ ...COMPUTED, identical: null }, 'x:0').proven).toBe(false);
+});
+
+test('names stand before what was found of them, of which one column is left', () => {
+  expect(nameColumns(['variable', 'gradient', 'analytic', 'numeric', 'error'])).toBe(2);
+  expect([nameColumns(['tensor', 'op_type', 'line']), nameColumns(['tensor', 'gradient'])]).toEqual([1, 1]);
+});
+
+test('a line of the program loses the folders of its file, and nothing that divides', () => {
+  expect(shortLine('/home/me/a:b/net.py:13  z = x / y')).toBe('net.py:13  z = x / y');
+  expect([shortLine('net.py:13  z = x / y'), shortLine('z = x / y')]).toEqual(['net.py:13  z = x / y', 'z = x / y']);
 });

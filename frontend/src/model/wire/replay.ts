@@ -1,8 +1,9 @@
 import { counted } from '../../lib/format.ts';
+
 /** Answers of `runs/<run>/recordings` and `replay/<run>/compute` (server/http_api.md), and what a stepper makes of them. */
 
 import { type GraphData, rowOf } from './graph';
-import { parseTensorName } from './tensor_name';
+import { parseTensorName } from './names';
 
 export interface RecordingEntry {
   id: string;
@@ -222,3 +223,44 @@ const NOTHING = 'the step returns nothing and leaves no variable, so that nothin
 const MERGED = 'Only as tensors are tapped, which keeps TensorFlow from merging nodes: without taps all are equal by SHA-256';
 const CAPTURED_SO: Proof = { proven: true, word: PROVEN, text: 'equal by SHA-256 to what was captured in the recorded step' };
 const CAPTURED_OTHERWISE: Proof = { proven: false, word: RECOMPUTED, text: 'not bit by bit what was captured in the recorded step' };
+
+// Answers of `replay/<run>/test` (server/http_api.md): a recorded step's logic, tested.
+
+export const LOGIC_TESTS = ['batch', 'causal', 'padding', 'gradient', 'determinism', 'sensitivity'] as const;
+export type LogicTest = (typeof LOGIC_TESTS)[number];
+
+/** What each one asks. */
+export const TEST_QUESTIONS: Readonly<Record<LogicTest, string>> = {
+  batch: 'Does one sample change the numbers of another?',
+  causal: 'Does the second half of a sequence change what comes before it?',
+  padding: 'Does what stands at padded positions change the others?',
+  gradient: 'Is each gradient the derivative of the loss, in float64?',
+  determinism: 'Is every bit of every tensor the same in five runs?',
+  sensitivity: 'How far does the loss move when a variable or an input does?',
+};
+
+export interface LogicResult {
+  passed: boolean;
+  summary: string;
+  columns: string[];
+  /** A list each, of what the columns name; the most telling first. */
+  rows: (string | number | null)[][];
+  rows_total: number;
+}
+
+const WORDS: Readonly<Record<string, string>> = { op_type: 'op type' };
+
+/** A column's name for people. */
+export const columnTitle = (column: string): string => WORDS[column] ?? column;
+
+/** Whether a column names tensors. */
+export const isTensorColumn = (column: string): boolean => column === 'tensor' || column === 'gradient';
+
+/** How many columns at the front name what is tested, so that at least one is left for what was found. */
+export function nameColumns(columns: readonly string[]): number {
+  const other = columns.findIndex((column, at) => at > 0 && !isTensorColumn(column));
+  return other < 0 ? columns.length - 1 : other;
+}
+
+/** `file:line  text` without the file's folders, for which a column has no room. */
+export const shortLine = (text: string): string => text.replace(/^.*?([^/]*:\d+ {2})/, '$1');

@@ -1,7 +1,10 @@
 /** From a statistic's values to places on a colour scale, 0 to 1. */
 
 import { formatBytes, formatNumber } from '../../lib/format';
-import type { StatisticName } from './graph';
+
+/** Statistics a node can be coloured by; shares are parts of the tensor's size. */
+export const STATISTIC_NAMES = ['mean', 'std', 'min', 'max', 'abs_max', 'l2', 'zero_share', 'nan_share', 'inf_share'] as const;
+export type StatisticName = (typeof STATISTIC_NAMES)[number];
 
 /** Between which finite numbers values lie; NaN where there is none. Of what is never negative, those above 0 are meant. */
 export interface ValueRange {

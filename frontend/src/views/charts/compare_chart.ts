@@ -1,7 +1,6 @@
 import type { Layout, Trace } from '../../lib/plotly';
-import { type ChartUnit, chartUnit, unitTitle } from '../../model/charts/chart_unit';
-import type { ComparedHistory, ComparedName } from '../../model/charts/history_compare';
-import { type SignedLog, signedLog } from '../../model/charts/signed_log';
+import { type ChartUnit, chartUnit, type SignedLog, signedLog, unitTitle } from '../../model/charts/axes';
+import type { ComparedHistory, ComparedName } from '../../model/charts/compared_histories';
 import { course, hasDots } from './course';
 import { axis, baseLayout, caption, type Palette, stepAxis, stepLine } from './theme';
 

@@ -1,5 +1,5 @@
 import type { Trace } from '../../lib/plotly';
-import { alone, drawnOrder, inOrder } from '../../model/charts/step_gaps';
+import { alone, drawnOrder, inOrder } from '../../model/charts/history_series';
 
 /** Fewer steps than these have a dot each. */
 const FEW_STEPS = 40;

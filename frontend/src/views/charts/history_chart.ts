@@ -1,11 +1,7 @@
 import type { Layout, Trace } from '../../lib/plotly';
-import { type ChartUnit, chartUnit, unitTitle } from '../../model/charts/chart_unit';
-import { countTick } from '../../model/charts/count_ticks';
-import type { HistorySeries } from '../../model/charts/history_series';
-import { logTicks } from '../../model/charts/log_ticks';
-import type { QuantileSeries } from '../../model/charts/quantiles';
-import { type SignedLog, signedLog } from '../../model/charts/signed_log';
-import { drawnOrder, inOrder, outline } from '../../model/charts/step_gaps';
+import { type ChartUnit, chartUnit, countTick, logTicks, type SignedLog, signedLog, unitTitle } from '../../model/charts/axes';
+import type { HistorySeries, QuantileSeries } from '../../model/charts/history_series';
+import { drawnOrder, inOrder, outline } from '../../model/charts/history_series';
 import { course, hasDots } from './course';
 import { axis, baseLayout, caption, faded, type Palette, stepAxis, stepLine } from './theme';
 

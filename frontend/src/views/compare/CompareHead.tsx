@@ -1,8 +1,8 @@
 import { batch } from '@preact/signals';
 import { chosenWorker, compareAt, otherRun, otherStep, otherWorker } from '../../state/choices';
-import { equalShown, reportHref } from '../../state/comparison';
-import { otherRunId } from '../../state/hand_matches';
-import { otherWorkers, ownWorkerLost } from '../../state/other_worker';
+import { equalShown, reportHref } from '../../state/compare/comparison';
+import { otherRunId } from '../../state/compare/manual_matches';
+import { otherWorkers, ownWorkerLost } from '../../state/compare/other_worker';
 import { namesOfRuns, runDetail, runId, runName, runs, workerId } from '../../state/runs';
 import { step } from '../../state/steps';
 import { Select, Switch } from '../kit/Button';

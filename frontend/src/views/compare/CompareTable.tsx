@@ -10,9 +10,9 @@ import {
   type TensorDifference,
   untold,
 } from '../../model/wire/comparison';
-import { splitScope } from '../../model/wire/tensor_name';
+import { splitScope } from '../../model/wire/names';
 import { chosenTensor, compareSort } from '../../state/choices';
-import { comparison, differences } from '../../state/comparison';
+import { comparison, differences } from '../../state/compare/comparison';
 import { useSize } from '../kit/use_size';
 import { numberText } from './numbers';
 import { showDifference } from './show';

@@ -1,8 +1,8 @@
 import { view } from '../../state/choices';
-import { comparison } from '../../state/comparison';
+import { comparison } from '../../state/compare/comparison';
+import { isOtherSought } from '../../state/compare/manual_matches';
+import { isOtherWorkerSought } from '../../state/compare/other_worker';
 import { colourBy } from '../../state/graph';
-import { isOtherSought } from '../../state/hand_matches';
-import { isOtherWorkerSought } from '../../state/other_worker';
 import { runDetail } from '../../state/runs';
 
 /** Above a graph that is to be coloured by the difference and is not: that it is being compared, or where it is said why not. */

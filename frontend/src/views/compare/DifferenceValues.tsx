@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
 import { type Query, queryText } from '../../api/provider';
 import { counted } from '../../lib/format';
-import { valuesMissing } from '../../model/value/no_value';
+import { valuesMissing } from '../../model/value/missing_values';
 import { metricOf, nonfiniteApart, pictureSelection, type TensorDifference } from '../../model/wire/comparison';
-import { differenceQuery, selectedDifference, worstElement } from '../../state/comparison';
+import { differenceQuery, selectedDifference, worstElement } from '../../state/compare/comparison';
 import { api } from '../../state/provider';
 import { numberText } from './numbers';
 

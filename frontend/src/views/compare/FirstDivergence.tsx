@@ -1,7 +1,7 @@
 import { counted } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
 import { type Comparison, earlierThan, isBound, metricOf, nonfiniteApart, type TensorDifference } from '../../model/wire/comparison';
-import { comparison } from '../../state/comparison';
+import { comparison } from '../../state/compare/comparison';
 import { numberText } from './numbers';
 import { showDifference } from './show';
 

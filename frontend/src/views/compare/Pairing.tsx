@@ -2,10 +2,10 @@ import { useRef, useState } from 'preact/hooks';
 import { downloadText, fileName } from '../../lib/download';
 import { formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
-import { matchesFile, parseMatches, tooMany, withoutPair, withPair } from '../../model/run/hand_matches';
+import { matchesFile, parseMatches, tooMany, withoutPair, withPair } from '../../model/run/manual_matches';
 import { rowOf } from '../../model/wire/graph';
-import { otherGraph, partner } from '../../state/comparison';
-import { canUndo, handPairs, ofTwoWorkers, setPairs, undoPairs } from '../../state/hand_matches';
+import { otherGraph, partner } from '../../state/compare/comparison';
+import { canUndo, handPairs, ofTwoWorkers, setPairs, undoPairs } from '../../state/compare/manual_matches';
 import { selectedNode, selectNode } from '../../state/selection';
 
 const OFFERED = 200;

@@ -1,7 +1,7 @@
 import { counted } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
-import { byRank, workerName } from '../../model/run/worker_names';
 import type { WorkerEntry } from '../../model/wire/answers';
+import { byRank, workerName } from '../../model/wire/names';
 import { Select } from '../kit/Button';
 
 interface WorkerSelectProps {

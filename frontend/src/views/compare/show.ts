@@ -1,7 +1,7 @@
 import { batch } from '@preact/signals';
 import type { TensorDifference } from '../../model/wire/comparison';
 import { chosenGraph, chosenStep, chosenTensor, chosenVisit, compareAt } from '../../state/choices';
-import { comparison } from '../../state/comparison';
+import { comparison } from '../../state/compare/comparison';
 
 /** Selects a compared tensor, in its graph and at its visit; also its step, unless that chooses what is compared. */
 export function showDifference(row: TensorDifference): void {

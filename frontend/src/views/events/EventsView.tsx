@@ -1,5 +1,5 @@
 import { formatCount } from '../../lib/format';
-import { triggers, watchChanges } from '../../state/events';
+import { triggers, watchChanges } from '../../state/problems/events';
 import { CodeBlock } from '../kit/CopyButton';
 import { SampleSearch } from './SampleSearch';
 import { StepCard } from './StepCard';

@@ -2,7 +2,7 @@ import { counted, formatCount } from '../../lib/format';
 import type { StepBatch } from '../../model/wire/answers';
 import { samplesByFile } from '../../model/wire/events';
 import { sampleKind, sampleSearch } from '../../state/choices';
-import { batch, batchSteps, chosenSample } from '../../state/events';
+import { batch, batchSteps, chosenSample } from '../../state/problems/events';
 import { runDetail } from '../../state/runs';
 import { step } from '../../state/steps';
 import { Failure } from '../kit/Message';

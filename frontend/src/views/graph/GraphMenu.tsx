@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { moveFocus } from '../kit/Popover';
-import { commandsFor } from './commands';
-import type { GraphView } from './graph_view';
+import { commandsFor } from './canvas/graph_commands';
+import type { GraphView } from './canvas/graph_view';
 
 const WIDTH = 250;
 const ROW = 28;

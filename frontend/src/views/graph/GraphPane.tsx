@@ -3,27 +3,30 @@ import { registerGraphProbe } from '../../lib/probe';
 import type { Trace, TraceKind } from '../../model/graph/trace';
 import type { ColourBy, GraphData } from '../../model/wire/graph';
 import type { NodeTrends } from '../../model/wire/node_trends';
-import type { StepStatistics } from '../../model/wire/steps';
+import type { StepStatistics } from '../../model/wire/step_statistics';
 import './graph.css';
 import './search.css';
 import './legend.css';
 import './tooltip.css';
 import './overlays.css';
 import './picture.css';
+import type { Ref } from 'preact';
+import { describeEdge, describeEntity, type Subject } from '../../model/graph/describe';
+import { rowsByNode } from '../../model/graph/node_values';
+import { toGraphX, toGraphY } from '../../render/camera';
+import { MINIMAP, minimapCamera } from '../../render/minimap';
+import type { GraphEvents, Hover } from './canvas/graph_events';
+import { handleKey } from './canvas/graph_keys';
+import { probeOf } from './canvas/graph_probe';
+import { GraphView } from './canvas/graph_view';
+import { PointerInput } from './canvas/pointer';
+import { Screen } from './canvas/screen';
+import { showTrace } from './canvas/shown_entities';
 import { GraphMenu } from './GraphMenu';
-import { GraphView } from './graph_view';
-import { handleKey } from './keys';
 import { LegendBox } from './LegendBox';
-import { Minimap } from './Minimap';
-import { PointerInput } from './pointer';
-import { probeOf } from './probe';
 import { SearchBox } from './SearchBox';
-import { Screen } from './screen';
-import { showTrace } from './show_trace';
 import { Toolbar } from './Toolbar';
-import { Tooltip } from './Tooltip';
 import { TraceCard } from './TraceCard';
-import type { GraphEvents } from './types';
 
 export interface GraphPaneProps {
   /** Null while it is on its way. */
@@ -203,6 +206,71 @@ function StatusMessage({ kind, message }: { kind: 'empty' | 'loading' | 'failed'
     <div class="graph-status" role={kind === 'failed' ? 'alert' : 'status'}>
       <p>{text}</p>
       {message && <p class="graph-status-detail">{message}. Reload the page; if it stays, report it with this text.</p>}
+    </div>
+  );
+}
+
+/** The whole graph in the lower right corner; pressing or dragging there moves the view. */
+export function Minimap({ model, canvas }: { model: GraphView; canvas: Ref<HTMLCanvasElement> }) {
+  const dragging = useRef(false);
+  const go = (event: PointerEvent) => {
+    const { drawing } = model;
+    if (!drawing) return;
+    const { placed, tree } = drawing;
+    const camera = minimapCamera(placed.width[tree.nodeCount]!, placed.height[tree.nodeCount]!);
+    const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
+    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
+    model.viewport.jump({ ...model.viewport.camera, x: toGraphX(camera, MINIMAP, x), y: toGraphY(camera, MINIMAP, y) });
+  };
+  return (
+    <canvas
+      ref={canvas}
+      class="graph-minimap graph-card"
+      aria-hidden="true"
+      onPointerDown={(event) => {
+        dragging.current = true;
+        event.currentTarget.setPointerCapture(event.pointerId);
+        go(event);
+      }}
+      onPointerMove={(event) => dragging.current && go(event)}
+      onPointerUp={() => {
+        dragging.current = false;
+      }}
+    />
+  );
+}
+
+const NO_ROWS = new Int32Array(0);
+
+/** What is under the pointer, beside the pointer. */
+export function Tooltip({ model, hover }: { model: GraphView; hover: Hover }) {
+  const { drawing, overlay } = model;
+  const health = model.colouring.value?.health;
+  const rows = useMemo(() => (drawing && overlay ? rowsByNode(drawing.tree.nodeCount, overlay) : null), [drawing, overlay]);
+  if (!drawing || !health) return null;
+  const rowsOf = (node: number): Int32Array => (rows ? rows.rows.subarray(rows.start[node], rows.start[node + 1]) : NO_ROWS);
+  const subject: Subject = { ...drawing, health, step: overlay, rowsOf };
+  const { title, name, facts } = hover.edge >= 0 ? describeEdge(subject, hover.edge) : describeEntity(subject, hover.entity);
+  const { width, height } = model.viewport.view;
+  const [right, below] = [hover.x < width - 340, hover.y < height - 200];
+  const place = {
+    left: right ? `${hover.x + 16}px` : 'auto',
+    right: right ? 'auto' : `${width - hover.x + 12}px`,
+    top: below ? `${hover.y + 14}px` : 'auto',
+    bottom: below ? 'auto' : `${height - hover.y + 10}px`,
+  };
+  return (
+    <div class="graph-tooltip" role="tooltip" style={place}>
+      <div class="graph-tooltip-title">{title}</div>
+      {name !== '' && name !== title && <div class="graph-tooltip-name">{name}</div>}
+      <dl class="graph-facts">
+        {facts.map((fact) => (
+          <div key={fact.name} class={fact.bad ? `graph-bad-${fact.bad}` : ''}>
+            <dt>{fact.name}</dt>
+            <dd>{fact.value}</dd>
+          </div>
+        ))}
+      </dl>
     </div>
   );
 }

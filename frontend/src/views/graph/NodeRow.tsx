@@ -1,5 +1,5 @@
 import type { GraphData } from '../../model/wire/graph';
-import { splitScope } from '../../model/wire/tensor_name';
+import { splitScope } from '../../model/wire/names';
 import { CutPath } from '../kit/CutPath';
 
 interface NodeRowProps {

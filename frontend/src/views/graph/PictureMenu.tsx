@@ -2,13 +2,13 @@ import { type Signal, useSignal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { downloadBlob, fileName } from '../../lib/download';
 import { formatCount } from '../../lib/format';
-import { PICTURE_SCALES, type PictureScale, type PictureWish } from '../../model/run/picture_wish';
-import type { PicturePlan } from '../../render/picture';
+import { PICTURE_SCALES, type PictureScale, type PictureWish } from '../../model/run/view_settings';
+import type { PicturePlan } from '../../render/picture/picture_size';
 import { pictureWish } from '../../state/preferences';
 import { Segmented, Switch } from '../kit/Button';
 import { Popover } from '../kit/Popover';
-import type { GraphView } from './graph_view';
-import { Picture } from './picture';
+import type { GraphView } from './canvas/graph_view';
+import { Picture } from './canvas/picture_export';
 import { ToolButton } from './ToolButton';
 
 interface PictureMenuProps {

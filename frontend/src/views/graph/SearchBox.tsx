@@ -1,13 +1,13 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { keyName } from '../../lib/keyboard';
-import { paletteOpen } from '../../state/palette';
-import { runFacts } from '../../state/search_facts';
+import { runFacts } from '../../state/problems/problems';
 import { linesWanted } from '../../state/source';
-import { clearSearch, hitAt, nextHit, search, searchAgain } from './go';
-import type { GraphView } from './graph_view';
-import { GraphIcon } from './icons';
-import { SearchResults } from './SearchResults';
+import { paletteOpen } from '../../state/ui';
+import type { GraphView } from './canvas/graph_view';
+import { clearSearch, hitAt, nextHit } from './canvas/navigation';
+import { NodeRow } from './NodeRow';
 import { SearchSheet } from './SearchSheet';
+import { GraphIcon } from './ToolButton';
 
 /** Typing stops for this long before a search of a large graph starts. */
 const PAUSE_MS = 60;
@@ -92,7 +92,7 @@ function useDraft(model: GraphView): Draft {
   const now = (wanted: string) => {
     clearTimeout(timer.current);
     own.current = wanted;
-    return wanted === model.finder.asked ? model.finder.done : search(model, wanted);
+    return wanted === model.finder.asked ? model.finder.done : model.search(wanted);
   };
   const type = (wanted: string) => {
     setText(wanted);
@@ -105,7 +105,7 @@ function useDraft(model: GraphView): Draft {
 /** What was searched for is searched again when more becomes known of it: lines of the program, problems. */
 function useNews(model: GraphView): void {
   const facts = runFacts.value;
-  useEffect(() => searchAgain(model, /is:|problem:|source:|\.(py|ipynb)/i), [facts, model]);
+  useEffect(() => model.searchAgain(/is:|problem:|source:|\.(py|ipynb)/i), [facts, model]);
 }
 
 const focusBox = () => document.querySelector<HTMLElement>('.graph-search-input')?.focus();
@@ -185,5 +185,35 @@ function Hits({ model }: { model: GraphView }) {
         </button>
       ))}
     </>
+  );
+}
+
+/** A list that one can take in; it moves on with the current hit. */
+const LISTED = 8;
+
+interface SearchResultsProps {
+  model: GraphView;
+  onChoose: (index: number) => void;
+}
+
+/** The hits around the current one, below the search box. */
+export function SearchResults({ model, onChoose }: SearchResultsProps) {
+  const { drawing, finder } = model;
+  if (!drawing) return null;
+  const [hits, current] = [finder.hits.value, finder.current.value];
+  const first = Math.max(0, Math.floor(current / LISTED) * LISTED);
+  const rest = hits.length - first - LISTED;
+  return (
+    <ul class="graph-results graph-card" aria-label="Hits">
+      {[...hits.subarray(first, first + LISTED)].map((row, i) => {
+        const index = first + i;
+        return (
+          <li key={row}>
+            <NodeRow graph={drawing.graph} row={row} current={index === current} testid="search-result" onChoose={() => onChoose(index)} />
+          </li>
+        );
+      })}
+      {rest > 0 && <li class="graph-more">{rest.toLocaleString('en-US')} more</li>}
+    </ul>
   );
 }

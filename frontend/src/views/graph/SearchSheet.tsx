@@ -1,9 +1,8 @@
 import { useMemo, useRef } from 'preact/hooks';
 import { SEARCH_FORMS } from '../../model/search/search_forms';
-import { runFacts } from '../../state/search_facts';
+import { runFacts } from '../../state/problems/problems';
 import { moveFocus } from '../kit/Popover';
-import { factsOf } from './go';
-import type { GraphView } from './graph_view';
+import type { GraphView } from './canvas/graph_view';
 
 interface SearchSheetProps {
   model: GraphView;
@@ -19,7 +18,7 @@ export function SearchSheet({ model, onChoose, onDone }: SearchSheetProps) {
   const known = runFacts.value;
   const rows = useMemo(() => {
     if (!drawing) return [];
-    const facts = factsOf(model);
+    const facts = model.facts();
     return SEARCH_FORMS.flatMap(({ form, does, example }) => {
       const text = example(drawing.graph, facts);
       return text === null ? [] : [{ form, does, text }];

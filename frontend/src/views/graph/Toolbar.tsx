@@ -1,8 +1,8 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { moveFocus } from '../kit/Popover';
-import { toggleAllStacks } from './commands';
-import { zoomBy } from './go';
-import type { GraphView } from './graph_view';
+import { toggleAllStacks } from './canvas/graph_commands';
+import type { GraphView } from './canvas/graph_view';
+import { zoomBy } from './canvas/navigation';
 import { PictureMenu } from './PictureMenu';
 import { ToolButton } from './ToolButton';
 

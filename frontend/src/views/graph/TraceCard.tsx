@@ -1,11 +1,11 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { counted } from '../../lib/format.ts';
 import type { TracedNodes } from '../../model/graph/trace';
-import { shortName } from './commands';
-import { nextTraced, tracedAt } from './go';
-import type { GraphView } from './graph_view';
-import { GraphIcon } from './icons';
+import { shortName } from './canvas/graph_commands';
+import type { GraphView } from './canvas/graph_view';
+import { nextTraced, tracedAt } from './canvas/navigation';
 import { NodeRow } from './NodeRow';
+import { GraphIcon } from './ToolButton';
 
 /** A list that a browser draws at once; it moves on with the current node. */
 const LISTED = 200;

@@ -1,9 +1,8 @@
 /** What the palette lists for a text: groups of choices, those that fit best first. */
 
-import { fuzzyTerms, LETTER } from '../../model/search/fuzzy';
-import { findFuzzy } from '../../model/search/fuzzy_find';
+import { findFuzzy, fuzzyTerms, LETTER } from '../../model/search/fuzzy';
 import { recentChoices } from '../../state/preferences';
-import { searchFor } from '../graph/go';
+import { searchFor } from '../graph/canvas/navigation';
 import type { Choice, Source } from './sources';
 
 export interface Listed extends Choice {

@@ -3,20 +3,19 @@
 import { computed } from '@preact/signals';
 import type { DictColumn } from '../../lib/columns';
 import { counted, formatCount } from '../../lib/format';
-import { scopeList } from '../../model/graph/scope_list';
+import { scopeList } from '../../model/graph/build_tree';
 import { nearestStep } from '../../model/run/step_list';
-import type { Texts } from '../../model/search/fuzzy_find';
+import type { Texts } from '../../model/search/fuzzy';
 import { rowOf } from '../../model/wire/graph';
 import { view } from '../../state/choices';
-import { shownGroups } from '../../state/findings';
 import { graph } from '../../state/graph';
-import { wrongProblems } from '../../state/problems';
+import { shownGroups } from '../../state/problems/findings';
+import { wrongProblems } from '../../state/problems/problems';
 import { namesOfRuns, runId, runs } from '../../state/runs';
 import { goTo, selectNode } from '../../state/selection';
 import { linesByFile, showLine, sourceFiles, sourceMap } from '../../state/source';
 import { allSteps, goToStep } from '../../state/steps';
-import { goToScope, searchFor } from '../graph/go';
-import { withGraph } from '../graph/on_show';
+import { goToScope, searchFor, withGraph } from '../graph/canvas/navigation';
 import { showRun } from '../shell/RunPicker';
 import { COMMAND_LISTS } from './commands';
 

@@ -1,13 +1,13 @@
 import { useMemo } from 'preact/hooks';
 import { fileName } from '../../lib/download';
 import { formatNumber } from '../../lib/format';
-import { COMPARED, type ComparedHistory, type ComparedName, valueAt } from '../../model/charts/history_compare';
+import { COMPARED, type ComparedHistory, type ComparedName, valueAt } from '../../model/charts/compared_histories';
 import { chosenTensor } from '../../state/choices';
 import { hoveredStep } from '../../state/node';
-import { comparedHistories, missingPins } from '../../state/pins';
 import { comparedStatistic, historyLog, historyView, theme } from '../../state/preferences';
 import { selectTensor } from '../../state/selection';
 import { goToStep, step } from '../../state/steps';
+import { comparedHistories, missingPins } from '../../state/tensors/pins';
 import { type CompareOptions, compareLayout, compareTraces } from '../charts/compare_chart';
 import { Plot } from '../charts/Plot';
 import { lineColours, palette } from '../charts/theme';

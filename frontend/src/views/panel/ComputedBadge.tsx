@@ -2,7 +2,7 @@ import { visible } from '../../lib/visible_text';
 import { proofOf } from '../../model/wire/replay';
 import { chosenTensor, view } from '../../state/choices';
 import { captured } from '../../state/node';
-import { computedPlace, forgetTensor } from '../../state/replay';
+import { computedPlace, forgetTensor } from '../../state/replay/replay';
 
 /** Says that the numbers below were computed and not captured, and how far they are proven. */
 export function ComputedBadge() {

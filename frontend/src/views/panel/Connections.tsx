@@ -1,9 +1,8 @@
 import type { TraceKind } from '../../model/graph/trace';
 import type { NodeDetail } from '../../model/wire/answers';
-import { splitScope } from '../../model/wire/tensor_name';
+import { splitScope } from '../../model/wire/names';
 import { view } from '../../state/choices';
-import { selectNode, selectTensor } from '../../state/selection';
-import { pathStart, startTrace } from '../../state/trace';
+import { pathStart, selectNode, selectTensor, startTrace } from '../../state/selection';
 
 /** Inputs and outputs to click through: the tensor that flows in, the nodes it flows to. */
 export function Connections({ detail }: { detail: NodeDetail }) {

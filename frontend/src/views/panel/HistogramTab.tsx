@@ -5,7 +5,7 @@ import { type HistogramAxis, histogramAxis } from '../../model/charts/histogram_
 import { overlay } from '../../model/charts/histogram_overlay';
 import { thinRows } from '../../model/charts/histogram_shapes';
 import { tensorFile } from '../../model/value/file_names';
-import { noNumbers } from '../../model/value/no_numbers';
+import { noNumbers } from '../../model/value/missing_values';
 import type { Histograms } from '../../model/wire/answers';
 import { chosenTensor, chosenVisit } from '../../state/choices';
 import { captured, histograms, history, hoveredStep, stepHistogram } from '../../state/node';

@@ -1,13 +1,12 @@
 import { useMemo } from 'preact/hooks';
-import { historySeries } from '../../model/charts/history_series';
-import { quantileSeries } from '../../model/charts/quantiles';
+import { historySeries, quantileSeries } from '../../model/charts/history_series';
 import { tensorFile } from '../../model/value/file_names';
-import { noNumbers } from '../../model/value/no_numbers';
+import { noNumbers } from '../../model/value/missing_values';
 import { chosenTensor, chosenVisit, pins } from '../../state/choices';
 import { captured, history, hoveredStep, quantileHistograms } from '../../state/node';
-import { comparing } from '../../state/pins';
 import { type HistoryView, historyBand, historyLog, historyView, theme } from '../../state/preferences';
 import { goToStep, shownRange, step } from '../../state/steps';
+import { comparing } from '../../state/tensors/pins';
 import { historyLayout, historyTraces, type Spread, spreadScale } from '../charts/history_chart';
 import { Plot } from '../charts/Plot';
 import { palette } from '../charts/theme';

@@ -1,5 +1,5 @@
 import { counted } from '../../lib/format';
-import { splitScope, tensorName } from '../../model/wire/tensor_name';
+import { splitScope, tensorName } from '../../model/wire/names';
 import { node } from '../../state/node';
 import { selectTensor } from '../../state/selection';
 import { Message } from '../kit/Message';

@@ -1,6 +1,6 @@
 import type { ComponentType } from 'preact';
 import type { PanelTab } from '../../model/run/deep_link';
-import { splitScope } from '../../model/wire/tensor_name';
+import { splitScope } from '../../model/wire/names';
 import { panelTab } from '../../state/choices';
 import { lostSlot, node } from '../../state/node';
 import { selectedNode, selectTensor } from '../../state/selection';

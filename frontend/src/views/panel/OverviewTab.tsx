@@ -1,5 +1,5 @@
 import { node } from '../../state/node';
-import { sideBySide } from '../../state/side_by_side';
+import { sideBySide } from '../../state/tensors/pins';
 import { Prose } from '../kit/Prose';
 import { Connections } from './Connections';
 import { SideBySide } from './SideBySide';

@@ -1,8 +1,8 @@
-import { shortNames } from '../../model/charts/history_compare';
+import { shortNames } from '../../model/charts/compared_histories';
 import { chosenTensor, panelTab, pins } from '../../state/choices';
-import { comparedTensors, isPinned, pinsFull, togglePin } from '../../state/pins';
 import { historyView } from '../../state/preferences';
 import { selectTensor } from '../../state/selection';
+import { comparedTensors, isPinned, pinsFull, togglePin } from '../../state/tensors/pins';
 import { maximisePanel } from '../../state/ui';
 import { IconButton } from '../kit/Button';
 

@@ -1,11 +1,11 @@
 import { formatAgo, formatCount } from '../../lib/format';
 import { badColour, visitText } from '../../model/run/problem_page';
-import { writingState } from '../../model/run/writing_state';
 import type { WorkerEntry } from '../../model/wire/answers';
+import { writingState } from '../../model/wire/names';
 import { view } from '../../state/choices';
-import { births, report, severeCount } from '../../state/findings';
-import { problemCount, wrongProblems } from '../../state/problems';
-import { recordedSteps } from '../../state/replay';
+import { births, report, severeCount } from '../../state/problems/findings';
+import { problemCount, wrongProblems } from '../../state/problems/problems';
+import { recordedSteps } from '../../state/replay/replay';
 import { nothingCaptured, run, runEntry, runName, runPhase } from '../../state/runs';
 import { goTo } from '../../state/selection';
 import { problemsShown, toggleProblems } from '../../state/ui';

@@ -1,15 +1,14 @@
 import { formatNumber } from '../../lib/format';
-import { shortNames } from '../../model/charts/history_compare';
-import { sparkline } from '../../model/charts/sparkline';
+import { shortNames } from '../../model/charts/compared_histories';
 import type { PanelTab } from '../../model/run/deep_link';
 import type { Trend } from '../../model/wire/answers';
 import { LABELS } from '../../model/wire/statistics';
 import { chosenTensor, panelTab, pins } from '../../state/choices';
-import { comparedTensors, togglePin } from '../../state/pins';
 import { selectTensor } from '../../state/selection';
-import { type PinnedColumn, pinnedColumns, TREND } from '../../state/side_by_side';
 import { step } from '../../state/steps';
+import { comparedTensors, type PinnedColumn, pinnedColumns, TREND, togglePin } from '../../state/tensors/pins';
 import { IconButton } from '../kit/Button';
+import { sparkline } from '../table/Sparkline';
 import { SummaryCard } from './SummarySection';
 
 /** The pinned tensors and the selected one at the step on show, a column each. */

@@ -1,4 +1,4 @@
-import { tensorName } from '../../model/wire/tensor_name';
+import { tensorName } from '../../model/wire/names';
 import { chosenVisit } from '../../state/choices';
 import { node, snapshot, visits } from '../../state/node';
 import { selected, selectTensor } from '../../state/selection';

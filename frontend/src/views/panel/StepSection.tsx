@@ -1,6 +1,6 @@
 import { formatCount } from '../../lib/format';
 import { view } from '../../state/choices';
-import { batch, batchSteps, triggers, triggersHere } from '../../state/events';
+import { batch, batchSteps, triggers, triggersHere } from '../../state/problems/events';
 import { step } from '../../state/steps';
 
 /** What happened at the step on show: triggers that fired, and how many samples of which files fed it. */

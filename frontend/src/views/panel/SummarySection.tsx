@@ -1,10 +1,10 @@
 import { counted, formatBytes, formatCount } from '../../lib/format';
 import { neighbourSteps } from '../../model/run/step_list';
-import { workerName } from '../../model/run/worker_names';
-import { itemsize } from '../../model/value/dtypes';
-import { isUntold } from '../../model/value/no_numbers';
+import { itemsize } from '../../model/value/elements';
+import { isUntold } from '../../model/value/missing_values';
 import { sampleText } from '../../model/value/sample';
 import type { Histograms, Snapshot } from '../../model/wire/answers';
+import { workerName } from '../../model/wire/names';
 import { isUnknown, shapeText } from '../../model/wire/statistics';
 import { panelTab } from '../../state/choices';
 import { captured, history, snapshot, snapshots, stepHistogram } from '../../state/node';

@@ -1,5 +1,5 @@
 import type { PlotEvent } from '../../lib/plotly';
-import { brushed } from '../../model/charts/history_compare';
+import { brushed } from '../../model/charts/compared_histories';
 import { stepRange } from '../../state/choices';
 import { historyLog } from '../../state/preferences';
 import { allSteps } from '../../state/steps';

@@ -2,7 +2,7 @@ import { counted, formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
 import { bad, birthReason, birthTitle, chainGoal, groupBirths, moreBirths } from '../../model/run/problem_page';
 import type { Birth, NanReport } from '../../model/wire/findings';
-import { showChain } from '../../state/chain';
+import { showChain } from '../../state/problems/findings';
 import { Prose } from '../kit/Prose';
 import { Chain } from './Chain';
 import { Elements } from './Elements';

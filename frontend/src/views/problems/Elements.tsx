@@ -5,7 +5,7 @@ import { visitText } from '../../model/run/problem_page';
 import { exactText } from '../../model/value/elements';
 import type { Birth, ElementStep } from '../../model/wire/findings';
 import { goTo } from '../../state/selection';
-import { focusedElement } from '../../state/value';
+import { focusedElement } from '../../state/tensors/value';
 import { Prose } from '../kit/Prose';
 
 const FIRST = 40; // elements of a long way back that are listed, and of its end:

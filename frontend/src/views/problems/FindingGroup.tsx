@@ -3,7 +3,7 @@ import { formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
 import type { FindingGroup as Group } from '../../model/run/problem_page';
 import type { Finding } from '../../model/wire/findings';
-import { isMutedHere, toggleMute } from '../../state/findings';
+import { isMutedHere, toggleMute } from '../../state/problems/findings';
 import { Prose } from '../kit/Prose';
 import { measured } from './Operands';
 import { NextLooks, SourceLink, TensorLink } from './Places';

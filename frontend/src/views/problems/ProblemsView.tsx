@@ -2,9 +2,18 @@ import { useEffect } from 'preact/hooks';
 import { counted, formatCount } from '../../lib/format';
 import { bad, badColour, type FindingGroup as Group, pageHead } from '../../model/run/problem_page';
 import type { Findings } from '../../model/wire/findings';
-import { raised } from '../../state/events';
-import { births, birthsProgress, findings, mutedGroups, readRulesAgain, report, rulesProgress, shownGroups } from '../../state/findings';
-import { notices } from '../../state/problems';
+import { raised } from '../../state/problems/events';
+import {
+  births,
+  birthsProgress,
+  findings,
+  mutedGroups,
+  readRulesAgain,
+  report,
+  rulesProgress,
+  shownGroups,
+} from '../../state/problems/findings';
+import { notices } from '../../state/problems/problems';
 import { nanUncounted, nothingCaptured, run, runPhase } from '../../state/runs';
 import { Failure } from '../kit/Message';
 import { BirthCard } from './BirthCard';

@@ -1,7 +1,6 @@
 import { counted } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
-import { connectionError } from '../../state/live';
-import { firstUnread, hideUnread, unreadCount } from '../../state/reading';
+import { connectionError, firstUnread, hideUnread, unreadCount } from '../../state/live';
 import { runList } from '../../state/runs';
 import { Icon } from '../kit/Icon';
 

@@ -1,6 +1,6 @@
 import { badColour, birthReason, birthTitle } from '../../model/run/problem_page';
 import type { Link } from '../../model/wire/findings';
-import { births } from '../../state/findings';
+import { births } from '../../state/problems/findings';
 import { goTo } from '../../state/selection';
 import { Prose } from '../kit/Prose';
 

@@ -1,4 +1,4 @@
-import { STATISTIC_NAMES } from '../../model/wire/graph';
+import { STATISTIC_NAMES } from '../../model/wire/value_scale';
 import { colour } from '../../state/choices';
 import { Select } from '../kit/Button';
 

@@ -1,5 +1,5 @@
 import type { Finding } from '../../model/wire/findings';
-import { shownGroups } from '../../state/findings';
+import { shownGroups } from '../../state/problems/findings';
 import { goTo } from '../../state/selection';
 import { Prose } from '../kit/Prose';
 

@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { keyName } from '../../lib/keyboard';
 import { SEARCH_FORMS } from '../../model/search/search_forms';
 import { helpOpen } from '../../state/ui';
-import { GRAPH_KEYS } from '../graph/keys';
+import { GRAPH_KEYS } from '../graph/canvas/graph_keys';
 import { IconButton } from '../kit/Button';
 import { STEPPER_KEYS } from '../stepper/keys';
 import { KEYS, type KeyRow } from './keys';

@@ -1,4 +1,4 @@
-import { asked, lost } from '../../state/asked';
+import { asked, lost } from '../../state/link_errors';
 import { IconButton } from '../kit/Button';
 
 /** Says that the address asks for what is not there, until it is put away or left. */

@@ -1,7 +1,7 @@
 import { nextRunName, watchedBy } from '../../model/run/nothing_captured';
 import type { RunDetail } from '../../model/wire/answers';
-import { unseen, watchChanges } from '../../state/events';
-import { recordedSteps } from '../../state/replay';
+import { unseen, watchChanges } from '../../state/problems/events';
+import { recordedSteps } from '../../state/replay/replay';
 import { runDetail, runEntry, runList, runPhase } from '../../state/runs';
 import { CodeBlock } from '../kit/CopyButton';
 import { Message } from '../kit/Message';

@@ -1,11 +1,11 @@
 import { formatCount } from '../../lib/format';
 import { badColour } from '../../model/run/problem_page';
 import type { NonfiniteProblem } from '../../model/wire/answers';
-import { splitScope } from '../../model/wire/tensor_name';
+import { splitScope } from '../../model/wire/names';
 import { chosenTensor, view } from '../../state/choices';
-import { report, shownGroups } from '../../state/findings';
 import { problemsWidth } from '../../state/preferences';
-import { counting, intendedProblems, judging, nonfiniteCount, notices, problems, wrongProblems } from '../../state/problems';
+import { report, shownGroups } from '../../state/problems/findings';
+import { counting, intendedProblems, judging, nonfiniteCount, notices, problems, wrongProblems } from '../../state/problems/problems';
 import { graphId, nanUncounted } from '../../state/runs';
 import { goTo } from '../../state/selection';
 import { step } from '../../state/steps';

@@ -1,4 +1,4 @@
-import { hiddenReading, percent, reading } from '../../state/reading';
+import { hiddenReading, percent, reading } from '../../state/live';
 import { runEntry } from '../../state/runs';
 
 /** How far a large run was read that is opened for the first time; what was read is on show meanwhile. */

@@ -1,6 +1,6 @@
 import { recordedWords } from '../../model/run/nothing_captured';
 import { view } from '../../state/choices';
-import { recordedSteps, replayAllowed } from '../../state/replay';
+import { recordedSteps, replayAllowed } from '../../state/replay/replay';
 
 /** That steps were recorded, and the way to what can be computed of them; nothing where none was. */
 export function Recorded() {

@@ -1,9 +1,8 @@
 import { batch } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import { counted, formatAgo } from '../../lib/format';
-import { inSeveralLogdirs } from '../../model/run/run_names';
-import { writingState } from '../../model/run/writing_state';
 import type { RunEntry } from '../../model/wire/answers';
+import { inSeveralLogdirs, writingState } from '../../model/wire/names';
 import { chosenGraph, chosenRun, chosenStep, chosenVisit, chosenWorker, openScopes, resetTimeline } from '../../state/choices';
 import { reloadRuns } from '../../state/live';
 import { runEntry, runId, runName, runs } from '../../state/runs';

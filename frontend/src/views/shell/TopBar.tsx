@@ -1,11 +1,11 @@
 import { counted } from '../../lib/format';
 import { shareAddress } from '../../lib/host_page';
-import { graphChoices } from '../../model/graph/graph_choices';
-import { byRank, workerName } from '../../model/run/worker_names';
+import type { GraphEntry, StepSpan } from '../../model/wire/answers';
+import { byRank, workerName } from '../../model/wire/names';
 import { view } from '../../state/choices';
-import { severeCount } from '../../state/findings';
 import { theme, toggleTheme } from '../../state/preferences';
-import { counting, intendedProblems, problemCount } from '../../state/problems';
+import { severeCount } from '../../state/problems/findings';
+import { counting, intendedProblems, problemCount } from '../../state/problems/problems';
 import { graphId, nanUncounted, nothingCaptured, run, runEntry, workerId } from '../../state/runs';
 import { chooseGraph, chooseWorker } from '../../state/selection';
 import { helpOpen } from '../../state/ui';
@@ -105,4 +105,30 @@ function summary(nonfinite: number, severe: number, harmless: number): string {
   if (harmless > 0) return 'NaN/Inf, all harmless';
   if (nothingCaptured.value) return 'Nothing captured';
   return nanUncounted.value ? 'NaN/Inf not counted' : 'No NaN/Inf';
+}
+
+/** A graph in a menu. */
+export interface GraphChoice {
+  id: string;
+  name: string;
+  detail: string;
+}
+
+/** The graphs of a run for choosing: what was traced several times has one name, so names that occur twice get their steps. */
+export function graphChoices(graphs: readonly GraphEntry[]): GraphChoice[] {
+  const names = graphs.map((graph) => (graph.id === '-' ? 'without a graph' : graph.name || graph.id));
+  return graphs.map((graph, i) => {
+    const name = names[i] as string;
+    const shared = names.indexOf(name) !== names.lastIndexOf(name);
+    const captured = graph.snapshots === 0 ? 'no snapshots' : `${spanText(graph.steps)} · ${counted(graph.snapshots, 'snapshot')}`;
+    return {
+      id: graph.id,
+      name: shared ? `${name} · ${graph.snapshots === 0 ? 'no snapshots' : spanText(graph.steps)}` : name,
+      detail: `${captured} · ${counted(graph.nodes, 'node')}`,
+    };
+  });
+}
+
+function spanText({ first, last }: StepSpan): string {
+  return first === last ? `step ${first}` : `steps ${first}…${last}`;
 }

@@ -1,5 +1,5 @@
 import { visible } from '../../lib/visible_text';
-import { workerName } from '../../model/run/worker_names';
+import { workerName } from '../../model/wire/names';
 import { overlay } from '../../state/graph';
 import { graphId, graphOfWorker, runDetail, workerId } from '../../state/runs';
 import { chooseGraph, chooseWorker } from '../../state/selection';

@@ -1,14 +1,13 @@
 import { VIEWS } from '../../model/run/deep_link';
 import { toggleBookmark } from '../../state/bookmarks';
 import { chosenTensor, panelTab, view } from '../../state/choices';
-import { togglePalette } from '../../state/palette';
-import { togglePin } from '../../state/pins';
 import { toggleTheme } from '../../state/preferences';
 import { selectTensor } from '../../state/selection';
 import { stepBy, toggleFollowing } from '../../state/steps';
-import { helpOpen, maximisePanel, panelMaximised, togglePanel, toggleProblems } from '../../state/ui';
-import { handleKey } from '../graph/keys';
-import { graphOnShow } from '../graph/on_show';
+import { togglePin } from '../../state/tensors/pins';
+import { helpOpen, maximisePanel, panelMaximised, togglePalette, togglePanel, toggleProblems } from '../../state/ui';
+import { handleKey } from '../graph/canvas/graph_keys';
+import { graphOnShow } from '../graph/canvas/navigation';
 import { togglePlay } from './playback';
 
 export interface KeyRow {

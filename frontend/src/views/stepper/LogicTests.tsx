@@ -1,6 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { counted, formatCount, formatNumber } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
+import { splitScope } from '../../model/wire/names';
 import {
   columnTitle,
   isTensorColumn,
@@ -9,10 +10,9 @@ import {
   nameColumns,
   shortLine,
   TEST_QUESTIONS,
-} from '../../model/wire/logic_tests';
-import { splitScope } from '../../model/wire/tensor_name';
-import { hasPassed, shownOutcome, testLogic } from '../../state/logic_tests';
-import { computing } from '../../state/replay';
+} from '../../model/wire/replay';
+import { hasPassed, shownOutcome, testLogic } from '../../state/replay/logic_tests';
+import { computing } from '../../state/replay/replay';
 import { selectTensor } from '../../state/selection';
 
 /** More are seldom read. */

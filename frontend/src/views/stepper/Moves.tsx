@@ -1,6 +1,6 @@
 import { formatCount } from '../../lib/format';
-import { computing, shownStep } from '../../state/replay';
-import { cursor, moveBy, moveOut, moveToNext } from '../../state/stepper';
+import { computing, shownStep } from '../../state/replay/replay';
+import { cursor, moveBy, moveOut, moveToNext } from '../../state/replay/replay_cursor';
 import { IconButton } from '../kit/Button';
 
 /** Along the nodes, in topological order. */

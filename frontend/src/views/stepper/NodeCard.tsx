@@ -1,9 +1,9 @@
 import { formatCount } from '../../lib/format';
+import { splitScope, tensorName } from '../../model/wire/names';
 import type { TensorFacts } from '../../model/wire/replay';
-import { splitScope, tensorName } from '../../model/wire/tensor_name';
 import { chosenTensor } from '../../state/choices';
 import { node } from '../../state/node';
-import { shownStep } from '../../state/replay';
+import { shownStep } from '../../state/replay/replay';
 import { selectedNode, selectTensor } from '../../state/selection';
 
 /** More are seldom read one by one; the panel's overview has all. */

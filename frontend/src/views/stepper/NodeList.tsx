@@ -1,10 +1,10 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { scrollTo, virtualWindow } from '../../lib/virtual_scroll';
+import { splitScope, tensorName } from '../../model/wire/names';
 import type { ComputedStep } from '../../model/wire/replay';
-import { splitScope, tensorName } from '../../model/wire/tensor_name';
-import { shownStep } from '../../state/replay';
+import { shownStep } from '../../state/replay/replay';
+import { moveTo } from '../../state/replay/replay_cursor';
 import { selectedNode } from '../../state/selection';
-import { moveTo } from '../../state/stepper';
 import { useSize } from '../kit/use_size';
 
 const ROW = 24;

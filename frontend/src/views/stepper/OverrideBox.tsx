@@ -1,9 +1,9 @@
 import { useEffect } from 'preact/hooks';
 import { changesOf, READY_CHANGES } from '../../model/wire/what_ifs';
 import { chosenTensor } from '../../state/choices';
-import { computing, shownStep } from '../../state/replay';
-import { changeTrouble, draft, makeChange, redoChange, undoChange } from '../../state/stepper';
-import { shownWhatIfs } from '../../state/what_ifs';
+import { computing, shownStep } from '../../state/replay/replay';
+import { changeTrouble, draft, makeChange, redoChange, undoChange } from '../../state/replay/replay_cursor';
+import { shownWhatIfs } from '../../state/replay/what_ifs';
 
 /** What becomes of the selected tensor `x`; applying it computes everything that follows. */
 export function OverrideBox() {

@@ -11,8 +11,8 @@ import {
   recording,
   recordings,
   replayAllowed,
-} from '../../state/replay';
-import { recompute, stepTrouble } from '../../state/stepper';
+} from '../../state/replay/replay';
+import { recompute, stepTrouble } from '../../state/replay/replay_cursor';
 import { Select } from '../kit/Button';
 import { CodeBlock } from '../kit/CopyButton';
 import { Failure, Message } from '../kit/Message';

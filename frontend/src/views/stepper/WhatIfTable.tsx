@@ -1,9 +1,9 @@
 import { formatCount, formatNumber, formatShort } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
 import { changesOf } from '../../model/wire/what_ifs';
-import { computing, recordedStep } from '../../state/replay';
-import { beginWhatIf, chooseWhatIf, dropWhatIf, saveWhatIfs, sideBySide } from '../../state/stepper';
-import { isSaved, shownWhatIfs } from '../../state/what_ifs';
+import { computing, recordedStep } from '../../state/replay/replay';
+import { beginWhatIf, chooseWhatIf, dropWhatIf, saveWhatIfs, sideBySide } from '../../state/replay/replay_cursor';
+import { isSaved, shownWhatIfs } from '../../state/replay/what_ifs';
 
 /** The what-ifs side by side: what each changed, and the selected tensor's numbers in it. */
 export function WhatIfTable() {

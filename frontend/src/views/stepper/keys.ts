@@ -1,5 +1,5 @@
-import { computing } from '../../state/replay';
-import { moveBy, moveOut, moveToNext, redoChange, undoChange } from '../../state/stepper';
+import { computing } from '../../state/replay/replay';
+import { moveBy, moveOut, moveToNext, redoChange, undoChange } from '../../state/replay/replay_cursor';
 
 interface StepperKey {
   readonly keys: readonly string[];

@@ -2,8 +2,8 @@ import { formatCount } from '../../lib/format';
 import { COUNT_COLUMNS, cellNumber, cellText, numberText, type TableColumn, trendOf } from '../../model/run/tensor_table';
 import { sampleText } from '../../model/value/sample';
 import type { Snapshot } from '../../model/wire/answers';
+import { splitScope } from '../../model/wire/names';
 import { LABELS } from '../../model/wire/statistics';
-import { splitScope } from '../../model/wire/tensor_name';
 import { tableSort } from '../../state/choices';
 import { Sparkline } from './Sparkline';
 

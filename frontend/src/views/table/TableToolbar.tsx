@@ -5,12 +5,12 @@ import { cellNumber, cellText, patternError, TABLE_COLUMNS, type TableFilter } f
 import { FIELDS, TEXT_FIELDS } from '../../model/search/condition';
 import type { Snapshot } from '../../model/wire/answers';
 import { tableFilter as filter, tableRows } from '../../state/choices';
-import { fly } from '../../state/flying';
 import { graph } from '../../state/graph';
+import { fly } from '../../state/rapid_input';
 import { runEntry } from '../../state/runs';
-import type { SnapshotPages } from '../../state/snapshot_pages';
 import { shownRange, step } from '../../state/steps';
-import { tensorList, whereError } from '../../state/tensor_list';
+import type { SnapshotPages } from '../../state/tensors/tensor_list';
+import { tensorList, whereError } from '../../state/tensors/tensor_list';
 import { IconButton, Segmented, Select, Switch } from '../kit/Button';
 import { ColumnsMenu } from './ColumnsMenu';
 

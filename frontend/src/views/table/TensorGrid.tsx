@@ -5,7 +5,7 @@ import { columnsFor, type TableColumn } from '../../model/run/tensor_table';
 import type { Snapshot } from '../../model/wire/answers';
 import { tableSort as sort, tableRows } from '../../state/choices';
 import { tableColumns } from '../../state/preferences';
-import type { SnapshotPages } from '../../state/snapshot_pages';
+import type { SnapshotPages } from '../../state/tensors/tensor_list';
 import { Failure } from '../kit/Message';
 import { usePaced } from '../kit/use_paced';
 import { useSize } from '../kit/use_size';

@@ -3,7 +3,7 @@ import { NO_FILTER } from '../../model/run/tensor_table';
 import { tableFilter as filter, stepRange, tableRows } from '../../state/choices';
 import { nothingCaptured } from '../../state/runs';
 import { shownRange } from '../../state/steps';
-import { tensorList } from '../../state/tensor_list';
+import { tensorList } from '../../state/tensors/tensor_list';
 import { Failure, Message } from '../kit/Message';
 import { NothingCaptured } from '../shell/NothingCaptured';
 import { TableToolbar } from './TableToolbar';

@@ -4,10 +4,10 @@ import { isAbort } from '../../lib/scheduling';
 import { scrollScale, scrollTo } from '../../lib/virtual_scroll';
 import type { Snapshot } from '../../model/wire/answers';
 import { chosenTensor, chosenVisit } from '../../state/choices';
-import { fly } from '../../state/flying';
+import { fly } from '../../state/rapid_input';
 import { goTo } from '../../state/selection';
-import type { SnapshotPages } from '../../state/snapshot_pages';
 import { step } from '../../state/steps';
+import type { SnapshotPages } from '../../state/tensors/tensor_list';
 
 /** Pixels of a row, and of the head that lies over the first of them. */
 export const ROW = 28;

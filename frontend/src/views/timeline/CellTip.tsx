@@ -1,7 +1,7 @@
 import { counted } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
 import { cellOf, NAN_CELL, type Timeline, type TimelineRow, UNSEEN } from '../../model/wire/timeline';
-import { timelineStatistic } from '../../state/timeline';
+import { timelineStatistic } from '../../state/tensors/timeline';
 import { STATISTIC_LABELS } from '../shell/ColourControl';
 
 const WIDTH = 320;

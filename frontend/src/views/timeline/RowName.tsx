@@ -1,8 +1,8 @@
 import { formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
-import { splitScope } from '../../model/wire/tensor_name';
+import { splitScope } from '../../model/wire/names';
 import { INF_CELL, NAN_CELL, placeAmongRows, rowLabel, type Timeline, type TimelineRow, worstOfRow } from '../../model/wire/timeline';
-import { firstBad, selectedRow } from '../../state/timeline';
+import { firstBad, selectedRow } from '../../state/tensors/timeline';
 import { Icon } from '../kit/Icon';
 
 const HEALTH_WORDS: Readonly<Record<number, string>> = { [NAN_CELL]: 'NaN', [INF_CELL]: 'Inf' };

@@ -4,7 +4,7 @@ import { columnOfStep, roomForNames, type Timeline, worstOfRow } from '../../mod
 import { hoveredStep } from '../../state/node';
 import { theme } from '../../state/preferences';
 import { step } from '../../state/steps';
-import { firstBad, goToCell, selectedRow, toggleRow } from '../../state/timeline';
+import { firstBad, goToCell, selectedRow, toggleRow } from '../../state/tensors/timeline';
 import { palette } from '../charts/theme';
 import { useSize } from '../kit/use_size';
 import { type Cell, CellTip } from './CellTip';

@@ -1,13 +1,13 @@
 import { batch, computed } from '@preact/signals';
 import { counted } from '../../lib/format.ts';
 import { visible } from '../../lib/visible_text';
-import { splitScope } from '../../model/wire/tensor_name';
+import { splitScope } from '../../model/wire/names';
 import { NAN_CELL, scopeTrail } from '../../model/wire/timeline';
 import { rangeOf, valueScale } from '../../model/wire/value_scale';
 import { openScopes, view } from '../../state/choices';
 import { nothingCaptured, run } from '../../state/runs';
 import { goTo } from '../../state/selection';
-import { firstBad, timeline, timelineStatistic } from '../../state/timeline';
+import { firstBad, timeline, timelineStatistic } from '../../state/tensors/timeline';
 import { ColourScale } from '../kit/ColourScale';
 import { Icon } from '../kit/Icon';
 import { Failure, Message } from '../kit/Message';

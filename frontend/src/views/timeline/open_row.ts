@@ -1,7 +1,7 @@
 import type { TimelineRow } from '../../model/wire/timeline';
 import { timelineScope } from '../../state/choices';
 import { selectNode } from '../../state/selection';
-import { toggleRow } from '../../state/timeline';
+import { toggleRow } from '../../state/tensors/timeline';
 
 let hadKeys = false;
 

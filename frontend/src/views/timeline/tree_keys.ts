@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { rowAfterKey } from '../../lib/keyboard';
 import { rowAround, type Timeline, type TimelineRow } from '../../model/wire/timeline';
-import { toggleRow } from '../../state/timeline';
+import { toggleRow } from '../../state/tensors/timeline';
 import { openRow, takesKeys } from './open_row';
 
 export const ROW = 22;

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { formatNumber } from '../../lib/format';
-import { isComplex } from '../../model/value/dtypes';
+import { isComplex } from '../../model/value/elements';
 import type { Paint } from '../../model/value/raster';
 import { Select } from '../kit/Button';
 import { ColourScale } from '../kit/ColourScale';

@@ -2,7 +2,15 @@ import { useState } from 'preact/hooks';
 import { ApiError } from '../../api/provider';
 import { indexOfStep, nearestStep } from '../../model/run/step_list';
 import { chosenTensor, view } from '../../state/choices';
-import { cancelComputing, computeTensor, computing, recordedSteps, recordingOfStep, recordings, replayAllowed } from '../../state/replay';
+import {
+  cancelComputing,
+  computeTensor,
+  computing,
+  recordedSteps,
+  recordingOfStep,
+  recordings,
+  replayAllowed,
+} from '../../state/replay/replay';
 import { allSteps, goToStep, step } from '../../state/steps';
 import { Recorded } from '../shell/Recorded';
 

@@ -1,9 +1,9 @@
 import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
+import type { ValueMode } from '../../model/value/dims';
 import { type Axis, assignAxis, assignIndex, canBeColour, dimOf, dimsText, foldedDims } from '../../model/value/dims';
-import type { ValueMode } from '../../model/value/value_view';
 import { chosenTensor } from '../../state/choices';
-import { chooseMapping, focusedElement, mapping, slice } from '../../state/value';
+import { chooseMapping, focusedElement, mapping, slice } from '../../state/tensors/value';
 import { IconButton } from '../kit/Button';
 
 const AXES: Record<ValueMode, readonly { axis: Axis; label: string; title: string }[]> = {

@@ -3,7 +3,7 @@ import { formatCount } from '../../lib/format';
 import type { Nonfinite, Snapshot } from '../../model/wire/answers';
 import { infinities } from '../../model/wire/statistics';
 import { api } from '../../state/provider';
-import { focusElement, keyText, snapshotKey } from '../../state/value';
+import { focusElement, keyText, snapshotKey } from '../../state/tensors/value';
 import { Icon } from '../kit/Icon';
 
 /** How many places are fetched; beyond that the count says how many there are. */

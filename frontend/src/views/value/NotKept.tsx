@@ -1,5 +1,5 @@
 import { nearestStep } from '../../model/run/step_list';
-import { noValueWords } from '../../model/value/no_value';
+import { noValueWords } from '../../model/value/missing_values';
 import type { Snapshot } from '../../model/wire/answers';
 import { goToStep } from '../../state/steps';
 import { CodeBlock } from '../kit/CopyButton';

@@ -1,12 +1,12 @@
 import { formatCount, formatShare } from '../../lib/format';
-import { lastFiniteStep, nothingFinite } from '../../model/value/nothing_finite';
+import { lastFiniteStep, nothingFinite } from '../../model/value/missing_values';
 import type { Snapshot } from '../../model/wire/answers';
 import { panelTab, view } from '../../state/choices';
 import { history } from '../../state/node';
 import { histogramMode } from '../../state/preferences';
-import { nonfiniteCount } from '../../state/problems';
+import { nonfiniteCount } from '../../state/problems/problems';
 import { goToStep } from '../../state/steps';
-import { slice, valueMode } from '../../state/value';
+import { slice, valueMode } from '../../state/tensors/value';
 import { numbers } from './colours';
 
 /** Says in words that there is no number to look at, and where to look instead. */

@@ -4,7 +4,7 @@ import type { Snapshot } from '../../model/wire/answers';
 import { snapshot } from '../../state/node';
 import { api } from '../../state/provider';
 import { resource } from '../../state/resource';
-import { keyText, snapshotKey } from '../../state/value';
+import { keyText, snapshotKey } from '../../state/tensors/value';
 import { CopyButton } from '../kit/CopyButton';
 import { Failure } from '../kit/Message';
 import { NothingFinite } from './NothingFinite';

@@ -3,7 +3,7 @@ import { textAt } from '../../model/value/elements';
 import { type Picked, planeRaster } from '../../model/value/raster';
 import type { Slice } from '../../model/value/slice';
 import type { Snapshot } from '../../model/wire/answers';
-import { focusedElement, slice, valueFile } from '../../state/value';
+import { focusedElement, slice, valueFile } from '../../state/tensors/value';
 import { Failure } from '../kit/Message';
 import { ColourBar } from './ColourBar';
 import { paintFor } from './colours';

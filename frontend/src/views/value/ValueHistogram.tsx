@@ -3,7 +3,7 @@ import { formatCount, formatNumber } from '../../lib/format';
 import { canBeDrawn, type ValueHistogram as Found, valueHistogram } from '../../model/value/value_histogram';
 import type { Snapshot } from '../../model/wire/answers';
 import { theme } from '../../state/preferences';
-import { slice, valueFile } from '../../state/value';
+import { slice, valueFile } from '../../state/tensors/value';
 import { Plot } from '../charts/Plot';
 import { axis, baseLayout, faded, type Palette, palette } from '../charts/theme';
 import { Switch } from '../kit/Button';

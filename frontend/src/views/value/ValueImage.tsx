@@ -3,7 +3,7 @@ import { useMemo } from 'preact/hooks';
 import { gridRaster, planeRaster } from '../../model/value/raster';
 import { type Slice, tilesLeftOut } from '../../model/value/slice';
 import type { Snapshot } from '../../model/wire/answers';
-import { focusedElement, slice, valueFile } from '../../state/value';
+import { focusedElement, slice, valueFile } from '../../state/tensors/value';
 import { Switch } from '../kit/Button';
 import { Failure } from '../kit/Message';
 import { ColourBar } from './ColourBar';

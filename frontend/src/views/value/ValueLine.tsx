@@ -1,10 +1,10 @@
 import { useMemo } from 'preact/hooks';
-import { chartUnit } from '../../model/charts/chart_unit';
+import { chartUnit } from '../../model/charts/axes';
 import { textAt } from '../../model/value/elements';
 import type { Slice } from '../../model/value/slice';
 import type { Snapshot } from '../../model/wire/answers';
 import { theme } from '../../state/preferences';
-import { slice, valueFile } from '../../state/value';
+import { slice, valueFile } from '../../state/tensors/value';
 import { Plot } from '../charts/Plot';
 import { axis, baseLayout, palette } from '../charts/theme';
 import { Failure } from '../kit/Message';

@@ -1,10 +1,10 @@
 import type { ComponentType } from 'preact';
-import { nothingFinite } from '../../model/value/nothing_finite';
-import { VALUE_MODES, type ValueMode } from '../../model/value/value_view';
+import { VALUE_MODES, type ValueMode } from '../../model/value/dims';
+import { nothingFinite } from '../../model/value/missing_values';
 import type { Snapshot } from '../../model/wire/answers';
 import { chosenMode } from '../../state/choices';
 import { captured, history, snapshot, snapshots } from '../../state/node';
-import { keptRow, supports, valueMode } from '../../state/value';
+import { keptRow, supports, valueMode } from '../../state/tensors/value';
 import { Segmented } from '../kit/Button';
 import { Failure, Message } from '../kit/Message';
 import { NotCaptured } from '../panel/NotCaptured';

@@ -1,10 +1,10 @@
 import { computed, signal } from '@preact/signals';
 import type { ColormapName } from '../../lib/colours';
 import type { Paint } from '../../model/value/raster';
-import { finiteRange, robustRange, symmetric, type ValueRange } from '../../model/value/value_range';
+import { finiteRange, robustRange, symmetric, type ValueRange } from '../../model/value/raster';
 import { chosenTensor } from '../../state/choices';
 import { theme } from '../../state/preferences';
-import { slice } from '../../state/value';
+import { slice } from '../../state/tensors/value';
 import { palette } from '../charts/theme';
 
 /** How values become colours in heatmaps and images. `auto`: diverging where there are both signs. */

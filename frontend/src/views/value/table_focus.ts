@@ -2,8 +2,8 @@ import { useEffect } from 'preact/hooks';
 import { placeAfterKey, type TablePlace } from '../../lib/keyboard';
 import { scrollScale, scrollTo, type VirtualWindow, virtualWindow } from '../../lib/virtual_scroll';
 import { dimOf, fullIndex } from '../../model/value/dims';
-import type { TiledPlane } from '../../state/tiles';
-import { focusedElement } from '../../state/value';
+import type { TiledPlane } from '../../state/tensors/tiles';
+import { focusedElement } from '../../state/tensors/value';
 
 /** Pixels: of a row, a column, and of the room for them beside their heads. */
 interface Sizes {

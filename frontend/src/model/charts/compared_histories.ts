@@ -1,0 +1,64 @@
+import type { Snapshot } from '../wire/answers';
+import { splitScope } from '../wire/names';
+import type { HistorySeries } from './history_series';
+
+/** What histories of several tensors can be compared by; adding one is one row. */
+export const COMPARED = [
+  { id: 'mean', label: 'mean' },
+  { id: 'std', label: 'std' },
+  { id: 'absMax', label: 'abs max' },
+  { id: 'min', label: 'min' },
+  { id: 'max', label: 'max' },
+  { id: 'l2', label: 'L2 norm' },
+  { id: 'zeros', label: 'zeros %' },
+  { id: 'nan', label: 'NaN' },
+  { id: 'inf', label: 'Inf' },
+] as const satisfies readonly { id: keyof HistorySeries; label: string }[];
+
+export type ComparedName = (typeof COMPARED)[number]['id'];
+
+export interface ComparedHistory {
+  tensor: string;
+  label: string;
+  /** Whether there is more than one visit of some step: the series is of all of them. */
+  several: boolean;
+  series: HistorySeries;
+}
+
+/** Whether some step has snapshots of more than one visit. */
+export function hasSeveralVisits(rows: readonly Snapshot[]): boolean {
+  const first = new Map<number, number>();
+  return rows.some(({ step, visit }) => {
+    if (!first.has(step)) first.set(step, visit);
+    return first.get(step) !== visit;
+  });
+}
+
+/** The value at a step; NaN where there is none. */
+export function valueAt(series: HistorySeries, name: ComparedName, step: number | null): number {
+  const at = step === null ? -1 : series.step.indexOf(step);
+  return at < 0 ? Number.NaN : (series[name][at] as number);
+}
+
+/** Names short enough to read, and still different: each node's own label, with as many scopes before it as that takes. */
+export function shortNames(tensors: readonly string[]): string[] {
+  const parts = tensors.map((tensor) => {
+    const { scope, label } = splitScope(tensor);
+    return [...scope.split('/').filter(Boolean), label];
+  });
+  const text = (place: number, taken: number) => (parts[place] as string[]).slice(-taken).join('/');
+  return tensors.map((_, i) => {
+    let taken = 1;
+    const longest = (parts[i] as string[]).length;
+    while (taken < longest && tensors.some((_, j) => j !== i && text(j, taken) === text(i, taken))) taken++;
+    return text(i, taken);
+  });
+}
+
+/** The steps that a brush over an axis of steps takes in; null where it lies between two of them. */
+export function brushed(steps: readonly number[], from: number, to: number): { first: number; last: number } | null {
+  const [low, high] = [Math.min(from, to), Math.max(from, to)];
+  const inside = steps.filter((step) => step >= low && step <= high);
+  const [first, last] = [inside[0], inside[inside.length - 1]];
+  return first === undefined || last === undefined ? null : { first, last };
+}

@@ -1,0 +1,365 @@
+/**
+ * Repeated blocks: siblings of the same inside whose names differ by numbers only (`block_0` … `block_23`) become one stack, a
+ * scope of its own that holds them. The same inside: as many nodes of each op type and number of data inputs, and scopes of the
+ * same names (without numbers) and the same inside. Which node feeds which is not compared, nor are shapes and dtypes.
+ */
+
+import type { DictColumn, TextColumn } from '../../lib/columns';
+import type { EdgeColumns } from '../wire/graph';
+import { buildMetaEdges, type MetaEdges } from './meta_edges';
+import { enclosingScopes, ownLabel, type Paths, type ScopeTree, type Stack, scopePath, stackPath } from './tree';
+import { sumSubtrees } from './tree_writer';
+
+/** Fewer blocks than this are told apart at a glance. */
+const FEWEST_BLOCKS = 3;
+/** Blocks of fewer nodes are as quickly read as counted. */
+const FEWEST_NODES = 8;
+
+export interface StackInput {
+  readonly paths: TextColumn;
+  readonly opTypes: DictColumn;
+  readonly edges: EdgeColumns;
+  /** Paths of stacks that are not wanted; `*`: none are. */
+  readonly unstacked: readonly string[];
+}
+
+/** Scopes of a tree that make a stack, in the tree's order. */
+export interface BlockGroup {
+  readonly path: string;
+  readonly label: string;
+  readonly last: string;
+  readonly blocks: readonly number[];
+}
+
+/** The tree with its repeated blocks on stacks, and its meta edges. */
+export function stackBlocksOf(tree: ScopeTree, input: StackInput): { tree: ScopeTree; meta: MetaEdges } {
+  const found = findBlocks(tree, input);
+  const wanted = (group: BlockGroup): boolean => !input.unstacked.includes('*') && !input.unstacked.includes(group.path);
+  const loose = found.filter((group) => !wanted(group));
+  const made = stacked(
+    tree,
+    found.filter((group) => wanted(group)),
+    loose,
+    input.edges,
+  );
+  const woven = new Set([...made.tree.stacks.keys()].filter((scope) => isWoven(made.tree, made.meta, scope)));
+  if (woven.size === 0) return made;
+  const paths = new Set([...woven].map((scope) => scopePath(made.tree, input.paths, scope)));
+  const kept = found.filter((group) => wanted(group) && !paths.has(group.path));
+  return stacked(tree, kept, loose, input.edges);
+}
+
+function stacked(
+  tree: ScopeTree,
+  groups: readonly BlockGroup[],
+  loose: readonly BlockGroup[],
+  edges: EdgeColumns,
+): { tree: ScopeTree; meta: MetaEdges } {
+  const made = groups.length + loose.length > 0 ? insertStacks(tree, groups, loose) : tree;
+  return { tree: made, meta: buildMetaEdges(made, edges) };
+}
+
+/** Whether data leaves a stack for a sibling and comes back: then what stands between the blocks is part of the story. */
+function isWoven(tree: ScopeTree, meta: MetaEdges, scope: number): boolean {
+  const self = tree.nodeCount + scope;
+  const around = tree.parent[self]!;
+  const next = new Map<number, number[]>();
+  for (let m = meta.start[around]!; m < meta.start[around + 1]!; m++) {
+    if (meta.data[m] === 0) continue;
+    const targets = next.get(meta.source[m]!);
+    if (targets) targets.push(meta.target[m]!);
+    else next.set(meta.source[m]!, [meta.target[m]!]);
+  }
+  const seen = new Set<number>();
+  const waiting = [...(next.get(self) ?? [])];
+  for (let entity = waiting.pop(); entity !== undefined; entity = waiting.pop()) {
+    if (entity === self) return true;
+    if (seen.has(entity)) continue;
+    seen.add(entity);
+    waiting.push(...(next.get(entity) ?? []));
+  }
+  return false;
+}
+
+/** All groups of repeated blocks, outermost first. */
+export function findBlocks(tree: ScopeTree, { paths, opTypes, edges }: StackInput): BlockGroup[] {
+  const kinds = kindsOfScopes(tree, paths, opTypes, edges);
+  const groups: BlockGroup[] = [];
+  for (let scope = 0; scope < tree.scopeCount; scope++) {
+    if (!mayRepeat(tree, scope)) continue;
+    const alike = new Map<number, number[]>();
+    for (let i = tree.childStart[scope]!; i < tree.childStart[scope + 1]!; i++) {
+      const child = tree.children[i]! - tree.nodeCount;
+      if (child < 0 || tree.nodesIn[child]! < FEWEST_NODES) continue;
+      const same = alike.get(kinds[child]!);
+      if (same) same.push(child);
+      else alike.set(kinds[child]!, [child]);
+    }
+    for (const blocks of alike.values()) if (blocks.length >= FEWEST_BLOCKS) groups.push(groupOf(tree, paths, blocks));
+  }
+  return groups;
+}
+
+/** Whether enough scopes of enough nodes are in a scope: of 50,000 scopes few, and only those are worth a map. */
+function mayRepeat(tree: ScopeTree, scope: number): boolean {
+  let candidates = 0;
+  for (let i = tree.childStart[scope]!; i < tree.childStart[scope + 1]! && candidates < FEWEST_BLOCKS; i++) {
+    const child = tree.children[i]! - tree.nodeCount;
+    if (child >= 0 && tree.nodesIn[child]! >= FEWEST_NODES) candidates++;
+  }
+  return candidates >= FEWEST_BLOCKS;
+}
+
+function groupOf(tree: ScopeTree, paths: TextColumn, blocks: readonly number[]): BlockGroup {
+  const labels = blocks.map((block) => ownLabel(tree, paths, block));
+  const last = labels[labels.length - 1]!;
+  return { path: stackPath(scopePath(tree, paths, blocks[0]!), last), label: commonLabel(labels), last, blocks };
+}
+
+/** What labels have in common: `block` of `block_0`, `block_1`; `conv_a` of `conv1_a`, `conv2_a`; `dense` of `dense`, `dense_1`. */
+export function commonLabel(labels: readonly string[]): string {
+  const parts = labels.map((label) => label.split(/(_?\d+)/));
+  const first = parts[0]!;
+  const level = parts.every((other) => other.length === first.length);
+  const kept = first.filter((part, i) => i % 2 === 0 || (level && parts.every((other) => other[i] === part)));
+  return kept.join('') || '#';
+}
+
+/** A number a scope, the same for scopes of the same kind (but for a chance of one in four milliards). */
+function kindsOfScopes(tree: ScopeTree, paths: TextColumn, opTypes: DictColumn, edges: EdgeColumns): Int32Array {
+  const ofNode = kindsOfNodes(tree.nodeCount, opTypes, edges);
+  const kinds = new Int32Array(tree.scopeCount);
+  for (let scope = tree.scopeCount - 1; scope > 0; scope--) {
+    // A sum: the order of a block's nodes in the dump says nothing.
+    let sum = tree.owner[scope]! >= 0 ? ofNode[tree.owner[scope]!]! : 0;
+    for (let i = tree.childStart[scope]!; i < tree.childStart[scope + 1]!; i++) {
+      const child = tree.children[i]!;
+      sum += child < tree.nodeCount ? ofNode[child]! : kinds[child - tree.nodeCount]!;
+    }
+    kinds[scope] = mix(sum | 0, hashName(ownLabel(tree, paths, scope)));
+  }
+  return kinds;
+}
+
+function kindsOfNodes(nodeCount: number, opTypes: DictColumn, edges: EdgeColumns): Int32Array {
+  const inputs = new Int32Array(nodeCount);
+  for (let edge = 0; edge < edges.target.length; edge++) if (!edges.control[edge]) inputs[edges.target[edge]!]!++;
+  for (let row = 0; row < nodeCount; row++) inputs[row] = mix(opTypes.codes[row]! + 1, inputs[row]!);
+  return inputs;
+}
+
+const DIGIT_0 = 48;
+const DIGIT_9 = 57;
+const UNDERSCORE = 95;
+
+/** FNV-1a over a name without its digits and underscores. */
+function hashName(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if ((code >= DIGIT_0 && code <= DIGIT_9) || code === UNDERSCORE) continue;
+    hash = Math.imul(hash ^ code, 0x01000193);
+  }
+  return hash;
+}
+
+function mix(a: number, b: number): number {
+  let hash = Math.imul(a ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(b + 0x165667b1, 0xc2b2ae35);
+  hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
+  return hash ^ (hash >>> 13);
+}
+
+// Puts repeated blocks onto stacks: the same tree with a scope more for each group, numbered depth first again.
+
+/** `groups` become stacks; the blocks of `loose` stay where they are, and the tree says where they could be. */
+export function insertStacks(tree: ScopeTree, groups: readonly BlockGroup[], loose: readonly BlockGroup[]): ScopeTree {
+  return new StackWriter(tree, groups, loose).write();
+}
+
+class StackWriter {
+  /** Group of each scope of the old tree, or -1. */
+  private readonly groupOf: Int32Array;
+  /** 1 for scopes of the old tree that hold blocks of a group. */
+  private readonly holdsBlocks: Uint8Array;
+  /** Scopes of the new tree: a scope of the old one, or `~group`. */
+  private readonly order: Int32Array;
+  private readonly scopeOf: Int32Array;
+  private readonly stackOf: Int32Array;
+
+  constructor(
+    private readonly tree: ScopeTree,
+    private readonly groups: readonly BlockGroup[],
+    private readonly loose: readonly BlockGroup[],
+  ) {
+    this.groupOf = new Int32Array(tree.scopeCount).fill(-1);
+    this.holdsBlocks = new Uint8Array(tree.scopeCount);
+    groups.forEach(({ blocks }, group) => {
+      this.holdsBlocks[tree.parent[tree.nodeCount + blocks[0]!]!] = 1;
+      for (const block of blocks) this.groupOf[block] = group;
+    });
+    this.order = new Int32Array(tree.scopeCount + groups.length);
+    this.scopeOf = new Int32Array(tree.scopeCount);
+    this.stackOf = new Int32Array(groups.length);
+    this.number();
+  }
+
+  write(): ScopeTree {
+    const { order } = this;
+    const out = this.emptyTree();
+    let filled = 0;
+    for (let scope = 0; scope < order.length; scope++) {
+      const item = order[scope]!;
+      this.copyScope(out, item, scope);
+      out.childStart[scope] = filled;
+      filled =
+        item >= 0 && !this.holdsBlocks[item] ? this.copyChildren(out, item, scope, filled) : this.addChildren(out, item, scope, filled);
+    }
+    out.childStart[order.length] = filled;
+    sumSubtrees(out);
+    return out;
+  }
+
+  /** Numbers all scopes, depth first. */
+  private number(): void {
+    const { tree, order } = this;
+    const waiting = [0];
+    for (let count = 0, item = waiting.pop(); item !== undefined; count++, item = waiting.pop()) {
+      order[count] = item;
+      if (item < 0) this.stackOf[~item] = count;
+      else this.scopeOf[item] = count;
+      if (item >= 0 && !this.holdsBlocks[item]) {
+        for (let i = tree.childStart[item + 1]! - 1; i >= tree.childStart[item]!; i--) {
+          if (tree.children[i]! >= tree.nodeCount) waiting.push(tree.children[i]! - tree.nodeCount);
+        }
+      } else waiting.push(...this.scopesIn(item).reverse());
+    }
+  }
+
+  /** Children of a scope that holds no blocks of its own: nearly all of them. Returns how many there are so far. */
+  private copyChildren(out: ScopeTree, item: number, scope: number, filled: number): number {
+    const { tree, scopeOf } = this;
+    let at = filled;
+    for (let i = tree.childStart[item]!; i < tree.childStart[item + 1]!; i++) {
+      const entity = tree.children[i]!;
+      const child = entity < tree.nodeCount ? entity : tree.nodeCount + scopeOf[entity - tree.nodeCount]!;
+      out.children[at++] = child;
+      out.parent[child] = scope;
+      if (child >= tree.nodeCount) out.depth[child - tree.nodeCount] = out.depth[scope]! + 1;
+    }
+    return at;
+  }
+
+  private addChildren(out: ScopeTree, item: number, scope: number, filled: number): number {
+    const { tree, scopeOf, stackOf } = this;
+    let at = filled;
+    const add = (child: number): void => {
+      out.children[at++] = child;
+      out.parent[child] = scope;
+    };
+    for (const entity of this.childrenOf(item)) {
+      if (entity >= 0 && entity < tree.nodeCount) {
+        add(entity);
+        continue;
+      }
+      const child = entity < 0 ? stackOf[~entity]! : scopeOf[entity - tree.nodeCount]!;
+      add(tree.nodeCount + child);
+      out.depth[child] = out.depth[scope]! + 1;
+    }
+    return at;
+  }
+
+  /** Scopes in a stack, or in a scope that holds blocks: of the old tree, or `~group`. */
+  private scopesIn(item: number): number[] {
+    const { nodeCount } = this.tree;
+    return this.childrenOf(item).flatMap((entity) => (entity < 0 ? [entity] : entity >= nodeCount ? [entity - nodeCount] : []));
+  }
+
+  /** Entities of the old tree, and `~group` where the first block of a group was. */
+  private childrenOf(item: number): number[] {
+    const { tree } = this;
+    if (item < 0) return this.groups[~item]!.blocks.map((block) => tree.nodeCount + block);
+    const kept: number[] = [];
+    for (let i = tree.childStart[item]!; i < tree.childStart[item + 1]!; i++) {
+      const child = tree.children[i]!;
+      const group = child < tree.nodeCount ? -1 : this.groupOf[child - tree.nodeCount]!;
+      if (group < 0) kept.push(child);
+      else if (this.groups[group]!.blocks[0] === child - tree.nodeCount) kept.push(~group);
+    }
+    return kept;
+  }
+
+  private emptyTree(): ScopeTree {
+    const { tree, order, scopeOf, stackOf, groups } = this;
+    const scopes = (): Int32Array => new Int32Array(order.length);
+    return {
+      nodeCount: tree.nodeCount,
+      scopeCount: order.length,
+      parent: new Int32Array(tree.nodeCount + order.length).fill(-1),
+      childStart: new Int32Array(order.length + 1),
+      children: new Int32Array(tree.children.length + groups.length),
+      depth: scopes(),
+      subtreeEnd: scopes(),
+      nodesIn: scopes(),
+      owner: scopes(),
+      entityOf: this.movedOwners(),
+      labelRow: scopes(),
+      labelStart: scopes(),
+      labelEnd: scopes(),
+      nodeLabelStart: tree.nodeLabelStart,
+      stacks: new Map(groups.map(({ label, last }, group): [number, Stack] => [stackOf[group]!, { label, last }])),
+      unstacked: new Map(this.loose.flatMap(({ path, blocks }) => blocks.map((block): [number, string] => [scopeOf[block]!, path]))),
+    };
+  }
+
+  /** Nodes are shown by themselves, or by the scope they own. */
+  private movedOwners(): Int32Array {
+    const { tree, scopeOf } = this;
+    const entityOf = tree.entityOf.slice();
+    for (let scope = 1; scope < tree.scopeCount; scope++) {
+      if (tree.owner[scope]! >= 0) entityOf[tree.owner[scope]!] = tree.nodeCount + scopeOf[scope]!;
+    }
+    return entityOf;
+  }
+
+  private copyScope(out: ScopeTree, item: number, scope: number): void {
+    const { tree } = this;
+    const from = item < 0 ? this.groups[~item]!.blocks[0]! : item;
+    out.owner[scope] = item < 0 ? -1 : tree.owner[item]!;
+    out.labelRow[scope] = tree.labelRow[from]!;
+    out.labelStart[scope] = tree.labelStart[from]!;
+    out.labelEnd[scope] = tree.labelEnd[from]!;
+  }
+}
+
+// Which stacks are wanted, as the address holds it: paths of those that are not; `*` for none.
+
+export const NO_STACKS: readonly string[] = ['*'];
+
+/** The stack that an entity is, or is in: or would be in, had nobody unstacked it. Null where nothing repeats. */
+export interface StackPlace {
+  readonly path: string;
+  readonly stacked: boolean;
+}
+
+export function stackPlace(tree: ScopeTree, paths: Paths, entity: number): StackPlace | null {
+  if (entity < 0) return null;
+  const own = entity >= tree.nodeCount ? [entity - tree.nodeCount] : [];
+  for (const scope of [...own, ...enclosingScopes(tree, entity)]) {
+    if (tree.stacks.has(scope)) return { path: scopePath(tree, paths, scope), stacked: true };
+    const path = tree.unstacked.get(scope);
+    if (path !== undefined) return { path, stacked: false };
+  }
+  return null;
+}
+
+/** The choice with one stack taken apart, or put together again. */
+export function withToggled(tree: ScopeTree, unstacked: readonly string[], { path, stacked }: StackPlace): readonly string[] {
+  if (stacked) return [...unstacked, path];
+  const before = unstacked.includes('*') ? [...new Set(tree.unstacked.values())] : unstacked;
+  return before.filter((other) => other !== path);
+}
+
+/** Whether anything repeats in the graph. */
+export function hasBlocks(tree: ScopeTree): boolean {
+  return tree.stacks.size + tree.unstacked.size > 0;
+}

@@ -1,0 +1,89 @@
+import type { GraphEntry, RunEntry, WorkerEntry } from '../wire/answers';
+import { COLOUR_KINDS, type GraphData } from '../wire/graph';
+import { STATISTIC_NAMES } from '../wire/value_scale';
+import type { StepRange } from './deep_link';
+
+const MOST_NAMED = 3;
+
+/** What an address asks for that the page may not find. */
+export interface Asked {
+  run: string | null;
+  graph: string | null;
+  worker: string | null;
+  step: number | null;
+  /** Of a tensor at the step on show. */
+  tensor: string | null;
+  visit: number | null;
+  range: StepRange | null;
+  /** A scope, and what the graph is coloured by. */
+  selected: string | null;
+  color: string | null;
+  /** What of the address cannot be read. */
+  unread: readonly string[];
+}
+
+/** Says so of parts of an address, as many as fit a line. */
+export function unreadText(parts: readonly string[]): string | null {
+  if (parts.length === 0) return null;
+  const more = parts.length > MOST_NAMED ? ` and ${parts.length - MOST_NAMED} more` : '';
+  const named = parts.slice(0, MOST_NAMED).map((part) => (part.length > 40 ? `${part.slice(0, 39)}…` : part));
+  return `The address holds ${named.join(', ')}${more}, which the page cannot read.`;
+}
+
+/** In one line, what of the asked is not in the run, and what is shown in its place; null where all of it is there. */
+export function lostOf(
+  asked: Pick<Asked, 'graph' | 'worker' | 'step' | 'range'>,
+  graphs: readonly Pick<GraphEntry, 'id'>[],
+  workers: readonly Pick<WorkerEntry, 'id'>[],
+  steps: readonly number[],
+  shown: number | null,
+): string | null {
+  const lines: string[] = [];
+  if (asked.graph !== null && graphs.length > 0 && !graphs.some((graph) => graph.id === asked.graph))
+    lines.push(`The run has no graph ${asked.graph}: the one with most snapshots is on show.`);
+  if (asked.worker !== null && workers.length > 0 && !workers.some((worker) => worker.id === asked.worker))
+    lines.push(`The run has no worker ${asked.worker}: ${workers.length > 1 ? 'all of them are' : 'its only one is'} on show.`);
+  if (asked.range !== null && steps.length > 0 && !steps.some((step) => isWithin(step, asked.range!)))
+    lines.push(`No step from ${asked.range.first} to ${asked.range.last} was captured: all steps are on show.`);
+  if (asked.step !== null && shown !== null && asked.step !== shown) lines.push(lostStep(asked.step, shown, steps));
+  return lines.length === 0 ? null : lines.join(' ');
+}
+
+const isWithin = (step: number, { first, last }: StepRange): boolean => first <= step && step <= last;
+
+function lostStep(asked: number, shown: number, steps: readonly number[]): string {
+  const why = steps.includes(asked) ? 'lies outside the range of steps' : 'was not captured';
+  return `Step ${asked} ${why}: the nearest one, ${shown}, is on show.`;
+}
+
+/** That a tensor did not run as often at a step, and which of its visits is on show; null where it did, or was not captured there. */
+export function lostVisit(asked: Pick<Asked, 'tensor' | 'visit'>, step: number, visits: readonly number[], shown: number): string | null {
+  if (asked.visit === null || visits.length === 0 || visits.includes(asked.visit)) return null;
+  return `${asked.tensor} has no visit ${asked.visit} at step ${step}: visit ${shown} is on show.`;
+}
+
+/** The same of what is asked of the graph on show. */
+export function lostOnGraph(asked: Pick<Asked, 'selected' | 'color'>, graph: Pick<GraphData, 'paths' | 'nodeCount'>): string | null {
+  const lines: string[] = [];
+  if (asked.selected !== null && !hasScope(graph, asked.selected)) lines.push(`The graph has no scope ${asked.selected}.`);
+  const [kind, statistic] = asked.color?.split(':') ?? [];
+  if (kind !== undefined && !COLOUR_KINDS.some((known) => known === kind))
+    lines.push(`Nothing can be coloured by ${asked.color}: health is on show.`);
+  else if (kind === 'statistic' && !STATISTIC_NAMES.some((known) => known === statistic))
+    lines.push(`There is no statistic ${statistic ?? ''}: abs_max is on show.`);
+  return lines.length === 0 ? null : lines.join(' ');
+}
+
+/** Of a stack (`block_0..block_3`) its first block must be there. */
+function hasScope({ paths, nodeCount }: Pick<GraphData, 'paths' | 'nodeCount'>, path: string): boolean {
+  const inside = `${path.replace(/\.\.[^/]*$/, '')}/`;
+  for (let row = 0; row < nodeCount; row++) if (paths.at(row).startsWith(inside)) return true;
+  return false;
+}
+
+/** Id of the run that an id, or a name that is one run's alone, stands for; itself where no run is called so. */
+export function runCalled(called: string, runs: readonly Pick<RunEntry, 'id' | 'name'>[]): string {
+  if (runs.some((run) => run.id === called)) return called;
+  const named = runs.filter((run) => run.name === called);
+  return named.length === 1 && named[0] ? named[0].id : called;
+}

@@ -1,0 +1,87 @@
+import { expect, test } from 'vitest';
+import type { Snapshot } from '../wire/answers';
+import { isUntold, lastFiniteStep, noNumbers, nothingFinite, noValueWords, valuesMissing } from './missing_values';
+
+const row = (dtype: string, size: number) => ({ dtype, size });
+
+test('strings and tensors without elements have no numbers; how many snapshots there are is said', () => {
+  expect(noNumbers([row('string', 3), row('string', 0)])).toContain('Text has no numbers to draw. There are 2 snapshots of it');
+  expect(noNumbers([row('float32', 0)])).toBe('A tensor without elements has no numbers to draw. There is 1 snapshot of it.');
+});
+
+test('one that has numbers is drawn, and without a snapshot nothing is said', () => {
+  expect(noNumbers([row('float32', 0), row('float32', 2)])).toBeNull();
+  expect(noNumbers([])).toBeNull();
+});
+
+test('what the source of an import does not tell is no empty chart', () => {
+  const unknown = Number.NaN;
+  const counts = {
+    nan: unknown,
+    pos_inf: unknown,
+    neg_inf: unknown,
+    zero: unknown,
+    negative: unknown,
+    positive: unknown,
+    subnormal: unknown,
+  };
+  const statistics = { min: unknown, max: unknown, mean: unknown, std: unknown, l2: unknown, abs_max: unknown };
+  const untold = { dtype: 'float32', size: 9, ...counts, ...statistics };
+  expect(noNumbers([untold, untold])).toContain('tells neither statistics nor histograms of it. There are 2 snapshots');
+  expect(isUntold({ ...untold, size: unknown })).toBe(true);
+  expect(isUntold({ ...untold, nan: 9 })).toBe(false); // all of them NaN: nothing is left to tell
+  expect(noNumbers([untold, { ...untold, abs_max: 1 }])).toBeNull();
+});
+
+const withReason = (facts: Partial<Snapshot>): Snapshot => ({ kept: false, ...facts }) as Snapshot;
+
+test('a watch is offered only where it would have helped', () => {
+  expect(noValueWords(withReason({ no_value: 'summary' }))).toBeNull();
+  expect(noValueWords(withReason({}))).toBeNull();
+  expect(noValueWords(withReason({ no_value: 'source' }))?.text).toContain('import');
+});
+
+test('what was lost is not called not kept', () => {
+  expect(noValueWords(withReason({ no_value: 'refused' }))).toMatchObject({ title: 'The value was lost' });
+  expect(noValueWords(withReason({ no_value: 'damaged' }))?.text).toContain('repaired');
+  expect(noValueWords(withReason({ pruned: true }))?.title).toBe('The value was pruned');
+});
+
+test('of two values, each side says why it is missing', () => {
+  expect(valuesMissing('summary', 'summary')).toBe('The values were not kept: Watch(keep="value") in both runs shows them.');
+  expect(valuesMissing('', 'summary')).toBe('B: The value was not kept. Watch(keep="value") keeps it.');
+  expect(valuesMissing('source', 'summary')).toMatch(/^A: .* B: .*keeps it\.$/);
+  expect(valuesMissing('pruned', '')).toMatch(/^A: The value was pruned\..*/);
+  expect(valuesMissing('pruned', '')).not.toContain('Watch');
+  expect(valuesMissing('', '')).toContain('above 64 MiB');
+});
+
+const withCounts = (size: number, nan: number, pos_inf = 0, neg_inf = 0, step = 0) => ({ size, nan, pos_inf, neg_inf, step }) as Snapshot;
+
+test.each([
+  [withCounts(24, 24), 'All 24 elements are NaN.'],
+  [withCounts(1, 1), 'The only element is NaN.'],
+  [withCounts(3, 0, 3), 'All 3 elements are +Inf.'],
+  [withCounts(3, 0, 0, 3), 'All 3 elements are -Inf.'],
+  [withCounts(5, 2, 2, 1), 'None of the 5 elements is finite: 2 NaN, 3 Inf.'],
+  [withCounts(5, 4), null],
+  [withCounts(0, 0), null],
+])('%j: %s', (found, sentence) => {
+  expect(nothingFinite(found)).toBe(sentence);
+});
+
+test('the next look is the last finite step before, else the first after', () => {
+  const rows = [
+    withCounts(2, 2, 0, 0, 0),
+    withCounts(2, 1, 0, 0, 5),
+    withCounts(2, 0, 0, 0, 10),
+    withCounts(2, 2, 0, 0, 15),
+    withCounts(2, 0, 0, 0, 20),
+  ];
+  expect([15, 20, 0].map((step) => lastFiniteStep(rows, step))).toEqual([10, 10, 5]);
+  expect(lastFiniteStep([withCounts(2, 2)], 0)).toBeNull();
+});
+
+test('of what was not counted nothing is said', () => {
+  expect(nothingFinite(withCounts(4, Number.NaN))).toBeNull();
+});

@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest';
+import type { WorkerEntry } from './answers';
+import { byRank, inSeveralLogdirs, runNames, workerName, writingState } from './names';
+
+const RUNS = [
+  { id: '1', name: 'cnn', logdir: 'may/logs' },
+  { id: '2', name: 'cnn', logdir: 'june/logs' },
+  { id: '3', name: 'rnn', logdir: 'june/logs' },
+];
+
+test('runs of one name are called after their log directories, too', () => {
+  expect([...runNames(RUNS).values()]).toEqual(['may/logs/cnn', 'june/logs/cnn', 'rnn']);
+  expect([...runNames(RUNS.slice(1)).values()]).toEqual(['cnn', 'rnn']);
+});
+
+test('a server that does not tell log directories tells names', () => {
+  expect([...runNames(RUNS.map(({ id, name }) => ({ id, name }))).values()]).toEqual(['cnn', 'cnn', 'rnn']);
+});
+
+test('whether runs lie in several log directories', () => {
+  expect([inSeveralLogdirs(RUNS), inSeveralLogdirs(RUNS.slice(1)), inSeveralLogdirs([])]).toEqual([true, false, false]);
+});
+
+const worker = (id: string, rank: number | null) => ({ id, rank }) as WorkerEntry;
+
+test('a worker is called by its rank where that is its alone, else by its id', () => {
+  const workers = [worker('a-1', 0), worker('a-2', 1), worker('b-3', 1), worker('c-4', null)];
+  expect(['a-1', 'a-2', 'b-3', 'c-4', 'gone'].map((id) => workerName(id, workers))).toEqual(['rank 0', 'a-2', 'b-3', 'c-4', 'gone']);
+});
+
+test('workers are listed by rank, those without one behind, whichever began first', () => {
+  const workers = [worker('c-4', null), worker('b-2', 1), worker('d-5', null), worker('a-1', 0)];
+  expect(byRank(workers).map(({ id }) => id)).toEqual(['a-1', 'b-2', 'c-4', 'd-5']);
+});
+
+test('a worker that was killed is neither closed nor live', () => {
+  expect(writingState({ closed: true, live: false })).toBe('closed');
+  expect(writingState({ closed: false, live: true })).toBe('live');
+  expect(writingState({ closed: false, live: false })).toBe('not closed');
+});

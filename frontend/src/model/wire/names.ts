@@ -1,0 +1,57 @@
+import { visible } from '../../lib/visible_text';
+import type { RunEntry, WorkerEntry } from './answers';
+
+/** `node:slot`; a name without a slot means slot 0. */
+export interface TensorName {
+  node: string;
+  slot: number;
+}
+
+export function parseTensorName(name: string): TensorName {
+  const found = /^(.*):(\d+)$/s.exec(name);
+  return found ? { node: found[1] as string, slot: Number(found[2]) } : { node: name, slot: 0 };
+}
+
+export function tensorName(node: string, slot: number): string {
+  return `${node}:${slot}`;
+}
+
+/** Splits a name for display: the scope in front (with its last `/`) and the node's own label; what is invisible is written out. */
+export function splitScope(name: string): { scope: string; label: string } {
+  const shown = visible(name);
+  const cut = shown.lastIndexOf('/') + 1;
+  return { scope: shown.slice(0, cut), label: shown.slice(cut) };
+}
+
+type Named = Pick<RunEntry, 'id' | 'name' | 'logdir'>;
+
+/** What runs are called, by id: their names, after their log directories where several runs have one name. */
+export function runNames(runs: readonly Named[]): ReadonlyMap<string, string> {
+  const counts = new Map<string, number>();
+  for (const { name } of runs) counts.set(name, (counts.get(name) ?? 0) + 1);
+  const nameOf = ({ name, logdir }: Named) => (logdir && counts.get(name) !== 1 ? `${logdir}/${name}` : name);
+  return new Map(runs.map((run) => [run.id, nameOf(run)]));
+}
+
+/** Whether the runs lie in several log directories. */
+export function inSeveralLogdirs(runs: readonly Pick<RunEntry, 'logdir'>[]): boolean {
+  return new Set(runs.map((run) => run.logdir)).size > 1;
+}
+
+/** What the page calls a worker: its rank where no other one has it, else its id (a worker that was started again has the rank of the first). */
+export function workerName(id: string, workers: readonly WorkerEntry[]): string {
+  const rank = workers.find((worker) => worker.id === id)?.rank ?? null;
+  const alone = rank !== null && workers.filter((worker) => worker.rank === rank).length === 1;
+  return alone ? `rank ${rank}` : id;
+}
+
+/** Workers as people count them: by rank, those without one behind. */
+export function byRank(workers: readonly WorkerEntry[]): WorkerEntry[] {
+  return [...workers].sort((a, b) => (a.rank ?? Number.MAX_VALUE) - (b.rank ?? Number.MAX_VALUE));
+}
+
+/** How it stands with a worker, or a run, in the words of `tensortap info`: `not closed` was killed, or is in a long step. */
+export function writingState({ closed, live }: { closed: boolean; live: boolean }): 'closed' | 'live' | 'not closed' {
+  if (closed) return 'closed';
+  return live ? 'live' : 'not closed';
+}

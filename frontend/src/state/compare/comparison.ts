@@ -1,0 +1,182 @@
+import { computed, signal } from '@preact/signals';
+import { ApiError, type Query } from '../../api/provider';
+import { Lru } from '../../lib/lru';
+import { matchText, partnerOf } from '../../model/run/manual_matches';
+import { type ComparisonAnswer, sortDifferences, type TensorDifference, telling, verdictsByRow } from '../../model/wire/comparison';
+import { type ColourBy, rowOf } from '../../model/wire/graph';
+import { isShare, type ValueRange } from '../../model/wire/value_scale';
+import { chosenTensor, compareAt, compareSort, otherStep, otherWorker, view } from '../choices';
+import { colourBy, graph } from '../graph';
+import { api } from '../provider';
+import { resource } from '../resource';
+import { graphId, runId, runRevision, workerId } from '../runs';
+import { step } from '../steps';
+import { compareShown, handPairs, ofTwoWorkers, otherEntry, otherRunId } from './manual_matches';
+import { isOtherWorkerSought, otherWorkerLost, ownWorkerLost } from './other_worker';
+
+const ASK_AGAIN_MS = 500;
+
+/** Each side's worker is there; of one run, another step of B or another worker is to be named: a side equals itself. */
+export const comparable = computed(() => {
+  if (otherRunId.value === null || isOtherWorkerSought.value) return false;
+  if (ownWorkerLost.value !== null || otherWorkerLost.value !== null) return false;
+  return otherRunId.value !== runId.value || ofTwoWorkers.value || (compareAt.value === 'step' && otherStep.value !== null);
+});
+
+const query = computed<Query>(() => {
+  const at = compareAt.value === 'step' ? step.value : null;
+  const stepB = at === null ? null : (otherStep.value ?? at);
+  const sides = { a: runId.value, b: otherRunId.value, step: at, step_b: stepB, worker: workerId.value, worker_b: otherWorker.value };
+  return { ...sides, match: matchText(handPairs.value) };
+});
+
+/** How far the server is; null while it does nothing. */
+export const comparisonProgress = signal<ComparisonAnswer['progress'] | null>(null);
+
+/** What was stopped: the same is not compared again by itself, though its runs grow. */
+let stopped: string | null = null;
+
+/** Ends the comparison that is under way. */
+export function stopComparison(): void {
+  stopped = JSON.stringify(query.peek());
+}
+
+/** Compares once more, stopped or not. */
+export function compareAgain(): void {
+  stopped = null;
+  comparison.reload();
+}
+
+/** The two runs compared, fetched while it is on show; asked for until the server's thread is through. */
+export const comparison = resource(
+  computed(() => {
+    if (!compareShown.value || !comparable.value) return null;
+    const subject = JSON.stringify(query.value);
+    return { key: `${subject} ${runRevision.value} ${otherEntry.value?.snapshots}`, subject, query: query.value };
+  }),
+  async (wanted, abort) => {
+    if (stopped !== wanted.subject) stopped = null;
+    try {
+      return await compared(wanted, abort);
+    } finally {
+      if (!abort.aborted) comparisonProgress.value = null;
+    }
+  },
+);
+
+/** Asks until the server is through, or shall stop. */
+async function compared(wanted: { subject: string; query: Query }, abort: AbortSignal): Promise<ComparisonAnswer> {
+  let begun = false;
+  for (;;) {
+    if (stopped === wanted.subject) {
+      comparisonProgress.value = null;
+      if (begun) await api().comparison({ ...wanted.query, cancel: 1 }, abort);
+      throw new ApiError(0, 'The comparison was stopped.', '');
+    }
+    const answer = await api().comparison({ ...wanted.query, all: true }, abort);
+    if (abort.aborted) return answer;
+    begun = true;
+    comparisonProgress.value = answer.working ? answer.progress : null;
+    if (!answer.working) {
+      if (answer.error) throw new ApiError(0, answer.error, answer.hint ?? '');
+      return answer;
+    }
+    await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
+    // Who asks for something else meanwhile takes this over.
+    abort.throwIfAborted();
+  }
+}
+
+/** Where the report of what is on show is downloaded from; null until it is ready. */
+export const reportHref = computed<string | null>(() =>
+  comparison.data.value?.comparison ? api().comparisonHref({ ...query.value, format: 'html' }) : null,
+);
+
+/** What agrees is listed only if asked for. */
+export const equalShown = signal(false);
+
+export const differences = computed<TensorDifference[]>(() => {
+  const rows = comparison.data.value?.rows ?? [];
+  const differ = comparison.data.value?.comparison?.differ ?? false;
+  return sortDifferences(equalShown.value ? rows : telling(rows, differ), compareSort.value);
+});
+
+/** The compared tensor that is selected; of several graphs', that of the graph on show. */
+export const selectedDifference = computed<TensorDifference | null>(() => {
+  const found = comparison.data.value?.rows.filter((row) => row.tensor === chosenTensor.value) ?? [];
+  return found.find((row) => row.graph === graphId.value) ?? found[0] ?? null;
+});
+
+/** What the graph is coloured by: a statistic with its range over all steps, as soon as it is known; the difference to run B with the verdicts. Two workers of one run may have a graph each: both are coloured. */
+export const graphColour = computed<ColourBy>(() => {
+  const [by, data] = [colourBy.value, graph.data.value];
+  if (by.kind === 'statistic') return statisticRange.data.value === null ? by : { ...by, range: statisticRange.data.value };
+  if (by.kind !== 'difference' || data === null) return by;
+  const [rows, told] = [comparison.data.value?.rows ?? [], comparison.data.value?.comparison];
+  const ofB = told?.graphs.every((pair) => pair.a !== data.id) && runId.value === otherRunId.value;
+  return { ...by, verdicts: verdictsByRow(data, rows, ofB ? 'b' : 'a') };
+});
+
+/** The graph of B that is compared with the graph on show. */
+const otherGraphRequest = computed(() => {
+  const pair = comparison.data.value?.comparison?.graphs.find((candidate) => candidate.a === graph.data.value?.id);
+  if (!pair || otherRunId.value === null) return null;
+  const key = `${otherRunId.value} ${pair.b}`;
+  return { key, subject: key, run: otherRunId.value, graph: pair.b };
+});
+
+export const otherGraph = resource(otherGraphRequest, (wanted, abort) => api().graph(wanted.run, wanted.graph, abort));
+
+/** Both graphs coloured by the difference. */
+export const sideColours = computed(() => {
+  const rows = comparison.data.value?.rows ?? [];
+  const [a, b] = [graph.data.value, otherGraph.data.value];
+  return {
+    a: { kind: 'difference' as const, verdicts: a ? verdictsByRow(a, rows) : new Uint8Array(0) },
+    b: { kind: 'difference' as const, verdicts: b ? verdictsByRow(b, rows, 'b') : new Uint8Array(0) },
+  };
+});
+
+/** The node of B that a node of the graph on show is compared with. */
+export function partner(node: string): string | null {
+  const [b, told] = [otherGraph.data.value, comparison.data.value?.comparison];
+  if (b === null) return null;
+  const found = told?.graphs.find((pair) => pair.b === b.id)?.matches ?? {};
+  return partnerOf(node, handPairs.value, found, (name) => rowOf(b, name) >= 0);
+}
+
+/** Where the selected tensor is farthest apart, if it has more dimensions than a picture. */
+export const worstElement = resource(
+  computed(() => {
+    const row = selectedDifference.value;
+    if (!compareShown.value || row === null || row.basis !== 'values' || row.shape_a.length < 3 || row.shape_a.includes(0)) return null;
+    const asked = differenceQuery(row);
+    const key = JSON.stringify(asked);
+    return { key, subject: key, query: asked };
+  }),
+  (wanted, abort) => api().worstDifference(wanted.query, abort),
+);
+
+/** The parameters that name a compared tensor's values. */
+export function differenceQuery(row: TensorDifference): Query {
+  const told = comparison.data.value?.comparison;
+  if (!told) return {};
+  const { a, b } = told;
+  const sides = { a: a.run_id, b: b.run_id, step: a.step, step_b: b.step, worker: a.worker, worker_b: b.worker };
+  return { ...sides, tensor: row.tensor, other: row.other, graph: row.graph, graph_b: row.other_graph, visit: row.visit };
+}
+
+/** So that going from view to view, or from one statistic to another and back, shows no other colours in between. */
+const ranges = new Lru<string, ValueRange>(32);
+
+/** Between which numbers the statistic that colours the graph lies over all steps of the run, so that a colour means the same at each of them. */
+export const statisticRange = resource(
+  computed(() => {
+    const [run, graph, { kind, statistic = 'abs_max' }] = [runId.value, graphId.value, colourBy.value];
+    if (view.value !== 'graph' || run === null || graph === null || kind !== 'statistic' || isShare(statistic)) return null;
+    const subject = `${run} ${graph} ${workerId.value} ${statistic}`;
+    return { key: `${subject} ${runRevision.value}`, subject, run, graph, query: { statistic, worker: workerId.value } };
+  }),
+  ({ run, graph, query }, abort) => api().statisticRange(run, graph, query, abort),
+  { cache: ranges },
+);

@@ -1,0 +1,105 @@
+import { computed, signal } from '@preact/signals';
+import { runCalled } from '../../model/run/link_errors';
+import { type Pairs, pairsOf } from '../../model/run/manual_matches';
+import { otherRun, otherWorker, view } from '../choices';
+import { colourBy } from '../graph';
+import { api } from '../provider';
+import { resource } from '../resource';
+import { runId, runList, runs, workerId } from '../runs';
+
+/** Pairs made by hand, kept by this browser for each two runs; the file that is downloaded is for everybody else. */
+const PREFIX = 'tensortap.matches.';
+const MOST_UNDONE = 100;
+
+const chosen = computed<string | null>(() => {
+  const called = otherRun.value === null ? null : runCalled(otherRun.value, runs.value);
+  return runs.value.find((run) => run.id === called)?.id ?? null;
+});
+
+/** What an address calls run B if there is no such run. */
+export const otherLost = computed<string | null>(() => (runList.value !== null && chosen.value === null ? otherRun.value : null));
+
+/** Whether a comparison is on show. */
+export const compareShown = computed(() => view.value === 'compare' || colourBy.value.kind === 'difference');
+
+/** The run that captured most of the same tensors as A: asked for where a run B is wanted, and none was chosen. */
+const likest = resource(
+  computed(() => {
+    const run = runId.value;
+    if (!compareShown.value || otherRun.value !== null || run === null || runs.value.length < 2) return null;
+    const key = JSON.stringify([run, runs.value.map(({ id }) => id)]);
+    return { key, subject: key, run };
+  }),
+  ({ run }, abort) => api().likest(run, abort),
+);
+
+/** Whether run B is not known yet. */
+export const isOtherSought = computed(() => chosen.value === null && likest.loading.value);
+
+/** Run B: the chosen one (null if it is not there), else the one that is most like A, else the newest that is not A. */
+export const otherRunId = computed<string | null>(() => {
+  if (otherRun.value !== null || isOtherSought.value) return chosen.value;
+  const found = likest.data.value?.run;
+  const known = runs.value.find((run) => run.id === found) ?? runs.value.find((run) => run.id !== runId.value);
+  return known?.id ?? null;
+});
+
+export const otherEntry = computed(() => runs.value.find((run) => run.id === otherRunId.value) ?? null);
+
+/** Whether two workers of one run are compared, as far as was chosen. */
+export const ofTwoWorkers = computed(
+  () => otherRunId.value === runId.value && otherWorker.value !== null && otherWorker.value !== workerId.value,
+);
+
+/** Of one run, pairs of two workers are these workers' alone: they may have other graphs. */
+const subject = computed(() => {
+  const sides = `${runId.value} ${otherRunId.value}`;
+  return ofTwoWorkers.value ? `${sides} ${workerId.value ?? ''} ${otherWorker.value}` : sides;
+});
+const changed = signal(0);
+const before = signal<readonly { subject: string; pairs: Pairs }[]>([]);
+
+export const handPairs = computed<Pairs>(() => {
+  changed.value;
+  return load(subject.value);
+});
+
+export const canUndo = computed(() => before.value.some((entry) => entry.subject === subject.value));
+
+export function setPairs(pairs: Pairs): void {
+  before.value = [...before.value, { subject: subject.value, pairs: handPairs.value }].slice(-MOST_UNDONE);
+  keep(subject.value, pairs);
+}
+
+/** Takes back the last change to the pairs of what is compared. */
+export function undoPairs(): void {
+  const at = before.value.map((entry) => entry.subject).lastIndexOf(subject.value);
+  const entry = before.value[at];
+  if (!entry) return;
+  before.value = before.value.filter((_, i) => i !== at);
+  keep(entry.subject, entry.pairs);
+}
+
+/** What storage refuses lasts as long as the page. */
+const unkept = new Map<string, Pairs>();
+
+function load(of: string): Pairs {
+  const held = unkept.get(of);
+  if (held) return held;
+  try {
+    return pairsOf(JSON.parse(localStorage.getItem(PREFIX + of) ?? '{}')) ?? {};
+  } catch {
+    return {};
+  }
+}
+
+function keep(of: string, pairs: Pairs): void {
+  unkept.set(of, pairs);
+  try {
+    if (Object.keys(pairs).length === 0) localStorage.removeItem(PREFIX + of);
+    else localStorage.setItem(PREFIX + of, JSON.stringify(pairs));
+  } catch {
+    // Private windows and some iframes refuse storage.
+  }
+  changed.value += 1;
+}

@@ -1,0 +1,116 @@
+import { batch, computed, type Signal, signal } from '@preact/signals';
+import { ApiError } from '../../api/provider';
+import { groupFindings, mutes, withoutBirths } from '../../model/run/problem_page';
+import { type Analysed, hasNews, type Progress } from '../../model/wire/findings';
+import { rowOf } from '../../model/wire/graph';
+import { view } from '../choices';
+import { graph } from '../graph';
+import { mutedFindings } from '../preferences';
+import { api } from '../provider';
+import { resource } from '../resource';
+import { runEntry, runId, runRevision } from '../runs';
+import { goTo } from '../selection';
+
+const ASK_AGAIN_MS = 700;
+
+export const analysedRun = computed(() => {
+  const [id, entry] = [runId.value, runEntry.value];
+  // A run that the server has yet to read holds nothing to look into, and reading it goes first.
+  if (id === null || entry === null || entry.snapshots + entry.graphs === 0) return null;
+  return { key: `${id} ${runRevision.value}`, subject: id, id };
+});
+
+/** How far the server is; null while it does nothing. */
+export const rulesProgress = signal<Progress | null>(null);
+export const birthsProgress = signal<Progress | null>(null);
+
+/** Asks until the server's thread is through with the run. */
+export async function settled<T extends Analysed>(
+  ask: () => Promise<T>,
+  abort: AbortSignal,
+  progress: Signal<Progress | null>,
+): Promise<T> {
+  for (;;) {
+    const answer = await ask();
+    if (abort.aborted) return answer;
+    progress.value = answer.working ? answer.progress : null;
+    if (!answer.working) {
+      if (answer.error) throw new ApiError(0, answer.error, answer.hint ?? '');
+      return answer;
+    }
+    await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
+  }
+}
+
+/** What rules found in the run, the worst first. */
+export const findings = resource(analysedRun, ({ id }, abort) => settled(() => api().findings(id, abort), abort, rulesProgress));
+
+/** Where NaN and infinities were born, at the first step at which some were. */
+export const births = resource(analysedRun, ({ id }, abort) => settled(() => api().nan(id, abort), abort, birthsProgress));
+
+export const report = computed(() => births.data.value?.report ?? null);
+
+/** A file of settings may have changed although the run did not: asked again when its findings are looked at again. */
+export function readRulesAgain(): void {
+  if (findings.data.peek()?.rules_file && !findings.loading.peek()) findings.reload();
+}
+
+const entries = computed<readonly string[]>(() => mutedFindings.value[runId.value ?? ''] ?? []);
+
+const told = computed(() => withoutBirths(findings.data.value?.findings ?? [], report.value));
+
+/** Findings to be seen, and those that are muted, by rule. */
+export const shownGroups = computed(() => groupFindings(told.value.filter((finding) => !mutes(entries.value, finding))));
+export const mutedGroups = computed(() => groupFindings(told.value.filter((finding) => mutes(entries.value, finding))));
+
+/** Findings that something is wrong, not only unusual. */
+export const severeCount = computed(() =>
+  shownGroups.value.reduce((sum, group) => sum + (group.severity === 'high' ? group.findings.length : 0), 0),
+);
+
+export const isMutedHere = (rule: string): boolean => entries.value.includes(rule);
+
+/** Hides the findings of a rule in the run on show, in this browser; once more shows them again. */
+export function toggleMute(rule: string): void {
+  const id = runId.value;
+  if (id === null) return;
+  const mine = entries.value.includes(rule) ? entries.value.filter((entry) => entry !== rule) : [...entries.value, rule];
+  const { [id]: _, ...others } = mutedFindings.value;
+  mutedFindings.value = mine.length > 0 ? { ...others, [id]: mine } : others;
+}
+
+export const ledgerProgress = signal<Progress | null>(null);
+
+/** The ledger of dead layers; worked out only for who looks at the page of problems. */
+export const ledger = resource(
+  computed(() => (view.value === 'problems' ? analysedRun.value : null)),
+  ({ id }, abort) => settled(() => api().ledger(id, abort), abort, ledgerProgress),
+);
+
+/** Variables whose gradients are zero or whose updates are lost, the deadest first; and how many others there are. */
+export const ledgerNews = computed(() => (ledger.data.value?.entries ?? []).filter(hasNews));
+export const ledgerHealthy = computed(() => (ledger.data.value?.entries.length ?? 0) - ledgerNews.value.length);
+
+/** Whether the graph shows how NaN went from its birth to the loss. */
+export const chainShown = signal(false);
+
+const NO_ROWS: readonly number[] = [];
+
+/** Rows of the chain's nodes in the graph on show, from birth to loss. */
+export const chainRows = computed<readonly number[]>(() => {
+  const [found, drawn] = [report.value, graph.data.value];
+  if (!chainShown.value || found === null || drawn === null || drawn.id !== found.graph) return NO_ROWS;
+  return found.chain.map((link) => rowOf(drawn, link.node)).filter((row) => row >= 0);
+});
+
+/** Goes to the birth on the graph, with the chain marked. */
+export function showChain(): void {
+  const found = report.value;
+  const birth = found?.births[0];
+  if (!found || !birth) return;
+  batch(() => {
+    chainShown.value = true;
+    view.value = 'graph';
+    goTo({ graph: birth.graph, tensor: birth.tensor, step: birth.step, visit: birth.visit });
+  });
+}

@@ -1,0 +1,71 @@
+import { computed } from '@preact/signals';
+import { birthsFirst, isIntended } from '../../model/run/problem_page';
+import type { NonfiniteProblem } from '../../model/wire/answers';
+import { graph } from '../graph';
+import { api } from '../provider';
+import { resource } from '../resource';
+import { run, runEntry, runId, runRevision } from '../runs';
+import { sourceMap } from '../source';
+import { raised, unseen } from './events';
+import { births, report, shownGroups } from './findings';
+
+/** Non-finite tensors of the run, in order of appearance; asked for again when the run grows. */
+export const problems = resource(
+  computed(() => {
+    const id = runId.value;
+    if (id === null || runEntry.value === null) return null;
+    return { key: `${id} ${runRevision.value}`, subject: id, id };
+  }),
+  ({ id }, abort) => api().problems(id, abort),
+);
+
+/** Those that births call harmless come apart; while births of a run without any are looked for again, only those that they name. */
+const sorted = computed(() => {
+  const [found, all] = [report.value, problems.data.value?.nonfinite ?? []];
+  const known = found !== null && (found.births.length > 0 || !births.loading.value);
+  const named = new Set(found?.demoted.map((birth) => `${birth.graph} ${birth.tensor}`));
+  const meant = (problem: NonfiniteProblem) => isIntended(problem, found) && (known || named.has(`${problem.graph} ${problem.tensor}`));
+  return {
+    wrong: birthsFirst(
+      all.filter((problem) => !meant(problem)),
+      found,
+    ),
+    intended: all.filter(meant),
+  };
+});
+
+/** Tensors whose NaN or Inf may be wrong, those that are born so first, then in order of appearance; and those whose are meant, or without effect. */
+export const wrongProblems = computed(() => sorted.value.wrong);
+export const intendedProblems = computed(() => sorted.value.intended);
+
+export const problemCount = computed(() => wrongProblems.value.length);
+/** Whether it is not known yet which tensors are not finite, or whether theirs is meant. */
+export const counting = computed(() => problems.data.value === null && problems.loading.value);
+export const judging = computed(() => report.value === null && births.loading.value);
+
+export const nonfiniteCount = computed(() => problems.data.value?.nonfinite.length ?? 0);
+
+/** Sentences about what was lost or cannot be read, apart from the numbers themselves. */
+export const notices = computed<string[]>(() => {
+  const workers = run.data.value?.workers ?? [];
+  const pending = workers.flatMap((worker) => (worker.pending ? [`${worker.id}: ${worker.pending}`] : []));
+  const dropped = problems.data.value?.dropped ?? 0;
+  const lost =
+    dropped > 0
+      ? [`${dropped} snapshots or recordings were dropped: the disk was full, or the writer could not keep up. Free space, or watch less.`]
+      : [];
+  return [...raised.value, ...lost, ...(problems.data.value?.damage ?? []), ...pending, ...unseen.value];
+});
+
+/** What the run knows of the nodes of its graph on show, for a search of that graph. */
+export const runFacts = computed(() => {
+  const shown = graph.data.value;
+  const here = (place: { graph: string }) => place.graph === shown?.id;
+  const found = shownGroups.value.flatMap(({ findings }) => findings.filter(here));
+  const bad = wrongProblems.value
+    .filter(here)
+    .flatMap(({ node, nan, inf }) => [...(nan > 0 ? [{ rule: 'NaN', node }] : []), ...(inf > 0 ? [{ rule: 'Inf', node }] : [])]);
+  const problems = [...found.map(({ rule, node }) => ({ rule, node })), ...bad];
+  const births = (report.value?.births ?? []).filter(here).map(({ node }) => node);
+  return { graph: shown, problems, births, lines: sourceMap.data.value };
+});

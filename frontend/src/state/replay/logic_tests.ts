@@ -1,0 +1,55 @@
+import { computed, signal } from '@preact/signals';
+import { Lru } from '../../lib/lru';
+import type { LogicResult, LogicTest } from '../../model/wire/replay';
+import { api } from '../provider';
+import { runId } from '../runs';
+import { askReplay, recording } from './replay';
+import { type Trouble, troubleOf } from './replay_cursor';
+
+/** Tests of the recorded step's logic: what each found, until the page is left. */
+
+/** What a test found, or why it found nothing. */
+export interface LogicOutcome {
+  readonly test: LogicTest;
+  readonly result: LogicResult | null;
+  readonly trouble: Trouble | null;
+}
+
+const MOST_KEPT = 32;
+const outcomes = new Lru<string, LogicOutcome>(MOST_KEPT);
+const revision = signal(0);
+/** The last test that was asked for, of each recorded step. */
+const last = new Lru<string, LogicTest>(MOST_KEPT);
+
+const placeKey = (): string => JSON.stringify([runId.value, recording.value?.id]);
+
+/** What the test on show found; null before there is one. */
+export const shownOutcome = computed<LogicOutcome | null>(() => {
+  revision.value;
+  const [place, test] = [placeKey(), last.get(placeKey())];
+  return test === undefined ? null : (outcomes.get(`${place} ${test}`) ?? null);
+});
+
+/** Whether a test of the step on show passed; null where that is not known. */
+export function hasPassed(test: LogicTest): boolean | null {
+  revision.value;
+  return outcomes.get(`${placeKey()} ${test}`)?.result?.passed ?? null;
+}
+
+/** Runs a test, or shows what it found before. */
+export async function testLogic(test: LogicTest): Promise<void> {
+  const place = placeKey();
+  const note = (outcome: LogicOutcome) => {
+    outcomes.set(`${place} ${test}`, outcome);
+    last.set(place, test);
+    revision.value++;
+  };
+  const known = outcomes.get(`${place} ${test}`);
+  if (known?.result) return note(known);
+  try {
+    const result = await askReplay(`Testing: ${test}`, recording.peek(), (run, { id }) => api().testLogic(run, id, test));
+    note({ test, result, trouble: null });
+  } catch (error) {
+    note({ test, result: null, trouble: troubleOf(error) });
+  }
+}

@@ -1,0 +1,211 @@
+import { batch, computed, effect, signal } from '@preact/signals';
+import { ApiError } from '../../api/provider';
+import { Lru } from '../../lib/lru';
+import { type Computed, ComputedStep, type RecordingEntry, type ReplayAnswer, recordingAt, recordingOf } from '../../model/wire/replay';
+import { type Change, changesOf } from '../../model/wire/what_ifs';
+import { chosenTensor, view } from '../choices';
+import { api } from '../provider';
+import { resource } from '../resource';
+import { graphId, runEntry, runId, runRevision } from '../runs';
+import { step } from '../steps';
+import { shownWhatIfs } from './what_ifs';
+
+/** Recorded steps of the run on show, and what the server computed of them. */
+
+const ASK_AGAIN_MS = 300;
+
+export const recordings = resource(
+  computed(() => {
+    const run = runId.value;
+    return run === null || runEntry.value === null ? null : { key: `${run} ${runRevision.value}`, subject: run, run };
+  }),
+  ({ run }, abort) => api().recordings(run, abort),
+);
+
+export const replayAllowed = computed(() => recordings.data.value?.allowed ?? false);
+
+/** Steps of which at least one call was recorded, as they ran. */
+export const recordedSteps = computed(() => [...new Set(recordings.data.value?.recordings.map((each) => each.step))]);
+
+/** Null is the recording of the step on show. */
+export const chosenRecording = signal<string | null>(null);
+
+export const recording = computed<RecordingEntry | null>(() => {
+  const all = recordings.data.value?.recordings ?? [];
+  return all.find((each) => each.id === chosenRecording.value) ?? recordingAt(all, step.value, graphId.value);
+});
+
+/** The recording of exactly the step on show, and of the graph on show if that was recorded; without any step on show, the last one. */
+export const recordingOfStep = computed<RecordingEntry | null>(() => {
+  const all = recordings.data.value?.recordings ?? [];
+  return (step.value === null ? recordingAt : recordingOf)(all, step.value, graphId.value);
+});
+
+effect(() => {
+  if (runId.value !== null) chosenRecording.value = null;
+});
+
+/** What is being computed, in words; null while nothing is. */
+export const computing = signal<string | null>(null);
+let asks = 0;
+
+/** Results that are held: as many as the server keeps. */
+const MOST_KEPT = 16;
+
+/** Computed steps by `keyOf`, tensors of steps by `tensorKey`; those that were asked for last. */
+const steps = signal<ReadonlyMap<string, ComputedStep>>(new Map());
+const tensors = signal<ReadonlyMap<string, Computed>>(new Map());
+/** The order of the nodes by `placeKey`: what-ifs come without. */
+const orders = new Lru<string, readonly string[]>(MOST_KEPT);
+
+const placeKey = (): string => JSON.stringify([runId.value, recording.value?.id]);
+
+function keyOf(changes: readonly Change[]): string {
+  return JSON.stringify([placeKey(), changes.map(({ tensor, expression }) => [tensor, expression])]);
+}
+
+/** The map with one more entry, the newest, and without the oldest where there are too many. */
+function kept<T>(map: ReadonlyMap<string, T>, key: string, value: T): ReadonlyMap<string, T> {
+  const others = [...map].filter(([other]) => other !== key);
+  return new Map([...others.slice(-(MOST_KEPT - 1)), [key, value]]);
+}
+
+function tensorKey(tensor: string | null): string {
+  return JSON.stringify([runId.value, step.value, tensor]);
+}
+
+/** The step as it was recorded, computed anew; null until it is. */
+export const recordedStep = computed(() => steps.value.get(keyOf([])) ?? null);
+
+/** The step with some changes, where it was computed. */
+export function computedStep(changes: readonly Change[]): ComputedStep | null {
+  return steps.value.get(keyOf(changes)) ?? null;
+}
+
+/** The step with the current what-if's changes. */
+export const shownStep = computed(() => computedStep(changesOf(shownWhatIfs.value)));
+
+/** Computes all tensors of the recorded step with some changes; throws what the server refuses. */
+export async function computeStep(changes: readonly Change[], words: string): Promise<void> {
+  const [key, place] = [keyOf(changes), placeKey()];
+  const found = await ask(changes, null, words);
+  const order = found.order.length > 0 ? found.order : (orders.get(place) ?? []);
+  orders.set(place, order);
+  steps.value = kept(steps.peek(), key, new ComputedStep(found, order));
+}
+
+/** Computes one tensor of the step on show. */
+export async function computeTensor(tensor: string): Promise<void> {
+  const [at, key] = [recordingOfStep.peek(), tensorKey(tensor)];
+  if (at === null) return;
+  const found = await ask([], [tensor], `Computing ${tensor} of step ${at.step}`, at);
+  tensors.value = kept(tensors.peek(), key, found);
+}
+
+function ask(
+  changes: readonly Change[],
+  wanted: readonly string[] | null,
+  words: string,
+  at: RecordingEntry | null = recording.peek(),
+): Promise<Computed> {
+  return askReplay(words, at, (run, { id }) => api().compute(run, id, changes, wanted));
+}
+
+/** Asks until there is an answer, which `computing` tells meanwhile in these words; throws what the server refuses. */
+export async function askReplay<T>(
+  words: string,
+  at: RecordingEntry | null,
+  send: (run: string, at: RecordingEntry) => Promise<ReplayAnswer<T>>,
+): Promise<T> {
+  const run = runId.peek();
+  if (run === null || at === null) throw new ApiError(0, 'No step of this run was recorded.', 'Record steps: Tap(…, record=every(100)).');
+  const mine = ++asks;
+  computing.value = words;
+  try {
+    for (;;) {
+      const answer = await send(run, at);
+      if (answer.result !== null) return answer.result;
+      if (!answer.working) throw new ApiError(0, answer.error ?? 'Nothing was computed.', answer.hint);
+      await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
+    }
+  } finally {
+    if (mine === asks) computing.value = null;
+  }
+}
+
+/** Ends what is being computed; whoever asked for it is told, by `computing` too where that fails. */
+export async function cancelComputing(): Promise<void> {
+  const [run, words] = [runId.peek(), computing.peek()];
+  if (run === null) return;
+  try {
+    await api().cancelReplay(run);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    if (words !== null && computing.peek() === words) computing.value = `${words}, as it could not be cancelled: ${why}`;
+  }
+}
+
+/** How often a result was missed that the server had given up. */
+export const losses = signal(0);
+
+/** Forgets a result that the server no longer has, where what is asked of it answers that; the failure goes on. */
+export async function noticeLoss<T>(run: string, asked: Promise<T>): Promise<T> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) forgetRun(run);
+    throw error;
+  }
+}
+
+const missed = new Set<string>();
+
+/** Once for each: a failure that comes again has another cause. */
+function forgetRun(run: string): void {
+  if (missed.has(run)) return;
+  missed.add(run);
+  const held = steps.peek().size + tensors.peek().size;
+  batch(() => {
+    steps.value = new Map([...steps.peek()].filter(([, each]) => each.data.run !== run));
+    tensors.value = new Map([...tensors.peek()].filter(([, each]) => each.run !== run));
+    if (steps.peek().size + tensors.peek().size < held) losses.value = losses.peek() + 1;
+  });
+}
+
+/** Where the numbers of the selected tensor come from, if they were computed and not captured. */
+export interface ComputedPlace {
+  readonly run: string;
+  readonly graph: string;
+  readonly step: number;
+  /** The what-if, or null for the step as it was recorded. */
+  readonly whatIf: string | null;
+  readonly computed: Computed;
+}
+
+export const computedPlace = computed<ComputedPlace | null>(() => {
+  const tensor = chosenTensor.value;
+  const stepper = view.value === 'stepper' ? shownStep.value : null;
+  if (tensor === null || (view.value === 'stepper' && stepper?.tensor(tensor) == null)) return null;
+  const found = stepper?.data ?? tensors.value.get(tensorKey(tensor));
+  if (found === undefined) return null;
+  const whatIf = stepper === null ? null : shownWhatIfs.value.current;
+  return { run: found.run, graph: found.graph, step: found.step, whatIf, computed: found };
+});
+
+/** The statistics of the computed step, for the graph's marks. */
+export const computedOverlay = resource(
+  computed(() => {
+    const data = view.value === 'stepper' ? shownStep.value?.data : undefined;
+    return data === undefined ? null : { key: data.run, subject: data.run, data };
+  }),
+  ({ data }, abort) => noticeLoss(data.run, api().step(data.run, data.graph, data.step, null, abort)),
+);
+
+/** Forgets what was computed of a tensor: it is shown as it was captured. */
+export function forgetTensor(tensor: string): void {
+  batch(() => {
+    const rest = new Map(tensors.peek());
+    rest.delete(tensorKey(tensor));
+    tensors.value = rest;
+  });
+}

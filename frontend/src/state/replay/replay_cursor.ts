@@ -1,0 +1,220 @@
+import { computed, effect, signal, untracked } from '@preact/signals';
+import { ApiError } from '../../api/provider';
+import { isAbort } from '../../lib/scheduling';
+import type { ColourBy } from '../../model/wire/graph';
+import { parseTensorName, tensorName } from '../../model/wire/names';
+import { type ComputedStep, changesByRow } from '../../model/wire/replay';
+import { begin, type Change, carried, changesOf, drop, redo, toSaved, undo, type WhatIfs, withChange } from '../../model/wire/what_ifs';
+import { chosenTensor, view } from '../choices';
+import { graph } from '../graph';
+import { api } from '../provider';
+import { resource } from '../resource';
+import { runId } from '../runs';
+import { chooseGraph, selectedNode, selectTensor } from '../selection';
+import { computedStep, computeStep, losses, noticeLoss, recordedStep, recording, replayAllowed, shownStep } from './replay';
+import { noteSaved, openedSubject, openWhatIfs, shownWhatIfs, takeSaved } from './what_ifs';
+
+/** The stepper: a cursor on the nodes of a recorded step, which is the page's selection, and its what-ifs. */
+
+export interface Trouble {
+  readonly message: string;
+  readonly hint: string;
+}
+
+/** Why the step as it was recorded could not be computed; why the last change could not be made. */
+export const stepTrouble = signal<Trouble | null>(null);
+export const changeTrouble = signal<Trouble | null>(null);
+/** What is written in the box that changes the selected tensor. */
+export const draft = signal('');
+export const troubleOf = (error: unknown): Trouble => ({
+  message: error instanceof Error ? error.message : String(error),
+  hint: error instanceof ApiError ? error.hint : '',
+});
+
+/** Another recording has other what-ifs; its step is computed at once. */
+const subject = computed(() => {
+  const [run, at] = [runId.value, recording.value];
+  if (view.value !== 'stepper' || !replayAllowed.value || run === null || at === null) return null;
+  return JSON.stringify([run, at.id]);
+});
+
+effect(() => {
+  const wanted = subject.value;
+  if (wanted === null || wanted === openedSubject()) return;
+  untracked(() => openWhatIfs(wanted));
+  queueMicrotask(() => void open(wanted));
+});
+
+/** Whether the stepper still is on what an answer is about. */
+const isOpen = (asked: string | null): boolean => openedSubject() === asked;
+
+async function open(asked: string): Promise<void> {
+  const [run, at] = [runId.peek(), recording.peek()];
+  if (run === null || at === null || !isOpen(asked)) return;
+  changeTrouble.value = null;
+  await recompute();
+  if (!isOpen(asked)) return;
+  try {
+    const saved = await api().whatIfs(run, at.id);
+    if (isOpen(asked)) takeSaved(saved);
+  } catch (error) {
+    if (isOpen(asked)) changeTrouble.value = troubleOf(error);
+  }
+}
+
+/** Computes the step as it was recorded. */
+export async function recompute(): Promise<void> {
+  const asked = openedSubject();
+  stepTrouble.value = null;
+  try {
+    await computeStep([], 'Running the step again');
+    if (isOpen(asked)) showRecorded();
+  } catch (error) {
+    if (isOpen(asked)) stepTrouble.value = troubleOf(error);
+  }
+}
+
+function showRecorded(): void {
+  const shown = recordedStep.peek();
+  if (shown === null) return;
+  chooseGraph(shown.data.graph);
+  if (cursor.peek() >= 0) return;
+  const first = shown.next(-1, 1, (node) => shown.tensor(tensorName(node, 0)) !== null);
+  moveTo(Math.max(0, first));
+}
+
+/** What the server no longer has is computed once more, where it is on show. */
+effect(() => {
+  if (losses.value > 0) queueMicrotask(() => void computeAgain());
+});
+
+async function computeAgain(): Promise<void> {
+  if (subject.peek() === null || !isOpen(subject.peek()) || shownStep.peek() !== null) return;
+  if (changesOf(shownWhatIfs.peek()).length === 0) await recompute();
+  else await become((whatIfs) => whatIfs);
+}
+
+/** The place of the selected node in the order, or -1. */
+export const cursor = computed(() => (selectedNode.value === null ? -1 : (shownStep.value?.placeOf(selectedNode.value) ?? -1)));
+
+export function moveTo(place: number): void {
+  const node = shownStep.peek()?.order[place];
+  if (node !== undefined) selectTensor(tensorName(node, 0));
+}
+
+export function moveBy(offset: number): void {
+  const count = shownStep.peek()?.order.length ?? 0;
+  moveTo(Math.max(0, Math.min(count - 1, cursor.peek() + offset)));
+}
+
+/** What a move looks for: a node that makes NaN or Inf, that gives one, or that the what-if changed. */
+export type Sought = 'birth' | 'bad' | 'changed';
+
+const FITS: Readonly<Record<Sought, (shown: ComputedStep, node: string) => boolean>> = {
+  birth: (shown, node) => shown.isBirth(node),
+  bad: (shown, node) => shown.isBad(node),
+  changed: (shown, node) => shown.changedNodes.has(node),
+};
+
+/** To the next such node; says whether there is one. */
+export function moveToNext(what: Sought, offset: 1 | -1): boolean {
+  const shown = shownStep.peek();
+  if (shown === null) return false;
+  const place = shown.next(cursor.peek(), offset, (node) => FITS[what](shown, node));
+  if (place >= 0) moveTo(place);
+  return place >= 0;
+}
+
+export function moveOut(): void {
+  const shown = shownStep.peek();
+  if (shown !== null) moveTo(shown.out(cursor.peek()));
+}
+
+/** Makes a change, once the server could compute what follows. */
+export async function makeChange(change: Change): Promise<void> {
+  await become((whatIfs) => withChange(whatIfs, change));
+}
+
+export async function undoChange(): Promise<void> {
+  await become(undo);
+}
+
+export async function redoChange(): Promise<void> {
+  await become(redo);
+}
+
+export async function chooseWhatIf(name: string | null): Promise<void> {
+  await become((whatIfs) => ({ ...whatIfs, current: name }));
+}
+
+export function beginWhatIf(name?: string): void {
+  shownWhatIfs.value = name === undefined || name === '' ? begin(shownWhatIfs.peek()) : begin(shownWhatIfs.peek(), name);
+}
+
+export function dropWhatIf(name: string): void {
+  shownWhatIfs.value = drop(shownWhatIfs.peek(), name);
+}
+
+/** Shows other what-ifs of the step once they are computed; an answer that comes when another step is on show is of no use. */
+async function become(make: (whatIfs: WhatIfs) => WhatIfs): Promise<void> {
+  const [asked, before] = [openedSubject(), shownWhatIfs.peek()];
+  const next = make(before);
+  changeTrouble.value = null;
+  try {
+    const changes = changesOf(next);
+    if (computedStep(changes) === null) await computeStep(changes, 'Computing what follows');
+    if (isOpen(asked)) shownWhatIfs.value = carried(before, next, shownWhatIfs.peek());
+  } catch (error) {
+    if (isOpen(asked)) changeTrouble.value = troubleOf(error);
+  }
+}
+
+export async function saveWhatIfs(): Promise<void> {
+  const [run, at, asked] = [runId.peek(), recording.peek(), openedSubject()];
+  if (run === null || at === null) return;
+  try {
+    noteSaved(asked, await api().whatIfs(run, at.id, toSaved(shownWhatIfs.peek())));
+    if (isOpen(asked)) changeTrouble.value = null;
+  } catch (error) {
+    if (isOpen(asked)) changeTrouble.value = troubleOf(error);
+  }
+}
+
+/** What the graph is coloured by in the stepper: the part that the what-if changed. */
+export const stepperColour = computed<ColourBy>(() => {
+  const [data, shown] = [graph.data.value, shownStep.value];
+  if (data === null || shown === null) return { kind: 'health' };
+  const overridden = new Set(changesOf(shownWhatIfs.value).map(({ tensor }) => parseTensorName(tensor).node));
+  if (overridden.size === 0) return { kind: 'health' };
+  return { kind: 'changed', verdicts: changesByRow(data, shown, overridden) };
+});
+
+/** The selected tensor in the step as recorded and in each what-if that was computed. */
+export const sideBySide = resource(
+  computed(() => {
+    const tensor = chosenTensor.value;
+    if (view.value !== 'stepper' || tensor === null) return null;
+    const names = [null, ...shownWhatIfs.value.all.map((each) => each.name)];
+    const columns = names.map((name) => ({ name, shown: computedStep(changesOf(shownWhatIfs.value, name)) }));
+    const key = JSON.stringify([tensor, columns.map(({ name, shown }) => [name, shown?.data.run])]);
+    return { key, subject: tensor, tensor, columns };
+  }),
+  async ({ tensor, columns }, abort) => Promise.all(columns.map((column) => columnOf(tensor, column, abort))),
+);
+
+interface Column {
+  readonly name: string | null;
+  readonly shown: ComputedStep | null;
+}
+
+/** One that the server no longer has takes none of the others along. */
+async function columnOf(tensor: string, { name, shown }: Column, abort: AbortSignal) {
+  if (shown === null || shown.tensor(tensor) === null) return { name, shown, row: null };
+  try {
+    const page = await noticeLoss(shown.data.run, api().snapshots(shown.data.run, { tensor, limit: 1 }, abort));
+    return { name, shown, row: page.rows[0] ?? null };
+  } catch (error) {
+    if (isAbort(error)) throw error;
+    return { name, shown, row: null };
+  }
+}

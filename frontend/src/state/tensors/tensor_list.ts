@@ -1,0 +1,148 @@
+import { computed, effect, signal } from '@preact/signals';
+import type { Api } from '../../api/api';
+import type { Query } from '../../api/provider';
+import { Lru } from '../../lib/lru';
+import { isAbort } from '../../lib/scheduling';
+import { tableQuery, trendOf } from '../../model/run/tensor_table';
+import { conditionError } from '../../model/search/condition';
+import type { Snapshot, SnapshotPage } from '../../model/wire/answers';
+import { tableFilter, tableRows, tableSort, view } from '../choices';
+import { api } from '../provider';
+import { noteAnswer, resource } from '../resource';
+import { graphId, runId, runRevision, workerId } from '../runs';
+import { serverSteps, step, stepColumns, stepIndex } from '../steps';
+
+/** What is wrong with the condition as far as it is typed. */
+export const whereError = computed(() => conditionError(tableFilter.value.where));
+
+/** The last condition that could be read: half a condition filters nothing anew. */
+const soundWhere = signal('');
+effect(() => {
+  if (whereError.value === null) soundWhere.value = tableFilter.value.where;
+});
+
+/** The list of tensors on show: of the step on show, or of all steps that are looked at. Asked for while its view is. */
+const request = computed(() => {
+  const [run, graph, at] = [runId.value, graphId.value, step.value];
+  if (view.value !== 'table' || run === null || graph === null || at === null) return null;
+  const all = tableRows.value === 'all';
+  const query = {
+    ...tableQuery({ ...tableFilter.value, where: soundWhere.value }, tableSort.value),
+    graph,
+    worker: workerId.value,
+    step: all ? serverSteps.value : at,
+    trend: trendOf(tableSort.value),
+    samples: true,
+  };
+  // A list of one step changes only while that step grows.
+  const grown = all ? runRevision.value : stepColumns.value.snapshots[stepIndex.value];
+  const list = JSON.stringify([run, query]);
+  return { key: `${list} ${grown}`, subject: `${run} ${graph} ${tableRows.value}`, run, query, list };
+});
+
+let shown: { list: string; pages: SnapshotPages } | null = null;
+
+export const tensorList = resource(request, async ({ run, query, list }, abort) => {
+  const first = await api().snapshots(run, { ...query, limit: PAGE, offset: 0 }, abort);
+  const before = shown?.list === list ? shown.pages : null;
+  return { list, undecided: first.undecided ?? 0, pages: new SnapshotPages(api(), run, query, first.total, first.rows, before) };
+});
+
+effect(() => {
+  const next = tensorList.data.value;
+  if (shown !== next) shown?.pages.dispose();
+  shown = next;
+});
+
+/** Rows a request: a screen and a half of them. */
+export const PAGE = 100;
+
+/** A list of any length, of which only the pages in view are fetched. */
+export class SnapshotPages {
+  /** Grows with each page that arrives; reading it in a view draws the view again. */
+  readonly arrived = signal(0);
+  readonly error = signal<Error | null>(null);
+  private readonly pages = new Lru<number, Snapshot[]>(40);
+  private readonly pending = new Map<number, AbortController>();
+
+  constructor(
+    private readonly api: Pick<Api, 'snapshots' | 'snapshotPlace'>,
+    private readonly run: string,
+    private readonly query: Query,
+    readonly total: number,
+    first: readonly Snapshot[],
+    /** The same list before the run grew: its rows stay on show until the new ones are there. */
+    private before: SnapshotPages | null = null,
+  ) {
+    if (before) before.before = null;
+    if (first.length > 0) this.pages.set(0, [...first]);
+  }
+
+  /** The row, or null while it is not there; `load` fetches it. */
+  row(index: number): Snapshot | null {
+    return this.own(index) ?? this.before?.own(index) ?? null;
+  }
+
+  private own(index: number): Snapshot | null {
+    return this.pages.get(Math.floor(index / PAGE))?.[index % PAGE] ?? null;
+  }
+
+  /** Fetches what is missing of the rows from `first` to `last - 1`; what was asked for and is no longer in view is given up. */
+  load(first: number, last: number): void {
+    const [low, high] = [Math.floor(first / PAGE), Math.floor((Math.max(first + 1, Math.min(last, this.total)) - 1) / PAGE)];
+    for (const [page, abort] of this.pending)
+      if (page < low || page > high) {
+        abort.abort();
+        this.pending.delete(page);
+      }
+    for (let page = low; page <= high; page++)
+      if (page * PAGE < this.total && this.pages.get(page) === undefined && !this.pending.has(page)) void this.fetch(page);
+  }
+
+  /** Where in the list a tensor is at a step; null where it is not in it. */
+  place(tensor: string, step: number, abort: AbortSignal): Promise<number | null> {
+    return this.api.snapshotPlace(this.run, this.query, { tensor, step }, abort);
+  }
+
+  /** All rows up to `most`, for a file. */
+  async all(most: number, progress: (done: number) => void): Promise<Snapshot[]> {
+    const rows: Snapshot[] = [];
+    while (rows.length < Math.min(most, this.total)) {
+      const query = { ...this.query, trend: null, samples: false, limit: 1000, offset: rows.length };
+      const page: SnapshotPage = await this.api.snapshots(this.run, query);
+      if (page.rows.length === 0) break;
+      rows.push(...page.rows);
+      progress(rows.length);
+    }
+    return rows.slice(0, most);
+  }
+
+  dispose(): void {
+    noteAnswer(null, this.retry);
+    for (const abort of this.pending.values()) abort.abort();
+    this.pending.clear();
+  }
+
+  /** Forgets the failure, so that the rows in view are asked for again. */
+  readonly retry = (): void => {
+    this.error.value = null;
+    this.arrived.value++;
+  };
+
+  private async fetch(page: number): Promise<void> {
+    if (this.error.peek()) return;
+    const abort = new AbortController();
+    this.pending.set(page, abort);
+    try {
+      const found = await this.api.snapshots(this.run, { ...this.query, limit: PAGE, offset: page * PAGE }, abort.signal);
+      this.pages.set(page, found.rows);
+      this.arrived.value++;
+    } catch (error) {
+      if (isAbort(error) || abort.signal.aborted) return;
+      this.error.value = error as Error;
+      noteAnswer(this.error.value, this.retry);
+    } finally {
+      if (this.pending.get(page) === abort) this.pending.delete(page);
+    }
+  }
+}

@@ -1,0 +1,76 @@
+import { batch, computed } from '@preact/signals';
+import { rowOf } from '../../model/wire/graph';
+import { cellOf, cellOfNode, FINE_CELL, rowOfPath, type TimelineRow } from '../../model/wire/timeline';
+import { chosenScope, folded, timelineScope, unfolded, view } from '../choices';
+import { colourBy, graph } from '../graph';
+import { report } from '../problems/findings';
+import { wrongProblems } from '../problems/problems';
+import { api } from '../provider';
+import { resource } from '../resource';
+import { graphId, runId, runRevision, workerId } from '../runs';
+import { goTo, selectedNode } from '../selection';
+import { serverSteps } from '../steps';
+
+/** What a cell shows: the statistic that colours the graph, or its health. */
+export const timelineStatistic = computed(() => (colourBy.value.kind === 'statistic' ? (colourBy.value.statistic ?? 'abs_max') : null));
+
+/** The timeline of the graph on show, over the steps that are looked at; fetched only while it is on show. */
+export const timeline = resource(
+  computed(() => {
+    if (view.value !== 'timeline' || runId.value === null || graphId.value === null) return null;
+    const [scope, statistic] = [timelineScope.value, timelineStatistic.value ?? 'nan_share'];
+    const [opened, closed] = [unfolded.value.join('\n') || null, folded.value.join('\n') || null];
+    const subject = `${runId.value} ${graphId.value} ${workerId.value} ${statistic} ${scope}`;
+    const key = `${subject} ${serverSteps.value} ${runRevision.value} ${opened} ${closed}`;
+    const query = { statistic, scope: scope || null, worker: workerId.value, steps: serverSteps.value, opened, closed };
+    return { key, subject, run: runId.value, graph: graphId.value, query };
+  }),
+  ({ run, graph, query }, abort) => api().timeline(run, graph, query, abort),
+);
+
+/** Where a NaN or Inf that may be wrong was born, then where others appeared, in order. */
+const badPlaces = computed(() => [
+  ...(report.value?.births ?? []).map(({ graph, node, tensor, step }) => ({ graph, node, tensor, step })),
+  ...wrongProblems.value.map(({ graph, node, tensor, first_step }) => ({ graph, node, tensor, step: first_step })),
+]);
+
+/** The first of them that lies in a cell on show. */
+export const firstBad = computed(() => {
+  const [data, shown] = [timeline.data.value, graph.data.value];
+  if (data === null || shown === null) return null;
+  for (const place of badPlaces.value) {
+    if (place.graph !== shown.id) continue;
+    const cell = cellOfNode(data, shown.paths.at(rowOf(shown, place.node)), place.step);
+    const health = cell && (data.health[cellOf(data, cell.row, cell.column)] ?? 0);
+    if (cell && health && health > FINE_CELL) return { ...cell, ...place, health };
+  }
+  return null;
+});
+
+/** The row that holds the selected node or scope; -1 where none does. */
+export const selectedRow = computed(() => {
+  const [data, shown, node] = [timeline.data.value, graph.data.value, selectedNode.value];
+  if (data === null || shown === null) return -1;
+  const row = node === null ? -1 : rowOf(shown, node);
+  const path = row < 0 ? chosenScope.value : shown.paths.at(row);
+  return path === null ? -1 : rowOfPath(data, path);
+});
+
+/** Opens or closes a row by hand. */
+export function toggleRow({ path, open }: TimelineRow): void {
+  batch(() => {
+    const others = (paths: readonly string[]) => paths.filter((other) => other !== path);
+    unfolded.value = open ? others(unfolded.value) : [...others(unfolded.value), path];
+    folded.value = open ? [...others(folded.value), path] : others(folded.value);
+  });
+}
+
+/** Goes to the step and the tensor that a cell shows; nowhere where nothing was captured. */
+export function goToCell(row: number, column: number): void {
+  const data = timeline.data.value;
+  const at = data ? cellOf(data, row, column) : -1;
+  if (!data?.tensor.at(at)) return;
+  const visit = data.visit[at] as number;
+  // The first one needs not be chosen: the cell tells the first that is bad.
+  goTo({ tensor: data.tensor.at(at), step: data.step[at] as number, ...(visit > 0 && { visit }) });
+}

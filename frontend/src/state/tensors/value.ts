@@ -1,0 +1,120 @@
+import { computed, signal } from '@preact/signals';
+import type { SnapshotKey } from '../../api/api';
+import {
+  assignIndex,
+  type DimMapping,
+  defaultMapping,
+  fits,
+  LAYOUT_OF,
+  type Layout,
+  naturalMode,
+  shownBy,
+  toSelection,
+  type ValueMode,
+} from '../../model/value/dims';
+import { tensorFile } from '../../model/value/file_names';
+import { keptPart } from '../../model/value/sample';
+import { planSlice, Slice } from '../../model/value/slice';
+import type { Snapshot } from '../../model/wire/answers';
+import { chosenMappings, chosenMode, chosenTensor, panelTab } from '../choices';
+import { snapshot, visits } from '../node';
+import { api } from '../provider';
+import { computedPlace } from '../replay/replay';
+import { resource } from '../resource';
+import { graphId, runId, workerId } from '../runs';
+
+/** The value on show: which snapshot, how its dimensions are laid out, and the fetched part of it. */
+
+/** Which views a tensor supports: dimensions that a view needs, and whether it needs numbers. */
+const NEEDS: Record<ValueMode, { rank: number; numeric: boolean }> = {
+  table: { rank: 0, numeric: false },
+  heatmap: { rank: 2, numeric: true },
+  line: { rank: 1, numeric: true },
+  image: { rank: 2, numeric: true },
+  histogram: { rank: 1, numeric: true },
+};
+
+export function supports(mode: ValueMode, row: Snapshot): boolean {
+  const { rank, numeric } = NEEDS[mode];
+  return row.shape.length >= rank && !(numeric && row.dtype === 'string');
+}
+
+/** The snapshot on show as far as its value was kept: a sample has one dimension. */
+export const keptRow = computed<Snapshot | null>(() => (snapshot.value === null ? null : keptPart(snapshot.value)));
+
+/** The view in force: the chosen one where the tensor supports it, else what suits the tensor. */
+export const valueMode = computed<ValueMode>(() => {
+  const row = keptRow.value;
+  if (row === null) return chosenMode.value ?? 'table';
+  return chosenMode.value !== null && supports(chosenMode.value, row) ? chosenMode.value : naturalMode(row.shape, row.dtype);
+});
+
+const layout = computed<Layout>(() => LAYOUT_OF[valueMode.value]);
+
+const shape = computed<readonly number[]>(() => keptRow.value?.shape ?? []);
+
+const chosenMapping = computed(() => chosenMappings.value.get(`${layout.value} ${chosenTensor.value}`) ?? null);
+
+export const mapping = computed<DimMapping>(() => {
+  const chosen = chosenMapping.value;
+  const shown = chosen && fits(chosen, shape.value) ? shownBy(layout.value, chosen, shape.value) : null;
+  return shown ?? defaultMapping(shape.value, layout.value);
+});
+
+export function chooseMapping(next: DimMapping): void {
+  chosenMappings.value = new Map(chosenMappings.value).set(`${layout.value} ${chosenTensor.value}`, next);
+}
+
+/** The value's part of the address. A mapping belongs to a view, so that it is named with it. */
+export const valueLink = computed(() => {
+  const dims = chosenMapping.value;
+  return { value: chosenMode.value ?? (dims === null ? null : valueMode.value), dims };
+});
+
+/** Takes up an address's view and mapping of a tensor. */
+export function applyValueLink(tensor: string | null, value: ValueMode | null, dims: DimMapping | null): void {
+  chosenMode.value = value;
+  if (value === null || dims === null) return;
+  chosenMappings.value = new Map(chosenMappings.value).set(`${LAYOUT_OF[value]} ${tensor}`, dims);
+}
+
+/** The element that "next NaN" found: views scroll to it and mark it. */
+export const focusedElement = signal<number[] | null>(null);
+
+/** Brings an element into the view: fixed dimensions move to it. */
+export function focusElement(index: number[]): void {
+  const next = mapping.value.reduce(
+    (all, role, dim) => (typeof role === 'number' ? assignIndex(all, dim, index[dim] as number) : all),
+    mapping.value,
+  );
+  if (next.some((role, dim) => role !== mapping.value[dim])) chooseMapping(next);
+  focusedElement.value = index;
+}
+
+export const snapshotKey = computed<SnapshotKey | null>(() => {
+  const row = snapshot.value;
+  if (row === null || runId.value === null) return null;
+  const { tensor, step, visit } = row;
+  const computedAt = computedPlace.value;
+  if (computedAt !== null) return { run: computedAt.run, graph: computedAt.graph, worker: null, tensor, step, visit };
+  return { run: runId.value, graph: graphId.value, worker: workerId.value === null ? null : row.worker, tensor, step, visit };
+});
+
+export const keyText = computed(() => (snapshotKey.value === null ? null : JSON.stringify(snapshotKey.value)));
+
+/** The name of a picture of a part of the value, as the server calls the value's own files. */
+export function valueFile({ tensor, step, visit }: Snapshot, shown: DimMapping, what?: string): string {
+  return tensorFile({ tensor, step, visit: visits.value.length > 1 || visit > 0 ? visit : null, selection: toSelection(shown), what });
+}
+
+/** What a heatmap, a line or an image shows; the table fetches its own tiles. */
+export const slice = resource(
+  computed(() => {
+    const key = snapshotKey.value;
+    if (key === null || !snapshot.value?.kept || panelTab.value !== 'value' || valueMode.value === 'table') return null;
+    const plan = planSlice(shape.value, mapping.value, layout.value);
+    const subject = `${key.run} ${key.graph} ${key.tensor} ${shape.value} ${layout.value}`;
+    return { key: `${keyText.value} ${plan.selection} ${mapping.value}`, subject, of: key, plan };
+  }),
+  async ({ of, plan }, abort) => new Slice(await api().value(of, plan.selection, abort), plan),
+);

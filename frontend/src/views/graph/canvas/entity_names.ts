@@ -1,0 +1,38 @@
+/** What the page calls what is selected on the graph: a node's name, or a scope's path with a slash at its end. */
+
+import { findScope, scopePath, shownEntity, stackPath } from '../../../model/graph/tree';
+import { rowOf } from '../../../model/wire/graph';
+import type { Drawing } from '../../../render/frame';
+
+/** A scope that is the body of a node has the node's name; null for nothing. */
+export function selectedName({ tree, graph }: Drawing, entity: number): string | null {
+  if (entity < 0) return null;
+  const scope = entity - tree.nodeCount;
+  const row = scope < 0 ? entity : tree.owner[scope]!;
+  return row >= 0 ? graph.names.at(row) : `${scopePath(tree, graph.paths, scope)}/`;
+}
+
+/** The entity of such a name; -1 where the graph has none. */
+export function entityNamed({ tree, graph }: Drawing, name: string | null): number {
+  if (name === null) return -1;
+  const row = rowOf(graph, name);
+  if (row >= 0) return tree.entityOf[row]!;
+  const path = name.endsWith('/') ? name.slice(0, -1) : '';
+  const scope = findScope(tree, graph.paths, path);
+  return scope > 0 && scopePath(tree, graph.paths, scope) === path ? tree.nodeCount + scope : -1;
+}
+
+/** Finds an entity again in a later version of the graph; -1 where it is gone. A stack is found by its first block: as long as it is one it hides that. */
+export function sameEntity({ tree, graph }: Drawing, entity: number): (now: Drawing) => number {
+  const scope = entity - tree.nodeCount;
+  const name = scope < 0 ? graph.names.at(entity) : scopePath(tree, graph.paths, scope);
+  const stack = tree.stacks.get(scope);
+  const end = stack ? name.length - stackPath('', stack.last).length : name.length;
+  const first = name.slice(0, end);
+  return (now) => {
+    const row = scope < 0 ? rowOf(now.graph, name) : -1;
+    if (row >= 0) return now.tree.entityOf[row]!;
+    const found = findScope(now.tree, now.graph.paths, first);
+    return found > 0 ? shownEntity(now.tree, now.placed.open, now.tree.nodeCount + found) : -1;
+  };
+}

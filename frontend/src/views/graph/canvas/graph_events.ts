@@ -1,0 +1,38 @@
+/** What the graph pane's parts tell each other. */
+
+import type { TraceKind } from '../../../model/graph/trace';
+import type { GraphData } from '../../../model/wire/graph';
+
+export type Status = { readonly kind: 'empty' | 'loading' | 'ready' } | { readonly kind: 'failed'; readonly message: string };
+
+export interface Hover {
+  readonly entity: number;
+  /** Meta edge, where the pointer is over one; -1 else. */
+  readonly edge: number;
+  readonly x: number;
+  readonly y: number;
+}
+
+/** Where a menu is open, and about what. */
+export interface Menu {
+  readonly entity: number;
+  readonly x: number;
+  readonly y: number;
+}
+
+export interface GraphEvents {
+  /** See selected_name.ts. */
+  select(name: string | null): void;
+  hover(name: string | null): void;
+  /** Bookmarks what is selected; absent where nothing can be bookmarked. */
+  readonly bookmark?: (() => void) | undefined;
+  /** Which nodes, by their rows, are large enough in view for a line of how they moved. */
+  trends(graph: GraphData, rows: readonly number[]): void;
+  expanded(scopes: readonly string[]): void;
+  /** All of what is open is about to change: "back" is to lead to what is on show. */
+  leave(): void;
+  /** Which stacks are not wanted from now on. */
+  unstack(paths: readonly string[]): void;
+  /** Starts a trace at a node's name or a scope's path; null clears it. */
+  trace(kind: TraceKind | null, name: string): void;
+}

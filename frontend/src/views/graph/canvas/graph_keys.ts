@@ -1,0 +1,184 @@
+/** The graph's keys: one row a key, for the help overlay and for the handler. */
+
+import type { Neighbour } from '../../../model/graph/neighbours';
+import type { ScopeTree } from '../../../model/graph/tree';
+import { toggleAllStacks, toggleStack, traceSelection } from './graph_commands';
+import type { GraphView } from './graph_view';
+import { clearSearch, nextBad, nextHit, nextTraced, zoomBy } from './navigation';
+
+export interface GraphKey {
+  readonly keys: readonly string[];
+  readonly does: string;
+  /** What keys do by themselves where there are several, for the command palette. */
+  readonly each?: Readonly<Record<string, string>>;
+  /** It is about what is selected. */
+  readonly selected?: boolean;
+  /** `event.key` to what it does, false where it does nothing now; rows without are done by the pointer or by the search box. */
+  readonly actions?: Readonly<Record<string, (model: GraphView) => unknown>>;
+}
+
+const ZOOM = 1.35;
+
+export const GRAPH_KEYS: readonly GraphKey[] = [
+  { keys: ['drag', 'Shift+wheel'], does: 'Pan' },
+  {
+    keys: ['wheel', 'pinch', '+', '-'],
+    does: 'Zoom at the pointer; with + and - around the selection in view, or at the centre',
+    each: { '+': 'Zoom in', '-': 'Zoom out' },
+    actions: {
+      '+': (m) => zoomBy(m, ZOOM),
+      '=': (m) => zoomBy(m, ZOOM),
+      '-': (m) => zoomBy(m, 1 / ZOOM),
+    },
+  },
+  { keys: ['f'], does: 'Fit the whole graph into view', actions: { f: (m) => m.fit() } },
+  {
+    keys: ['z'],
+    selected: true,
+    does: 'Centre on the selection',
+    actions: { z: (m) => m.selected >= 0 && m.centre(m.shown(m.selected), true) },
+  },
+  { keys: ['/', 'Ctrl+F'], does: 'Search; Enter and Shift+Enter go to the next and the previous hit' },
+  {
+    keys: ['n', 'N'],
+    does: 'Next, previous search hit, or node of the trace',
+    each: { n: 'Next search hit, or node of the trace', N: 'Previous search hit, or node of the trace' },
+    actions: { n: (m) => nextHit(m, 1) || nextTraced(m, 1), N: (m) => nextHit(m, -1) || nextTraced(m, -1) },
+  },
+  {
+    keys: ['m', 'M'],
+    does: 'Next, previous node with NaN or Inf at this step',
+    each: { m: 'Next node with NaN or Inf at this step', M: 'Previous node with NaN or Inf at this step' },
+    actions: { m: (m) => nextBad(m, 1), M: (m) => nextBad(m, -1) },
+  },
+  {
+    keys: ['i', 'd'],
+    selected: true,
+    does: 'Trace all that the selection depends on, all that depends on it',
+    each: { i: 'Trace the inputs of the selection', d: 'Trace the outputs of the selection' },
+    actions: { i: (m) => traceSelection(m, 'inputs'), d: (m) => traceSelection(m, 'outputs') },
+  },
+  {
+    keys: ['b'],
+    selected: true,
+    does: 'Shortest path: begin at the selection, then end there',
+    actions: { b: (m) => traceSelection(m, 'path') },
+  },
+  {
+    keys: ['↑', '↓'],
+    does: 'Go to an input, to a consumer',
+    actions: { ArrowUp: (m) => moveSelection(m, 'up'), ArrowDown: (m) => moveSelection(m, 'down') },
+  },
+  {
+    keys: ['←', '→'],
+    does: 'Go to the neighbour on the left, on the right',
+    actions: { ArrowLeft: (m) => moveSelection(m, 'left'), ArrowRight: (m) => moveSelection(m, 'right') },
+  },
+  { keys: ['Enter', 'double click'], does: 'Open or close the scope', actions: { Enter: toggleSelected } },
+  { keys: ['Backspace'], selected: true, does: 'Go out to the enclosing scope', actions: { Backspace: selectOuter } },
+  {
+    keys: ['[', ']'],
+    does: 'Close all scopes, open all scopes',
+    each: { '[': 'Close all scopes', ']': 'Open all scopes' },
+    actions: { '[': (m) => m.setAllOpen(false), ']': (m) => m.setAllOpen(true) },
+  },
+  {
+    keys: ['u', 'U'],
+    does: 'Take the stack of repeated blocks apart, or put it together; all stacks',
+    each: { u: 'Take the stack of repeated blocks apart, or put it together', U: 'Take all stacks apart, or put them together' },
+    actions: { u: (m) => toggleStack(m, m.shown(m.selected)), U: toggleAllStacks },
+  },
+  { keys: ['right click', 'Shift+F10'], does: 'All that can be done with a node or scope' },
+  { keys: ['c'], does: 'Show or hide control edges', actions: { c: (m) => m.setShowControl(!m.showControl.value) } },
+  { keys: ['Esc'], does: 'Clear the search, then the trace, then the selection', actions: { Escape: clearOne } },
+];
+
+const ACTIONS = new Map(GRAPH_KEYS.flatMap((row) => Object.entries(row.actions ?? {})));
+
+/** Does what a key says; false if the key means nothing to the graph. */
+export function handleKey(model: GraphView, event: KeyboardEvent): boolean {
+  if (event.ctrlKey || event.metaKey || event.altKey) return false;
+  const action = ACTIONS.get(event.key);
+  return action !== undefined && action(model) !== false;
+}
+
+// Going about the graph by keys.
+
+/** Follows an arrow key; without a selection starts at the first node on show. */
+export function moveSelection(model: GraphView, direction: Direction): void {
+  const { drawing } = model;
+  if (!drawing) return;
+  const from = model.shown(model.selected);
+  const to = from < 0 ? (drawing.tree.children[0] ?? -1) : move(drawing.tree, drawing.placed, model.neighboursOf(from), from, direction);
+  if (to < 0) return;
+  model.pick(to);
+  model.centre(to, false);
+}
+
+/** Selects the scope around the selection. */
+export function selectOuter(model: GraphView): void {
+  const { drawing, selected } = model;
+  const scope = drawing && selected >= 0 ? drawing.tree.parent[selected]! : -1;
+  if (!drawing || scope <= 0) return;
+  model.pick(drawing.tree.nodeCount + scope);
+  model.centre(model.selected, false);
+}
+
+/** Opens or closes the selected scope. */
+export function toggleSelected(model: GraphView): void {
+  const { drawing, selected } = model;
+  if (drawing && selected >= drawing.tree.nodeCount) model.toggle(selected - drawing.tree.nodeCount);
+}
+
+/** Clears the search if there is one, else the trace, else the selection; false if there is none of them. */
+export function clearOne(model: GraphView): boolean {
+  if (model.finder.text.value !== '') clearSearch(model);
+  else if (model.tracer.found.value || model.pathStart.value !== null) model.events.trace(null, '');
+  else if (model.selected >= 0) model.pick(-1);
+  else return false;
+  return true;
+}
+
+// Where an arrow key leads from an entity.
+
+export type Direction = 'up' | 'down' | 'left' | 'right';
+
+/** Boxes in the frame of the scope that holds them. */
+export interface Boxes {
+  readonly left: ArrayLike<number>;
+  readonly top: ArrayLike<number>;
+  readonly width: ArrayLike<number>;
+  readonly height: ArrayLike<number>;
+}
+
+/** Up and down follow edges (data before control); left and right go to the nearest sibling on that side. -1: nowhere to go. */
+export function move(tree: ScopeTree, boxes: Boxes, neighbours: readonly Neighbour[], entity: number, direction: Direction): number {
+  if (direction === 'up' || direction === 'down') return alongEdge(neighbours, direction === 'up');
+  return beside(tree, boxes, entity, direction === 'right');
+}
+
+function alongEdge(neighbours: readonly Neighbour[], input: boolean): number {
+  const side = neighbours.filter((neighbour) => neighbour.input === input);
+  return (side.find((neighbour) => !neighbour.control) ?? side[0])?.entity ?? -1;
+}
+
+/** Sideways distance counts once, height difference three times: the next one in the row comes before one above it. */
+function beside(tree: ScopeTree, boxes: Boxes, entity: number, right: boolean): number {
+  const scope = tree.parent[entity]!;
+  if (scope < 0) return -1;
+  const centre = (of: number): [number, number] => [boxes.left[of]! + boxes.width[of]! / 2, boxes.top[of]! + boxes.height[of]! / 2];
+  const [x, y] = centre(entity);
+  let nearest = -1;
+  let least = Number.POSITIVE_INFINITY;
+  for (let i = tree.childStart[scope]!; i < tree.childStart[scope + 1]!; i++) {
+    const other = tree.children[i]!;
+    const [ox, oy] = centre(other);
+    const ahead = right ? ox - x : x - ox;
+    if (other === entity || ahead <= 0) continue;
+    const distance = ahead + 3 * Math.abs(oy - y);
+    if (distance >= least) continue;
+    least = distance;
+    nearest = other;
+  }
+  return nearest;
+}

@@ -1,0 +1,87 @@
+/** Search and traces on the graph: what is found, and going from one to the next. */
+
+import { effect, signal } from '@preact/signals';
+import { nextBadNode } from '../../../model/graph/bad_nodes';
+import { rowOf } from '../../../model/wire/graph';
+import { view } from '../../../state/choices';
+import { runFacts } from '../../../state/problems/problems';
+import { maximisePanel } from '../../../state/ui';
+import { entityNamed } from './entity_names';
+import type { GraphView } from './graph_view';
+
+/** Searches the graph of the run from elsewhere on the page, and goes to the first hit. */
+export function searchFor(text: string): void {
+  withGraph((model) => void model.search(text).then((found) => found && nextHit(model, 1)));
+}
+
+/** Shows and selects a scope on the graph, of whichever view. */
+export function goToScope(path: string): void {
+  withGraph((model) => {
+    const entity = model.drawing ? entityNamed(model.drawing, `${path}/`) : -1;
+    if (entity >= 0) model.reveal(entity, true);
+  });
+}
+
+export function clearSearch(model: GraphView): void {
+  model.finder.clear();
+  model.viewport.changed();
+}
+
+/** Goes to the next hit; false if there is none. */
+export const nextHit = (model: GraphView, direction: 1 | -1): boolean => goTo(model, model.finder.step(direction));
+
+/** Goes to a hit by its number. */
+export const hitAt = (model: GraphView, index: number): boolean => goTo(model, model.finder.choose(index));
+
+/** Goes to the next node of the trace; false if there is none. */
+export const nextTraced = (model: GraphView, direction: 1 | -1): boolean => goTo(model, model.tracer.step(direction));
+
+/** Goes to the next node with NaN or Inf at the step on show (births first, then as the data flows), around the ends; false if there is none. */
+export function nextBad(model: GraphView, direction: 1 | -1): boolean {
+  const { drawing, selected } = model;
+  if (!drawing) return false;
+  const { tree, graph } = drawing;
+  const { nan, inf } = model.facts();
+  const bad = Array.from(graph.opTypes.codes.keys()).filter((row) => nan(row) || inf(row));
+  const from = selected < tree.nodeCount ? selected : tree.owner[selected - tree.nodeCount]!;
+  const born = runFacts.value.graph === graph ? runFacts.value.births.map((node) => rowOf(graph, node)) : [];
+  const next = nextBadNode(graph, bad, born, from, direction);
+  if (next === undefined) model.announcement.value = 'No node has NaN or Inf at this step';
+  return goTo(model, next ?? -1);
+}
+
+export const tracedAt = (model: GraphView, index: number): boolean => goTo(model, model.tracer.choose(index));
+
+function goTo(model: GraphView, row: number): boolean {
+  if (row >= 0) model.reveal(model.drawing!.tree.entityOf[row]!, true);
+  return row >= 0;
+}
+
+/** By key or button: what is selected and in view stays there. */
+export function zoomBy(model: GraphView, factor: number): void {
+  const shown = model.shown(model.selected);
+  model.viewport.zoomSmoothly(factor, shown < 0 ? null : model.rect(shown));
+}
+
+/** The graph of the run while a view shows it, for what acts on it from elsewhere on the page. */
+export const graphOnShow = signal<GraphView | null>(null);
+
+let forget = (): void => undefined;
+
+/** Does something with the graph, now or as soon as it is laid out; a view without it makes room. What still waits is forgotten. */
+export function withGraph(act: (model: GraphView) => void): void {
+  forget();
+  if (view.value !== 'stepper') view.value = 'graph';
+  maximisePanel(false);
+  let done = false;
+  const stop = effect(() => {
+    const model = graphOnShow.value;
+    if (done || model?.status.value.kind !== 'ready') return;
+    done = true;
+    queueMicrotask(() => {
+      forget();
+      act(model);
+    });
+  });
+  forget = stop;
+}

@@ -1,0 +1,167 @@
+/** Pictures of the graph as files: the same renderer on a canvas of any size, or on an SVG document. */
+
+import type { PictureWish } from '../../../model/run/view_settings';
+import { drawHighlights, type Highlights } from '../../../render/draw/draw_highlights';
+import type { Drawing, Frame, Pen } from '../../../render/frame';
+import { Motion } from '../../../render/motion';
+import { paintingOf } from '../../../render/painter';
+import { Footer } from '../../../render/picture/picture_footer';
+import { type PicturePlan, planPicture } from '../../../render/picture/picture_size';
+import { type FontMeasure, SvgContext } from '../../../render/picture/svg_context';
+import { Scene } from '../../../render/scene';
+import { TextFitter } from '../../../render/text';
+import { FONT } from '../../../render/theme';
+import type { GraphView } from './graph_view';
+import { areEmpty, bookmarkedOnShow, highlightsOf } from './shown_entities';
+
+/** A page that works longer without a pause feels stuck. */
+const BUSY_MS = 12;
+const BOXES_A_PIECE = 1000;
+/** Titles that follow the view stay this far below its upper edge. */
+const TITLES_FROM = 8;
+
+/** What the pointer is over is no part of a picture. */
+const NO_POINTER = { hovered: -1, hoveredEdge: -1 };
+
+/** What is done between pieces: tells what part is done, and throws where the rest is not to be. */
+type Pause = (share: number) => void;
+
+/** A picture that was planned, and is made by `file`. */
+export class Picture {
+  readonly plan: PicturePlan;
+  private readonly footer: Footer;
+  private readonly fitter: TextFitter;
+
+  /** `caption`: what stands below the picture, and is its title. */
+  constructor(
+    private readonly model: GraphView,
+    private readonly drawing: Drawing,
+    private readonly wish: PictureWish,
+    private readonly caption: string,
+  ) {
+    this.fitter = new TextFitter(measuring());
+    const { placed, tree } = drawing;
+    const { camera, view } = model.viewport;
+    const whole = { width: placed.width[tree.nodeCount]!, height: placed.height[tree.nodeCount]! };
+    this.plan = planPicture(wish, { camera, view, whole, footer: (width) => this.footerOf(width).height });
+    this.footer = this.footerOf(this.plan.view.width);
+  }
+
+  /**
+   * Makes the file of what is on show now; `progress` gets what part of it is done. Throws the signal's reason once it is aborted, and an Error for people
+   * if the graph is laid out anew meanwhile.
+   */
+  async file(progress: (share: number) => void, abort: AbortSignal): Promise<Blob> {
+    const { layouts } = this.model;
+    const begun = layouts.peek();
+    const pause = (share: number): void => {
+      abort.throwIfAborted();
+      if (layouts.peek() !== begun) throw new Error('Scopes were opened or closed while the picture was drawn. Save it again.');
+      progress(share);
+    };
+    const highlights = { ...highlightsOf(this.model), ...NO_POINTER };
+    return this.wish.format === 'svg' ? this.svg(highlights, pause) : this.png(highlights, pause);
+  }
+
+  private async svg(highlights: Highlights, pause: Pause): Promise<Blob> {
+    const { view, camera } = this.plan;
+    const context = new SvgContext(fontsOf(measuring()));
+    const frame = this.frame(context);
+    await inPieces(paintingOf(frame, BOXES_A_PIECE), pause);
+    context.flush();
+    if (!areEmpty(highlights)) drawHighlights(frame, camera, highlights);
+    context.flush();
+    this.footer.draw(context, view.height);
+    const size = { width: view.width, height: view.height + this.footer.height };
+    return new Blob(context.finish({ ...size, family: FONT, title: this.caption }), { type: 'image/svg+xml' });
+  }
+
+  private async png(highlights: Highlights, pause: Pause): Promise<Blob> {
+    const { width, height, view, camera, ratio } = this.plan;
+    const { canvas, context } = canvasOf(width, height);
+    context.scale(ratio, ratio);
+    const frame = this.frame(context);
+    await inPieces(paintingOf(frame, BOXES_A_PIECE), pause);
+    if (!areEmpty(highlights)) {
+      // On a canvas of its own: it clears what it leaves free.
+      const above = canvasOf(width, height);
+      above.context.scale(ratio, ratio);
+      drawHighlights({ ...frame, context: above.context }, camera, highlights);
+      context.setTransform(1, 0, 0, 1, 0, 0);
+      context.drawImage(above.canvas, 0, 0);
+      context.scale(ratio, ratio);
+    }
+    this.footer.draw(context, view.height);
+    const blob = await new Promise<Blob | null>((done) => canvas.toBlob(done, 'image/png'));
+    pause(1);
+    if (!blob) throw new Error(`This browser makes no picture of ${width} × ${height} pixels. Choose a smaller one, or SVG.`);
+    return blob;
+  }
+
+  private frame(context: Pen): Frame {
+    const { drawing, fitter, model } = this;
+    const { camera, view } = this.plan;
+    const [scene, motion] = [new Scene(), new Motion()];
+    scene.collect(drawing.placed, motion, camera, view);
+    return {
+      context,
+      drawing,
+      scene,
+      motion,
+      colouring: model.colouring.value!,
+      theme: model.themeColours,
+      fitter,
+      showControl: model.showControl.value,
+      bookmarks: bookmarkedOnShow(model),
+      covered: TITLES_FROM,
+      trends: model.lines.shown,
+    };
+  }
+
+  private footerOf(width: number): Footer {
+    const { wish, caption, model, fitter } = this;
+    const legend = wish.legend ? (model.colouring.value?.legend ?? null) : null;
+    return new Footer(fitter, model.themeColours, { caption: wish.caption ? caption : '', legend }, width);
+  }
+}
+
+async function inPieces(pieces: readonly (() => void)[], pause: Pause): Promise<void> {
+  let begun = performance.now();
+  for (const [i, piece] of pieces.entries()) {
+    piece();
+    if (performance.now() - begun < BUSY_MS) continue;
+    await new Promise((resume) => setTimeout(resume));
+    pause((i + 1) / pieces.length);
+    begun = performance.now();
+  }
+}
+
+function canvasOf(width: number, height: number): { canvas: HTMLCanvasElement; context: CanvasRenderingContext2D } {
+  const canvas = document.createElement('canvas');
+  [canvas.width, canvas.height] = [width, height];
+  const context = canvas.getContext('2d');
+  if (!context) throw new Error(`This browser gives no canvas of ${width} × ${height} pixels. Choose a smaller picture, or SVG.`);
+  return { canvas, context };
+}
+
+const measuring = (): CanvasRenderingContext2D => canvasOf(1, 1).context;
+
+function fontsOf(context: CanvasRenderingContext2D): FontMeasure {
+  const drops = new Map<string, number>();
+  const ascent = (font: string, baseline: CanvasTextBaseline): number => {
+    context.font = font;
+    context.textBaseline = baseline;
+    return context.measureText('x').actualBoundingBoxAscent;
+  };
+  return {
+    width: (text, font) => {
+      context.font = font;
+      return context.measureText(text).width;
+    },
+    drop: (font) => {
+      const known = drops.get(font) ?? ascent(font, 'alphabetic') - ascent(font, 'middle');
+      drops.set(font, known);
+      return known;
+    },
+  };
+}

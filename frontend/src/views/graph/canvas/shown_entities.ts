@@ -1,0 +1,70 @@
+/** Where things are on the screen. */
+
+import { sameTrace } from '../../../model/graph/trace';
+import type { Rect } from '../../../render/camera';
+import type { Highlights } from '../../../render/draw/draw_highlights';
+import { entityNamed } from './entity_names';
+import type { GraphView } from './graph_view';
+
+/** Nodes as they are drawn now: what hides several of them is there once. */
+export function shownOnce(model: GraphView, rows: Iterable<number>): number[] {
+  const { drawing } = model;
+  if (!drawing) return [];
+  return [...new Set([...rows].map((row) => model.shown(drawing.tree.entityOf[row]!)))].filter((entity) => entity >= 0);
+}
+
+/** What stands for the bookmarks now: the things themselves, or the closed scopes that hide them. */
+export function bookmarkedOnShow(model: GraphView): ReadonlySet<number> {
+  const { drawing, bookmarks } = model;
+  return new Set(drawing ? bookmarks.map((name) => model.shown(entityNamed(drawing, name))) : []);
+}
+
+// What of a graph pane is highlighted now.
+
+export function highlightsOf(model: GraphView): Highlights {
+  const { drawing } = model;
+  const row = model.finder.currentRow;
+  const hover = model.hover.value;
+  return {
+    selected: model.shown(model.selected),
+    hovered: hover?.entity ?? -1,
+    hoveredEdge: hover?.edge ?? -1,
+    neighbours: model.neighbours,
+    hits: model.finder.marks,
+    currentHit: drawing && row >= 0 ? model.shown(drawing.tree.entityOf[row]!) : -1,
+    ways: model.finder.ways.map((way) => shownOnce(model, way)),
+    marks: model.marks,
+    chain: model.marks ? shownOnce(model, model.chain) : [],
+    traced: model.tracer.marks,
+    path: shownOnce(model, model.tracer.path),
+  };
+}
+
+export function areEmpty(highlights: Highlights): boolean {
+  const points = Math.max(highlights.selected, highlights.hovered, highlights.hoveredEdge, highlights.currentHit);
+  return points < 0 && !highlights.hits && !highlights.marks && !highlights.traced;
+}
+
+// A trace comes into view as a whole, once, when it is made or an address names it.
+
+/** The list of its nodes, with its margins. */
+const CARD = 270;
+
+export function showTrace(model: GraphView): void {
+  const { tracer, viewport } = model;
+  const found = tracer.found.value;
+  if (found && sameTrace(found.trace, tracer.brought)) return;
+  tracer.brought = found?.trace ?? null;
+  const all = found && around(shownOnce(model, [...found.origin, ...found.rows]).flatMap((entity) => model.rect(entity) ?? []));
+  if (all) viewport.bring(all, CARD);
+}
+
+function around(rects: readonly Rect[]): Rect | null {
+  if (rects.length === 0) return null;
+  let [left, top, right, bottom] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const { x, y, width, height } of rects) {
+    [left, top] = [Math.min(left, x), Math.min(top, y)];
+    [right, bottom] = [Math.max(right, x + width), Math.max(bottom, y + height)];
+  }
+  return { x: left, y: top, width: right - left, height: bottom - top };
+}

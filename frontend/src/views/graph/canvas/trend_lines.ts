@@ -1,0 +1,44 @@
+/** The lines in the nodes on show: which nodes have room for one, and what the page knows of them. */
+
+import { valuesByEntity } from '../../../model/graph/node_values';
+import type { ScopeTree } from '../../../model/graph/tree';
+import type { GraphData } from '../../../model/wire/graph';
+import type { NodeTrends } from '../../../model/wire/node_trends';
+import type { StepStatistics } from '../../../model/wire/step_statistics';
+import { nodesWithRoom } from '../../../render/draw/draw_trends';
+import type { Frame, ShownTrends } from '../../../render/frame';
+
+/** The view rests for this long before its nodes are asked for. */
+const PAUSE_MS = 120;
+
+export class TrendLines {
+  shown: ShownTrends | null = null;
+  private told = '';
+  private toldOf: GraphData | null = null;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+
+  /** Told of the rows of the nodes in view, once the view rests. */
+  constructor(private readonly report: (graph: GraphData, rows: readonly number[]) => void) {}
+
+  set(trends: NodeTrends | null, tree: ScopeTree | null, overlay: StepStatistics | null): void {
+    const drawn = trends !== null && tree !== null && trends.ofNode.size > 0;
+    this.shown = trends && { ...trends, now: drawn ? valuesByEntity(tree, overlay, trends.statistic) : new Float64Array() };
+  }
+
+  /** To be called with each frame that was painted. */
+  watch(frame: Frame): void {
+    const rows = frame.trends ? nodesWithRoom(frame) : [];
+    const [text, { graph }] = [rows.join(), frame.drawing];
+    clearTimeout(this.timer);
+    if (text === this.told && graph === this.toldOf) return;
+    this.timer = setTimeout(() => {
+      this.told = text;
+      this.toldOf = graph;
+      this.report(graph, rows);
+    }, PAUSE_MS);
+  }
+
+  close(): void {
+    clearTimeout(this.timer);
+  }
+}

@@ -1,0 +1,149 @@
+/** Where the camera is, and its short flights. */
+
+import {
+  between,
+  type Camera,
+  centreOn,
+  easeOut,
+  fitRect,
+  panBy,
+  type Rect,
+  toScreenX,
+  toScreenY,
+  type View,
+  zoomAround,
+  zoomAt,
+} from '../../../render/camera';
+
+const FLIGHT_MS = 220;
+/** Nodes' labels are as large as 10 pixels from this zoom on. */
+const READABLE = 0.84;
+/** Room for the search box and the toolbar. */
+const TOOLS = 58;
+const NARROW = 480;
+/** Room for the legend and the minimap. */
+const LEGENDS = 145;
+const SIDES = 24;
+const LEGIBLE = 0.3;
+
+interface Flight {
+  readonly from: Camera;
+  readonly to: Camera;
+  readonly start: number;
+}
+
+export class Viewport {
+  camera: Camera = { x: 0, y: 0, zoom: 1 };
+  view: View = { width: 0, height: 0 };
+  private flight: Flight | undefined;
+
+  constructor(readonly changed: () => void) {}
+
+  get flying(): boolean {
+    return this.flight !== undefined;
+  }
+
+  /** Where the camera is going, or is. */
+  get goal(): Camera {
+    return this.flight?.to ?? this.camera;
+  }
+
+  jump(camera: Camera): void {
+    this.flight = undefined;
+    this.camera = camera;
+    this.changed();
+  }
+
+  flyTo(to: Camera): void {
+    if (prefersStillness()) {
+      this.jump(to);
+      return;
+    }
+    this.flight = { from: this.camera, to, start: performance.now() };
+    this.changed();
+  }
+
+  /** Moves the flight on; to be called once a frame. */
+  advance(now: number): void {
+    if (!this.flight) return;
+    const { from, to, start } = this.flight;
+    const t = Math.min(1, Math.max(0, (now - start) / FLIGHT_MS));
+    this.camera = between(from, to, easeOut(t));
+    if (t >= 1) {
+      this.camera = to;
+      this.flight = undefined;
+    }
+    this.changed();
+  }
+
+  pan(screenDx: number, screenDy: number): void {
+    this.jump(panBy(this.camera, screenDx, screenDy));
+  }
+
+  zoom(factor: number, screenX = this.view.width / 2, screenY = this.view.height / 2): void {
+    this.jump(zoomAt(this.camera, this.view, screenX, screenY, factor));
+  }
+
+  zoomSmoothly(factor: number, around: Rect | null): void {
+    this.flyTo(zoomAround(this.goal, this.view, around, factor));
+  }
+
+  fit(rect: Rect, smoothly: boolean): void {
+    const to = fitRect(rect, this.view);
+    if (smoothly) this.flyTo(to);
+    else this.jump(to);
+  }
+
+  /** Fits all, or, where that would be too small to read, as much of `focus` from its top as is readable. */
+  look(all: Rect, focus: Rect): void {
+    const whole = fitRect(all, this.view);
+    const part = fitRect(focus, this.view);
+    if (whole.zoom >= READABLE || this.view.width === 0) this.jump(whole);
+    else if (part.zoom >= READABLE) this.jump({ ...part, zoom: Math.min(1, part.zoom) });
+    else {
+      const belowTools = (this.view.height / 2 - TOOLS) / READABLE;
+      const y = Math.min(focus.y + focus.height / 2, focus.y + belowTools);
+      this.jump({ x: focus.x + focus.width / 2, y, zoom: READABLE });
+    }
+  }
+
+  centreOn(rect: Rect): void {
+    this.flyTo(centreOn(rect, this.view, this.camera));
+  }
+
+  /** Has all of a rectangle in view, left of a card over the right edge; false where it would be too small to see what is in it. */
+  bring(rect: Rect, card: number): boolean {
+    if (this.shows(rect, card)) return true;
+    const { goal, view } = this;
+    const below = LEGENDS - SIDES;
+    const fit = fitRect(rect, { width: view.width - card, height: view.height - below });
+    if (fit.zoom <= LEGIBLE) return false;
+    const zoom = Math.min(fit.zoom, Math.max(goal.zoom, READABLE));
+    this.flyTo({ x: rect.x + (rect.width + card / zoom) / 2, y: rect.y + (rect.height + (below - TOOLS + SIDES) / zoom) / 2, zoom });
+    return true;
+  }
+
+  /** Whether a rectangle of the graph is in view, clear of what lies over the edges, and large enough to read. */
+  shows(rect: Rect, card = 0): boolean {
+    const { camera, view } = this;
+    const [left, top] = [toScreenX(camera, view, rect.x), toScreenY(camera, view, rect.y)];
+    const [right, bottom] = [left + rect.width * camera.zoom, top + rect.height * camera.zoom];
+    const inside = left >= SIDES && top >= TOOLS && right <= view.width - card - SIDES && bottom <= view.height - LEGENDS;
+    return inside && camera.zoom > LEGIBLE;
+  }
+
+  /** Keeps the middle of the view in the middle. */
+  resize(view: View): void {
+    this.view = view;
+    this.changed();
+  }
+}
+
+export function prefersStillness(): boolean {
+  return matchMedia('(prefers-reduced-motion: reduce)').matches;
+}
+
+/** How far down the tools over the view reach: in a narrow one (overlays.css) they stand in two rows. */
+export function covered(view: View): number {
+  return view.width <= NARROW ? 92 : 49;
+}
