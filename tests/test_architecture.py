@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,14 +21,6 @@ OTHER_WORDS = {  # what an identifier may not say -> ARCHITECTURE.md's word
     "tags": "tensors",
 }
 TENSORBOARD_WORDS = {"tag", "tags"}  # theirs; at home where their formats are read
-FRONTEND = {  # folder of frontend/src -> what it may import
-    "lib": {"lib"},
-    "model": {"lib", "model"},
-    "api": {"lib", "model", "api"},
-    "layout": {"lib", "model", "layout"},
-    "render": {"lib", "model", "layout", "render"},
-    "state": {"lib", "model", "api", "layout", "state"},
-}
 
 
 FILES = [
@@ -60,27 +51,6 @@ def identifiers(path: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.arg
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.lineno, node.id
-
-
-SCRIPTS = [
-    path
-    for folder in FRONTEND
-    for path in sorted((CHECKOUT / "frontend" / "src" / folder).rglob("*.ts*"))
-    if ".test." not in path.name  # a test may use the mock
-]
-
-
-@pytest.mark.parametrize(
-    "path", SCRIPTS, ids=lambda path: str(path.relative_to(CHECKOUT / "frontend" / "src"))
-)
-def test_a_folder_of_the_frontend_imports_only_what_it_may(path: Path) -> None:
-    source = CHECKOUT / "frontend" / "src"
-    folder = path.relative_to(source).parts[0]
-    for relative in re.findall(
-        r"""(?:from|import)\s*\(?\s*['"](\.[^'"]*)['"]""", path.read_text(encoding="utf-8")
-    ):
-        target = (path.parent / relative).resolve().relative_to(source)
-        assert target.parts[0] in FRONTEND[folder], f"{path.relative_to(source)} may not import {target}"
 
 
 HEAVY = ("tensorflow", "keras", "flask", "waitress", "pyarrow", "numba", "tensorboard", "rich")

@@ -2,7 +2,7 @@
 
 export type Query = Record<string, string | number | boolean | null | undefined>;
 
-/** Where the page's data comes from: the server (http.ts), or made-up runs (mock/). Paths are those of server/http_api.md without `api/`. */
+/** Where the page's data comes from: the server (`HttpProvider`), or made-up runs (mock/). Paths are those of server/http_api.md without `api/`. */
 export interface Provider {
   json(path: string, query?: Query, signal?: AbortSignal): Promise<unknown>;
   bytes(path: string, query?: Query, signal?: AbortSignal): Promise<ArrayBuffer>;

@@ -9,13 +9,11 @@ import { CodeBlock } from './kit/CopyButton';
 import { Message } from './kit/Message';
 import { Palette } from './palette/Palette';
 import { NodePanel } from './panel/NodePanel';
-import { Banner } from './shell/Banner';
-import { Centre } from './shell/Centre';
+import { Banner, LostBar, ReadingBar } from './shell/Banners';
 import { Help } from './shell/Help';
-import { onPageKey } from './shell/keys';
-import { LostBar } from './shell/LostBar';
+import { MainView } from './shell/MainView';
 import { Problems } from './shell/Problems';
-import { ReadingBar } from './shell/ReadingBar';
+import { onPageKey } from './shell/page_keys';
 import { showRun } from './shell/RunPicker';
 import { PanelSplitter, ProblemsSplitter } from './shell/Splitter';
 import { StepBar } from './shell/StepBar';
@@ -62,7 +60,7 @@ function Body() {
           <ProblemsSplitter />
         </>
       )}
-      {!panelMaximised.value && <Centre />}
+      {!panelMaximised.value && <MainView />}
       {panelOpen.value && !panelMaximised.value && <PanelSplitter />}
       {panelOpen.value && (
         <div

@@ -69,7 +69,7 @@ export function bridgeFlags(
   return { flags, bridgesIn, bridgesOut };
 }
 
-/** Alone in a function for the reason given in update.ts. */
+/** Alone in a function for the reason given in messages.ts. */
 function flagHubs(flags: Numbers, graph: ScopeGraph, edges: CellEdges, hub: Numbers): void {
   for (let e = 0; e < edges.source.length; e++) {
     if (!hub[e]) continue;

@@ -125,7 +125,7 @@ function finish(
   return { width, height, plug: plugX(graph, left, flags.flags, context.sizes, width), left, top, flags: flags.flags, routes, blocks };
 }
 
-/** Alone in a function for the reason given in update.ts. */
+/** Alone in a function for the reason given in messages.ts. */
 function addDirectRoutes(routes: (readonly number[])[], boxes: Boxes, host: Numbers): void {
   const { source, target, shapes } = boxes.graph;
   for (let e = 0; e < source.length; e++) {

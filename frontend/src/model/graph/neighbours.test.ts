@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { move } from '../../views/graph/canvas/graph_keys';
 import { indexOf, makeGraph, treeAndMeta } from './graph_fixture';
-import { countInScopes, shownNeighbours } from './neighbours';
+import { countInScopes, move, shownNeighbours } from './neighbours';
 import { entityLabel, findScope } from './tree';
 
 const graph = makeGraph(

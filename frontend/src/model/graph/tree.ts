@@ -24,7 +24,7 @@ export interface ScopeTree {
   readonly labelEnd: Int32Array;
   /** Where a node's label begins in its path. */
   readonly nodeLabelStart: Int32Array;
-  /** Scopes that hold repeated blocks and nothing else (stacks.ts); their label columns are those of the first block. */
+  /** Scopes that hold repeated blocks and nothing else (repeated_blocks.ts); their label columns are those of the first block. */
   readonly stacks: ReadonlyMap<number, Stack>;
   /** Blocks that somebody took off their stack: the scope of each, and the path of the stack it would be in. */
   readonly unstacked: ReadonlyMap<number, string>;

@@ -79,12 +79,20 @@ export type TableRows = 'step' | 'all';
 
 export type CompareAt = 'first' | 'step';
 
-export const VIEWS = ['graph', 'table', 'timeline', 'source', 'problems', 'compare', 'stepper', 'events'] as const;
-export type View = (typeof VIEWS)[number];
-export const VIEW_TITLES: Readonly<Record<View, string>> = {
-  ...{ graph: 'Graph', table: 'Tensors', timeline: 'Timeline', source: 'Source' },
-  ...{ problems: 'Problems', compare: 'Compare', stepper: 'Stepper', events: 'Events' },
-};
+/** Views by their names in the address, in the order of their tabs. views/shell/MainView.tsx says what draws each. */
+export const VIEW_TITLES = {
+  graph: 'Graph',
+  table: 'Tensors',
+  timeline: 'Timeline',
+  source: 'Source',
+  problems: 'Problems',
+  compare: 'Compare',
+  stepper: 'Stepper',
+  events: 'Events',
+} as const;
+export type View = keyof typeof VIEW_TITLES;
+export const VIEWS = Object.keys(VIEW_TITLES) as View[];
+export const VIEW_NAMES = VIEWS.map((value) => ({ value, label: VIEW_TITLES[value] }));
 
 export const PANEL_TABS = ['overview', 'history', 'histogram', 'value', 'source'] as const;
 export type PanelTab = (typeof PANEL_TABS)[number];

@@ -1,4 +1,4 @@
-import { counted } from '../../lib/format.ts';
+import { counted } from '../../lib/format';
 
 /** Answers of `runs/<run>/recordings` and `replay/<run>/compute` (server/http_api.md), and what a stepper makes of them. */
 

@@ -1,6 +1,7 @@
 import { batch, computed } from '@preact/signals';
 import { rowOf } from '../../model/wire/graph';
 import { cellOf, cellOfNode, FINE_CELL, rowOfPath, type TimelineRow } from '../../model/wire/timeline';
+import { rangeOf, valueScale } from '../../model/wire/value_scale';
 import { chosenScope, folded, timelineScope, unfolded, view } from '../choices';
 import { colourBy, graph } from '../graph';
 import { report } from '../problems/findings';
@@ -74,3 +75,8 @@ export function goToCell(row: number, column: number): void {
   // The first one needs not be chosen: the cell tells the first that is bad.
   goTo({ tensor: data.tensor.at(at), step: data.step[at] as number, ...(visit > 0 && { visit }) });
 }
+
+export const timelineScale = computed(() => {
+  const [data, statistic] = [timeline.data.value, timelineStatistic.value];
+  return data === null || statistic === null ? null : valueScale(statistic, rangeOf(statistic, data.value));
+});

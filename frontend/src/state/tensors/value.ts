@@ -12,7 +12,7 @@ import {
   toSelection,
   type ValueMode,
 } from '../../model/value/dims';
-import { tensorFile } from '../../model/value/file_names';
+import { tensorFile } from '../../model/value/export_names';
 import { keptPart } from '../../model/value/sample';
 import { planSlice, Slice } from '../../model/value/slice';
 import type { Snapshot } from '../../model/wire/answers';

@@ -5,9 +5,9 @@ import type { PlotElement } from '../../lib/plotly';
 import type { HistogramAxis } from '../../model/charts/histogram_axis';
 import { tallestCount } from '../../model/charts/histogram_shapes';
 import type { HistogramRow } from '../../model/wire/answers';
+import type { Palette } from './chart_theme';
 import { heatmapLayout } from './histogram_chart';
 import { Plot } from './Plot';
-import type { Palette } from './theme';
 
 interface HeatmapProps {
   rows: HistogramRow[];

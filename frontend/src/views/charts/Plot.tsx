@@ -2,7 +2,7 @@ import 'virtual:plotly.css';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { downloadBlob } from '../../lib/download';
 import { type Layout, loadPlotly, type PlotElement, type PlotEvent, type Trace } from '../../lib/plotly';
-import { useSize } from '../kit/use_size';
+import { useSize } from '../kit/hooks';
 
 export interface PlotProps {
   traces: Trace[];

@@ -1,8 +1,8 @@
 import type { Layout, Trace } from '../../lib/plotly';
 import { type ChartUnit, chartUnit, type SignedLog, signedLog, unitTitle } from '../../model/charts/axes';
 import type { ComparedHistory, ComparedName } from '../../model/charts/compared_histories';
-import { course, hasDots } from './course';
-import { axis, baseLayout, caption, type Palette, stepAxis, stepLine } from './theme';
+import { axis, baseLayout, caption, type Palette, stepAxis, stepLine } from './chart_theme';
+import { course, hasDots } from './history_chart';
 
 /** Histories of several tensors by one statistic: over each other, or below each other with an axis of their own. */
 export interface CompareOptions {

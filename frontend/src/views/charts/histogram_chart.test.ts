@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { histogramAxis } from '../../model/charts/histogram_axis';
 import type { HistogramRow } from '../../model/wire/answers';
+import type { Palette } from './chart_theme';
 import { ridgelineTraces } from './histogram_chart';
-import type { Palette } from './theme';
 
 test('no row of a ridgeline cuts the step on show', () => {
   const rows = [1, 2, 3].map((step) => ({ step, visit: 0, counts: [step] })) as unknown as HistogramRow[];

@@ -2,7 +2,7 @@ import type { Layout, Trace } from '../../lib/plotly';
 import type { HistogramAxis } from '../../model/charts/histogram_axis';
 import { ridgeExtent, ridges, stepOutline } from '../../model/charts/histogram_shapes';
 import type { HistogramRow } from '../../model/wire/answers';
-import { axis, baseLayout, faded, type Palette } from './theme';
+import { axis, baseLayout, faded, type Palette } from './chart_theme';
 
 /** The axis of values, with its own ticks where it is not linear. */
 export function valueAxis(colours: Palette, values: HistogramAxis, more: Layout = {}): Layout {

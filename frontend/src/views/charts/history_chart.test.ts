@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { HistorySeries } from '../../model/charts/history_series';
+import type { Palette } from './chart_theme';
 import { historyLayout, historyTraces, NOTHING_FINITE, spreadScale } from './history_chart';
-import type { Palette } from './theme';
 
 const STEPS = [0, 1, 2, 3, 200, 201, 400];
 const GAP = Number.NaN;

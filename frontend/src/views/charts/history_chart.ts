@@ -1,9 +1,7 @@
 import type { Layout, Trace } from '../../lib/plotly';
 import { type ChartUnit, chartUnit, countTick, logTicks, type SignedLog, signedLog, unitTitle } from '../../model/charts/axes';
-import type { HistorySeries, QuantileSeries } from '../../model/charts/history_series';
-import { drawnOrder, inOrder, outline } from '../../model/charts/history_series';
-import { course, hasDots } from './course';
-import { axis, baseLayout, caption, faded, type Palette, stepAxis, stepLine } from './theme';
+import { alone, drawnOrder, type HistorySeries, inOrder, outline, type QuantileSeries } from '../../model/charts/history_series';
+import { axis, baseLayout, caption, faded, type Palette, stepAxis, stepLine } from './chart_theme';
 
 /** What the first chart shows: exact extremes and mean, or quantiles out of the histograms. */
 export type Spread = { kind: 'spread' } | { kind: 'quantiles'; quantiles: QuantileSeries };
@@ -191,5 +189,25 @@ export function historyLayout(colours: Palette, { step, log, scale, spread, fini
       caption(colours, 0.49, unitTitle(log ? `${SIZES} (log)` : SIZES, scale.unit)),
       caption(colours, 0.2, bad > 0 ? 'zeros %, NaN and Inf (right)' : 'zeros %'),
     ],
+  };
+}
+
+/** Fewer steps than these have a dot each. */
+const FEW_STEPS = 40;
+
+export const hasDots = (steps: readonly number[]) => steps.length < FEW_STEPS;
+
+/** A line over steps that ends where steps are missing; what no line reaches is a dot.
+ * @param y where it is drawn. values: what is read off. dots: at every step */
+export function course(steps: readonly number[], y: readonly number[], values: readonly number[], colour: string, dots: boolean): Trace {
+  const order = drawnOrder(steps);
+  const drawn = inOrder(order, y);
+  const lonely = alone(drawn);
+  return {
+    x: inOrder(order, steps),
+    y: drawn,
+    customdata: inOrder(order, values),
+    mode: dots || lonely.includes(true) ? 'lines+markers' : 'lines',
+    marker: { size: dots ? 4 : lonely.map((shown) => (shown ? 4 : 0)), color: colour },
   };
 }

@@ -17,8 +17,8 @@ import { chooseGraph, selectedNode, selectNode } from '../../state/selection';
 import { GraphPane } from '../graph/GraphPane';
 import { Swatch } from '../graph/LegendBox';
 import { Failure } from '../kit/Message';
+import { showDifference } from './CompareTable';
 import { Pairing } from './Pairing';
-import { showDifference } from './show';
 
 /** The graph of A, coloured by the difference; beside it that of B, where the partner of what is selected is shown. */
 export function CompareGraphs({ both }: { both: boolean }) {

@@ -1,5 +1,6 @@
+import { batch } from '@preact/signals';
 import { useState } from 'preact/hooks';
-import { counted, formatCount } from '../../lib/format';
+import { counted, formatCount, formatNumber } from '../../lib/format';
 import { virtualWindow } from '../../lib/virtual_scroll';
 import {
   type CompareSort,
@@ -11,11 +12,9 @@ import {
   untold,
 } from '../../model/wire/comparison';
 import { splitScope } from '../../model/wire/names';
-import { chosenTensor, compareSort } from '../../state/choices';
+import { chosenGraph, chosenStep, chosenTensor, chosenVisit, compareAt, compareSort } from '../../state/choices';
 import { comparison, differences } from '../../state/compare/comparison';
-import { useSize } from '../kit/use_size';
-import { numberText } from './numbers';
-import { showDifference } from './show';
+import { useSize } from '../kit/hooks';
 
 const ROW = 28;
 /** The largest distances stand beside the verdict, in view on narrow screens, too. */
@@ -154,4 +153,20 @@ function Metric({ row, id }: { row: TensorDifference; id: MetricId }) {
       {replaced ? `${bound}${formatCount(count)} NaN/Inf` : number}
     </td>
   );
+}
+
+/** Selects a compared tensor, in its graph and at its visit; also its step, unless that chooses what is compared. */
+export function showDifference(row: TensorDifference): void {
+  batch(() => {
+    const told = comparison.data.value?.comparison;
+    if (told && compareAt.value === 'first') chosenStep.value = told.a.step;
+    chosenGraph.value = row.graph;
+    chosenTensor.value = row.tensor;
+    chosenVisit.value = row.visits > 1 ? row.visit : null;
+  });
+}
+
+/** A metric as text, empty where it is unknown. */
+export function numberText(value: number): string {
+  return Number.isNaN(value) ? '' : formatNumber(value, 3);
 }

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 import { formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
-import { sameSide } from '../../model/wire/comparison';
+import { type Comparison, sameSide, type Unmatched as UnmatchedNode } from '../../model/wire/comparison';
 import { comparable, compareAgain, comparison, comparisonProgress, stopComparison } from '../../state/compare/comparison';
 import { isOtherSought, otherEntry, otherLost } from '../../state/compare/manual_matches';
 import { compareTwoWorkers, isOtherWorkerSought, otherWorkerLost, ownWorkerLost } from '../../state/compare/other_worker';
@@ -13,7 +13,6 @@ import { CompareHead } from './CompareHead';
 import { CompareTable } from './CompareTable';
 import { DifferenceValues } from './DifferenceValues';
 import { FirstDivergence } from './FirstDivergence';
-import { Unmatched } from './Unmatched';
 
 const SHOWN = [
   { value: 'table', label: 'Table' },
@@ -151,5 +150,54 @@ function Alone() {
       <p>Write a second one below the same log directory, or compare two steps: at the step on show, with another step of B.</p>
       <TwoWorkers />
     </Message>
+  );
+}
+
+const LISTED = 50;
+
+/** How nodes were paired, and those of one side only. */
+export function Unmatched({ comparison }: { comparison: Comparison }) {
+  return (
+    <details class="compare-matching" data-testid="compare-matching">
+      <summary>{comparison.graphs.map(graphText).join(' ') || 'No graphs were paired.'}</summary>
+      <ul>
+        {comparison.graphs
+          .flatMap((graph) => graph.renames)
+          .map(([old, renamed, nodes]) => (
+            <li key={old}>
+              renamed <code>{visible(old)}</code> to <code>{visible(renamed)}</code> <span class="faint">({nodes} nodes)</span>
+            </li>
+          ))}
+        <Nodes side="A" nodes={comparison.only_a} />
+        <Nodes side="B" nodes={comparison.only_b} />
+      </ul>
+    </details>
+  );
+}
+
+function graphText({ name, matched, only_a, only_b }: Comparison['graphs'][number]): string {
+  const told = Object.entries(matched).filter(([, count]) => count > 0);
+  const how = told.map(([way, count]) => `${formatCount(count)} matched by ${way}`).join(', ');
+  return `Nodes of ${visible(name)}: ${how || 'none matched'}; ${formatCount(only_a)} only in A, ${formatCount(only_b)} only in B.`;
+}
+
+function Nodes({ side, nodes }: { side: string; nodes: readonly UnmatchedNode[] }) {
+  return (
+    <>
+      {nodes.slice(0, LISTED).map((node) => (
+        <li key={node.node}>
+          only in {side}: <code>{visible(node.node)}</code>{' '}
+          <span class="faint">
+            ({node.op_type}
+            {node.captured ? '' : ', not captured'})
+          </span>
+        </li>
+      ))}
+      {nodes.length > LISTED && (
+        <li class="faint">
+          {nodes.length - LISTED} more only in {side}
+        </li>
+      )}
+    </>
   );
 }

@@ -5,7 +5,7 @@ import { valuesMissing } from '../../model/value/missing_values';
 import { metricOf, nonfiniteApart, pictureSelection, type TensorDifference } from '../../model/wire/comparison';
 import { differenceQuery, selectedDifference, worstElement } from '../../state/compare/comparison';
 import { api } from '../../state/provider';
-import { numberText } from './numbers';
+import { numberText } from './CompareTable';
 
 const WITHOUT_VALUES = {
   shapes: 'The shapes differ.',

@@ -2,8 +2,7 @@ import { counted } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
 import { type Comparison, earlierThan, isBound, metricOf, nonfiniteApart, type TensorDifference } from '../../model/wire/comparison';
 import { comparison } from '../../state/compare/comparison';
-import { numberText } from './numbers';
-import { showDifference } from './show';
+import { numberText, showDifference } from './CompareTable';
 
 /** Where the difference begins, why, what it takes, and the lines that made it. */
 export function FirstDivergence({ first }: { first: NonNullable<Comparison['first']> }) {

@@ -1,10 +1,10 @@
 import { formatCount } from '../../lib/format';
+import type { WatchChange } from '../../model/wire/events';
 import { triggers, watchChanges } from '../../state/problems/events';
 import { CodeBlock } from '../kit/CopyButton';
 import { SampleSearch } from './SampleSearch';
 import { StepCard } from './StepCard';
 import { TriggerCard } from './TriggerCard';
-import { WatchList } from './WatchList';
 
 /** What happened besides snapshots: what fed the step on show, which triggers fired, which steps saw a file, what was watched when. */
 export function EventsView() {
@@ -38,5 +38,27 @@ function NoTriggers() {
       </p>
       <CodeBlock code={TRIGGER_LINES} label="Copy the lines" />
     </div>
+  );
+}
+
+/** What was kept from which step on, and watch files that were refused. */
+export function WatchList({ changes }: { changes: readonly WatchChange[] }) {
+  return (
+    <section class="event-section" aria-label="Watches" data-testid="watches">
+      <h2>What was watched</h2>
+      <ul class="watch-list">
+        {changes.map((change, i) => (
+          <li key={`${i} ${change.time}`}>
+            <span class="num faint">{change.step === null ? 'from the start' : `from step ${change.step}`}</span>
+            {change.error === null ? (
+              <code>{change.text || 'nothing'}</code>
+            ) : (
+              <span class="event-refused">watch.json was not taken: {change.error}</span>
+            )}
+            <span class="faint">{change.fromProgram ? 'the program' : 'watch.json'}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }

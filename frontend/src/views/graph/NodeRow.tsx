@@ -1,6 +1,6 @@
 import type { GraphData } from '../../model/wire/graph';
 import { splitScope } from '../../model/wire/names';
-import { CutPath } from '../kit/CutPath';
+import { CutPath } from '../kit/LongName';
 
 interface NodeRowProps {
   graph: GraphData;

@@ -1,10 +1,49 @@
+import { Fragment } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { moveFocus } from '../kit/Popover';
 import { toggleAllStacks } from './canvas/graph_commands';
 import type { GraphView } from './canvas/graph_view';
 import { zoomBy } from './canvas/navigation';
 import { PictureMenu } from './PictureMenu';
-import { ToolButton } from './ToolButton';
+import { type GraphIconName, ToolButton } from './ToolButton';
+
+/** A button of the toolbar; adding one is one row. */
+interface Tool {
+  readonly icon: GraphIconName;
+  readonly label: string;
+  readonly run: (model: GraphView) => void;
+  /** Of a switch: whether it is on. `stacked`: whether repeated blocks are grouped. */
+  readonly pressed?: (model: GraphView, stacked: boolean) => boolean;
+  readonly disabled?: (model: GraphView) => boolean;
+}
+
+/** In groups, with a line after each. */
+const TOOLS: readonly (readonly Tool[])[] = [
+  [
+    { icon: 'minus', label: 'Zoom out (-)', run: (model) => zoomBy(model, 1 / 1.4) },
+    { icon: 'plus', label: 'Zoom in (+)', run: (model) => zoomBy(model, 1.4) },
+    { icon: 'fit', label: 'Fit the graph into view (f)', run: (model) => model.fit() },
+  ],
+  [
+    { icon: 'openAll', label: 'Open all scopes (])', run: (model) => model.setAllOpen(true) },
+    { icon: 'closeAll', label: 'Close all scopes ([)', run: (model) => model.setAllOpen(false), disabled: (model) => !model.anyOpen.value },
+    {
+      icon: 'stack',
+      label: 'Stack repeated blocks (U)',
+      run: toggleAllStacks,
+      pressed: (_, stacked) => stacked,
+      disabled: (model) => !model.hasBlocks.value,
+    },
+  ],
+  [
+    {
+      icon: 'control',
+      label: 'Control edges (c)',
+      run: (model) => model.setShowControl(!model.showControl.value),
+      pressed: (model) => model.showControl.value,
+    },
+  ],
+];
 
 /** Buttons over the graph's upper right corner: one stop of the Tab key, the arrow keys go from one to the next. */
 export function Toolbar({ model, subject, stacked }: { model: GraphView; subject: readonly string[]; stacked: boolean }) {
@@ -27,27 +66,21 @@ export function Toolbar({ model, subject, stacked }: { model: GraphView; subject
       onKeyDown={onKeyDown}
       onFocusIn={(event) => tabTo(root.current, event.target)}
     >
-      <ToolButton icon="minus" label="Zoom out (-)" onClick={() => zoomBy(model, 1 / 1.4)} />
-      <ToolButton icon="plus" label="Zoom in (+)" onClick={() => zoomBy(model, 1.4)} />
-      <ToolButton icon="fit" label="Fit the graph into view (f)" onClick={() => model.fit()} />
-      <span class="graph-rule" />
-      <ToolButton icon="openAll" label="Open all scopes (])" onClick={() => model.setAllOpen(true)} />
-      <ToolButton icon="closeAll" label="Close all scopes ([)" disabled={!model.anyOpen.value} onClick={() => model.setAllOpen(false)} />
-      <ToolButton
-        icon="stack"
-        label="Stack repeated blocks (U)"
-        pressed={stacked}
-        disabled={!model.hasBlocks.value}
-        onClick={() => toggleAllStacks(model)}
-      />
-      <span class="graph-rule" />
-      <ToolButton
-        icon="control"
-        label="Control edges (c)"
-        pressed={model.showControl.value}
-        onClick={() => model.setShowControl(!model.showControl.value)}
-      />
-      <span class="graph-rule" />
+      {TOOLS.map((group, i) => (
+        <Fragment key={i}>
+          {group.map(({ icon, label, run, pressed, disabled }) => (
+            <ToolButton
+              key={icon}
+              icon={icon}
+              label={label}
+              onClick={() => run(model)}
+              {...(pressed && { pressed: pressed(model, stacked) })}
+              disabled={disabled?.(model) ?? false}
+            />
+          ))}
+          <span class="graph-rule" />
+        </Fragment>
+      ))}
       <PictureMenu model={model} subject={subject} />
       {progress && <Progress done={progress.done} total={progress.total} onCancel={() => model.cancel()} />}
     </div>

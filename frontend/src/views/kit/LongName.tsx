@@ -1,3 +1,5 @@
+import { visible } from '../../lib/visible_text';
+
 /** Runs of one study differ at the end of their names: so much of it stays. */
 const END = 14;
 
@@ -11,4 +13,40 @@ export function LongName({ name }: { name: string }) {
       <span>{letters.slice(cut).join('')}</span>
     </span>
   );
+}
+
+interface CutPathProps {
+  path: string;
+  /** Positions of letters to mark. */
+  marked?: ReadonlySet<number> | undefined;
+  class?: string;
+}
+
+const NONE: ReadonlySet<number> = new Set();
+
+/** A path of which the scope gives way at its end where there is no room: all begin at the same edge, and the last part, which tells them apart, stays. */
+export function CutPath({ path, marked = NONE, class: name = '' }: CutPathProps) {
+  const cut = path.lastIndexOf('/') + 1;
+  return (
+    <span class={`cut-path ${name}`} title={visible(path)}>
+      {cut > 0 && (
+        <bdi>
+          <Letters text={path.slice(0, cut)} from={0} marked={marked} />
+        </bdi>
+      )}
+      <bdi>
+        <Letters text={path.slice(cut)} from={cut} marked={marked} />
+      </bdi>
+    </span>
+  );
+}
+
+function Letters({ text, from, marked }: { text: string; from: number; marked: ReadonlySet<number> }) {
+  const runs: { text: string; marked: boolean }[] = [];
+  for (let i = 0; i < text.length; i++) {
+    const [last, is] = [runs.at(-1), marked.has(from + i)];
+    if (last?.marked === is) last.text += text[i];
+    else runs.push({ text: text[i]!, marked: is });
+  }
+  return <>{runs.map((run, i) => (run.marked ? <mark key={i}>{visible(run.text)}</mark> : visible(run.text)))}</>;
 }

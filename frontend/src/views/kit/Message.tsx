@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { ApiError } from '../../api/provider';
-import { Hint } from './Hint';
+import { hintPieces } from '../../model/wire/hints';
+import { goToProposed } from '../../state/selection';
 
 interface MessageProps {
   title: string;
@@ -28,5 +29,22 @@ export function Failure({ error, retry }: { error: Error; retry: () => void }) {
         </button>
       </div>
     </Message>
+  );
+}
+
+/** What the server says about a way out; names that it proposes lead there. */
+export function Hint({ text }: { text: string }) {
+  return (
+    <p>
+      {hintPieces(text).map((piece, i) =>
+        piece.name ? (
+          <button key={i} type="button" class="proposed-name" onClick={() => goToProposed(piece.text)}>
+            {piece.text}
+          </button>
+        ) : (
+          piece.text
+        ),
+      )}
+    </p>
   );
 }

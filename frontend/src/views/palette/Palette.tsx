@@ -5,10 +5,10 @@ import { visible } from '../../lib/visible_text';
 import { fuzzyMatch, fuzzyTerms } from '../../model/search/fuzzy';
 import { linesWanted } from '../../state/source';
 import { paletteOpen, rememberChoice } from '../../state/ui';
-import { CutPath } from '../kit/CutPath';
 import { Icon } from '../kit/Icon';
-import { findChoices, type Group, type Listed } from './find';
-import { idOf, sources } from './sources';
+import { CutPath } from '../kit/LongName';
+import { idOf, sources } from './choice_sources';
+import { findChoices, type Group, type Listed } from './find_choices';
 
 const close = () => {
   paletteOpen.value = false;

@@ -1,18 +1,18 @@
 import { useMemo } from 'preact/hooks';
 import { fileName } from '../../lib/download';
 import { formatNumber } from '../../lib/format';
-import { COMPARED, type ComparedHistory, type ComparedName, valueAt } from '../../model/charts/compared_histories';
-import { chosenTensor } from '../../state/choices';
+import type { PlotEvent } from '../../lib/plotly';
+import { brushed, COMPARED, type ComparedHistory, type ComparedName, valueAt } from '../../model/charts/compared_histories';
+import { chosenTensor, stepRange } from '../../state/choices';
 import { hoveredStep } from '../../state/node';
 import { comparedStatistic, historyLog, historyView, theme } from '../../state/preferences';
 import { selectTensor } from '../../state/selection';
-import { goToStep, step } from '../../state/steps';
+import { allSteps, goToStep, step } from '../../state/steps';
 import { comparedHistories, missingPins } from '../../state/tensors/pins';
+import { lineColours, palette } from '../charts/chart_theme';
 import { type CompareOptions, compareLayout, compareTraces } from '../charts/compare_chart';
 import { Plot } from '../charts/Plot';
-import { lineColours, palette } from '../charts/theme';
-import { Select } from '../kit/Button';
-import { brush, LogSwitch, stepOf } from './history_controls';
+import { Select, Switch } from '../kit/Button';
 
 /** Histories of the pinned tensors and the selected one, by one statistic, and their numbers at the step on show. */
 export function CompareHistories() {
@@ -127,3 +127,25 @@ function CompareNumbers({ histories, lines }: CompareProps) {
 }
 
 const numberText = (value: number) => (Number.isNaN(value) ? '–' : formatNumber(value, 3));
+
+/** What charts of histories share. */
+export function LogSwitch() {
+  return (
+    <Switch
+      label="Log scale"
+      on={historyLog.value}
+      onChange={() => {
+        historyLog.value = !historyLog.value;
+      }}
+      title="Logarithmic axes, on both sides of zero"
+    />
+  );
+}
+
+/** A drag over steps restricts the page to them. */
+export function brush(range: [number, number] | null): void {
+  if (range === null) stepRange.value = null;
+  else stepRange.value = brushed(allSteps.peek().step, ...range) ?? stepRange.peek();
+}
+
+export const stepOf = (event: PlotEvent) => Number(event.points[0]?.x);

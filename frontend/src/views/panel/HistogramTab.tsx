@@ -1,27 +1,25 @@
 import { useMemo } from 'preact/hooks';
+import { csvText, downloadText } from '../../lib/download';
 import { formatNumber } from '../../lib/format';
 import type { PlotEvent } from '../../lib/plotly';
 import { type HistogramAxis, histogramAxis } from '../../model/charts/histogram_axis';
 import { overlay } from '../../model/charts/histogram_overlay';
 import { thinRows } from '../../model/charts/histogram_shapes';
-import { tensorFile } from '../../model/value/file_names';
+import { tensorFile } from '../../model/value/export_names';
 import { noNumbers } from '../../model/value/missing_values';
 import type { Histograms } from '../../model/wire/answers';
 import { chosenTensor, chosenVisit } from '../../state/choices';
 import { captured, histograms, history, hoveredStep, stepHistogram } from '../../state/node';
 import { histogramMode, histogramScale, theme } from '../../state/preferences';
 import { goToStep, step } from '../../state/steps';
+import { type Palette, palette } from '../charts/chart_theme';
 import { HistogramHeatmap } from '../charts/HistogramHeatmap';
 import { HistogramOverlay } from '../charts/HistogramOverlay';
 import { ridgelineLayout, ridgelineTraces, singleLayout, singleTraces } from '../charts/histogram_chart';
 import { Plot } from '../charts/Plot';
-import { type Palette, palette } from '../charts/theme';
-import { Segmented } from '../kit/Button';
+import { IconButton, Segmented } from '../kit/Button';
 import { Failure } from '../kit/Message';
-import { HistogramDownload } from './HistogramDownload';
-import { NoNumbers } from './NoNumbers';
-import { NotCaptured } from './NotCaptured';
-import { VisitNote } from './VisitNote';
+import { NoNumbers, NotCaptured, VisitNote } from './panel_notices';
 
 const MODES = [
   { value: 'ridgeline', label: 'Ridgeline' },
@@ -200,4 +198,18 @@ function bucketLabels(data: Histograms): string[] {
     if (i === data.zero_bucket && histogramScale.value === 'symlog') return 'exactly 0';
     return `${formatNumber(data.edges[i] as number)} … ${formatNumber(right)}`;
   });
+}
+
+/** The histograms as numbers: one row a bucket and step. */
+export function HistogramDownload({ histograms }: { histograms: Histograms }) {
+  const save = () => {
+    const { edges, rows, tensor } = histograms;
+    const lines = rows.flatMap((row) => row.counts.map((count, i) => [row.step, edges[i] as number, edges[i + 1] as number, count]));
+    downloadText(
+      `${tensorFile({ tensor, visit: chosenVisit.value, what: 'histograms' })}.csv`,
+      csvText(['step', 'left', 'right', 'count'], lines),
+      'text/csv',
+    );
+  };
+  return <IconButton small icon="download" label="Download the histograms as CSV" onClick={save} />;
 }

@@ -1,23 +1,22 @@
 import { useMemo } from 'preact/hooks';
+import { csvText, downloadText } from '../../lib/download';
 import { historySeries, quantileSeries } from '../../model/charts/history_series';
-import { tensorFile } from '../../model/value/file_names';
+import { tensorFile } from '../../model/value/export_names';
 import { noNumbers } from '../../model/value/missing_values';
+import type { History } from '../../model/wire/answers';
+import { COUNTS, STATISTICS } from '../../model/wire/statistics';
 import { chosenTensor, chosenVisit, pins } from '../../state/choices';
 import { captured, history, hoveredStep, quantileHistograms } from '../../state/node';
 import { type HistoryView, historyBand, historyLog, historyView, theme } from '../../state/preferences';
 import { goToStep, shownRange, step } from '../../state/steps';
 import { comparing } from '../../state/tensors/pins';
+import { palette } from '../charts/chart_theme';
 import { historyLayout, historyTraces, type Spread, spreadScale } from '../charts/history_chart';
 import { Plot } from '../charts/Plot';
-import { palette } from '../charts/theme';
-import { Segmented } from '../kit/Button';
+import { IconButton, Segmented } from '../kit/Button';
 import { Failure } from '../kit/Message';
-import { CompareHistories } from './CompareHistories';
-import { HistoryDownload } from './HistoryDownload';
-import { brush, LogSwitch, stepOf } from './history_controls';
-import { NoNumbers } from './NoNumbers';
-import { NotCaptured } from './NotCaptured';
-import { VisitNote } from './VisitNote';
+import { brush, CompareHistories, LogSwitch, stepOf } from './CompareHistories';
+import { NoNumbers, NotCaptured, VisitNote } from './panel_notices';
 
 const VIEWS = [
   { value: 'one', label: 'This tensor' },
@@ -122,4 +121,22 @@ function HistoryChart() {
       />
     </div>
   );
+}
+
+/** The history as a table of numbers, one row a snapshot. */
+export function HistoryDownload({ history }: { history: History }) {
+  const save = () => {
+    const measures = ['size', ...COUNTS, ...STATISTICS] as const;
+    const rows = history.rows.map((row) => [
+      row.step,
+      row.visit,
+      row.worker,
+      row.dtype,
+      row.shape.join('x'),
+      ...measures.map((name) => row[name]),
+    ]);
+    const text = csvText(['step', 'visit', 'worker', 'dtype', 'shape', ...measures], rows);
+    downloadText(`${tensorFile({ tensor: history.tensor, visit: chosenVisit.value, what: 'history' })}.csv`, text, 'text/csv');
+  };
+  return <IconButton small icon="download" label="Download the statistics as CSV" onClick={save} />;
 }

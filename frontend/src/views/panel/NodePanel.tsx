@@ -1,24 +1,25 @@
 import type { ComponentType } from 'preact';
+import { visible } from '../../lib/visible_text';
 import type { PanelTab } from '../../model/run/deep_link';
-import { splitScope } from '../../model/wire/names';
-import { panelTab } from '../../state/choices';
-import { lostSlot, node } from '../../state/node';
-import { selectedNode, selectTensor } from '../../state/selection';
+import { splitScope, tensorName } from '../../model/wire/names';
+import { proofOf } from '../../model/wire/replay';
+import { bookmarkedHere, toggleBookmark } from '../../state/bookmarks';
+import { chosenTensor, chosenVisit, panelTab, view } from '../../state/choices';
+import { captured, lostSlot, node, snapshot, visits } from '../../state/node';
+import { computedPlace, forgetTensor } from '../../state/replay/replay';
+import { selected, selectedNode, selectTensor } from '../../state/selection';
 import { maximisePanel, panelMaximised, togglePanel } from '../../state/ui';
-import { IconButton } from '../kit/Button';
+import { IconButton, Select } from '../kit/Button';
 import { CopyButton } from '../kit/CopyButton';
 import { Failure } from '../kit/Message';
 import { Tabs } from '../kit/Tabs';
 import { ValueTab } from '../value/ValueTab';
-import { BookmarkButton } from './BookmarkButton';
-import { ComputedBadge } from './ComputedBadge';
 import { HistogramTab } from './HistogramTab';
 import { HistoryTab } from './HistoryTab';
-import { NoSuchOutput } from './NoSuchOutput';
 import { OverviewTab } from './OverviewTab';
 import { PinButton, PinnedBar } from './PinnedBar';
+import { NoSuchOutput } from './panel_notices';
 import { RunSummary } from './RunSummary';
-import { SnapshotPicker } from './SnapshotPicker';
 import { SourceTab } from './SourceTab';
 
 /** The tabs of the panel; a new one is one row. */
@@ -116,4 +117,71 @@ function PanelHeader({ name }: { name: string }) {
 /** `/job:localhost/replica:0/task:0/device:GPU:0` is `GPU:0` to people. */
 function shortDevice(device: string): string {
   return /device:([A-Z]+:\d+)/i.exec(device)?.[1] ?? device;
+}
+
+/** The star of what is on show. */
+export function BookmarkButton() {
+  const on = bookmarkedHere.value;
+  const label = on ? 'Take the bookmark away (a)' : 'Bookmark at this step (a)';
+  return <IconButton small icon="star" label={label} pressed={on} onClick={toggleBookmark} testid="bookmark" />;
+}
+
+/** Says that the numbers below were computed and not captured, and how far they are proven. */
+export function ComputedBadge() {
+  const place = computedPlace.value;
+  if (place === null) return null;
+  const proof = proofOf(place.computed, chosenTensor.value);
+  const whatIf = place.whatIf === null ? null : visible(place.whatIf);
+  return (
+    <p class="computed-badge" data-proven={place.whatIf === null && proof.proven} data-testid="computed-badge">
+      <b>{whatIf ?? proof.word}</b>{' '}
+      {whatIf === null ? `step ${place.step}: ${proof.text}` : `Computed with the changes of ${whatIf}, step ${place.step}`}.{' '}
+      {view.value !== 'stepper' && (
+        <button type="button" class="link" onClick={() => forgetTensor(chosenTensor.value ?? '')}>
+          {captured.value ? 'Back to what was captured' : 'Forget it'}
+        </button>
+      )}
+    </p>
+  );
+}
+
+/** Which output slot, and which visit within the step; nothing where there is one of each. */
+export function SnapshotPicker() {
+  const outputs = node.data.value?.outputs ?? [];
+  const current = selected.value;
+  if (current === null || (outputs.length < 2 && visits.value.length < 2)) return null;
+  return (
+    <div class="snapshot-picker">
+      {outputs.length > 1 && (
+        <Select
+          label="Output"
+          value={String(current.slot)}
+          onChange={(slot) => selectTensor(tensorName(current.node, Number(slot)))}
+          testid="slot-picker"
+        >
+          {outputs.map((output) => (
+            <option key={output.slot} value={String(output.slot)}>
+              :{output.slot} {output.dtype} {output.shape}
+            </option>
+          ))}
+        </Select>
+      )}
+      {visits.value.length > 1 && (
+        <Select
+          label={`Visit (${visits.value.length})`}
+          value={String(snapshot.value?.visit ?? 0)}
+          onChange={(visit) => {
+            chosenVisit.value = Number(visit);
+          }}
+          testid="visit-picker"
+        >
+          {visits.value.map((visit) => (
+            <option key={visit} value={String(visit)}>
+              {visit}
+            </option>
+          ))}
+        </Select>
+      )}
+    </div>
+  );
 }

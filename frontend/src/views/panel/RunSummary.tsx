@@ -3,17 +3,18 @@ import { badColour, visitText } from '../../model/run/problem_page';
 import type { WorkerEntry } from '../../model/wire/answers';
 import { writingState } from '../../model/wire/names';
 import { view } from '../../state/choices';
+import { batch, batchSteps, triggers, triggersHere } from '../../state/problems/events';
 import { births, report, severeCount } from '../../state/problems/findings';
 import { problemCount, wrongProblems } from '../../state/problems/problems';
 import { recordedSteps } from '../../state/replay/replay';
 import { nothingCaptured, run, runEntry, runName, runPhase } from '../../state/runs';
 import { goTo } from '../../state/selection';
+import { step } from '../../state/steps';
 import { problemsShown, toggleProblems } from '../../state/ui';
 import { Prose } from '../kit/Prose';
+import { Recorded } from '../shell/NothingCaptured';
 import { ProblemsBody } from '../shell/Problems';
-import { Recorded } from '../shell/Recorded';
 import { PinnedBar } from './PinnedBar';
-import { StepSection } from './StepSection';
 
 /** `8 (0 … 14)`: how many, the first and the last. */
 function stepsText(steps: readonly number[]): string | null {
@@ -159,4 +160,37 @@ function Worker({ worker }: { worker: WorkerEntry }) {
       </span>
     </div>
   );
+}
+
+/** What happened at the step on show: triggers that fired, and how many samples of which files fed it. */
+export function StepSection() {
+  const fired = triggersHere.value;
+  const samples = batch.data.value ?? [];
+  if (step.value === null || (triggers.value.length === 0 && batchSteps.value === 0)) return null;
+  const files = new Set(samples.flatMap((entry) => entry.files ?? []));
+  const count = samples.reduce((sum, entry) => sum + entry.count, 0);
+  return (
+    <section class="section step-section" aria-label="This step" data-testid="step-section" data-step={step.value}>
+      <h3>Step {step.value}</h3>
+      {fired.map(({ trigger, reason, time }) => (
+        <button type="button" class="panel-alert" key={`${trigger} ${time}`} onClick={showEvents}>
+          <b>{trigger} fired</b>
+          <span>{reason}</span>
+        </button>
+      ))}
+      {batchSteps.value > 0 && (
+        <p>
+          {count === 0 ? 'Which samples fed it was not noted.' : `Fed by ${formatCount(count)} samples`}
+          {count > 0 && files.size > 0 && ` out of ${formatCount(files.size)} ${files.size === 1 ? 'file' : 'files'}`}
+        </p>
+      )}
+      <button type="button" class="button small" onClick={showEvents}>
+        Events and samples
+      </button>
+    </section>
+  );
+}
+
+function showEvents(): void {
+  view.value = 'events';
 }

@@ -1,21 +1,20 @@
-import { counted, formatBytes, formatCount } from '../../lib/format';
+import { counted, formatBytes, formatCount, formatNumber, formatShare } from '../../lib/format';
 import { neighbourSteps } from '../../model/run/step_list';
 import { itemsize } from '../../model/value/elements';
 import { isUntold } from '../../model/value/missing_values';
 import { sampleText } from '../../model/value/sample';
 import type { Histograms, Snapshot } from '../../model/wire/answers';
 import { workerName } from '../../model/wire/names';
-import { isUnknown, shapeText } from '../../model/wire/statistics';
+import { type CountName, isUnknown, LABELS, STATISTICS, shapeText, uncounted } from '../../model/wire/statistics';
 import { panelTab } from '../../state/choices';
 import { captured, history, snapshot, snapshots, stepHistogram } from '../../state/node';
 import { runDetail, workerId } from '../../state/runs';
 import { goToStep, step } from '../../state/steps';
+import { CopyButton } from '../kit/CopyButton';
 import { Failure, Message } from '../kit/Message';
 import { ComputeOffer } from '../value/ComputeOffer';
-import { CountsBar } from './CountsBar';
 import { MiniHistogram } from './MiniHistogram';
-import { NotCaptured } from './NotCaptured';
-import { StatisticsGrid } from './StatisticsGrid';
+import { NotCaptured } from './panel_notices';
 
 /** The summary of the tensor at the step on show, or where the nearest one is. */
 export function SummarySection() {
@@ -125,5 +124,66 @@ export function NotAtThisStep() {
       </div>
       <ComputeOffer />
     </Message>
+  );
+}
+
+/** The statistics over the finite elements; the full number is in the tooltip and is what is copied. */
+export function StatisticsGrid({ row }: { row: Snapshot }) {
+  return (
+    <dl class="statistics num">
+      {STATISTICS.map((name) => (
+        <div key={name} title={`${LABELS[name]} = ${row[name]}`} data-testid={`statistic-${name}`}>
+          <dt>{LABELS[name]}</dt>
+          <dd>
+            {Number.isNaN(row[name]) ? '–' : formatNumber(row[name], 5)}
+            <CopyButton text={String(row[name])} label={`Copy ${LABELS[name]} of ${row.tensor}`} />
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** In the order they are drawn; subnormal numbers are part of negative and positive, so they have no piece of the bar. */
+const PIECES: readonly CountName[] = ['nan', 'neg_inf', 'pos_inf', 'negative', 'zero', 'positive'];
+
+/** What the elements are, as parts of a whole. A kind with a single element still shows; imported runs may not know all of them. */
+export function CountsBar({ row }: { row: Snapshot }) {
+  const shown = PIECES.filter((name) => row[name] > 0);
+  const unknown = uncounted(row);
+  const untold = PIECES.filter((name) => isUnknown(row[name]));
+  return (
+    <div class="counts">
+      <div class="counts-bar" role="img" aria-label={shown.map((name) => `${LABELS[name]} ${row[name]}`).join(', ')}>
+        {shown.map((name) => (
+          <i
+            key={name}
+            class={`count-${name}`}
+            style={{ flexGrow: String(row[name]) }}
+            title={`${LABELS[name]}: ${formatCount(row[name])}`}
+          />
+        ))}
+        {unknown > 0 && <i class="count-unknown" style={{ flexGrow: String(unknown) }} title={`not counted: ${formatCount(unknown)}`} />}
+      </div>
+      <ul class="counts-legend num">
+        {[...shown, ...(row.subnormal > 0 ? (['subnormal'] as const) : [])].map((name) => (
+          <li key={name} title={`${formatCount(row[name])} of ${formatCount(row.size)}`}>
+            <i class={`count-${name}`} />
+            {LABELS[name]} <b>{formatCount(row[name])}</b> <span class="faint">{formatShare(row[name], row.size)}</span>
+          </li>
+        ))}
+        {unknown > 0 && (
+          <li title="The run was imported from a format that does not tell">
+            <i class="count-unknown" />
+            not counted <b>{formatCount(unknown)}</b> <span class="faint">{formatShare(unknown, row.size)}</span>
+          </li>
+        )}
+        {untold.length > 0 && (
+          <li class="faint" data-testid="counts-unknown" title="The run was imported from a format that does not tell">
+            {untold.map((name) => LABELS[name]).join(', ')}: unknown
+          </li>
+        )}
+      </ul>
+    </div>
   );
 }

@@ -14,8 +14,8 @@ import {
 import { runEntry } from '../../state/runs';
 import { IconButton } from '../kit/Button';
 import { CopyButton } from '../kit/CopyButton';
-import { CutPath } from '../kit/CutPath';
 import { Icon } from '../kit/Icon';
+import { CutPath } from '../kit/LongName';
 import { Popover } from '../kit/Popover';
 
 /** Places of the run to come back to: a button that opens their list. */

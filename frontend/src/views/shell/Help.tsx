@@ -4,8 +4,8 @@ import { SEARCH_FORMS } from '../../model/search/search_forms';
 import { helpOpen } from '../../state/ui';
 import { GRAPH_KEYS } from '../graph/canvas/graph_keys';
 import { IconButton } from '../kit/Button';
-import { STEPPER_KEYS } from '../stepper/keys';
-import { KEYS, type KeyRow } from './keys';
+import { STEPPER_KEYS } from '../replay/replay_keys';
+import { KEYS, type KeyRow } from './page_keys';
 
 /** What the names of the timeline do. */
 const TIMELINE_KEYS: readonly KeyRow[] = [
@@ -15,7 +15,7 @@ const TIMELINE_KEYS: readonly KeyRow[] = [
   { keys: ['Shift+←', 'Shift+→'], does: 'Previous, next step, from a row' },
 ];
 
-/** What lib/grid_keys.ts does. */
+/** What lib/keyboard.ts does. */
 const TABLE_KEYS: readonly KeyRow[] = [
   { keys: ['↑', '↓', 'PgUp', 'PgDn'], does: 'Move along the rows: of the tensors, of the elements of a value' },
   { keys: ['Home', 'End'], does: 'First, last tensor; first, last element of the row' },

@@ -1,11 +1,11 @@
-import { nextRunName, watchedBy } from '../../model/run/nothing_captured';
+import { nextRunName, recordedWords, watchedBy } from '../../model/run/nothing_captured';
 import type { RunDetail } from '../../model/wire/answers';
+import { view } from '../../state/choices';
 import { unseen, watchChanges } from '../../state/problems/events';
-import { recordedSteps } from '../../state/replay/replay';
+import { recordedSteps, replayAllowed } from '../../state/replay/replay';
 import { runDetail, runEntry, runList, runPhase } from '../../state/runs';
 import { CodeBlock } from '../kit/CopyButton';
 import { Message } from '../kit/Message';
-import { Recorded } from './Recorded';
 
 /** Of a run without any snapshot: whether more may come, why there is none, and what to do next. */
 export function NothingCaptured() {
@@ -106,4 +106,23 @@ function Watched({ detail }: { detail: RunDetail }) {
       .
     </p>
   );
+}
+
+/** That steps were recorded, and the way to what can be computed of them; nothing where none was. */
+export function Recorded() {
+  const words = recordedWords(recordedSteps.value, replayAllowed.value);
+  if (words === null) return null;
+  return (
+    <span data-testid="recorded">
+      {words.recorded}:{' '}
+      <button type="button" class="link" onClick={openStepper}>
+        the Stepper
+      </button>{' '}
+      {words.stepper}.
+    </span>
+  );
+}
+
+function openStepper(): void {
+  view.value = 'stepper';
 }

@@ -1,11 +1,12 @@
+import { useEffect } from 'preact/hooks';
 import { formatCount } from '../../lib/format';
 import { halfWritten } from '../../model/run/step_list';
 import { stepRange } from '../../state/choices';
+import { overlay } from '../../state/graph';
 import { runEntry, runPhase } from '../../state/runs';
 import { followable, following, playing, shownRange, step, stepBy, stepColumns, stepIndex, toggleFollowing } from '../../state/steps';
 import { IconButton, Switch } from '../kit/Button';
 import { HealthStrip } from './HealthStrip';
-import { togglePlay, usePlayback } from './playback';
 
 /** Moves along the steps: transport, health strip, and whether the page follows the run. */
 export function StepBar() {
@@ -68,4 +69,29 @@ function RangeChip() {
       />
     </span>
   );
+}
+
+const FRAME_MS = 350;
+
+/** While playing, moves on one step at a time, but never before the step on show has arrived. Stops at the last step. */
+export function usePlayback(): void {
+  const on = playing.value;
+  const arrived = overlay.data.value?.step === step.value || overlay.error.value !== null;
+  const at = stepIndex.value;
+  const last = stepColumns.value.step.length - 1;
+  useEffect(() => {
+    if (!on || !arrived) return;
+    if (at >= last) {
+      playing.value = false;
+      return;
+    }
+    const timer = setTimeout(() => stepBy(1), FRAME_MS);
+    return () => clearTimeout(timer);
+  }, [on, arrived, at, last]);
+}
+
+/** Play from the start again where the end was reached. */
+export function togglePlay(): void {
+  if (!playing.value && stepIndex.value === stepColumns.value.step.length - 1) stepBy(-stepColumns.value.step.length);
+  playing.value = !playing.value;
 }

@@ -1,7 +1,7 @@
 import { counted } from '../../lib/format';
 import { shareAddress } from '../../lib/host_page';
-import type { GraphEntry, StepSpan } from '../../model/wire/answers';
-import { byRank, workerName } from '../../model/wire/names';
+import type { Way } from '../../model/wire/answers';
+import { byRank, graphChoices, workerName } from '../../model/wire/names';
 import { view } from '../../state/choices';
 import { theme, toggleTheme } from '../../state/preferences';
 import { severeCount } from '../../state/problems/findings';
@@ -15,7 +15,6 @@ import { Icon } from '../kit/Icon';
 import { Bookmarks } from './Bookmarks';
 import { Picker } from './Picker';
 import { RunPicker } from './RunPicker';
-import { WayBadge } from './WayBadge';
 
 export function TopBar() {
   return (
@@ -107,28 +106,25 @@ function summary(nonfinite: number, severe: number, harmless: number): string {
   return nanUncounted.value ? 'NaN/Inf not counted' : 'No NaN/Inf';
 }
 
-/** A graph in a menu. */
-export interface GraphChoice {
-  id: string;
-  name: string;
-  detail: string;
-}
+const TEXTS: Record<Exclude<Way, ''>, { text: string; title: string }> = {
+  'in-place': {
+    text: 'in place',
+    title: 'Captured in the training step itself. With Tap(exact=True) a shadow is captured, and no bit of the step can change.',
+  },
+  shadow: {
+    text: 'shadow',
+    title: 'Captured in a shadow, which ran on copies of the state. The training step itself was left untouched.',
+  },
+};
 
-/** The graphs of a run for choosing: what was traced several times has one name, so names that occur twice get their steps. */
-export function graphChoices(graphs: readonly GraphEntry[]): GraphChoice[] {
-  const names = graphs.map((graph) => (graph.id === '-' ? 'without a graph' : graph.name || graph.id));
-  return graphs.map((graph, i) => {
-    const name = names[i] as string;
-    const shared = names.indexOf(name) !== names.lastIndexOf(name);
-    const captured = graph.snapshots === 0 ? 'no snapshots' : `${spanText(graph.steps)} · ${counted(graph.snapshots, 'snapshot')}`;
-    return {
-      id: graph.id,
-      name: shared ? `${name} · ${graph.snapshots === 0 ? 'no snapshots' : spanText(graph.steps)}` : name,
-      detail: `${captured} · ${counted(graph.nodes, 'node')}`,
-    };
-  });
-}
-
-function spanText({ first, last }: StepSpan): string {
-  return first === last ? `step ${first}` : `steps ${first}…${last}`;
+/** How the graph on show was captured; nothing where the dump does not say. */
+export function WayBadge() {
+  const way = run.data.value?.graphs.find((graph) => graph.id === graphId.value)?.way;
+  if (!way) return null;
+  const { text, title } = TEXTS[way];
+  return (
+    <span class="chip way-badge" title={title} data-testid="way-badge">
+      {text}
+    </span>
+  );
 }

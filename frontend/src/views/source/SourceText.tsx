@@ -4,8 +4,8 @@ import { Pace } from '../../lib/scheduling';
 import { virtualWindow } from '../../lib/virtual_scroll';
 import { LINE, lineTop, type NumberedLine, numberedLines, PART, partsOf, type SourceLine, worst } from '../../model/run/source_lines';
 import { nodeHealth, place, showLine, sourceFiles, sourceLines, sourceText } from '../../state/source';
+import { useSize } from '../kit/hooks';
 import { Failure } from '../kit/Message';
-import { useSize } from '../kit/use_size';
 
 export const HEALTH_NAMES = ['', '', 'fine', 'inf', 'nan'] as const; // by the states of node_values.ts
 

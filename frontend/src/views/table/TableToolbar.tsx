@@ -6,13 +6,13 @@ import { FIELDS, TEXT_FIELDS } from '../../model/search/condition';
 import type { Snapshot } from '../../model/wire/answers';
 import { tableFilter as filter, tableRows } from '../../state/choices';
 import { graph } from '../../state/graph';
+import { tableColumns } from '../../state/preferences';
 import { fly } from '../../state/rapid_input';
 import { runEntry } from '../../state/runs';
 import { shownRange, step } from '../../state/steps';
-import type { SnapshotPages } from '../../state/tensors/tensor_list';
-import { tensorList, whereError } from '../../state/tensors/tensor_list';
+import { type SnapshotPages, tensorList, whereError } from '../../state/tensors/tensor_list';
 import { IconButton, Segmented, Select, Switch } from '../kit/Button';
-import { ColumnsMenu } from './ColumnsMenu';
+import { Popover } from '../kit/Popover';
 
 const ROWS = [
   { value: 'step', label: 'This step' },
@@ -174,4 +174,43 @@ function saveRows(rows: readonly Snapshot[]): void {
   const header = columns.map(({ id }) => id);
   const part = tableRows.peek() === 'all' ? 'snapshots' : `step-${step.peek()}`;
   downloadText(`${fileName(runEntry.peek()?.name ?? 'run', part)}.csv`, csvText(header, lines), 'text/csv');
+}
+
+const OPTIONAL = TABLE_COLUMNS.filter(({ rank }) => rank > 0);
+
+/** Which columns the list has: as many as fit, or the chosen ones, which this browser remembers. */
+export function ColumnsMenu() {
+  return (
+    <Popover
+      label="Columns"
+      end
+      trigger={(open, toggle) => <IconButton small icon="columns" label="Columns" onClick={toggle} pressed={open} testid="table-columns" />}
+    >
+      {() => (
+        <div class="menu columns-menu">
+          <label class="menu-row">
+            <input type="checkbox" checked={tableColumns.value === null} onChange={toggleFit} />
+            As many as fit
+          </label>
+          {OPTIONAL.map(({ id, label }) => (
+            <label class="menu-row" key={id}>
+              <input
+                type="checkbox"
+                checked={tableColumns.value?.includes(id) ?? true}
+                onChange={(event) => {
+                  const others = (tableColumns.value ?? OPTIONAL.map((column) => column.id)).filter((other) => other !== id);
+                  tableColumns.value = event.currentTarget.checked ? [...others, id] : others;
+                }}
+              />
+              {label}
+            </label>
+          ))}
+        </div>
+      )}
+    </Popover>
+  );
+}
+
+function toggleFit(): void {
+  tableColumns.value = tableColumns.value === null ? OPTIONAL.map(({ id }) => id) : null;
 }

@@ -1,18 +1,27 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { counted } from '../../lib/format';
 import { virtualWindow } from '../../lib/virtual_scroll';
-import { columnOfStep, roomForNames, type Timeline, worstOfRow } from '../../model/wire/timeline';
+import { visible } from '../../lib/visible_text';
+import {
+  cellOf,
+  columnOfStep,
+  NAN_CELL,
+  roomForNames,
+  type Timeline,
+  type TimelineRow,
+  UNSEEN,
+  worstOfRow,
+} from '../../model/wire/timeline';
 import { hoveredStep } from '../../state/node';
 import { theme } from '../../state/preferences';
 import { step } from '../../state/steps';
-import { firstBad, goToCell, selectedRow, toggleRow } from '../../state/tensors/timeline';
-import { palette } from '../charts/theme';
-import { useSize } from '../kit/use_size';
-import { type Cell, CellTip } from './CellTip';
-import { markCell, paintCells } from './cells';
-import { openRow } from './open_row';
+import { firstBad, goToCell, selectedRow, timelineScale, timelineStatistic, toggleRow } from '../../state/tensors/timeline';
+import { palette } from '../charts/chart_theme';
+import { useSize } from '../kit/hooks';
+import { STATISTIC_LABELS } from '../shell/ColourControl';
 import { RowName, rowId } from './RowName';
-import { scale } from './TimelineView';
-import { AXIS, ROW, useTreeKeys } from './tree_keys';
+import { markCell, paintCells } from './timeline_cells';
+import { AXIS, openRow, ROW, useTreeKeys } from './timeline_keys';
 
 /** Names on the left, one strip of cells each; only the rows in view exist. */
 export function TimelineGrid({ timeline }: { timeline: Timeline }) {
@@ -135,7 +144,7 @@ function Strips({ timeline, scroll, height, hover, setHover }: StripsProps) {
     if (!context) return;
     const first = Math.floor(scroll / ROW);
     const last = Math.min(timeline.rows.length, Math.ceil((scroll + height) / ROW));
-    const cells = { fine: colours.fine, nan: colours['nan-fill'], inf: colours['inf-fill'], scale: scale.value };
+    const cells = { fine: colours.fine, nan: colours['nan-fill'], inf: colours['inf-fill'], scale: timelineScale.value };
     const band = { first, last, height: ROW, scroll };
     paintCells(context, timeline, band, width, cells);
     if (bad) markCell(context, timeline, bad, band, width, colours.text);
@@ -144,7 +153,7 @@ function Strips({ timeline, scroll, height, hover, setHover }: StripsProps) {
     context.strokeStyle = colours.accent;
     context.lineWidth = 2;
     context.strokeRect((current * width) / columns - 0.5, 1, Math.max(3, width / columns), height - 2);
-  }, [timeline, scroll, width, height, colours, current, chosen, scale.value, bad]);
+  }, [timeline, scroll, width, height, colours, current, chosen, timelineScale.value, bad]);
 
   const cellAt = (event: MouseEvent): Cell | null => {
     const box = canvas.current?.getBoundingClientRect();
@@ -187,4 +196,56 @@ function prepared(canvas: HTMLCanvasElement | null, width: number, height: numbe
   canvas.style.height = `${height}px`;
   context.scale(ratio, ratio);
   return context;
+}
+
+const WIDTH = 320;
+
+export interface Cell {
+  row: number;
+  column: number;
+  x: number;
+  y: number;
+}
+
+interface CellTipProps {
+  timeline: Timeline;
+  cell: Cell;
+  width: number;
+  height: number;
+  top: number;
+}
+
+/** The scope, the step, and the tensor that a cell shows, with its exact number. */
+export function CellTip({ timeline, cell, width, height, top }: CellTipProps) {
+  const at = cellOf(timeline, cell.row, cell.column);
+  const [first, last] = [timeline.first[cell.column], timeline.last[cell.column]];
+  const [step, visit] = [timeline.step[at] as number, timeline.visit[at] as number];
+  const seen = timeline.tensor.at(at) !== '';
+  // Among finite ones none is worse where health is all that is asked for.
+  const named = seen && (timelineStatistic.value !== null || (timeline.bad[at] as number) > 0);
+  const steps = first === last ? `step ${first}` : `steps ${first}–${last}${named ? `, here of step ${step}` : ''}`;
+  const facts = [steps, visit > 0 ? `visit ${visit}` : '', ...numbers(timeline, at)];
+  const left = Math.max(0, Math.min(cell.x + 14, width - WIDTH));
+  const below = cell.y + 76 < height;
+  return (
+    <div
+      class="tooltip num"
+      style={{ left: `${left}px`, top: `${top + (below ? cell.y + 16 : cell.y - 68)}px`, maxWidth: `${WIDTH}px` }}
+      data-testid="timeline-tip"
+    >
+      <b class="truncate">{visible((timeline.rows[cell.row] as TimelineRow).path)}</b>
+      <div>{facts.filter(Boolean).join(' · ')}</div>
+      {named && <div class="truncate">{visible(timeline.tensor.at(at))}</div>}
+    </div>
+  );
+}
+
+function numbers(timeline: Timeline, at: number): string[] {
+  if (timeline.tensor.at(at) === '') return ['not captured'];
+  const [health, bad, value] = [timeline.health[at] as number, timeline.bad[at] as number, timeline.value[at] as number];
+  const statistic = timelineStatistic.value;
+  if (bad > 0) return [`${counted(bad, 'element')} ${health === NAN_CELL ? 'NaN' : 'infinite'}`];
+  if (statistic === null) return [health === UNSEEN ? 'not counted' : 'finite'];
+  if (Number.isNaN(value)) return [`${STATISTIC_LABELS[statistic]} of nothing here`];
+  return [`${STATISTIC_LABELS[statistic]} ${statistic.endsWith('_share') ? 100 * value : value}`];
 }

@@ -1,26 +1,20 @@
-import { batch, computed } from '@preact/signals';
-import { counted } from '../../lib/format.ts';
+import { batch } from '@preact/signals';
+import { counted } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
 import { splitScope } from '../../model/wire/names';
 import { NAN_CELL, scopeTrail } from '../../model/wire/timeline';
-import { rangeOf, valueScale } from '../../model/wire/value_scale';
 import { openScopes, view } from '../../state/choices';
 import { nothingCaptured, run } from '../../state/runs';
 import { goTo } from '../../state/selection';
-import { firstBad, timeline, timelineStatistic } from '../../state/tensors/timeline';
+import { firstBad, timeline, timelineScale, timelineStatistic } from '../../state/tensors/timeline';
 import { ColourScale } from '../kit/ColourScale';
 import { Icon } from '../kit/Icon';
 import { Failure, Message } from '../kit/Message';
 import { STATISTIC_LABELS } from '../shell/ColourControl';
 import { NothingCaptured } from '../shell/NothingCaptured';
-import { colormapOf } from './cells';
-import { lookInto } from './open_row';
 import { TimelineGrid } from './TimelineGrid';
-
-export const scale = computed(() => {
-  const [data, statistic] = [timeline.data.value, timelineStatistic.value];
-  return data === null || statistic === null ? null : valueScale(statistic, rangeOf(statistic, data.value));
-});
+import { colormapOf } from './timeline_cells';
+import { lookInto } from './timeline_keys';
 
 /** Steps across, scopes down: the moment and the place where a run turned bad, at a glance. */
 export function TimelineView() {
@@ -98,7 +92,7 @@ function First() {
 const WORST = 'A cell shows one tensor of its scope: that with the largest number; of Min the smallest, of Mean the furthest from 0';
 
 function Legend() {
-  const current = scale.value;
+  const current = timelineScale.value;
   const ticks = current?.ticks ?? [];
   const statistic = timelineStatistic.value;
   return (

@@ -4,7 +4,7 @@ import { isComplex } from '../../model/value/elements';
 import type { Paint } from '../../model/value/raster';
 import { Select } from '../kit/Button';
 import { ColourScale } from '../kit/ColourScale';
-import { type ColourChoice, clip, clipOutliers, colourChoice, finiteLimits, setClip } from './colours';
+import { type ColourChoice, clip, clipOutliers, colourChoice, finiteLimits, setClip } from './value_colours';
 
 interface ColourBarProps {
   paint: Paint;

@@ -12,7 +12,7 @@ import {
   replayAllowed,
 } from '../../state/replay/replay';
 import { allSteps, goToStep, step } from '../../state/steps';
-import { Recorded } from '../shell/Recorded';
+import { Recorded } from '../shell/NothingCaptured';
 
 /** Where nothing was kept of a recorded step: computes it, or says how that would be allowed. */
 export function ComputeOffer() {

@@ -2,7 +2,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 import { downloadBlob } from '../../lib/download';
 import type { Picked, Raster } from '../../model/value/raster';
 import { IconButton } from '../kit/Button';
-import { useSize } from '../kit/use_size';
+import { useSize } from '../kit/hooks';
 
 interface RasterViewProps {
   raster: Raster;

@@ -6,8 +6,8 @@ import type { Snapshot } from '../../model/wire/answers';
 import { focusedElement, slice, valueFile } from '../../state/tensors/value';
 import { Failure } from '../kit/Message';
 import { ColourBar } from './ColourBar';
-import { paintFor } from './colours';
 import { RasterView } from './RasterView';
+import { paintFor } from './value_colours';
 
 /** A matrix as colours. */
 export function ValueHeatmap({ row }: { row: Snapshot }) {

@@ -4,13 +4,13 @@ import { canBeDrawn, type ValueHistogram as Found, valueHistogram } from '../../
 import type { Snapshot } from '../../model/wire/answers';
 import { theme } from '../../state/preferences';
 import { slice, valueFile } from '../../state/tensors/value';
+import { axis, baseLayout, faded, type Palette, palette } from '../charts/chart_theme';
 import { Plot } from '../charts/Plot';
-import { axis, baseLayout, faded, type Palette, palette } from '../charts/theme';
 import { Switch } from '../kit/Button';
 import { Failure, Message } from '../kit/Message';
 import { Magnitude } from './ColourBar';
-import { numbers } from './colours';
 import { Thinned } from './ValueHeatmap';
+import { numbers } from './value_colours';
 
 /** How the elements of the slice are spread, counted one by one. */
 export function ValueHistogram({ row }: { row: Snapshot }) {

@@ -7,9 +7,9 @@ import { focusedElement, slice, valueFile } from '../../state/tensors/value';
 import { Switch } from '../kit/Button';
 import { Failure } from '../kit/Message';
 import { ColourBar } from './ColourBar';
-import { paintFor } from './colours';
 import { RasterView } from './RasterView';
 import { describe, Thinned } from './ValueHeatmap';
+import { paintFor } from './value_colours';
 
 const eachTile = signal(false);
 

@@ -1,20 +1,26 @@
+import { computed } from '@preact/signals';
 import type { ComponentType } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { formatCount } from '../../lib/format';
 import { VALUE_MODES, type ValueMode } from '../../model/value/dims';
+import { textAt } from '../../model/value/elements';
 import { nothingFinite } from '../../model/value/missing_values';
-import type { Snapshot } from '../../model/wire/answers';
+import { sampleText } from '../../model/value/sample';
+import type { Nonfinite, Snapshot } from '../../model/wire/answers';
+import { infinities } from '../../model/wire/statistics';
 import { chosenMode } from '../../state/choices';
 import { captured, history, snapshot, snapshots } from '../../state/node';
-import { keptRow, supports, valueMode } from '../../state/tensors/value';
+import { api } from '../../state/provider';
+import { resource } from '../../state/resource';
+import { focusElement, keptRow, keyText, snapshotKey, supports, valueMode } from '../../state/tensors/value';
 import { Segmented } from '../kit/Button';
+import { CopyButton } from '../kit/CopyButton';
+import { Icon } from '../kit/Icon';
 import { Failure, Message } from '../kit/Message';
-import { NotCaptured } from '../panel/NotCaptured';
+import { NotCaptured } from '../panel/panel_notices';
 import { NotAtThisStep } from '../panel/SummarySection';
 import { DimensionBar } from './DimensionBar';
-import { NonfiniteJump } from './NonfiniteJump';
-import { NothingFinite } from './NothingFinite';
-import { NotKept } from './NotKept';
-import { SampleNote } from './SampleNote';
-import { ScalarValue } from './ScalarValue';
+import { NothingFinite, NotKept } from './NoValue';
 import { ValueExport } from './ValueExport';
 import { ValueHeatmap } from './ValueHeatmap';
 import { ValueHistogram } from './ValueHistogram';
@@ -80,4 +86,85 @@ function NoValue() {
   if (captured.value === false) return <NotCaptured />;
   if (snapshots.error.value) return <Failure error={snapshots.error.value} retry={snapshots.reload} />;
   return captured.value === null || snapshots.loading.value ? null : <NotAtThisStep />;
+}
+
+/** Says that only a part of the value was kept, and which. */
+export function SampleNote({ whole }: { whole: Snapshot }) {
+  if (!whole.sample) return null;
+  const kept = Math.min(whole.sample.count, whole.size);
+  return (
+    <p class="sample-note" data-testid="sampled">
+      <span class="chip">sample</span>
+      <span>
+        {formatCount(kept)} of {formatCount(whole.size)} elements were kept, {sampleText(whole.sample)}; they stand in one dimension here.
+        Counts, statistics and histograms are those of the whole.
+      </span>
+    </p>
+  );
+}
+
+/** How many places are fetched; beyond that the count says how many there are. */
+const MOST_PLACES = 1000;
+
+/** Goes from one NaN or Inf to the next. */
+export function NonfiniteJump({ row }: { row: Snapshot }) {
+  const [found, setFound] = useState<{ of: string; places: Nonfinite; at: number } | null>(null);
+  const key = keyText.value;
+  useEffect(() => setFound(null), [key]);
+  if (row.nan + infinities(row) === 0) return null;
+
+  const next = async () => {
+    const of = snapshotKey.peek();
+    if (of === null || key === null) return;
+    const places = found?.of === key ? found.places : await api().nonfinite(of, MOST_PLACES);
+    const at = found?.of === key ? (found.at + 1) % places.indices.length : 0;
+    const index = places.indices[at];
+    if (keyText.peek() !== key || !index) return;
+    setFound({ of: key, places, at });
+    focusElement(index);
+  };
+  const none = found?.places.total === 0;
+  const place = none ? ': none of them was kept' : found ? ` ${formatCount(found.at + 1)} of ${formatCount(found.places.total)}` : '';
+  return (
+    <button
+      type="button"
+      class="button small num"
+      onClick={() => void next().catch(() => setFound(null))}
+      title="Go to the next NaN or Inf"
+      data-testid="next-nonfinite"
+    >
+      <Icon name="warning" />
+      Next NaN/Inf{place}
+    </button>
+  );
+}
+
+const scalar = resource(
+  computed(() => {
+    const key = snapshotKey.value;
+    if (key === null || !snapshot.value?.kept || snapshot.value.shape.length > 0) return null;
+    return { key: keyText.value ?? '', subject: `${key.run} ${key.tensor}`, of: key };
+  }),
+  ({ of }, abort) => api().value(of, '', abort),
+);
+
+export function ScalarValue({ row }: { row: Snapshot }) {
+  const array = scalar.data.value;
+  if (array === null) return scalar.error.value ? <Failure error={scalar.error.value} retry={scalar.reload} /> : null;
+  const text = textAt(array, 0, row.dtype);
+  return (
+    <div class="tab-body fill" data-testid="value">
+      <div class="tab-bar">
+        <span class="grow" />
+        <ValueExport row={row} />
+      </div>
+      <NothingFinite whole={row} />
+      <div class="message">
+        <span class="scalar num" data-testid="value-cell" data-index="">
+          {text} <CopyButton text={text} label="Copy the value" />
+        </span>
+        <span class="faint mono">{row.dtype} scalar</span>
+      </div>
+    </div>
+  );
 }

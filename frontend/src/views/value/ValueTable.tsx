@@ -10,9 +10,8 @@ import { snapshot } from '../../state/node';
 import { draft } from '../../state/replay/replay_cursor';
 import { TiledPlane } from '../../state/tensors/tiles';
 import { focusedElement, keyText, mapping, snapshotKey } from '../../state/tensors/value';
+import { usePaced, useSize } from '../kit/hooks';
 import { Failure } from '../kit/Message';
-import { usePaced } from '../kit/use_paced';
-import { useSize } from '../kit/use_size';
 import { cellId, drawnFocus, moveFocus, useFocus } from './table_focus';
 
 const ROW = 24;

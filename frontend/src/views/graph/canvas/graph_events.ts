@@ -21,7 +21,7 @@ export interface Menu {
 }
 
 export interface GraphEvents {
-  /** See selected_name.ts. */
+  /** See entity_names.ts. */
   select(name: string | null): void;
   hover(name: string | null): void;
   /** Bookmarks what is selected; absent where nothing can be bookmarked. */

@@ -186,7 +186,7 @@ export class GraphView {
     this.screen?.request();
   }
 
-  /** Selection from outside, by name (see selected_name.ts): shows it unless the choice was made here. */
+  /** Selection from outside, by name (see entity_names.ts): shows it unless the choice was made here. */
   select(name: string | null): void {
     this.wanted = name;
     if (!this.drawing || name === this.reported) return;

@@ -1,0 +1,153 @@
+import { effect } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { visible } from '../../lib/visible_text';
+import { workerName } from '../../model/wire/names';
+import { keepPlace } from '../../state/address';
+import { bookmarkedPlaces, toggleBookmark } from '../../state/bookmarks';
+import { chosenScope, openScopes, trace, unstacked, view } from '../../state/choices';
+import { comparison, graphColour } from '../../state/compare/comparison';
+import { isOtherSought } from '../../state/compare/manual_matches';
+import { isOtherWorkerSought } from '../../state/compare/other_worker';
+import { colourBy, graph, overlay } from '../../state/graph';
+import { theme } from '../../state/preferences';
+import { chainRows, chainShown, report } from '../../state/problems/findings';
+import { computedOverlay } from '../../state/replay/replay';
+import { stepperColour } from '../../state/replay/replay_cursor';
+import { detailOutdated, graphId, graphOfWorker, run, runDetail, runEntry, workerId } from '../../state/runs';
+import { chooseGraph, chooseWorker, clearTrace, pathStart, selectedNode, selectNode, selectScope, startTrace } from '../../state/selection';
+import { step } from '../../state/steps';
+import { nodeTrends, trendNodes } from '../../state/tensors/node_trends';
+import { Switch } from '../kit/Button';
+import { Failure } from '../kit/Message';
+import { NothingCaptured } from '../shell/NothingCaptured';
+import { graphOnShow } from './canvas/navigation';
+import { GraphPane } from './GraphPane';
+
+/** The graph view: the graph, below what is to be said of its colours. */
+export function GraphView() {
+  return (
+    <>
+      <DifferenceNotice />
+      <WorkerNotice />
+      <RunGraph />
+    </>
+  );
+}
+
+/** The graph of the run on show, in the graph view and in a replay. */
+export function RunGraph() {
+  useEffect(() => {
+    told = openScopes.peek(); // the pane has just been given them
+    return effect(followAddress);
+  }, []);
+  const failed = graph.error.value ?? run.error.value;
+  if (graph.data.value === null && failed) return <Failure error={failed} retry={graph.error.value ? graph.reload : run.reload} />;
+  if (run.data.value !== null && run.data.value.graphs.length === 0 && !detailOutdated.value) return <NothingCaptured />;
+  return (
+    <div class="pane-body">
+      <GraphPane
+        graph={graph.data.value}
+        overlay={view.value === 'stepper' ? computedOverlay.data.value : overlay.data.value}
+        selected={selectedNode.value ?? (chosenScope.value === null ? null : `${chosenScope.value}/`)}
+        bookmarks={bookmarkedPlaces.value}
+        onBookmark={toggleBookmark}
+        colour={view.value === 'stepper' ? stepperColour.value : graphColour.value}
+        theme={theme.value}
+        subject={[runEntry.value?.name ?? '', graph.data.value?.name ?? '', ...(step.value === null ? [] : [`step ${step.value}`])]}
+        chain={chainRows.value}
+        unstacked={unstacked.value}
+        trace={trace.value}
+        pathStart={pathStart.value}
+        onSelect={(name) => (name?.endsWith('/') ? selectScope(name.slice(0, -1)) : selectNode(name))}
+        trends={nodeTrends.value}
+        onTrends={(graph, rows) => {
+          trendNodes.value = { graph, rows };
+        }}
+        onUnstack={(paths) => {
+          unstacked.value = paths;
+        }}
+        onTrace={(kind, name) => (kind ? startTrace(kind, name) : clearTrace())}
+        onModel={(model) => {
+          graphOnShow.value = model;
+        }}
+        {...(openScopes.peek() && { expandedScopes: openScopes.peek() ?? [] })}
+        onLeave={keepPlace}
+        onExpandedChange={(scopes) => keepOpenScopes(graph.data.value?.id ?? '', scopes)}
+      />
+    </div>
+  );
+}
+
+/** Takes the chain from birth to loss off the graph again, or shows it. */
+export function ChainSwitch() {
+  if ((report.value?.chain.length ?? 0) < 2 || report.value?.graph !== graph.data.value?.id) return null;
+  const toggle = () => {
+    chainShown.value = !chainShown.value;
+  };
+  return (
+    <Switch label="NaN's way" on={chainShown.value} onChange={toggle} title="Mark how NaN went from its birth to the loss" testid="chain" />
+  );
+}
+
+/** What each graph opens by itself; that need not be in the address. */
+const opensByItself = new Map<string, readonly string[]>();
+
+/** The open scopes as the graph told them last: others come from the address, as "back" leads there. */
+let told: readonly string[] | null = null;
+
+function keepOpenScopes(id: string, scopes: readonly string[]): void {
+  if (openScopes.peek() === null && !opensByItself.has(id)) opensByItself.set(id, scopes);
+  told = opensByItself.get(id)?.join() === scopes.join() ? null : scopes;
+  openScopes.value = told;
+}
+
+/** Has the graph on show open what the address asks for; one that is on its way is given that when it comes. */
+function followAddress(): void {
+  const [scopes, id] = [openScopes.value, graph.data.peek()?.id];
+  if (scopes === told || id === undefined || id !== graphId.peek()) return;
+  const wanted = scopes ?? opensByItself.get(id);
+  if (wanted) graphOnShow.peek()?.reopen(wanted);
+}
+
+/** Above a graph without numbers: that the chosen worker captured nothing of it, as where each worker has a graph of its own. */
+function WorkerNotice() {
+  const [detail, worker, shown] = [runDetail.value, workerId.value, overlay.data.value];
+  if (detail === null || worker === null || shown === null || shown.count > 0) return null;
+  const own = graphOfWorker(worker);
+  return (
+    <div class="reading" role="status" data-testid="worker-notice">
+      <span>
+        {visible(workerName(worker, detail.workers))} captured nothing of this graph at step {shown.step}
+        {own && own.id !== graphId.value && `; its own is ${visible(own.name)}`}.
+      </span>
+      {own && own.id !== graphId.value && (
+        <button type="button" class="button small" onClick={() => chooseGraph(own.id)} data-testid="own-graph">
+          Show its graph
+        </button>
+      )}
+      <button type="button" class="button small" onClick={() => chooseWorker(null)}>
+        Show all workers
+      </button>
+    </div>
+  );
+}
+
+/** Above a graph that is to be coloured by the difference and is not: that it is being compared, or where it is said why not. */
+function DifferenceNotice() {
+  if (colourBy.value.kind !== 'difference' || comparison.data.value?.comparison || runDetail.value === null) return null;
+  const busy = comparison.loading.value || isOtherSought.value || isOtherWorkerSought.value;
+  return (
+    <div class="reading" role="status" data-testid="difference-notice">
+      <span>{busy ? 'Comparing with B…' : 'Nothing is coloured: B cannot be compared.'}</span>
+      <button
+        type="button"
+        class="button small"
+        onClick={() => {
+          view.value = 'compare';
+        }}
+      >
+        {busy ? 'Show how far it is' : 'Show why'}
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,182 @@
+/** What the command palette finds besides commands; a new kind of thing is one row. */
+
+import { computed } from '@preact/signals';
+import type { DictColumn } from '../../lib/columns';
+import { counted, formatCount } from '../../lib/format';
+import { scopeList } from '../../model/graph/build_tree';
+import { nearestStep } from '../../model/run/step_list';
+import type { Texts } from '../../model/search/fuzzy';
+import { rowOf } from '../../model/wire/graph';
+import { view } from '../../state/choices';
+import { graph } from '../../state/graph';
+import { shownGroups } from '../../state/problems/findings';
+import { wrongProblems } from '../../state/problems/problems';
+import { namesOfRuns, runId, runs } from '../../state/runs';
+import { goTo, selectNode } from '../../state/selection';
+import { linesByFile, showLine, sourceFiles, sourceMap } from '../../state/source';
+import { allSteps, goToStep } from '../../state/steps';
+import { goToScope, searchFor, withGraph } from '../graph/canvas/navigation';
+import { showRun } from '../shell/RunPicker';
+import { COMMAND_LISTS } from './palette_commands';
+
+/** One row of the palette. */
+export interface Choice {
+  readonly text: string;
+  /** What it is remembered by where its text may be that of others, too. */
+  readonly id?: string;
+  readonly detail?: string;
+  readonly key?: string;
+  /** Text to go on typing instead of doing something. */
+  readonly fill?: string;
+  readonly run?: () => void;
+}
+
+export interface Source {
+  readonly group: string;
+  /** Rows on show at most. */
+  readonly most: number;
+  readonly texts: Texts;
+  choice(row: number): Choice;
+  /** The row of an id, or of a text that has none; -1 for none. */
+  rowOf(id: string): number;
+  /** What a whole text means, where it says so itself. */
+  asked?(text: string): Choice | null;
+  /** Why it has nothing of what a text asks for. */
+  lacks?(text: string): string | null;
+}
+
+/** What tells a choice from all others of its source. */
+export const idOf = ({ id, text }: Choice): string => id ?? text;
+
+/** A source of a list that is there. */
+function listed(group: string, most: number, choices: readonly Choice[]): Source {
+  const texts = choices.map(({ text }) => text);
+  return { group, most, texts, choice: (row) => choices[row]!, rowOf: (id) => choices.findIndex((choice) => idOf(choice) === id) };
+}
+
+const commands = (): Source =>
+  listed(
+    'Commands',
+    8,
+    COMMAND_LISTS.flatMap((list) => list().map(({ title, ...rest }) => ({ text: title, ...rest }))),
+  );
+
+/** These views show the selected node themselves. */
+const WITH_NODE: readonly string[] = ['graph', 'table', 'source', 'stepper'];
+
+function nodes(): Source {
+  const drawn = graph.data.value;
+  if (!drawn) return listed('Nodes', 0, []);
+  const choice = (row: number): Choice => ({
+    text: drawn.names.at(row),
+    detail: drawn.opTypes.at(row),
+    run: () => {
+      selectNode(drawn.names.at(row));
+      if (!WITH_NODE.includes(view.value)) withGraph(() => undefined);
+    },
+  });
+  return { group: 'Nodes', most: 8, texts: drawn.names, choice, rowOf: (text) => rowOf(drawn, text) };
+}
+
+/** Scopes of the graph, which they are shown on. */
+function scopes(): Source {
+  const drawn = graph.data.value;
+  if (!drawn) return listed('Scopes', 0, []);
+  const { paths, nodes: held } = scopeList(drawn);
+  const choice = (row: number): Choice => ({
+    text: paths.at(row),
+    detail: counted(held[row]!, 'node'),
+    run: () => goToScope(paths.at(row)),
+  });
+  const rowOfPath = (text: string) => Array.from(held.keys()).findIndex((row) => paths.at(row) === text);
+  return { group: 'Scopes', most: 4, texts: paths, choice, rowOf: rowOfPath };
+}
+
+const ops = (): Source => valuesOf('Ops', 'op', graph.data.value?.opTypes);
+const layers = (): Source => valuesOf('Layers', 'layer', graph.data.value?.layers);
+
+/** Values of a column, which the graph's search finds. */
+function valuesOf(group: string, field: string, column: DictColumn | undefined): Source {
+  const counts = new Map<number, number>();
+  for (const code of column?.codes ?? []) counts.set(code, (counts.get(code) ?? 0) + 1);
+  const choices = (column?.values ?? []).flatMap((text, code) =>
+    text === '' ? [] : [{ text, detail: counted(counts.get(code) ?? 0, 'node'), run: () => searchFor(`${field}:${text}`) }],
+  );
+  return listed(group, 4, choices);
+}
+
+/** Files of the program, and their lines that made nodes. */
+function lines(): Source {
+  const map = sourceMap.data.value;
+  const choices = sourceFiles.value.flatMap(({ file, nodes: count }): Choice[] => {
+    const inside = [...(linesByFile.value.get(file)?.values() ?? [])].sort((a, b) => a.line - b.line);
+    return [
+      { text: file, detail: counted(count, 'node'), run: () => showLine(file, null) },
+      ...inside.map(({ line, nodes: rows, through }) => ({
+        text: `${file}:${line}`,
+        detail: rows.length > 0 ? counted(rows.length, 'node') : `${formatCount(through)} in calls`,
+        run: () => showLine(file, line),
+      })),
+    ];
+  });
+  const lacks = (text: string) =>
+    map !== null && sourceFiles.value.length === 0 && PLACE.test(text)
+      ? 'This run does not say which lines of a program made its nodes'
+      : null;
+  return { ...listed('Source', 5, choices), lacks };
+}
+
+/** What can only mean a file of a program, or a line. */
+const PLACE = /\.(?:py|pyx|ipynb)\b|^\s*(?:source|lines?)\b/i;
+
+function problems(): Source {
+  const found = shownGroups.value.flatMap((group) => group.findings);
+  const show = (place: { graph: string; tensor: string; first_step: number }) => () =>
+    goTo({ graph: place.graph, tensor: place.tensor, step: place.first_step });
+  return listed('Problems', 6, [
+    ...found.map((finding) => ({
+      text: `${finding.rule}: ${finding.tensor}`,
+      id: [finding.rule, finding.graph, finding.tensor].join(' '),
+      detail: `step ${finding.first_step}`,
+      run: show(finding),
+    })),
+    ...wrongProblems.value.map((one) => ({
+      text: `${one.nan > 0 ? 'NaN' : 'Inf'} in ${one.tensor}`,
+      id: [one.graph, one.tensor].join(' '),
+      detail: `step ${one.first_step}`,
+      run: show(one),
+    })),
+  ]);
+}
+
+function steps(): Source {
+  const all = allSteps.value.step;
+  const choice = (row: number): Choice => ({ text: `step ${all[row]}`, run: () => goToStep(all[row]!) });
+  const texts = { length: all.length, at: (row: number) => `step ${all[row]}` };
+  const asked = (text: string): Choice | null => {
+    const wanted = Number(/^(?:step\s*)?(\d{1,15})$/i.exec(text)?.[1] ?? Number.NaN);
+    const step = Number.isNaN(wanted) ? null : nearestStep(all, wanted);
+    if (step === null) return null;
+    const detail = step === wanted ? {} : { detail: `the nearest to ${wanted}` };
+    return { text: `step ${step}`, ...detail, run: () => goToStep(step) };
+  };
+  return { group: 'Steps', most: 4, texts, choice, rowOf: (text) => all.indexOf(Number(text.slice(5))), asked };
+}
+
+const otherRuns = (): Source =>
+  listed(
+    'Runs',
+    5,
+    runs.value.map(({ id, name, steps: of }) => ({
+      text: namesOfRuns.value.get(id) ?? name,
+      id,
+      detail: id === runId.value ? 'on show' : counted(of.count, 'step'),
+      run: () => showRun(id),
+    })),
+  );
+
+/** In the order in which they stand where nothing tells them apart. */
+const KINDS = [commands, nodes, scopes, ops, layers, lines, problems, steps, otherRuns].map((source) => computed(source));
+
+/** What can be found now; made anew only where something changed. */
+export const sources = computed<readonly Source[]>(() => KINDS.map((kind) => kind.value));

@@ -1,0 +1,77 @@
+import { counted } from '../../lib/format';
+import { splitScope, tensorName } from '../../model/wire/names';
+import { chosenVisit } from '../../state/choices';
+import { node, visits } from '../../state/node';
+import { selectTensor } from '../../state/selection';
+import { CodeBlock } from '../kit/CopyButton';
+import { Message } from '../kit/Message';
+import { ComputeOffer } from '../value/ComputeOffer';
+
+/** The tensor has no snapshot at any step: says how to capture it. */
+export function NotCaptured() {
+  const detail = node.data.value;
+  const name = detail?.name ?? '…';
+  const code = `watch = tensortap.Watch(nodes=${JSON.stringify(escapeRegex(name))})\ntap = tensortap.Tap("logs/run", watch=watch)`;
+  return (
+    <Message title="Not captured" testid="not-captured">
+      <p>This run holds no snapshot of this tensor. Watch its node and run again:</p>
+      <CodeBlock code={code} label="Copy the lines" />
+      <ComputeOffer />
+    </Message>
+  );
+}
+
+export function escapeRegex(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+}
+
+/** Stands where a chart of text, or of a tensor without elements, would have empty axes. */
+export function NoNumbers({ text }: { text: string }) {
+  return (
+    <Message title="Nothing to draw" testid="no-numbers">
+      <p>{text}</p>
+    </Message>
+  );
+}
+
+/** Which visits a chart over steps is of, where there are several in a step. */
+export function VisitNote() {
+  const chosen = chosenVisit.value;
+  if (chosen === null) return visits.value.length > 1 ? <>All {visits.value.length} visits of each step: choose one above. </> : null;
+  if (chosen === 0 && visits.value.length < 2) return null;
+  const all = () => {
+    chosenVisit.value = null;
+  };
+  return (
+    <>
+      Visit {chosen} of each step (
+      <button type="button" class="link" onClick={all} data-testid="all-visits">
+        show all visits
+      </button>
+      ).{' '}
+    </>
+  );
+}
+
+/** The address asks for an output that the node does not have. */
+export function NoSuchOutput({ slot }: { slot: number }) {
+  const detail = node.data.value;
+  if (detail === null) return null;
+  const { name, outputs } = detail;
+  const [first] = outputs;
+  return (
+    <Message title={`${splitScope(name).label} has no output :${slot}`} testid="no-output">
+      <p>
+        It has {outputs.length === 0 ? 'none' : counted(outputs.length, 'output')}
+        {first && `: ${outputs.map((output) => `:${output.slot}`).join(', ')}`}. The address may be of another version of the program.
+      </p>
+      {first && (
+        <div class="actions">
+          <button type="button" class="button primary" onClick={() => selectTensor(tensorName(name, first.slot))}>
+            Show :{first.slot}
+          </button>
+        </div>
+      )}
+    </Message>
+  );
+}

@@ -1,0 +1,172 @@
+import { counted, formatCount } from '../../lib/format';
+import { visible } from '../../lib/visible_text';
+import { proofOf, recordingLabel } from '../../model/wire/replay';
+import {
+  cancelComputing,
+  chosenRecording,
+  computing,
+  recordedStep,
+  recordedSteps,
+  recording,
+  recordings,
+  replayAllowed,
+  shownStep,
+} from '../../state/replay/replay';
+import { cursor, moveBy, moveOut, moveToNext, recompute, stepTrouble } from '../../state/replay/replay_cursor';
+import { RunGraph } from '../graph/RunGraph';
+import { IconButton, Select } from '../kit/Button';
+import { CodeBlock } from '../kit/CopyButton';
+import { Failure, Message } from '../kit/Message';
+import { LogicTests } from './LogicTests';
+import { NodeCard } from './NodeCard';
+import { NodeList } from './NodeList';
+import { OverrideBox } from './OverrideBox';
+import { onStepperKey } from './replay_keys';
+import { WhatIfTable } from './WhatIfTable';
+
+/** A recorded step, node by node: what goes in and comes out, what becomes of it when a tensor is changed. */
+export function ReplayView() {
+  const all = recordings.data.value;
+  if (all === null) return recordings.error.value ? <Failure error={recordings.error.value} retry={recordings.reload} /> : null;
+  if (all.recordings.length === 0) return <NothingRecorded />;
+  if (!replayAllowed.value) return <NotAllowed />;
+  return (
+    <div class="pane-body stepper" data-testid="stepper" data-computing={computing.value !== null}>
+      <section class="stepper-side" aria-label="Stepper" onKeyDown={onStepperKey}>
+        <Head />
+        {stepTrouble.value && (
+          <div class="stepper-trouble" role="alert">
+            <p>{stepTrouble.value.message}</p>
+            <p class="faint">{stepTrouble.value.hint}</p>
+            <button type="button" class="button small" onClick={() => void recompute()}>
+              Try again
+            </button>
+          </div>
+        )}
+        {recordedStep.value && (
+          <>
+            <Moves />
+            <NodeList />
+            <div class="stepper-work">
+              <NodeCard />
+              <OverrideBox />
+              <WhatIfTable />
+              <LogicTests />
+            </div>
+          </>
+        )}
+      </section>
+      <RunGraph />
+    </div>
+  );
+}
+
+/** Which recorded step, and whether what is shown is what happened then. */
+function Head() {
+  const shown = recordedStep.value;
+  const proof = shown && proofOf(shown.data);
+  const all = recordings.data.value?.recordings ?? [];
+  return (
+    <div class="stepper-head">
+      <Select
+        label="Recorded step"
+        value={recording.value?.id ?? ''}
+        onChange={(id) => {
+          chosenRecording.value = id;
+        }}
+        testid="recording"
+      >
+        {all.map((each) => (
+          <option key={each.id} value={each.id}>
+            {visible(recordingLabel(each, all))}
+          </option>
+        ))}
+      </Select>
+      {computing.value !== null ? (
+        <span class="row" role="status">
+          <span class="faint">{computing.value}…</span>
+          <button type="button" class="button small" onClick={() => void cancelComputing()}>
+            Cancel
+          </button>
+        </span>
+      ) : (
+        proof && (
+          <span class="stepper-proof" data-proven={proof.proven} title={`${proof.word}: ${proof.text}`} data-testid="proof">
+            {proof.proven ? 'proven equal' : 'recomputed'}
+          </span>
+        )
+      )}
+      {proof && !proof.proven && (
+        <p class="faint">
+          {proof.word}: {proof.text}
+        </p>
+      )}
+      {shown?.data.failed && <p class="faint">The step raises {shown.data.failed}</p>}
+    </div>
+  );
+}
+
+function NothingRecorded() {
+  return (
+    <Message title="No step of this run was recorded" testid="nothing-recorded">
+      <p>A recorded step can be run again, node by node, and with tensors changed. Record every hundredth step:</p>
+      <CodeBlock code={'tap = tensortap.Tap("logs/run", record=tensortap.Record(tensortap.every(100)))'} label="Copy the line" />
+    </Message>
+  );
+}
+
+/** Running a graph from a file is not a matter of course. */
+export function NotAllowed() {
+  return (
+    <Message title="This server does not run recorded steps" testid="replay-not-allowed">
+      <p>
+        Recorded of this run: {counted(recordedSteps.value.length, 'step')}. Running one executes a graph from a file, so the server must be
+        told that it may:
+      </p>
+      <CodeBlock code="tensortap serve LOGDIR --allow-replay" label="Copy the command" />
+      <p>
+        Or in a terminal: <code>tensortap step RUN</code>
+      </p>
+    </Message>
+  );
+}
+
+/** Along the nodes, in topological order. */
+export function Moves() {
+  const shown = shownStep.value;
+  const busy = computing.value !== null || shown === null;
+  const count = shown?.order.length ?? 0;
+  return (
+    <div class="stepper-moves">
+      <IconButton small icon="previous" label="Previous node (↑)" onClick={() => moveBy(-1)} disabled={busy} />
+      <IconButton small icon="next" label="Next node (↓)" onClick={() => moveBy(1)} disabled={busy} />
+      <span class="faint num" data-testid="cursor" data-place={cursor.value}>
+        {formatCount(cursor.value + 1)} / {formatCount(count)}
+      </span>
+      <span class="grow" />
+      <button
+        type="button"
+        class="button small"
+        disabled={busy || shown.birthCount === 0}
+        onClick={() => moveToNext('birth', 1) || moveToNext('birth', -1)}
+        title="To the next node that makes a NaN or Inf (n); m goes to those that pass one on, too"
+        data-testid="next-bad"
+      >
+        NaN
+      </button>
+      <button
+        type="button"
+        class="button small"
+        disabled={busy || shown.changedNodes.size === 0}
+        onClick={() => moveToNext('changed', 1) || moveToNext('changed', -1)}
+        title="To the next node that the what-if changed (c)"
+        data-testid="next-changed"
+      >
+        Changed
+      </button>
+      <button type="button" class="button small" disabled={busy} onClick={moveOut} title="To the first node behind this scope (x)">
+        Out
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,93 @@
+import { counted } from '../../lib/format';
+import { visible } from '../../lib/visible_text';
+import { asked, lost } from '../../state/link_errors';
+import { connectionError, firstUnread, hiddenReading, hideUnread, percent, reading, unreadCount } from '../../state/live';
+import { runEntry, runList } from '../../state/runs';
+import { IconButton } from '../kit/Button';
+import { Icon } from '../kit/Icon';
+
+/** Says that folders cannot be looked into, or that the server is gone while the last data stays on show. */
+export function Banner() {
+  const error = connectionError.value;
+  if (!runList.value) return <div />;
+  if (!error) return <NotLookedInto />;
+  return (
+    <div class="banner" role="status" data-testid="banner">
+      <Icon name="warning" />
+      <b>{error.message}</b>
+      <span>{error.hint} What you see is the last data that arrived.</span>
+    </div>
+  );
+}
+
+function NotLookedInto() {
+  const first = firstUnread.value;
+  if (first === null) return <div />;
+  const others = unreadCount.value - 1;
+  return (
+    <div class="banner" role="status" data-testid="unread">
+      <Icon name="warning" />
+      <b>
+        {visible(first.folder)} cannot be looked into{others > 0 && `, nor can ${counted(others, 'other folder')}`}: {first.reason}
+      </b>
+      <span>Runs in it are not listed. {first.hint}.</span>
+      <button type="button" class="button" onClick={hideUnread}>
+        Hide
+      </button>
+    </div>
+  );
+}
+
+/** Says that the address asks for what is not there, until it is put away or left. */
+export function LostBar() {
+  const text = lost.value;
+  if (text === null) return <div />;
+  return (
+    <div class="reading" role="status" data-testid="lost">
+      <span>{text}</span>
+      <span class="grow" />
+      <IconButton
+        small
+        icon="close"
+        label="Put this message away"
+        onClick={() => {
+          asked.value = null;
+        }}
+      />
+    </div>
+  );
+}
+
+/** How far a large run was read that is opened for the first time; what was read is on show meanwhile. */
+export function ReadingBar() {
+  const far = reading.value;
+  const run = runEntry.value;
+  if (!far || !run) return <div />;
+  const shown = percent(far);
+  return (
+    <div class="reading" data-testid="reading">
+      <span>
+        Reading <b>{run.name}</b>: {shown} % of {(far.total / 2 ** 20).toFixed(0)} MiB. What was read is on show.
+      </span>
+      <div
+        class="reading-bar"
+        role="progressbar"
+        aria-label={`Reading ${run.name}`}
+        aria-valuenow={shown}
+        aria-valuemin={0}
+        aria-valuemax={100}
+      >
+        <div style={{ width: `${shown}%` }} />
+      </div>
+      <button
+        type="button"
+        class="button"
+        onClick={() => {
+          hiddenReading.value = run.id;
+        }}
+      >
+        Hide
+      </button>
+    </div>
+  );
+}

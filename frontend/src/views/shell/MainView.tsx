@@ -1,0 +1,62 @@
+import type { ComponentType } from 'preact';
+import { VIEW_NAMES, type View } from '../../model/run/deep_link';
+import { view } from '../../state/choices';
+import { graph, overlay } from '../../state/graph';
+import { panelOpen } from '../../state/preferences';
+import { run, runDetail } from '../../state/runs';
+import { timeline } from '../../state/tensors/timeline';
+import { problemsShown, togglePanel, toggleProblems } from '../../state/ui';
+import { CompareView } from '../compare/CompareView';
+import { EventsView } from '../events/EventsView';
+import { ChainSwitch, GraphView } from '../graph/RunGraph';
+import { IconButton, Segmented } from '../kit/Button';
+import { ProblemsView } from '../problems/ProblemsView';
+import { ReplayView } from '../replay/ReplayView';
+import { SourceView } from '../source/SourceView';
+import { TensorTableView } from '../table/TensorTableView';
+import { TimelineView } from '../timeline/TimelineView';
+import { ColourControl } from './ColourControl';
+
+/** What each view draws. Its name in the address and its title are a row of VIEW_TITLES in model/run/deep_link.ts. */
+const COMPONENTS: Readonly<Record<View, ComponentType>> = {
+  graph: GraphView,
+  table: TensorTableView,
+  timeline: TimelineView,
+  source: SourceView,
+  problems: ProblemsView,
+  compare: CompareView,
+  stepper: ReplayView,
+  events: EventsView,
+};
+
+/** The middle of the page: the tabs of the views, and the view that is chosen. */
+export function MainView() {
+  const View = COMPONENTS[view.value];
+  const opening = runDetail.value === null && run.error.value === null;
+  return (
+    <div class="centre">
+      <div class="pane-head">
+        {(!problemsShown.value || view.value === 'problems') && (
+          <IconButton small icon="sidebar" label="Show the problems (n)" onClick={toggleProblems} disabled={view.value === 'problems'} />
+        )}
+        <Segmented
+          label="View"
+          options={VIEW_NAMES}
+          value={view.value}
+          onChange={(next) => {
+            view.value = next;
+          }}
+        />
+        <div class="row centre-controls">
+          {view.value === 'graph' && <ChainSwitch />}
+          {(view.value === 'graph' || view.value === 'timeline') && <ColourControl />}
+          {!panelOpen.value && <IconButton small icon="panel" label="Show the node panel (\)" onClick={togglePanel} />}
+        </div>
+      </div>
+      {(opening || overlay.loading.value || graph.loading.value || timeline.loading.value) && (
+        <div class="busy" role="progressbar" aria-label="Loading" />
+      )}
+      <View />
+    </div>
+  );
+}

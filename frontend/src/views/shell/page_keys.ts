@@ -1,0 +1,153 @@
+import { VIEWS } from '../../model/run/deep_link';
+import { toggleBookmark } from '../../state/bookmarks';
+import { chosenTensor, panelTab, view } from '../../state/choices';
+import { toggleTheme } from '../../state/preferences';
+import { selectTensor } from '../../state/selection';
+import { stepBy, toggleFollowing } from '../../state/steps';
+import { togglePin } from '../../state/tensors/pins';
+import { helpOpen, maximisePanel, panelMaximised, togglePalette, togglePanel, toggleProblems } from '../../state/ui';
+import { handleKey } from '../graph/canvas/graph_keys';
+import { graphOnShow } from '../graph/canvas/navigation';
+import { togglePlay } from './StepBar';
+
+export interface KeyRow {
+  readonly keys: readonly string[];
+  readonly does: string;
+  /** What keys do by themselves where there are several, for the command palette. */
+  readonly each?: Readonly<Record<string, string>>;
+  /** It is about what is selected. */
+  readonly selected?: boolean;
+}
+
+interface Command extends KeyRow {
+  readonly run: (key: string) => void;
+}
+
+const toTab = (tab: typeof panelTab.value) => () => {
+  panelTab.value = tab;
+};
+
+/** The page's own keys: the help overlay lists them, the handler below runs them. */
+export const KEYS: readonly Command[] = [
+  {
+    keys: ['Ctrl+K'],
+    does: 'Find anything: commands, nodes, scopes, ops, layers, lines of the program, problems, steps, runs',
+    run: togglePalette,
+  },
+  {
+    keys: ['←', '→'],
+    does: 'Previous, next step',
+    each: { '←': 'Previous step', '→': 'Next step' },
+    run: (key) => stepBy(key === 'ArrowLeft' ? -1 : 1),
+  },
+  { keys: ['p'], does: 'Play and pause', run: togglePlay },
+  { keys: ['l'], does: 'Follow the latest step', run: toggleFollowing },
+  {
+    keys: ['g'],
+    does: 'Next view: graph, tensors, timeline, source, problems, compare, stepper, events',
+    run: () => {
+      view.value = VIEWS[(VIEWS.indexOf(view.value) + 1) % VIEWS.length] ?? 'graph';
+      maximisePanel(false);
+    },
+  },
+  { keys: ['o'], selected: true, does: 'Overview of the node', run: toTab('overview') },
+  { keys: ['s'], selected: true, does: 'History of its statistics', run: toTab('history') },
+  { keys: ['h'], selected: true, does: 'Histograms', run: toTab('histogram') },
+  { keys: ['v'], selected: true, does: 'Value', run: toTab('value') },
+  {
+    keys: ['k'],
+    selected: true,
+    does: 'Pin the tensor, to compare histories',
+    run: () => chosenTensor.value !== null && togglePin(chosenTensor.value),
+  },
+  {
+    keys: ['e'],
+    selected: true,
+    does: 'Enlarge the node panel',
+    run: () => {
+      maximisePanel(!panelMaximised.value);
+    },
+  },
+  {
+    keys: ['a', 'A'],
+    does: 'Bookmark the node, scope or view at this step, or no longer; list the bookmarks',
+    each: { a: 'Bookmark what is on show, or no longer', A: 'List the bookmarks' },
+    run: (key) => (key === 'a' ? toggleBookmark() : document.querySelector<HTMLElement>('[data-testid=bookmarks]')?.click()),
+  },
+  { keys: ['\\'], does: 'Show or hide the node panel', run: togglePanel },
+  { keys: ['n'], does: 'Show or hide the problems', run: toggleProblems },
+  {
+    keys: ['w'],
+    does: 'What is wrong: all problems, explained',
+    run: () => {
+      view.value = view.value === 'problems' ? 'graph' : 'problems';
+      maximisePanel(false);
+    },
+  },
+  // In the graph, the graph's own search takes this key first.
+  {
+    keys: ['/'],
+    does: 'Search the graph, filter the table',
+    run: () => document.querySelector<HTMLElement>('.table-search, .graph-search-input')?.focus(),
+  },
+  { keys: ['t'], does: 'Light or dark', run: toggleTheme },
+  {
+    keys: ['?'],
+    does: 'This help',
+    run: () => {
+      helpOpen.value = !helpOpen.value;
+    },
+  },
+  {
+    keys: ['Esc'],
+    does: 'Back: help, enlarged panel, selection',
+    run: () => {
+      if (helpOpen.value) helpOpen.value = false;
+      else if (panelMaximised.value) maximisePanel(false);
+      else selectTensor(null);
+    },
+  },
+];
+
+const NAMES: Record<string, string> = { ArrowLeft: '←', ArrowRight: '→', Escape: 'Esc' };
+
+/** `event.key` of a key as it is written. */
+export const eventKey = (name: string): string => Object.entries(NAMES).find(([, written]) => written === name)?.[0] ?? name;
+
+/** Runs a key's command unless a text field, or the part of the page that has the focus, wants the key itself. */
+export function onPageKey(event: KeyboardEvent): void {
+  if (isPaletteKey(event)) {
+    event.preventDefault();
+    togglePalette();
+    return;
+  }
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return;
+  if (graphTakes(event)) {
+    event.preventDefault();
+    return;
+  }
+  const name = NAMES[event.key] ?? event.key;
+  const command = KEYS.find((candidate) => candidate.keys.includes(name));
+  if (!command || (name === '/' && view.value === 'graph')) return;
+  event.preventDefault();
+  command.run(event.key);
+}
+
+/** The graph on show takes its keys without having the focus, but for those of the steps; where a control has it, letters only. */
+function graphTakes(event: KeyboardEvent): boolean {
+  const model = graphOnShow.value;
+  const free = event.target === document.body ? !['ArrowLeft', 'ArrowRight'].includes(event.key) : event.key.length === 1;
+  return model !== null && free && !helpOpen.value && handleKey(model, event);
+}
+
+/** From text fields, too. */
+const isPaletteKey = (event: KeyboardEvent): boolean =>
+  event.key.toLowerCase() === 'k' && (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey;
+
+/** Text fields and lists take all keys, a slider only those that move it. */
+function isTyping({ target, key }: KeyboardEvent): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  const field = target.closest('input, textarea, select, [contenteditable]');
+  const isLetter = key.length === 1 && key !== ' ';
+  return field !== null && !(isLetter && field instanceof HTMLInputElement && field.type === 'range');
+}

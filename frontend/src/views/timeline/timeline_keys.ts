@@ -1,0 +1,81 @@
+import { useEffect, useState } from 'preact/hooks';
+import { rowAfterKey } from '../../lib/keyboard';
+import { rowAround, type Timeline, type TimelineRow } from '../../model/wire/timeline';
+import { timelineScope } from '../../state/choices';
+import { selectNode } from '../../state/selection';
+import { toggleRow } from '../../state/tensors/timeline';
+
+export const ROW = 22;
+export const AXIS = 20;
+
+interface Scroller {
+  ref: { current: HTMLElement | null };
+  height: number;
+}
+
+const nameOf = ({ kind, path }: TimelineRow): string => `${kind} ${path}`;
+
+/**
+ * The row that the keys are about, and what they do. The names are one element with the focus (`tree` is for it): rows come and go as
+ * they scroll, and never take it with them. Keys with Shift are left to the page: its arrows are the steps.
+ */
+export function useTreeKeys(timeline: Timeline, { ref, height }: Scroller, begins: number) {
+  const [active, setActive] = useState('');
+  const known = timeline.rows.findIndex((row) => nameOf(row) === active);
+  const at = known < 0 ? Math.max(0, begins) : known;
+  const go = (index: number) => {
+    setActive(nameOf(timeline.rows[index] as TimelineRow));
+    bringIntoView(ref.current, index, height);
+  };
+  useEffect(() => {
+    if (takesKeys()) ref.current?.querySelector<HTMLElement>('[role=tree]')?.focus();
+  }, [timeline.scope]);
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+    const row = timeline.rows[at] as TimelineRow;
+    const next = rowAfterKey(event.key, at, timeline.rows.length, Math.floor((height - AXIS) / ROW) - 2);
+    if (next !== null) go(next);
+    else if (event.key === 'ArrowRight' || event.key === 'ArrowLeft') goAcross(timeline, at, event.key === 'ArrowRight', go);
+    else if (event.key === 'Enter' || event.key === ' ') openRow(row);
+    else return;
+    event.preventDefault();
+  };
+  return { at, go, onKeyDown };
+}
+
+/** In: opens a row, or goes to the first one inside; out: closes it, or goes to the one around. */
+function goAcross(timeline: Timeline, at: number, inwards: boolean, go: (index: number) => void): void {
+  const row = timeline.rows[at] as TimelineRow;
+  const opens = row.kind !== 'node';
+  if (opens && row.open !== inwards) toggleRow(row);
+  else if (opens && inwards && (timeline.rows[at + 1]?.depth ?? 0) > row.depth) go(at + 1);
+  else if (!inwards && rowAround(timeline, at) >= 0) go(rowAround(timeline, at));
+}
+
+function bringIntoView(scroller: HTMLElement | null, index: number, height: number): void {
+  if (scroller === null) return;
+  const [top, room] = [index * ROW, height - AXIS];
+  scroller.scrollTop = Math.max(Math.min(scroller.scrollTop, top), top + ROW - room);
+}
+
+let hadKeys = false;
+
+/** Rows of another scope take the place of those on show, and with them the keyboard where it was in the timeline. */
+export function lookInto(scope: string): void {
+  hadKeys = document.activeElement?.closest('.timeline') != null;
+  timelineScope.value = scope;
+}
+
+/** Whether rows that have just come are to have the keyboard; tells so once. */
+export function takesKeys(): boolean {
+  const had = hadKeys;
+  hadKeys = false;
+  return had;
+}
+
+/** A node is selected, a scope is looked into, ops that differ by a number, and the rest of many, are listed. */
+export function openRow(row: TimelineRow): void {
+  if (row.node !== '') selectNode(row.node);
+  else if (row.kind === 'scope') lookInto(row.path);
+  else toggleRow(row);
+}

@@ -1,0 +1,110 @@
+import { formatCount, formatShare } from '../../lib/format';
+import { nearestStep } from '../../model/run/step_list';
+import { lastFiniteStep, nothingFinite, noValueWords } from '../../model/value/missing_values';
+import type { Snapshot } from '../../model/wire/answers';
+import { panelTab, view } from '../../state/choices';
+import { history } from '../../state/node';
+import { histogramMode } from '../../state/preferences';
+import { nonfiniteCount } from '../../state/problems/problems';
+import { goToStep } from '../../state/steps';
+import { slice, valueMode } from '../../state/tensors/value';
+import { CodeBlock } from '../kit/CopyButton';
+import { Message } from '../kit/Message';
+import { escapeRegex } from '../panel/panel_notices';
+import { ComputeOffer } from './ComputeOffer';
+import { numbers } from './value_colours';
+
+/** Says in words that there is no number to look at, and where to look instead. */
+export function NothingFinite({ whole }: { whole: Snapshot }) {
+  const sentence = nothingFinite(whole);
+  if (sentence !== null) return <NoFiniteTensor whole={whole} sentence={sentence} />;
+  const sliced = valueMode.value !== 'table' && slice.data.value !== null && numbers.value.length > 0;
+  if (!sliced || whole.dtype === 'string' || numbers.value.some(Number.isFinite)) return null;
+  const finite = whole.size - whole.nan - whole.pos_inf - whole.neg_inf;
+  return (
+    <div class="nothing-finite" role="status" data-testid="nothing-finite">
+      <p>
+        <b>No element of this slice is finite</b>; of the whole tensor {formatShare(finite, whole.size)} are ({formatCount(finite)}{' '}
+        elements). Choose another index, or look at all of it:
+      </p>
+      <div class="row">
+        <button type="button" class="button small" onClick={showHistogram}>
+          Histogram of the whole tensor
+        </button>
+      </div>
+    </div>
+  );
+}
+
+function NoFiniteTensor({ whole, sentence }: { whole: Snapshot; sentence: string }) {
+  const last = lastFiniteStep(history.data.value?.rows ?? [], whole.step);
+  return (
+    <div class="nothing-finite" role="status" data-testid="nothing-finite">
+      <p>
+        <b>{sentence}</b> There is no number to look at here. Look next at:
+      </p>
+      <div class="row">
+        {nonfiniteCount.value > 0 && (
+          <button type="button" class="button small" onClick={explain} data-testid="look-birth">
+            Where it came from
+          </button>
+        )}
+        {last !== null && (
+          <button type="button" class="button small num" onClick={() => goToStep(last)} data-testid="look-finite">
+            Step {last}, the {last < whole.step ? 'last' : 'next'} with finite elements
+          </button>
+        )}
+        <button type="button" class="button small" onClick={showInputs}>
+          What flows into the node
+        </button>
+      </div>
+    </div>
+  );
+}
+
+function explain(): void {
+  view.value = 'problems';
+}
+
+function showInputs(): void {
+  panelTab.value = 'overview';
+}
+
+function showHistogram(): void {
+  histogramMode.value = 'step';
+  panelTab.value = 'histogram';
+}
+
+/** Only a summary is there: says which line keeps values where that helps, else what became of it, and where there is one. */
+export function NotKept({ row, kept }: { row: Snapshot; kept: number[] }) {
+  const words = noValueWords(row);
+  const nearest = nearestStep(kept, row.step);
+  const code = `tensortap.Watch(nodes=${JSON.stringify(escapeRegex(row.node))}, keep="value")`;
+  return (
+    <Message title={words?.title ?? 'Only the summary was kept'} testid="not-kept">
+      {words ? (
+        <p>
+          {words.text}
+          {row.no_value === 'source' ? '' : ` Counts, statistics and histogram of step ${row.step} are here.`}
+        </p>
+      ) : (
+        <>
+          <p>
+            Counts, statistics and histogram of step {row.step} are here,{' '}
+            {Number.isNaN(row.size) ? 'its elements' : `its ${row.size.toLocaleString('en-US')} elements`} are not. To keep them, give the
+            tap this watch:
+          </p>
+          <CodeBlock code={code} label="Copy the line" />
+        </>
+      )}
+      <ComputeOffer />
+      {nearest !== null && (
+        <div class="actions">
+          <button type="button" class="button num" onClick={() => goToStep(nearest)}>
+            Go to step {nearest}, whose value was kept
+          </button>
+        </div>
+      )}
+    </Message>
+  );
+}
