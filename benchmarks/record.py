@@ -33,7 +33,7 @@ CAPTURED, HASHED = "summaries of all nodes", "summaries, recorded"
 def measure(model: str, quick: bool, rounds: int) -> None:
     """Prints the costs of one model."""
     from tensortap.capture.record_options import Record
-    from tensortap.capture.steps import every
+    from tensortap.capture.step_schedule import every
     from tensortap.capture.tap import Tap
     from tensortap.capture.triggers.triggers import LossSpike
     from tensortap.capture.watch import Watch

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tensortap.api.logdir import open_any as open
     from tensortap.api.notebook import notebook, show
     from tensortap.capture.record_options import Record
-    from tensortap.capture.steps import every, log_spaced
+    from tensortap.capture.step_schedule import every, log_spaced
     from tensortap.capture.tap import Tap
     from tensortap.capture.triggers.firing import TrainingStoppedError
     from tensortap.capture.triggers.flight_recorder import FlightRecorder

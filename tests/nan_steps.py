@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tensortap.capture.steps import every
+from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
 

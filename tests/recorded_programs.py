@@ -10,7 +10,7 @@ import numpy as np
 import small_models
 import tensorflow as tf
 
-from tensortap.capture.steps import every
+from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
 

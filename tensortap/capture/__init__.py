@@ -1,6 +1,10 @@
 """Runs inside the training process: taps TensorFlow and Keras, and writes what it captures into a dump.
 
-The only room that imports TensorFlow. Nothing in it may raise into the user's training.
+Nothing here may raise into the user's training. `tap.Tap` is what the user holds, `tap_state.TapState` what
+all its steps share, `step.Step` one step, which `tap_steps.TapSteps` makes and ends for the `adapters`. From
+the program to the dump: `adapters`, `instrument` (taps in functions), `step`, `pipeline`; beside that way
+`tracing`, `exact`, `triggers`, `recording`. May import `tensortap.dump` and all below it. Begin with
+`tap_steps`.
 """
 
 from tensortap.core.sampling import Sample
@@ -9,7 +13,7 @@ from tensortap.tf.random_ops import draws
 
 from .errors import TapClosedError, TapWarning, WatchError
 from .record_options import Record
-from .steps import every, log_spaced
+from .step_schedule import every, log_spaced
 from .tap import Tap
 from .tracing.candidate import Candidate
 from .triggers.firing import Firing, TrainingStoppedError

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .errors import WatchError
-from .steps import Steps, step_predicate
+from .step_schedule import Steps, step_predicate
 
 
 @dataclass(frozen=True)

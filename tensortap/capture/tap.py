@@ -25,7 +25,7 @@ from .pipeline.writer_thread import Sink, WhenFull, WriterThread
 from .record_options import Record, record_of
 from .recording.run_recordings import RunRecordings
 from .run_info import environment, warn_of_earlier_job
-from .steps import Steps
+from .step_schedule import Steps
 from .tap_arguments import byte_count, check_choices, process_rank, run_directory, run_facts, seconds
 from .tap_state import TapState
 from .tap_steps import TapSteps

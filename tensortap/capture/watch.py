@@ -22,7 +22,7 @@ from tensortap.core.model import Keep
 from tensortap.core.sampling import Sample
 
 from .errors import ChoiceFailedError, WatchError
-from .steps import Steps, every, log_spaced, plain_steps, step_predicate
+from .step_schedule import Steps, every, log_spaced, plain_steps, step_predicate
 from .tracing.candidate import Candidate
 from .tracing.role_names import parse_role
 

@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 from sklearn.datasets import load_digits
 
-from tensortap.capture.steps import every
+from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
 

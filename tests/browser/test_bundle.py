@@ -13,7 +13,7 @@ from browser_site import Serve, Site, serving
 from playwright.sync_api import expect
 
 from tensortap.__main__ import main
-from tensortap.capture.steps import every
+from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
 

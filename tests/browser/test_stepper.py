@@ -12,7 +12,7 @@ from browser_page import TapPage
 from browser_site import Serve, Site, serving
 from playwright.sync_api import expect
 
-from tensortap.capture.steps import every
+from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
 

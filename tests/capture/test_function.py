@@ -13,7 +13,7 @@ import tensorflow as tf
 from dumped import Dumped
 
 from tensortap.capture.errors import TapClosedError, WatchError
-from tensortap.capture.steps import every
+from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
 

@@ -12,7 +12,7 @@ from dumped import Dumped
 from small_models import BATCH, data, mlp
 
 from tensortap.capture.errors import TapClosedError, TapWarning
-from tensortap.capture.steps import every
+from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
 

@@ -13,7 +13,7 @@ from tensorflow.core.framework.op_def_pb2 import OpList
 from tensorflow.python.client import pywrap_tf_session
 
 from tensortap.capture.errors import TapWarning
-from tensortap.capture.steps import every
+from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
 from tensortap.core.errors import InvalidValueError

@@ -18,7 +18,7 @@ from dumped import Dumped
 
 from tensortap.capture.errors import TapWarning
 from tensortap.capture.record_options import Record
-from tensortap.capture.steps import every
+from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.triggers.triggers import NonFinite
 from tensortap.capture.watch import Watch

@@ -22,7 +22,7 @@ from tensortap.capture.pipeline.messages import StepEntry
 from tensortap.capture.record_options import Record
 from tensortap.capture.recording.pending_recordings import PendingRecordings, QueuedRecording
 from tensortap.capture.recording.recording_retention import RecordingRetention
-from tensortap.capture.steps import every
+from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.triggers.firing import TrainingStoppedError
 from tensortap.capture.triggers.step_summaries import StepSummaries

@@ -14,7 +14,7 @@ from tensortap.capture.errors import TapWarning
 from tensortap.capture.record_options import Record
 from tensortap.capture.recording.recording_retention import RecordingRetention
 from tensortap.capture.recording.run_recordings import RunRecordings
-from tensortap.capture.steps import every
+from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.triggers.triggers import NonFinite
 from tensortap.capture.watch import Watch

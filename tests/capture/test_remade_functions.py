@@ -11,7 +11,7 @@ import tensorflow as tf
 from tensortap.capture.errors import TapWarning
 from tensortap.capture.exact.variable_snapshot import VariableSnapshot
 from tensortap.capture.instrument.tapped_function import InstrumentedFunction, TapFailedError
-from tensortap.capture.steps import every
+from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
 from tensortap.dump.recording.files import find_recordings, read_recording

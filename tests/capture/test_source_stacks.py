@@ -21,6 +21,23 @@ def test_files_of_libraries_are_not_the_users(tmp_path: Path) -> None:
     assert is_user_file(__file__)
 
 
+def test_files_of_ours_are_not_the_users() -> None:
+    package = Path(source_stacks.__file__).parents[2]
+    own = [file for name in ("capture", "tf", "replay") for file in (package / name).rglob("*.py")]
+    assert {
+        package / "capture/step.py",
+        package / "tf/internals.py",
+        package / "replay/run/loaded_call.py",
+    } <= {*own}
+    assert [file for file in own if is_user_file(str(file))] == []
+    assert is_user_file(str(package / "cli/demo_model.py"))
+
+
+@pytest.mark.parametrize("folder", ["capture", "tf", "replay/run", "server", "tensortap/capture"])
+def test_folders_of_the_user_may_have_the_names_of_ours(tmp_path: Path, folder: str) -> None:
+    assert is_user_file(str(tmp_path / folder / "model.py"))
+
+
 def test_embedded_text_has_a_cap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source_stacks, "MAX_SOURCE", 100)
     monkeypatch.setattr(source_stacks, "MAX_SOURCES", 150)

@@ -13,7 +13,7 @@ from dumped import Dumped
 from small_models import BATCH, data, mlp
 
 from tensortap.capture.errors import TapWarning, WatchError
-from tensortap.capture.steps import every
+from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.triggers import triggers
 from tensortap.capture.triggers.firing import TrainingStoppedError

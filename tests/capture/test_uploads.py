@@ -19,7 +19,7 @@ from polling import until
 from s3_server import s3_server
 
 import tensortap
-from tensortap.capture.steps import every
+from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
 from tensortap.cli.commands.check import check_run

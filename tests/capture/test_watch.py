@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 from tensortap.capture.errors import ChoiceFailedError, WatchError
-from tensortap.capture.steps import every, log_spaced
+from tensortap.capture.step_schedule import every, log_spaced
 from tensortap.capture.tracing.candidate import Candidate
 from tensortap.capture.watch import Watch, Watches
 from tensortap.core.sampling import Sample

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from tensortap.__main__ import main
 from tensortap.capture.record_options import Record
-from tensortap.capture.steps import every
+from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
 from tensortap.cli.console import console

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from tensortap.capture.steps import every
+from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
 from tensortap.dump.recording.files import find_recordings, read_recording

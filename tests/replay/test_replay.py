@@ -19,7 +19,7 @@ import tensorflow as tf
 
 from tensortap.__main__ import main
 from tensortap.api.logdir import open_logdir
-from tensortap.capture.steps import every
+from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.tracing.candidate import Candidate
 from tensortap.capture.watch import Watch

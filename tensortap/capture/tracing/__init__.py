@@ -1,1 +1,6 @@
-"""The graph of a traced function, its names, layers and source stacks."""
+"""What is known of a function from its trace: graph, candidates, layers, roles of tensors, source stacks.
+
+`traced_function` brings it together for a root function, `candidate` is a tensor as a watch sees it,
+`layer_tracker` notes layers and gradients while functions are traced. Runs no function and captures nothing.
+May import `tensortap.tf` and `tensortap.tfproto`. Begin with `traced_function`.
+"""

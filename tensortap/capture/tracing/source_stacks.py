@@ -26,7 +26,8 @@ _LIBRARY_FOLDERS = tuple(
 )
 _PACKAGES = frozenset({"site-packages", "dist-packages"})  # of any Python, also of one beside this
 _PACKAGE = Path(__file__).resolve().parents[2]
-_OWN_FOLDERS = tuple(str(_PACKAGE / name) + os.sep for name in ("capture", "tf", "replay/run"))
+# Packages of ours that run TensorFlow; the demo's model (cli/demo_model.py) is shown as a user's would be.
+_OWN_FOLDERS = tuple(str(_PACKAGE / name) + os.sep for name in ("capture", "tf", "replay"))
 
 
 def stacks_of(function: str) -> dict[str, Stack]:
@@ -58,7 +59,7 @@ def _without_repeats(stack: Stack) -> Stack:
 
 @lru_cache(maxsize=4096)
 def is_user_file(path: str) -> bool:
-    """Whether a file is neither Python's, nor an installed package's, nor one of what captures."""
+    """Whether a file is neither Python's, nor an installed package's, nor ours that runs TensorFlow."""
     if path.startswith("<frozen") or path in ("", "<string>"):
         return False
     resolved = Path(path).resolve()

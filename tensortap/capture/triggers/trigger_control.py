@@ -11,7 +11,7 @@ from ..errors import WatchError
 from ..pipeline.messages import StepEnd, StepEntry
 from ..pipeline.writer_thread import Sink, WriterThread
 from ..selection import StepWatches
-from ..steps import every
+from ..step_schedule import every
 from ..warnings_once import OneTimeWarnings, first_line
 from ..watch import Watch
 from .failed_step import has_failed

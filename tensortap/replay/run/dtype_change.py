@@ -13,10 +13,10 @@ from tensortap.capture.exact.side_effects import acts_on_variables
 from tensortap.core.errors import InvalidValueError
 from tensortap.dump.recording.model import Argument, Part, Recording
 from tensortap.tf import internals
-from tensortap.tf.kernel_types import input_types, is_float, output_types, recast_types, set_types, types_of
 from tensortap.tf.random_ops import draws
 from tensortap.tfproto.function_calls import callees
 
+from .kernel_types import input_types, is_float, output_types, recast_types, set_types, types_of
 from .loaded_call import LoadedCall
 
 CAST_MARK = "tensortap_cast"

@@ -10,9 +10,10 @@ import tensorflow as tf
 
 from tensortap.core.dtypes import Array
 from tensortap.tf import internals
-from tensortap.tf.kernel_types import input_types, recast_types, set_types
 from tensortap.tf.random_ops import draws
 from tensortap.tfproto.function_calls import callees
+
+from .kernel_types import input_types, recast_types, set_types
 
 Key = TypeVar("Key", bound=Hashable)
 _LOWER = (tf.float32, tf.float16, tf.bfloat16)

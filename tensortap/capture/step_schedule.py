@@ -1,4 +1,4 @@
-"""Which steps a watch keeps: `every(100)`, `log_spaced(10)`, ranges, numbers, or a callable."""
+"""Which steps a watch or recording wants: `every(100)`, `log_spaced(10)`, ranges, numbers, or a callable."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from . import internals
+from tensortap.tf import internals
 
 FLOATS = (tf.float16, tf.bfloat16, tf.float32, tf.float64)
 _FLOAT_NUMBERS = frozenset(dtype.as_datatype_enum for dtype in FLOATS)
