@@ -1,4 +1,4 @@
-"""Serving an application with waitress: the port, the address with its token, the end by Ctrl-C."""
+"""`Server`: serves the application with waitress. The port, the address with its token, the end by Ctrl-C."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .app import create_app
 from .connections.accept_limit import AcceptLimit
 from .connections.channel import Channel
 from .connections.idle_connections import IdleConnections
-from .connections.socket_map import Connections
+from .connections.socket_map import SocketMap
 from .log_escaping import ESCAPE_FILTER
 from .log_reader import call_after_refresh, close_log
 from .memory import MemoryTrimmer, tune_allocators
@@ -33,12 +33,12 @@ from .warm_up import warm_up
 
 DEFAULT_PORT = 6016
 _PORTS_TRIED = 50
-_FROM_PROXY = {"x-forwarded-host", "x-forwarded-proto"}  # what a trusted proxy may say of a request
-_CONNECTIONS, _FEWEST = 1000, 10
-_LONGEST_WAIT = 1.0  # s after which connections that stall are looked for, even if nothing happens
-_LAST_ANSWERS = 0.5  # s that requests at work have when the server ends
-_ENDING = logging.getLogger("waitress.ending")
-_ENDING.setLevel(logging.ERROR)
+_FROM_PROXY = {"x-forwarded-host", "x-forwarded-proto"}  # headers believed of a trusted proxy
+_MAX_CONNECTIONS, _MIN_CONNECTIONS = 1000, 10
+_MAX_WAIT = 1.0  # s; then stalled connections are looked for, even if nothing happens
+_SHUTDOWN_TIMEOUT = 0.5  # s that running requests have when the server ends
+_SHUTDOWN_LOG = logging.getLogger("waitress.shutdown")
+_SHUTDOWN_LOG.setLevel(logging.ERROR)
 _TUNING = {
     "threads": 16,
     "channel_timeout": 30,
@@ -50,7 +50,10 @@ _TUNING = {
 
 
 class ServingError(TensortapError):
-    """The server cannot start: the port is taken, the host is not ours, or everybody could read the dump."""
+    """The server cannot start: the port is taken, the host is not ours, or everybody could read the dump.
+
+    The hint names the option to change.
+    """
 
 
 class Server:
@@ -130,12 +133,12 @@ class Server:
             call_after_refresh(self.app, MemoryTrimmer().trim)
         self._running = self._ending = False
         self._changing = threading.Lock()  # guards these two
-        self._connections = Connections()
+        self._sockets = SocketMap()
         self._waitress = self._listener(trusted_proxy)
 
     def _listener(self, trusted_proxy: str | None) -> Any:
-        """Waitress's server on the open socket."""
-        # a page asks for a dozen things at once: that they queue for a moment is no news to anybody
+        """The waitress server on the open socket."""
+        # a page sends a dozen requests at once: that they queue for a moment is expected
         logging.getLogger("waitress.queue").setLevel(logging.ERROR)
         logging.getLogger("waitress").addFilter(ESCAPE_FILTER)
         proxy = (
@@ -143,7 +146,7 @@ class Server:
         )
         limit, sockets = connection_limit(), [self._socket]
         found = create_server(
-            self.app, map=self._connections, sockets=sockets, connection_limit=limit, **_TUNING, **proxy
+            self.app, map=self._sockets, sockets=sockets, connection_limit=limit, **_TUNING, **proxy
         )
         found.channel_class, found.maintenance = Channel, IdleConnections(found)
         found.add_task = Channel.answer_next
@@ -153,24 +156,24 @@ class Server:
     def run(self) -> None:
         """Answers requests until KeyboardInterrupt or SystemExit is raised in this thread, or `close()`."""
         with self._changing:
-            if self._ending:  # closed before
+            if self._ending:  # closed before it ran
                 return
             self._running = True
         warming = warm_up(self.app)
         try:
             with suppress(KeyboardInterrupt, SystemExit):
                 while not self._ending:
-                    self._connections.wait(_LONGEST_WAIT)
+                    self._sockets.wait(_MAX_WAIT)
         finally:
             with self._changing:
                 self._ending = True
             self._close()
-            warming.join(_LAST_ANSWERS)
+            warming.join(_SHUTDOWN_TIMEOUT)
 
     def close(self) -> None:
         """Ends `run()` from another thread; open connections are cut. Calling it again does nothing."""
         with self._changing:
-            if self._ending:  # the number of what would wake `run` may be that of another file by now
+            if self._ending:  # the trigger's file descriptor may be another file's by now
                 return
             self._ending = True
             if self._running:
@@ -180,9 +183,9 @@ class Server:
 
     def _close(self) -> None:
         dispatcher = self._waitress.task_dispatcher
-        dispatcher.logger = _ENDING  # what is cut off at the end is no news
-        dispatcher.shutdown(timeout=_LAST_ANSWERS)
-        self._connections.close()
+        dispatcher.logger = _SHUTDOWN_LOG  # requests cut off by the shutdown are expected
+        dispatcher.shutdown(timeout=_SHUTDOWN_TIMEOUT)
+        self._sockets.close()
         close_replays(self.app)
         close_log(self.app)
 
@@ -195,9 +198,13 @@ def connection_limit() -> int:
     try:
         import resource
     except ImportError:  # not on Windows
-        return _CONNECTIONS // 2
+        return _MAX_CONNECTIONS // 2
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _CONNECTIONS if soft == resource.RLIM_INFINITY else max(_FEWEST, min(_CONNECTIONS, soft // 2))
+    return (
+        _MAX_CONNECTIONS
+        if soft == resource.RLIM_INFINITY
+        else max(_MIN_CONNECTIONS, min(_MAX_CONNECTIONS, soft // 2))
+    )
 
 
 def open_socket(host: str, port: int | None) -> socket.socket:

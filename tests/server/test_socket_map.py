@@ -15,13 +15,13 @@ from waitress import wasyncore
 from waitress.server import create_server
 
 from tensortap.server.connections.channel import Channel
-from tensortap.server.connections.socket_map import Connections
+from tensortap.server.connections.socket_map import SocketMap
 
 
 class Ended(wasyncore.dispatcher):  # type: ignore[misc]
     """One end of a pair of sockets, as waitress's channels are; counts what it is asked for."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: SocketMap) -> None:
         ours, self.other = socket.socketpair()
         self.asked = 0
         self.got = b""
@@ -52,13 +52,13 @@ class Ended(wasyncore.dispatcher):  # type: ignore[misc]
 
 
 @pytest.fixture
-def connections() -> Iterator[Connections]:
-    found = Connections()
+def connections() -> Iterator[SocketMap]:
+    found = SocketMap()
     yield found
     found.close()
 
 
-def test_who_rests_is_not_asked_again(connections: Connections) -> None:
+def test_who_rests_is_not_asked_again(connections: SocketMap) -> None:
     resting, sent_to = Ended(connections), Ended(connections)
     for text in (b"a", b"b", b"c"):
         connections.wait(0)
@@ -69,7 +69,7 @@ def test_who_rests_is_not_asked_again(connections: Connections) -> None:
     assert resting.asked == 1
 
 
-def test_who_neither_reads_nor_writes_is_asked_until_that_changes(connections: Connections) -> None:
+def test_who_neither_reads_nor_writes_is_asked_until_that_changes(connections: SocketMap) -> None:
     answering = Ended(connections)
     answering.hears = False
     answering.other.sendall(b"the next request")
@@ -84,7 +84,7 @@ def test_who_neither_reads_nor_writes_is_asked_until_that_changes(connections: C
     assert answering.got == b"the next request"
 
 
-def test_what_changes_while_it_is_looked_at_is_looked_at_again(connections: Connections) -> None:
+def test_what_changes_while_it_is_looked_at_is_looked_at_again(connections: SocketMap) -> None:
     """As where a thread asks for the rest of a request, and not all of that could be sent at once."""
 
     class Changing(Ended):
@@ -92,7 +92,7 @@ def test_what_changes_while_it_is_looked_at_is_looked_at_again(connections: Conn
             before = super().writable()
             if self.asked == 1:  # by another thread, at this moment
                 self.to_send = b"100 Continue"
-                connections.look_again(self._fileno)
+                connections.check_again(self._fileno)
             return before
 
     changing = Changing(connections)
@@ -103,7 +103,7 @@ def test_what_changes_while_it_is_looked_at_is_looked_at_again(connections: Conn
 
 
 def test_the_system_is_told_only_what_changed(
-    connections: Connections, monkeypatch: pytest.MonkeyPatch
+    connections: SocketMap, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[str] = []
     for name in ("register", "modify", "unregister"):
@@ -120,14 +120,14 @@ def test_the_system_is_told_only_what_changed(
         (True, b"c"),
     ):
         answering.hears, answering.to_send = hears, to_send
-        connections.look_again(answering._fileno)
+        connections.check_again(answering._fileno)
         connections.wait(0)
     answering.close()
     assert told == ["register", "unregister", "register", "modify", "unregister"]
-    assert not connections._awaited
+    assert not connections._registered
 
 
-def test_who_goes_away_is_ended(connections: Connections) -> None:
+def test_who_goes_away_is_ended(connections: SocketMap) -> None:
     gone = Ended(connections)
     connections.wait(0)
     gone.other.close()
@@ -135,7 +135,7 @@ def test_who_goes_away_is_ended(connections: Connections) -> None:
     assert not connections
 
 
-def test_what_closed_a_moment_ago_leaves_its_event_to_nobody(connections: Connections) -> None:
+def test_what_closed_a_moment_ago_leaves_its_event_to_nobody(connections: SocketMap) -> None:
     class Closing(Ended):
         """Ends the other one when it is read, and opens a new connection."""
 
@@ -157,7 +157,7 @@ def test_what_closed_a_moment_ago_leaves_its_event_to_nobody(connections: Connec
 
 
 def test_one_that_the_system_does_not_watch_is_ended_alone(
-    connections: Connections, monkeypatch: pytest.MonkeyPatch
+    connections: SocketMap, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where the user's processes watch `/proc/sys/fs/epoll/max_user_watches` files."""
 
@@ -174,7 +174,7 @@ def test_one_that_the_system_does_not_watch_is_ended_alone(
     assert list(connections.values()) == [known]
 
 
-def test_closing_ends_all(connections: Connections) -> None:
+def test_closing_ends_all(connections: SocketMap) -> None:
     made = [Ended(connections) for _ in range(3)]
     connections.wait(0)
     connections.close()
@@ -183,7 +183,7 @@ def test_closing_ends_all(connections: Connections) -> None:
 
 
 @pytest.fixture
-def serving(connections: Connections) -> Iterator[Callable[..., tuple[Any, socket.socket]]]:
+def serving(connections: SocketMap) -> Iterator[Callable[..., tuple[Any, socket.socket]]]:
     """Starts a server of an application with one thread that answers, and connects with it."""
     opened: list[socket.socket] = []
     started: list[Any] = []
@@ -204,7 +204,7 @@ def serving(connections: Connections) -> Iterator[Callable[..., tuple[Any, socke
 
 
 def test_only_the_thread_that_waits_ends_connections(
-    connections: Connections, serving: Callable[..., tuple[Any, socket.socket]]
+    connections: SocketMap, serving: Callable[..., tuple[Any, socket.socket]]
 ) -> None:
     """GIVEN a request being answered, and the begin of another one that wants to be asked for its rest
     WHEN the client is gone THEN the thread that answers, which notices, leaves the end to the other one."""
@@ -229,7 +229,7 @@ def test_only_the_thread_that_waits_ends_connections(
 
 
 def test_closing_tells_who_waits_for_an_answer_to_be_taken(
-    connections: Connections, serving: Callable[..., tuple[Any, socket.socket]]
+    connections: SocketMap, serving: Callable[..., tuple[Any, socket.socket]]
 ) -> None:
     ended = threading.Event()
 
