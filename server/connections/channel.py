@@ -50,7 +50,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]
         return bool(super().received(data))
 
     def send_continue(self) -> None:
-        """Sends `100 Continue` only where there is a body; waitress would wait for a body that never comes."""
+        """Sends `100 Continue` only where a body follows; waitress would wait for one that never comes."""
         if self.request.completed:
             self.request.expect_continue = False
             return

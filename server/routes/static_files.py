@@ -34,7 +34,7 @@ _FOREVER = "public, max-age=31536000, immutable"  # assets/ carry a hash of thei
 def index() -> Response:
     """The page, or what to do while it is not built."""
     if not (STATIC / "index.html").is_file():
-        return Response(pages.not_built(), content_type="text/html; charset=utf-8")
+        return pages.not_built()
     return _send("index.html", "no-cache")
 
 

@@ -224,17 +224,12 @@ def _check_token(environ: WSGIEnvironment, token: str) -> Response | None:
         return None if api else _log_in(environ, token)
     if login.has_token(environ, token):
         return None
-    if not api and "text/html" in environ.get("HTTP_ACCEPT", ""):
-        body = pages.token_needed(environ.get("SCRIPT_NAME", ""))
-        answer = Response(body, 401, content_type="text/html; charset=utf-8")
-    else:
-        return _unauthorized()
-    answer.headers.update({"WWW-Authenticate": "Bearer", "Cache-Control": "no-store"})
-    return answer
+    wants_page = not api and "text/html" in environ.get("HTTP_ACCEPT", "")
+    return _unauthorized(pages.token_needed(environ.get("SCRIPT_NAME", "")) if wants_page else None)
 
 
-def _unauthorized() -> Response:
-    answer = error_response(
+def _unauthorized(page: Response | None = None) -> Response:
+    answer = page or error_response(
         401,
         "The token is missing or wrong.",
         "Open the address that the server printed, or send the header 'Authorization: Bearer TOKEN'.",
@@ -249,8 +244,7 @@ def _log_in(environ: WSGIEnvironment, token: str) -> Response:
     if environ.get("HTTP_SEC_FETCH_SITE", "none") in ("none", "same-origin"):
         answer = Response(b"", 303, {"Location": address}, content_type="text/plain")
     else:
-        body = pages.go_on(address, environ.get("SCRIPT_NAME", ""))
-        answer = Response(body, content_type="text/html; charset=utf-8")
+        answer = pages.login(address, environ.get("SCRIPT_NAME", ""))
     answer.headers.update({"Set-Cookie": login.login_cookie(environ, token), "Cache-Control": "no-store"})
     return answer
 
