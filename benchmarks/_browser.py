@@ -13,7 +13,7 @@ from typing import Any
 from playwright.sync_api import Browser, CDPSession, sync_playwright
 
 from tensortap.server.serve import Server
-from tensortap.system.pandas_guard import spare_pandas
+from tensortap.system.pandas_guard import hide_pandas
 
 FRAMES = 90  # of moving, of which the 95th percentile is told
 
@@ -32,7 +32,7 @@ def chromium() -> Iterator[Browser]:
 @contextmanager
 def served(logdir: Path) -> Iterator[str]:
     """The address of a server over a log directory, in a thread of this process."""
-    spare_pandas()  # as `tensortap serve` does
+    hide_pandas()  # as `tensortap serve` does
     server = Server([logdir], port=0, use_token=False)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

@@ -26,6 +26,7 @@ from tensortap.core.model import Summary
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.write import writer
 from tensortap.dump.write.writer import DumpWriter
+from tensortap.stats import batch
 from tensortap.stats.summarize import summarize
 
 
@@ -90,12 +91,12 @@ def values_only(folder: Path, arrays: list[Array]) -> None:
     """The writer with summaries that were measured before."""
     known = {id(array): summarize(array) for array in arrays[:1]}
     summary = known[id(arrays[0])]
-    measured = writer.summarize_normal
-    writer.summarize_normal = lambda values, dtype: summary
+    measured = batch.summarize_normal
+    batch.summarize_normal = lambda values, dtype: summary
     try:
         with_writer(folder, arrays)
     finally:
-        writer.summarize_normal = measured
+        batch.summarize_normal = measured
 
 
 def with_os_write(folder: Path, arrays: list[Array]) -> None:

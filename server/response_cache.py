@@ -11,7 +11,7 @@ from typing import Any
 
 from flask import Flask, Response, current_app, request
 
-from tensortap.core.deadline import check_time
+from tensortap.core.deadline import check_time_limit
 from tensortap.index.run_index import RunIndex
 
 from .log_reader import current_run
@@ -47,7 +47,7 @@ class _ResponseCache:
         with answer.lock:
             if answer.made is None:
                 try:
-                    check_time()  # one that waited for a failed one may be late
+                    check_time_limit()  # one that waited for a failed one may be late
                     answer.made = made = _pack(make())
                 except BaseException:
                     self._forget(address, answer)

@@ -9,7 +9,7 @@ from contextlib import suppress
 from flask import Flask
 
 from tensortap.core.errors import TensortapError
-from tensortap.system.temp_dirs import remove_left_temporary
+from tensortap.system.temp_dirs import remove_stale_temp_folders
 
 from .log_reader import current_log
 from .routes.graphs import graph_answer
@@ -31,7 +31,7 @@ def warm_up(app: Flask) -> threading.Thread:
 def _run(app: Flask) -> None:
     _encode_newest_graph(app)
     with suppress(OSError):  # of temporary files there may be none
-        remove_left_temporary()
+        remove_stale_temp_folders()
 
 
 def _encode_newest_graph(app: Flask) -> None:

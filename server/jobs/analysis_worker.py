@@ -21,7 +21,7 @@ from tensortap.analysis.nonfinite.nan_report import nan_report
 from tensortap.analysis.rules.runner import check_rules
 from tensortap.analysis.rules.settings import parse_settings
 from tensortap.index.run_index import RunIndex, RunReplacedError, open_run
-from tensortap.system.pandas_guard import spare_pandas
+from tensortap.system.pandas_guard import hide_pandas
 from tensortap.system.subprocess_worker import Progress, serve
 
 _OPEN = 4  # runs that are held
@@ -130,7 +130,7 @@ def _spaced(progress: Progress) -> Advance:
 def main() -> None:
     """Answers requests of the process that started this one."""
     runs = _Runs()
-    spare_pandas()
+    hide_pandas()
 
     def handle(asked: dict[str, Any], progress: Progress) -> tuple[None, bytes]:
         advance = _spaced(progress)

@@ -14,7 +14,7 @@ from tensortap.core.errors import LimitError, NotFoundError, TensortapError
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
 from tensortap.replay.computing import Computed, Computer, LogicTest, Wanted
-from tensortap.system.temp_dirs import temporary_folder
+from tensortap.system.temp_dirs import temp_folder
 
 _LOG = logging.getLogger(__name__)
 _KEPT = 16  # results
@@ -52,7 +52,7 @@ class Computations:
     def __init__(self, computer: Computer) -> None:
         self.computer = computer
         self._held = ExitStack()
-        self._folder = self._held.enter_context(temporary_folder())
+        self._folder = self._held.enter_context(temp_folder())
         self._log = LogIndex(self._folder, use_cache=False)
         self._jobs: OrderedDict[tuple[str, Wanted], Job] = OrderedDict()
         self._lock = threading.Lock()

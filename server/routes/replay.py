@@ -10,7 +10,12 @@ from typing import Any
 from flask import Blueprint, Flask, Response, current_app, request
 
 from tensortap.core.errors import NotFoundError, TensortapError
-from tensortap.dump.recording.files import RecordingNote, RecordingPlace, find_recordings, recording_note
+from tensortap.dump.recording.recording_files import (
+    RecordingNote,
+    RecordingPlace,
+    find_recordings,
+    recording_note,
+)
 from tensortap.index.run_index import RunIndex
 from tensortap.replay.computing import Computed, Computer, LogicTest, Wanted
 from tensortap.replay.protocol import TESTS

@@ -15,7 +15,7 @@ from urllib.parse import quote, urlsplit
 
 from werkzeug.wrappers import Response
 
-from tensortap.core.deadline import at_most
+from tensortap.core.deadline import time_limit
 
 from .. import pages
 from ..responses.error_responses import error_response, unexpected_error
@@ -75,7 +75,7 @@ class RequestTimeout:
         self._application = application
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        with at_most(REQUEST_SECONDS):
+        with time_limit(REQUEST_SECONDS):
             return self._application(environ, start_response)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from tensortap.dump.recording.files import find_recordings
+from tensortap.dump.recording.recording_files import find_recordings
 from tensortap.index.missing_values import no_value
 from tensortap.index.query.search import snapshots
 from tensortap.index.run_index import RunIndex

@@ -7,7 +7,7 @@ import sys
 import webbrowser
 from html import escape
 
-from tensortap.system.temp_dirs import kept_folder
+from tensortap.system.temp_dirs import temp_folder_until_exit
 
 
 def has_display() -> bool:
@@ -23,7 +23,7 @@ def open_page(url: str) -> None:
     A browser's command line can be read by every user of the machine, and `url` holds the token. The file is
     removed when this process ends.
     """
-    path = kept_folder() / "page.html"
+    path = temp_folder_until_exit() / "page.html"
     refresh = f'<meta http-equiv="refresh" content="0;url={escape(url)}">'
     path.write_text(f'<!doctype html><meta charset="utf-8">{refresh}\n', encoding="utf-8")
     webbrowser.open(path.as_uri())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tensortap.core.errors import DeniedError, NotARunError, NotFoundError
 from tensortap.core.text import counted, escaped
 from tensortap.importers.resolve import as_logdir
-from tensortap.storage.filesystem import is_folder, look, scan
+from tensortap.storage.filesystem import is_folder, scan, stat_path
 from tensortap.storage.uri import shown_path
 
 from .argument_types import source
@@ -125,7 +125,9 @@ def directory_size(path: Path) -> int:
     except OSError:  # it is just being removed
         return 0
     sizes = (
-        look(path / entry.name).size if entry.size < 0 else entry.size for entry in found if entry.is_file
+        stat_path(path / entry.name).size if entry.size < 0 else entry.size
+        for entry in found
+        if entry.is_file
     )
     files = sum(sizes)
     return files + sum(directory_size(path / entry.name) for entry in found if entry.is_folder)

@@ -13,7 +13,7 @@ _LIMIT: ContextVar[tuple[float, float] | None] = ContextVar("tensortap_time_limi
 
 
 @contextmanager
-def at_most(seconds: float) -> Iterator[None]:
+def time_limit(seconds: float) -> Iterator[None]:
     """What this thread reads in the body ends after so long, with the next piece."""
     before = _LIMIT.set((time.monotonic() + seconds, seconds))
     try:
@@ -22,7 +22,7 @@ def at_most(seconds: float) -> Iterator[None]:
         _LIMIT.reset(before)
 
 
-def check_time() -> None:
+def check_time_limit() -> None:
     """Called before each piece.
 
     Raises:

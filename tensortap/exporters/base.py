@@ -13,7 +13,7 @@ import numpy as np
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import InvalidNameError, NotFoundError
 from tensortap.index.run_index import RunIndex
-from tensortap.system.temp_dirs import own_folder, remove_left
+from tensortap.system.temp_dirs import remove_stale_folders, scratch_folder
 
 _PURPOSE = "exporting"
 
@@ -49,7 +49,7 @@ def new_file(path: Path) -> Iterator[Path]:
         raise InvalidNameError(f"There is no folder {str(path.parent)!r}.", "Make it, or name another place.")
     if path.exists() or path.is_symlink():
         raise InvalidNameError(f"{str(path)!r} exists.", "Remove it, or choose another name.")
-    with own_folder(path.parent, _PURPOSE) as folder:
+    with scratch_folder(path.parent, _PURPOSE) as folder:
         yield folder / path.name
         os.replace(folder / path.name, path)  # noqa: PTH105 (a name that was taken meanwhile is replaced on every system)
 
@@ -57,7 +57,7 @@ def new_file(path: Path) -> Iterator[Path]:
 def is_free(folder: Path) -> bool:
     """Whether there is no such folder, or nothing in it but what an export that was killed left there."""
     if folder.is_dir():
-        remove_left(folder, _PURPOSE)
+        remove_stale_folders(folder, _PURPOSE)
         return not any(folder.iterdir())
     return not folder.exists()
 

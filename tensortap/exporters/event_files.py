@@ -16,7 +16,7 @@ from tensortap.core.errors import InvalidNameError
 from tensortap.index.run_index import RunIndex
 from tensortap.index.snapshot import Snapshot, snapshots_at
 from tensortap.index.values import find_histogram
-from tensortap.tfproto.messages import new_message
+from tensortap.tfproto.proto_classes import new_message
 from tensortap.tfproto.tfrecord import frame_record
 
 from .base import Advance, Exported, all_rows, is_free, new_file

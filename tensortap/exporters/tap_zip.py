@@ -10,8 +10,8 @@ from tensortap.core.dtypes import Array
 from tensortap.core.errors import DamagedError
 from tensortap.dump.format.run_files import RUN_FILE
 from tensortap.index.run_index import RunIndex
-from tensortap.storage.files import Input
-from tensortap.storage.filesystem import exists, look, scan
+from tensortap.storage.files import FileReader
+from tensortap.storage.filesystem import exists, scan, stat_path
 
 from .base import Advance, Exported, all_rows, new_file
 from .run_subset import copy_part
@@ -41,7 +41,7 @@ def _write(out: Path, run_dir: Path, name: str, advance: Advance) -> list[str]:
     with zipfile.ZipFile(out, "x", zipfile.ZIP_STORED, allowZip64=True, strict_timestamps=False) as archive:
         for relative, _ in members:
             try:
-                source = Input(run_dir / relative)
+                source = FileReader(run_dir / relative)
             except (DamagedError, FileNotFoundError) as error:
                 mark = relative.removesuffix(".safetensors") + ".pruned"
                 if exists(run_dir / mark):  # since the list was made
@@ -82,6 +82,6 @@ def _is_run(folder: Path) -> bool:
 
 def _size(path: Path) -> int:
     try:
-        return look(path).size
+        return stat_path(path).size
     except OSError:  # it is gone
         return 0

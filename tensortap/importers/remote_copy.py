@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from tensortap.core.errors import InvalidNameError, LimitError, RemoteError
 from tensortap.storage.entry import Entry
-from tensortap.storage.files import Input
-from tensortap.storage.filesystem import exists, look, scan
+from tensortap.storage.files import FileReader
+from tensortap.storage.filesystem import exists, scan, stat_path
 from tensortap.storage.uri import is_remote, path_of, put_file, shown_path
-from tensortap.system.temp_dirs import temporary_folder
+from tensortap.system.temp_dirs import temp_folder
 
 MAX_BYTES = 16 << 30
 MAX_FILES = 100_000
@@ -54,7 +54,7 @@ def list_files(address: str, most: int = MAX_FILES, most_folders: int = MAX_FOLD
 
 def _named(place: Path, most: int, most_folders: int) -> list[RemoteFile]:
     try:
-        entry = look(place)
+        entry = stat_path(place)
     except FileNotFoundError:  # maybe what the files of a checkpoint begin with
         return []
     if not entry.is_folder:
@@ -122,7 +122,7 @@ class RemoteCopier:
 
     def _copy(self, source: Path, copy: Path) -> None:
         copy.parent.mkdir(parents=True, exist_ok=True)
-        with Input(source) as file, copy.open("xb") as out:
+        with FileReader(source) as file, copy.open("xb") as out:
             self.bytes += file.size
             if self.bytes > self.max_bytes:
                 raise LimitError(
@@ -146,7 +146,7 @@ def staged_output(target: Path) -> Iterator[Path]:
         return
     if exists(target):
         raise InvalidNameError(f"{shown_path(target)} exists.", "Remove it, or choose another name.")
-    with temporary_folder() as folder:
+    with temp_folder() as folder:
         made = folder / target.name
         yield made
         for file in sorted(made.rglob("*")) if made.is_dir() else [made]:

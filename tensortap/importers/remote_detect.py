@@ -8,11 +8,11 @@ from pathlib import Path
 
 from tensortap.core.errors import DamagedError, LimitError, RemoteError
 from tensortap.dump.read.runs import find_runs
-from tensortap.storage.files import Input
+from tensortap.storage.files import FileReader
 from tensortap.storage.filesystem import is_folder
 from tensortap.storage.uri import address_of, shown_path
 from tensortap.system.progress_line import progress_line
-from tensortap.system.temp_dirs import temporary_folder
+from tensortap.system.temp_dirs import temp_folder
 
 from .import_cache import CachedImport, cached_copy
 from .registry import detect
@@ -48,7 +48,7 @@ def imported_copy(place: Path, cache: Path) -> CachedImport | None:
 
 @contextmanager
 def _copy(place: Path, advance: Callable[[str], None]) -> Iterator[Path]:
-    with temporary_folder() as folder:
+    with temp_folder() as folder:
         yield RemoteCopier(folder, progress=advance).fetch(address_of(place))
 
 
@@ -67,7 +67,7 @@ def _is_known(files: list[RemoteFile], name: str) -> bool:
     if not files:
         return False
     marks = _marks(files, name)
-    with temporary_folder() as folder, suppress(OSError):  # odd names
+    with temp_folder() as folder, suppress(OSError):  # odd names
         for file in files:
             stand_in = Path(folder, file.name)
             stand_in.parent.mkdir(parents=True, exist_ok=True)
@@ -99,7 +99,7 @@ def _is_index(file: RemoteFile) -> bool:
 
 def _mark(file: RemoteFile) -> bytes:
     try:
-        with Input(file.place) as source:
+        with FileReader(file.place) as source:
             length = min(_MARK, source.size)
             return source.read_exactly(source.size - length if _is_index(file) else 0, length)
     except (OSError, DamagedError, RemoteError) as error:

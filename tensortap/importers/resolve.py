@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING
 
 from tensortap.core.errors import DeniedError, NotARunError, RemoteError
 from tensortap.dump.read.runs import find_runs
-from tensortap.storage.filesystem import exists, is_folder, look, scan
+from tensortap.storage.filesystem import (
+    exists,
+    is_folder,
+    scan,
+    stat_path,
+)
 from tensortap.storage.uri import (
     address_of,
     is_remote,
@@ -21,7 +26,7 @@ from tensortap.storage.uri import (
     shown_path,
 )
 from tensortap.system.progress_line import progress_line
-from tensortap.system.temp_dirs import kept_folder
+from tensortap.system.temp_dirs import temp_folder_until_exit
 
 if TYPE_CHECKING:
     from .import_cache import CachedImport
@@ -71,7 +76,7 @@ def _is_packed(path: Path) -> bool:
 
 def _is_file(path: Path) -> bool:
     try:
-        return look(path).is_file if is_remote(path) else path.is_file()
+        return stat_path(path).is_file if is_remote(path) else path.is_file()
     except OSError:
         return False
 
@@ -79,7 +84,7 @@ def _is_file(path: Path) -> bool:
 def check_reachable(path: Path) -> None:
     """Says why an address cannot be read, before it looks like a folder without runs. Raises RemoteError."""
     try:
-        if is_remote(path) and (look(path).is_folder or path.suffix == ".zip"):
+        if is_remote(path) and (stat_path(path).is_folder or path.suffix == ".zip"):
             scan(path)
     except OSError as error:
         if isinstance(error, FileNotFoundError) and _is_prefix_elsewhere(path):
@@ -232,4 +237,4 @@ def _cache() -> Path:
 @cache
 def _temporary() -> Path:
     """A folder that goes when the process does."""
-    return kept_folder()
+    return temp_folder_until_exit()

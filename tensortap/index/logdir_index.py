@@ -16,7 +16,7 @@ from pathlib import Path, PurePath
 from tensortap.core.errors import DamagedError, NotFoundError
 from tensortap.core.text import did_you_mean
 from tensortap.dump.read.runs import find_runs
-from tensortap.storage.filesystem import look
+from tensortap.storage.filesystem import stat_path
 from tensortap.storage.uri import path_of
 from tensortap.system.user_dirs import cache_folder
 
@@ -251,7 +251,7 @@ def _run_id(number: int, name: str) -> str:
 
 def _identity(path: Path) -> Identity | None:
     try:
-        found = look(path / RUN_FILE)
+        found = stat_path(path / RUN_FILE)
     except (OSError, DamagedError):
         return None
     return found.inode, found.mtime_ns, found.size

@@ -14,7 +14,7 @@ from tensortap.core.text import counted
 from tensortap.dump.format.run_files import WorkerInfo
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.read.stats_reader import TailPosition
-from tensortap.storage.filesystem import look
+from tensortap.storage.filesystem import stat_path
 from tensortap.system.user_dirs import cache_folder
 
 from .cache.container import ContainerError
@@ -375,6 +375,6 @@ class RunIndex:
 def _added(folder: Path) -> int:
     """When an entry was last added to a folder or removed from it, ns; 0 if there is no such folder."""
     try:
-        return look(folder).mtime_ns
+        return stat_path(folder).mtime_ns
     except (OSError, DamagedError):
         return 0

@@ -13,7 +13,7 @@ from tensortap.dump.format.run_files import WorkerInfo
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.read.stats_reader import TailPosition
 from tensortap.storage.entry import Entry
-from tensortap.storage.filesystem import look, scan
+from tensortap.storage.filesystem import scan, stat_path
 
 from .catalog.catalog import Catalog
 
@@ -93,7 +93,7 @@ class WorkerFollower:
         undated = [entry.name for entry in entries if not entry.is_dated and entry.name.startswith("stats-")]
         if undated:
             with suppress(OSError, DamagedError):  # it is just being removed
-                newest = look(self._folder / max(undated))
+                newest = stat_path(self._folder / max(undated))
                 dated += [newest.mtime_ns] if newest.is_dated else []
         return max(dated, default=0)
 

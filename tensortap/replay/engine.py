@@ -13,7 +13,7 @@ from tensortap.core.errors import InvalidValueError, NotFoundError
 from tensortap.core.model import Graph
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.recording.bundle import read_bundle_graph
-from tensortap.dump.recording.model import Recording, array_hash
+from tensortap.dump.recording.recording import Recording, array_hash
 from tensortap.dump.write.writer import DumpWriter
 
 from .analyses.analysis_registry import STUDIES

@@ -7,8 +7,8 @@ from pathlib import Path
 from tensortap.core.errors import NotFoundError
 from tensortap.dump.read.runs import find_runs
 from tensortap.dump.recording.bundle import read_bundle
-from tensortap.dump.recording.files import RecordingPlace, find_recordings, read_recording
-from tensortap.dump.recording.model import Recording
+from tensortap.dump.recording.recording import Recording
+from tensortap.dump.recording.recording_files import RecordingPlace, find_recordings, read_recording
 from tensortap.storage.filesystem import is_folder
 
 

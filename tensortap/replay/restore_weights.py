@@ -10,7 +10,7 @@ from typing import Any
 
 from tensortap.core.errors import InvalidValueError, NotFoundError
 from tensortap.core.text import counted
-from tensortap.dump.recording.model import Argument, Recording
+from tensortap.dump.recording.recording import Argument, Recording
 
 _NUMBER = re.compile(r"_(\d+)(?=[/_]|$)")  # which Keras gives to what the program does not name
 _SEED = "seed_generator_state"

@@ -10,7 +10,7 @@ import tensorflow as tf
 from tensortap.capture.recording.call_recorder import results_of
 from tensortap.core.dtypes import Array
 from tensortap.dump.recording.bundle import read_bundle
-from tensortap.dump.recording.model import Recording
+from tensortap.dump.recording.recording import Recording
 from tensortap.tf import internals
 
 from .run.comparison import differing_results, numbered_results, result_name, ulp_of_largest

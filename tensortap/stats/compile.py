@@ -14,7 +14,12 @@ import numpy.typing as npt
 from tensortap.core.histogram import BUCKETS, Histogram
 
 from .moments import Measured
-from .numba_guard import COMPILING, before_numba, kept_code_of_the_environment, numba_would_fail
+from .numba_guard import (
+    COMPILE_LOCK,
+    cache_settings_of_environment,
+    ignore_config_file,
+    numba_would_fail,
+)
 
 Kernel = Callable[..., Any]
 
@@ -66,7 +71,7 @@ def _compile(name: str, result: str, arguments: tuple[str, ...]) -> Kernel:
     if key in _broken():
         raise CannotCompileError(key)
     try:
-        with COMPILING:
+        with COMPILE_LOCK:
             return _compile_now(name, result, arguments)
     except Exception as error:
         _broken().add(key)
@@ -75,13 +80,13 @@ def _compile(name: str, result: str, arguments: tuple[str, ...]) -> Kernel:
 
 
 @cache
-def _has_no_room() -> bool:
+def _has_too_little_memory() -> bool:
     return numba_would_fail()
 
 
 def _compile_now(name: str, result: str, arguments: tuple[str, ...]) -> Kernel:
-    before_numba()
-    if _has_no_room():
+    ignore_config_file()
+    if _has_too_little_memory():
         raise CannotCompileError("the limit of the address space (ulimit -v) leaves it too little memory")
     import numba
 
@@ -110,7 +115,7 @@ def _compile_now(name: str, result: str, arguments: tuple[str, ...]) -> Kernel:
     modules = (kernels, kernels_16bit, kernels_batch, kernels_bitmask)
     function: Kernel = next(getattr(module, name) for module in modules if hasattr(module, name))
     try:
-        with kept_code_of_the_environment():
+        with cache_settings_of_environment():
             return numba_options.kernel(signature, function, keep=True)
     except Exception:  # nowhere to keep compiled code (a read-only home), or what is kept there is damaged
         return numba_options.kernel(signature, function, keep=False)

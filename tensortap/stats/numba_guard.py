@@ -1,7 +1,7 @@
 """Guards around numba, which would otherwise do harm or die:
 
-- `before_numba`, `kept_code_of_the_environment`: a `.numba_config.yaml` of the folder that it runs in;
-- `COMPILING`: forks while a thread compiles;
+- `ignore_config_file`, `cache_settings_of_environment`: a `.numba_config.yaml` of the folder that it runs in;
+- `COMPILE_LOCK`: forks while a thread compiles;
 - `numba_would_fail`: a limit of the address space (`ulimit -v`).
 """
 
@@ -23,19 +23,19 @@ except ImportError:  # Windows has no such limit
 
 
 _FILE = ".numba_config.yaml"
-_KEPT_CODE = ("CACHE_DIR", "CACHE_LOCATOR_CLASSES")
+_CACHE_SETTINGS = ("CACHE_DIR", "CACHE_LOCATOR_CLASSES")
 _TRACE = "CHROME_TRACE"
 
 
-def before_numba() -> None:
+def ignore_config_file() -> None:
     """Call it before numba is imported: there the environment goes before the file, but nothing else does."""
     if "numba" not in sys.modules and os.path.lexists(_FILE):
-        for name in (*_KEPT_CODE, _TRACE):
+        for name in (*_CACHE_SETTINGS, _TRACE):
             os.environ.setdefault(f"NUMBA_{name}", "")
 
 
 @contextmanager
-def kept_code_of_the_environment() -> Iterator[None]:
+def cache_settings_of_environment() -> Iterator[None]:
     """Within it, code is kept where the environment says, or where numba does so by default.
 
     It does not ask for the file: a program may have imported numba in another folder, and whoever owns that
@@ -45,7 +45,7 @@ def kept_code_of_the_environment() -> Iterator[None]:
     from numba.core.compiler_lock import global_compiler_lock
 
     with global_compiler_lock:
-        before = {name: getattr(config, name) for name in _KEPT_CODE if hasattr(config, name)}
+        before = {name: getattr(config, name) for name in _CACHE_SETTINGS if hasattr(config, name)}
         for name in before:
             setattr(config, name, os.environ.get(f"NUMBA_{name}", ""))
         try:
@@ -55,32 +55,34 @@ def kept_code_of_the_environment() -> Iterator[None]:
                 setattr(config, name, value)
 
 
-COMPILING = threading.RLock()
+COMPILE_LOCK = threading.RLock()
 """Held while kernels are imported or compiled, which may fork itself."""
 
-_held: list[AbstractContextManager[Any]] = []  # by the thread that forks
+_entered: list[AbstractContextManager[Any]] = []  # by the thread that forks
 
 
-def _hold() -> None:
-    COMPILING.acquire()
+def _lock_compiler() -> None:
+    COMPILE_LOCK.acquire()
     # Also when nothing is compiled: whenever Python frees what llvmlite made, in whichever thread.
     lock = getattr(getattr(sys.modules.get("llvmlite.binding.ffi"), "lib", None), "_lock", None)
     if isinstance(lock, AbstractContextManager):
         lock.__enter__()
-        _held.append(lock)
+        _entered.append(lock)
 
 
-def _let_go() -> None:
-    if _held:
-        _held.pop().__exit__(None, None, None)
-    COMPILING.release()
+def _unlock_compiler() -> None:
+    if _entered:
+        _entered.pop().__exit__(None, None, None)
+    COMPILE_LOCK.release()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_hold, after_in_parent=_let_go, after_in_child=_let_go)
+    os.register_at_fork(
+        before=_lock_compiler, after_in_parent=_unlock_compiler, after_in_child=_unlock_compiler
+    )
 
 
-_SPARE = 256 << 20  # bytes that the program itself may take meanwhile
+_HEADROOM = 256 << 20  # bytes that the program itself may take meanwhile
 _SECONDS = 30  # it takes less than one, or never ends
 _TRY = """
 import resource, signal, sys
@@ -104,7 +106,7 @@ def numba_would_fail() -> bool:
         return False
     try:
         done = subprocess.run(
-            [sys.executable, "-P", "-c", _TRY, str(max(left - _SPARE, 0))],
+            [sys.executable, "-P", "-c", _TRY, str(max(left - _HEADROOM, 0))],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -34,7 +34,7 @@ def crc32c_of_file(path: Path, length: int) -> int:
         FileNotFoundError, DamagedError: there is no such file, or it is too short.
     """
     found = 0
-    with Input(path) as file:
+    with FileReader(path) as file:
         for at in range(0, length, _PIECE):
             found = crc32c(file.read_exactly(at, min(_PIECE, length - at)), found)
     return found
@@ -63,29 +63,29 @@ def write_all(fd: int, data: Any, offset: int) -> None:
         view = view[os.write(fd, view) :]
 
 
-def check_there(fd: int, path: Path) -> None:
+def check_not_removed(fd: int, path: Path) -> None:
     """Raises FileNotFoundError where a file that is open was removed: what is written to it would be lost.
 
     The number of its links tells at the price of a call; systems that count none are asked for the name.
     """
-    if os.fstat(fd).st_nlink == 0 and not is_at(fd, path):
+    if os.fstat(fd).st_nlink == 0 and not is_same_file(fd, path):
         raise FileNotFoundError(errno.ENOENT, "It was removed while it was being written", str(path))
 
 
-def is_at(fd: int, path: Path) -> bool:
+def is_same_file(fd: int, path: Path) -> bool:
     """Whether an open file is the one of that name: not removed, nor a copy put in its place."""
     with contextlib.suppress(OSError):  # the name is gone, or (NFS) the file
         return os.path.samestat(os.fstat(fd), path.stat())
     return False
 
 
-def cut(fd: int, size: int) -> None:
+def truncate(fd: int, size: int) -> None:
     """Truncates a file after a failed write, as far as the file system lets us."""
     with contextlib.suppress(OSError):
         os.ftruncate(fd, size)
 
 
-class Input:
+class FileReader:
     """A regular file being read at offsets. A context manager.
 
     Args:
@@ -102,7 +102,7 @@ class Input:
         self._ahead = ahead
         self._window, self._window_at = b"", 0
 
-    def __enter__(self) -> Input:
+    def __enter__(self) -> FileReader:
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -154,7 +154,7 @@ def read_json(path: Path, limit: int = MAX_JSON) -> dict[str, Any]:
         FileNotFoundError: there is none.
         DamagedError: it holds something else.
     """
-    with Input(path) as file:
+    with FileReader(path) as file:
         if file.size > limit:
             raise DamagedError(f"{path.name} has {file.size} bytes, more than the {limit} that are read.")
         if file.size == 0:

@@ -9,18 +9,18 @@ from typing import BinaryIO
 from tensortap.core.errors import DamagedError, DeniedError, NoAnswerError
 
 from .entry import Entry
-from .raw_filesystem import look_plain, open_plain, scan_plain
+from .raw_filesystem import open_plain, scan_plain, stat_plain
 from .zip_archive import archive_of
 
 
-def look(path: Path) -> Entry:
+def stat_path(path: Path) -> Entry:
     """What is at a path; the last link is not followed.
 
     Raises:
         OSError: nothing is there, or it cannot be seen.
     """
     try:
-        return look_plain(path)
+        return stat_plain(path)
     except NotADirectoryError:
         found = _within(path)
         if found is None:
@@ -47,7 +47,7 @@ def scan(folder: Path) -> list[Entry]:
 def exists(path: Path) -> bool:
     """Whether there is a file or folder."""
     try:
-        look(path)
+        stat_path(path)
     except OSError:
         return False
     return True
@@ -56,7 +56,7 @@ def exists(path: Path) -> bool:
 def is_folder(path: Path) -> bool:
     """Whether a path is a folder, or an archive that can be read as one, or a folder in one; links count."""
     try:
-        if look_plain(path, follow=True).is_folder:
+        if stat_plain(path, follow=True).is_folder:
             return True
     except OSError:
         pass
@@ -97,7 +97,7 @@ def _within(path: Path) -> Entry | None:
     if found is None:
         return None
     archive, name = found
-    status = look_plain(archive.path, follow=True)
+    status = stat_plain(archive.path, follow=True)
     member = archive.files.get(name)
     if member is None and name not in archive.folders:
         raise FileNotFoundError(2, "not in the archive", str(path))

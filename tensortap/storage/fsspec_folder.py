@@ -111,8 +111,8 @@ class RemoteFolder:
             return b""
         data = self._ask(lambda: self._read(self._place(name), size, offset, length), name)
         if len(data) > length:
-            told = "more was sent than the range that was asked for"
-            raise NoAnswerError(errno.EIO, told, self.shown_name(name))
+            reason = "more was sent than the range that was asked for"
+            raise NoAnswerError(errno.EIO, reason, self.shown_name(name))
         return data
 
     def write(self, name: str, data: bytes) -> None:
@@ -175,7 +175,7 @@ class RemoteFolder:
             info = self._ask(lambda: self._fs.info(self._place(name)), name)
             if not isinstance(info.get("size"), int):
                 raise NoAnswerError(errno.EIO, "the size is not told", self.shown_name(name))
-            _forget_some(self._files)
+            _evict_some(self._files)
             entry = self._timed(name, _entry(name.rpartition("/")[2], info))
             known = self._files[name] = (time.monotonic(), entry)
         return known[1]
@@ -192,7 +192,7 @@ class RemoteFolder:
         entries = {entry.name: self._timed(f"{name}/{entry.name}".lstrip("/"), entry) for entry in listed}
         same = known is not None and known.entries.keys() == entries.keys()
         since = known.since_ns if known is not None and same else time.time_ns()
-        _forget_some(self._folders)
+        _evict_some(self._folders)
         seen = self._folders[name] = _Seen(time.monotonic(), entries, since)
         return seen
 
@@ -282,14 +282,14 @@ def _entry(name: str, info: dict[str, Any]) -> Entry:
     return Entry(name, not is_folder, is_folder, 0 if is_folder else known, mtime, inode)
 
 
-def _nanoseconds(told: Any) -> int:
+def _nanoseconds(stamp: Any) -> int:
     """A time as the file systems tell it: seconds, a date, or a date's text; 0 if it is none of these."""
     try:
-        if isinstance(told, str):
-            told = datetime.fromisoformat(told) if told[:4].isdigit() else parsedate_to_datetime(told)
-        if isinstance(told, datetime):
-            told = (told if told.tzinfo else told.replace(tzinfo=UTC)).timestamp()
-        return int(float(told) * 1e9) if math.isfinite(float(told)) else 0
+        if isinstance(stamp, str):
+            stamp = datetime.fromisoformat(stamp) if stamp[:4].isdigit() else parsedate_to_datetime(stamp)
+        if isinstance(stamp, datetime):
+            stamp = (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
+        return int(float(stamp) * 1e9) if math.isfinite(float(stamp)) else 0
     except (TypeError, ValueError, OverflowError):
         return 0
 
@@ -303,10 +303,10 @@ def _kind(error: Exception) -> str:
     reply = getattr(error, "response", None)
     code = reply.get("Error", {}).get("Code") if isinstance(reply, dict) else None
     status = getattr(error, "status", None)
-    told = code if isinstance(code, str) and code.isalnum() else status if isinstance(status, int) else None
-    return type(error).__name__ + (f" {told}" if told is not None else "")
+    detail = code if isinstance(code, str) and code.isalnum() else status if isinstance(status, int) else None
+    return type(error).__name__ + (f" {detail}" if detail is not None else "")
 
 
-def _forget_some(known: dict[str, Any]) -> None:
+def _evict_some(known: dict[str, Any]) -> None:
     if len(known) >= _MAX_KNOWN:
         known.clear()

@@ -16,7 +16,7 @@ from .uri import remote_of
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
-def look_plain(path: Path, *, follow: bool = False) -> Entry:
+def stat_plain(path: Path, *, follow: bool = False) -> Entry:
     """What is at a path. Raises OSError; NotADirectoryError where the path leads through a file."""
     found = remote_of(path)
     if found is not None:

@@ -17,7 +17,7 @@ from typing import BinaryIO, cast
 from tensortap.core.errors import DamagedError
 
 from .entry import Entry
-from .raw_filesystem import look_plain, open_plain
+from .raw_filesystem import open_plain, stat_plain
 
 MAX_MEMBERS = 200_000
 MAX_DIRECTORY = 64 << 20  # bytes of the list of members
@@ -145,7 +145,7 @@ def archive_of(path: Path) -> tuple[Archive, str] | None:
     """
     for outer in (path, *path.parents):
         try:
-            status = look_plain(outer, follow=True)
+            status = stat_plain(outer, follow=True)
         except NotADirectoryError:
             continue
         except OSError:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO
 
 
-def hold(fd: int) -> None:
+def lock_file(fd: int) -> None:
     """Locks a file that this process writes, where the system and its disk can; nobody waits for it."""
     if sys.platform != "win32":  # there, an open file cannot be removed
         import fcntl
@@ -19,7 +19,7 @@ def hold(fd: int) -> None:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def is_held(file: IO[bytes] | int) -> bool | None:
+def is_locked(file: IO[bytes] | int) -> bool | None:
     """Whether a process holds the file; None where the system or its disk has no locks.
 
     Between some machines, locks of the others are not seen.

@@ -10,7 +10,7 @@ from types import ModuleType
 import pyarrow as pa
 
 
-def spare_pandas() -> None:
+def hide_pandas() -> None:
     """Tells pyarrow that there is no pandas; for processes of our own that hand it no Series.
 
     pyarrow looks for pandas when it first converts anything, and that import is 0.4 s of one query and 45 MB.

@@ -32,7 +32,7 @@ def recorded_command(arguments: Sequence[str] | None = None) -> list[str]:
         if follows and _OPTION.fullmatch(argument) is None:
             found.append(HIDDEN)
         else:
-            found.append(_told(argument))
+            found.append(_redacted(argument))
             follows = _is_secret_what_follows(argument)
     return found
 
@@ -46,7 +46,7 @@ def _is_secret_what_follows(argument: str) -> bool:
     return argument.startswith("-") or argument.lstrip("+~/").replace("-", "_").isidentifier()
 
 
-def _told(argument: str) -> str:
+def _redacted(argument: str) -> str:
     """An argument without what is secret in it. Its parts may be ambiguous: then all behind is hidden."""
     end = min(_begin_of_value(argument), _begin_of_query(argument))
     at = argument.rfind("@")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tensortap.core.names import is_worker_name, new_worker_name
 
-from .locks import hold, is_gone, is_held
+from .locks import is_gone, is_locked, lock_file
 from .user_dirs import is_own_folder
 
 _TEMPORARY = "tensortap"
@@ -23,7 +23,7 @@ _own: set[str] = set()  # names of those that this process has
 
 
 @contextlib.contextmanager
-def own_folder(parent: Path, purpose: str, *, mode: int = 0o777) -> Iterator[Path]:
+def scratch_folder(parent: Path, purpose: str, *, mode: int = 0o777) -> Iterator[Path]:
     """A folder `.<purpose>-<host>-<pid>-<8 hex digits>`, removed in the end, with what is left in it.
 
     Those that processes of this host left when they were killed are removed, too. A fork removes nothing.
@@ -31,7 +31,7 @@ def own_folder(parent: Path, purpose: str, *, mode: int = 0o777) -> Iterator[Pat
 
     Raises OSError.
     """
-    remove_left(parent, purpose)
+    remove_stale_folders(parent, purpose)
     name, process = new_worker_name(), os.getpid()
     folder = parent / f".{purpose}-{name}"
     _own.add(name)
@@ -45,26 +45,26 @@ def own_folder(parent: Path, purpose: str, *, mode: int = 0o777) -> Iterator[Pat
         _own.discard(name)
 
 
-def temporary_folder() -> AbstractContextManager[Path]:
-    """An `own_folder` among the system's temporary files, which nobody else can read. Raises OSError."""
-    return own_folder(Path(tempfile.gettempdir()), _TEMPORARY, mode=0o700)
+def temp_folder() -> AbstractContextManager[Path]:
+    """An `scratch_folder` among the system's temporary files, which nobody else can read. Raises OSError."""
+    return scratch_folder(Path(tempfile.gettempdir()), _TEMPORARY, mode=0o700)
 
 
-def kept_folder() -> Path:
-    """A `temporary_folder` that goes when this process does. Raises OSError."""
+def temp_folder_until_exit() -> Path:
+    """A `temp_folder` that goes when this process does. Raises OSError."""
     held = contextlib.ExitStack()
-    folder = held.enter_context(temporary_folder())
+    folder = held.enter_context(temp_folder())
     atexit.register(held.close)
     return folder
 
 
-def remove_left_temporary() -> None:
+def remove_stale_temp_folders() -> None:
     """Removes the temporary folders that killed processes left. Raises OSError."""
-    remove_left(Path(tempfile.gettempdir()), _TEMPORARY)
+    remove_stale_folders(Path(tempfile.gettempdir()), _TEMPORARY)
 
 
-def remove_left(parent: Path, purpose: str) -> None:
-    """Removes what `own_folder` made there for processes of this user, on this host, that are gone."""
+def remove_stale_folders(parent: Path, purpose: str) -> None:
+    """Removes what `scratch_folder` made there for processes of this user, on this host, that are gone."""
     here = new_worker_name().rsplit("-", 2)[0]
     for folder in parent.glob(f".{purpose}-*"):
         name = folder.name.removeprefix(f".{purpose}-")
@@ -86,14 +86,14 @@ def _locked(folder: Path) -> Iterator[None]:
     """Tells processes that cannot see this one, those of another container with the same host name."""
     with _opened(folder) as fd:
         if fd is not None:
-            hold(fd)
+            lock_file(fd)
         yield
 
 
 def _is_locked(folder: Path) -> bool | None:
     """Whether a process has it, or it cannot be opened; None where its disk has no locks."""
     with _opened(folder) as fd:
-        return True if fd is None else is_held(fd)
+        return True if fd is None else is_locked(fd)
 
 
 @contextlib.contextmanager

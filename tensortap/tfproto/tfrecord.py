@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 import google_crc32c
 
-from .messages import MAX_MESSAGE
+from .proto_classes import MAX_MESSAGE
 
 _HEAD, _TAIL = struct.Struct("<QI"), struct.Struct("<I")
 _LENGTH = struct.Struct("<Q")

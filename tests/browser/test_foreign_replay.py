@@ -16,8 +16,8 @@ from browser_site import TOKEN, Site, serving
 from playwright.sync_api import Browser
 from small_dump import write_dump
 
-from tensortap.dump.recording.files import write_recording
-from tensortap.dump.recording.model import Recording
+from tensortap.dump.recording.recording import Recording
+from tensortap.dump.recording.recording_files import write_recording
 
 # Everything that a page of another port of 127.0.0.1, hence of the same site, can send without being asked.
 ATTACK = """async ([target, body]) => {

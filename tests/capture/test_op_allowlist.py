@@ -17,8 +17,8 @@ from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
 from tensortap.core.errors import InvalidValueError
-from tensortap.dump.recording.files import find_recordings, read_recording
-from tensortap.dump.recording.model import array_hash
+from tensortap.dump.recording.recording import array_hash
+from tensortap.dump.recording.recording_files import find_recordings, read_recording
 from tensortap.replay.run.loaded_call import LoadedCall
 from tensortap.tf.op_allowlist import ALLOWED_OPS, check_allowed, is_allowed
 

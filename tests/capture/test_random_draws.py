@@ -23,8 +23,8 @@ from tensortap.capture.tap import Tap
 from tensortap.capture.triggers.triggers import NonFinite
 from tensortap.capture.watch import Watch
 from tensortap.dump.recording.bundle import write_bundle
-from tensortap.dump.recording.files import find_recordings, read_recording
-from tensortap.dump.recording.model import Recording
+from tensortap.dump.recording.recording import Recording
+from tensortap.dump.recording.recording_files import find_recordings, read_recording
 from tensortap.replay.run.loaded_call import LoadedCall
 
 NEVER = Watch(steps=range(10**6, 10**6 + 1))
@@ -35,7 +35,7 @@ AGAIN = """
 import json, sys
 from pathlib import Path
 from tensortap.replay.run.loaded_call import LoadedCall
-from tensortap.dump.recording.model import array_hash
+from tensortap.dump.recording.recording import array_hash
 from tensortap.dump.recording.bundle import read_bundle
 told = {}
 for path in map(Path, sys.argv[1:]):

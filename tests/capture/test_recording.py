@@ -30,15 +30,15 @@ from tensortap.capture.triggers.triggers import Finding, LossSpike, NonFinite
 from tensortap.capture.watch import Watch
 from tensortap.dump.read.runs import RunReader, find_runs
 from tensortap.dump.recording.bundle import write_bundle
-from tensortap.dump.recording.files import find_recordings, read_recording
-from tensortap.dump.recording.model import array_hash
+from tensortap.dump.recording.recording import array_hash
+from tensortap.dump.recording.recording_files import find_recordings, read_recording
 from tensortap.replay.run.loaded_call import LoadedCall
 
 AGAIN = """
 import json, sys
 from pathlib import Path
 from tensortap.replay.run.loaded_call import LoadedCall
-from tensortap.dump.recording.model import array_hash
+from tensortap.dump.recording.recording import array_hash
 from tensortap.dump.recording.bundle import read_bundle
 told = []
 for path in sys.argv[1:]:

@@ -18,8 +18,8 @@ from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.triggers.triggers import NonFinite
 from tensortap.capture.watch import Watch
-from tensortap.dump.recording.files import find_recordings, read_recording
-from tensortap.dump.recording.model import Argument, Recording
+from tensortap.dump.recording.recording import Argument, Recording
+from tensortap.dump.recording.recording_files import find_recordings, read_recording
 
 NEVER = Watch(steps=range(10**6, 10**6 + 1))
 

@@ -14,7 +14,7 @@ from tensortap.capture.instrument.tapped_function import InstrumentedFunction, T
 from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
-from tensortap.dump.recording.files import find_recordings, read_recording
+from tensortap.dump.recording.recording_files import find_recordings, read_recording
 
 ALL = Watch(steps=1, keep="value")
 

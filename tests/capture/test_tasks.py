@@ -24,7 +24,7 @@ from tensortap.capture.tap import Tap
 from tensortap.capture.triggers.firing import TrainingStoppedError
 from tensortap.capture.triggers.triggers import NonFinite
 from tensortap.capture.watch import Watch
-from tensortap.dump.recording.files import find_recordings, read_recording
+from tensortap.dump.recording.recording_files import find_recordings, read_recording
 
 ALL = Watch(steps=1, keep="value")
 

@@ -16,8 +16,8 @@ from small_dump import small_graph
 
 from tensortap.core.errors import DeniedError
 from tensortap.dump.maintenance.repair import repair_run
-from tensortap.dump.recording.files import write_recording
-from tensortap.dump.recording.model import Recording
+from tensortap.dump.recording.recording import Recording
+from tensortap.dump.recording.recording_files import write_recording
 from tensortap.dump.write import stats_writer
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.importers.resolve import served

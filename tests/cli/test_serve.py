@@ -18,7 +18,7 @@ import pytest
 from polling import until
 
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.system.temp_dirs import own_folder
+from tensortap.system.temp_dirs import scratch_folder
 
 pytestmark = pytest.mark.slow
 
@@ -130,7 +130,7 @@ def test_what_a_killed_server_left_is_removed_by_the_next_one(
     [left] = tmp_path.glob(f".tensortap-*-{killed.pid}-*")
     end(killed, signal.SIGKILL)
     assert left.is_dir()
-    with own_folder(tmp_path, "tensortap") as kept:
+    with scratch_folder(tmp_path, "tensortap") as kept:
         next_one = start("serve", tmp_path / "logs", "--port", "0")
         read_address(next_one)
         until(lambda: not left.exists(), "its end")

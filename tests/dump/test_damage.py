@@ -304,15 +304,15 @@ def test_references_into_nowhere(dump: Path) -> None:
 
 def test_commits_read_before_a_failing_disk_are_not_lost(dump: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tail = tail_of(dump)
-    real, left = files.Input.read, iter([True] * 12)
+    real, left = files.FileReader.read, iter([True] * 12)
 
-    def failing(file: files.Input, offset: int, length: int) -> bytes:
+    def failing(file: files.FileReader, offset: int, length: int) -> bytes:
         if not next(left, False):
             raise OSError(5, "Input/output error")
         return real(file, offset, length)
 
     with monkeypatch.context() as broken:
-        broken.setattr(files.Input, "read", failing)
+        broken.setattr(files.FileReader, "read", failing)
         before = tail.poll()
         with pytest.raises(OSError, match="Input/output"):
             tail.poll()

@@ -20,7 +20,7 @@ from tensortap.dump.format import frames, graphs, record_batches, schema
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.read.stats_reader import StatsTail
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.storage.files import Input
+from tensortap.storage.files import FileReader
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_a_claim_of_huge_buffers_allocates_nothing(dump: Path) -> None:
     batch = good_batch(dump)
     frame = bytearray(frames.encode(batch, schema.SCHEMA_MESSAGE, {}, "zstd"))
     file.write_bytes(schema.SCHEMA_MESSAGE + frame + frames.EOS)
-    with Input(file) as source:
+    with FileReader(file) as source:
         message = frames.read_frame(source, len(schema.SCHEMA_MESSAGE)).message
     assert message is not None
     body = len(frame) - message.body_length

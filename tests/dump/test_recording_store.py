@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tensortap.dump.recording import files
-from tensortap.dump.recording.files import find_recordings, read_recording, write_recording
-from tensortap.dump.recording.model import Argument, Recording
+from tensortap.dump.recording import recording_files
+from tensortap.dump.recording.recording import Argument, Recording
+from tensortap.dump.recording.recording_files import find_recordings, read_recording, write_recording
 from tensortap.dump.recording.store import RecordingStore
 
 LARGE = np.arange(50_000, dtype=np.float32)  # 200 kB
@@ -52,14 +52,14 @@ def test_where_recordings_cannot_be_looked_into_all_blobs_stay(
     first = ours.add(recording(1))
     write_recording(tmp_path, recording(2, LARGE + 1))
 
-    def look(path: Path) -> Any:
+    def stat_path(path: Path) -> Any:
         if path.name == at:
             raise OSError(errno.EMFILE, "Too many open files", str(path))
-        return recordings_look(path)
+        return original(path)
 
-    recordings_look = files.look
+    original = recording_files.stat_path
     with monkeypatch.context() as patched:
-        patched.setattr(files, "look", look)
+        patched.setattr(recording_files, "stat_path", stat_path)
         ours.remove([first])
     assert whole(tmp_path) == [2]
     ours.remove([])
@@ -92,13 +92,13 @@ def test_a_recording_that_is_being_written_keeps_its_blobs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours = RecordingStore(tmp_path)
-    first, plain = ours.add(recording(1)), files.store
+    first, plain = ours.add(recording(1)), recording_files.store
 
     def slow(*given: Any) -> Any:
         yield from plain(*given)
         ours.remove([first])
 
-    monkeypatch.setattr(files, "store", slow)
+    monkeypatch.setattr(recording_files, "store", slow)
     write_recording(tmp_path, recording(2))
     assert whole(tmp_path) == [2] and len(blobs(tmp_path)) == 1
 
@@ -146,7 +146,7 @@ def test_a_disk_that_refuses_leaves_nothing_behind(tmp_path: Path, monkeypatch: 
     def full(*_: Any) -> Any:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files, "store", full)
+    monkeypatch.setattr(recording_files, "store", full)
     with pytest.raises(OSError, match="No space"):
         write_recording(tmp_path, recording(1))
     assert list((tmp_path / "recordings").iterdir()) == []

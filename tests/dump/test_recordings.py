@@ -16,8 +16,18 @@ from hypothesis import strategies as st
 from tensortap.core.errors import DamagedError, FormatVersionError, NotFoundError, TensortapError
 from tensortap.core.model import Graph, Node
 from tensortap.dump.recording.bundle import read_bundle, read_bundle_graph, write_bundle
-from tensortap.dump.recording.files import find_recordings, read_recording, recording_note, write_recording
-from tensortap.dump.recording.model import Argument, Part, Recording, array_hash
+from tensortap.dump.recording.recording import (
+    Argument,
+    Part,
+    Recording,
+    array_hash,
+)
+from tensortap.dump.recording.recording_files import (
+    find_recordings,
+    read_recording,
+    recording_note,
+    write_recording,
+)
 
 LARGE = np.arange(50_000, dtype=np.float32)  # 200 kB
 

@@ -15,8 +15,8 @@ from tensortap.api.logdir import open_logdir
 from tensortap.core.errors import InvalidNameError
 from tensortap.core.model import Graph, Node
 from tensortap.dump.maintenance.repair import repair_run
-from tensortap.dump.recording.files import find_recordings, read_recording, write_recording
-from tensortap.dump.recording.model import Argument, Recording
+from tensortap.dump.recording.recording import Argument, Recording
+from tensortap.dump.recording.recording_files import find_recordings, read_recording, write_recording
 from tensortap.dump.write.writer import DumpWriter
 
 

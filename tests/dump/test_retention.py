@@ -192,7 +192,7 @@ def test_what_a_slow_process_is_writing_stays(tmp_path):
 
 def test_a_file_that_was_taken_for_abandoned_costs_only_what_it_held(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "tensortap.dump.write.retention.is_held", lambda file: False
+        "tensortap.dump.write.retention.is_locked", lambda file: False
     )  # as between two machines
     with DumpWriter(tmp_path, "r") as writer:
         for step in range(4):

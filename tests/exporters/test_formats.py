@@ -21,7 +21,7 @@ from tensortap.core.errors import InvalidNameError, NotFoundError, SelectionErro
 from tensortap.core.model import Graph, Node
 from tensortap.core.sampling import Sample
 from tensortap.dump.format.schema import LOST, REFUSED
-from tensortap.dump.recording.files import find_recordings
+from tensortap.dump.recording.recording_files import find_recordings
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.exporters.registry import EXPORTERS, exporter_for
 from tensortap.importers.importing import import_source

@@ -16,8 +16,8 @@ import tensortap
 from tensortap.core.model import Graph, Node
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.recording.bundle import write_bundle
-from tensortap.dump.recording.files import find_recordings, read_recording, recording_note
-from tensortap.dump.recording.model import Argument, Recording, array_hash
+from tensortap.dump.recording.recording import Argument, Recording, array_hash
+from tensortap.dump.recording.recording_files import find_recordings, read_recording, recording_note
 from tensortap.importers.errors import RefusedError
 from tensortap.importers.importing import import_source
 from tensortap.importers.registry import detect

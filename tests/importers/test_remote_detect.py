@@ -13,7 +13,7 @@ import pytest
 from tensortap.core.errors import RemoteError
 from tensortap.importers import remote_detect
 from tensortap.importers.resolve import served
-from tensortap.storage.files import Input
+from tensortap.storage.files import FileReader
 from tensortap.storage.uri import address_of, path_of
 
 MAGIC = (0xDB4775248B80FB57).to_bytes(8, "little")  # at the end of a checkpoint's index
@@ -31,13 +31,13 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of what is read; names that begin with `locked` cannot be."""
     found: list[str] = []
 
-    def read(path: Path) -> Input:
+    def read(path: Path) -> FileReader:
         found.append(path.name)
         if path.name.startswith("locked"):
             raise PermissionError(errno.EACCES, "Permission denied", path.name)
-        return Input(path)
+        return FileReader(path)
 
-    monkeypatch.setattr(remote_detect, "Input", read)
+    monkeypatch.setattr(remote_detect, "FileReader", read)
     return found
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tensortap.core.deadline import at_most
+from tensortap.core.deadline import time_limit
 from tensortap.core.errors import LimitError, SelectionError
 from tensortap.index.query.filter_parser import parse_predicate
 from tensortap.index.query.regex import match_names
@@ -212,6 +212,6 @@ def test_a_condition_on_what_is_not_known_is_neither_true_nor_false(text, rows):
 
 def test_a_pattern_of_many_repetitions_ends_with_the_time_of_the_request() -> None:
     names = [f"{'scope/' * 600}{number}" for number in range(2000)]  # a second and more for 20 of them
-    with at_most(0.1), pytest.raises(LimitError, match=r"more than 0.1 s.*") as refused:
+    with time_limit(0.1), pytest.raises(LimitError, match=r"more than 0.1 s.*") as refused:
         match_names(".{0,500}.{0,500}z", names)
     assert "a simpler pattern" in refused.value.hint

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tensortap.core.deadline import at_most
+from tensortap.core.deadline import time_limit
 from tensortap.core.dtypes import numpy_dtype
 from tensortap.core.errors import DamagedError, LimitError, SelectionError, ValueNotKeptError
 from tensortap.dump.write.writer import DumpWriter
@@ -186,8 +186,8 @@ def test_reading_ends_when_its_time_is_over(tmp_path):
     log = LogIndex(tmp_path)
     log.refresh()
     run, snapshot = log.runs[0], find_snapshot(log.runs[0], "a", step=0)
-    with at_most(60.0), pytest.raises(LimitError, match=r"more than 0 s, the limit"), at_most(0.0):
+    with time_limit(60.0), pytest.raises(LimitError, match=r"more than 0 s, the limit"), time_limit(0.0):
         read_slice(run, snapshot, "5")
-    with at_most(60.0):
+    with time_limit(60.0):
         assert read_slice(run, snapshot, "5") == 5
     assert read_slice(run, snapshot, "5") == 5

@@ -12,7 +12,7 @@ import tensorflow as tf
 from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
-from tensortap.dump.recording.model import Recording
+from tensortap.dump.recording.recording import Recording
 from tensortap.replay.engine import replay
 from tensortap.replay.locate import locate, open_recording
 from tensortap.replay.protocol import Request

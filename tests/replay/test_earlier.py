@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tensortap.core.errors import DamagedError
-from tensortap.dump.recording.files import RecordingPlace
-from tensortap.dump.recording.model import Argument, Recording
+from tensortap.dump.recording.recording import Argument, Recording
+from tensortap.dump.recording.recording_files import RecordingPlace
 from tensortap.replay.analyses import minimal_repair
 
 

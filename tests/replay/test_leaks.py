@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import NotFoundError
-from tensortap.dump.recording.model import Argument, Recording
+from tensortap.dump.recording.recording import Argument, Recording
 from tensortap.replay.invariant_checks.batch_inputs import BatchInputs
 from tensortap.replay.invariant_checks.independence_checks import describe_batch_norm
 from tensortap.replay.invariant_checks.leakage import relative_change

@@ -17,7 +17,7 @@ from tensortap.capture.watch import Watch
 from tensortap.cli.console import console
 from tensortap.cli.views.replay import print_certificate
 from tensortap.dump.recording.bundle import write_bundle
-from tensortap.dump.recording.files import find_recordings, read_recording
+from tensortap.dump.recording.recording_files import find_recordings, read_recording
 from tensortap.replay.engine import replay
 from tensortap.replay.protocol import Request, StepperRequest
 from tensortap.replay.stepper.computed_run import compute_run

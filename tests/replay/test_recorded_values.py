@@ -10,7 +10,7 @@ import tensorflow as tf
 from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
-from tensortap.dump.recording.files import find_recordings, read_recording
+from tensortap.dump.recording.recording_files import find_recordings, read_recording
 from tensortap.replay.run.loaded_call import RecordedInputs
 from tensortap.replay.script_runtime import report_differences
 

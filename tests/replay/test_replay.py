@@ -26,8 +26,8 @@ from tensortap.capture.watch import Watch
 from tensortap.cli.commands import replay as replay_command
 from tensortap.core.errors import DamagedError, InvalidValueError, NotFoundError, TensortapError
 from tensortap.dump.recording.bundle import write_bundle
-from tensortap.dump.recording.files import find_recordings, read_recording
-from tensortap.dump.recording.model import Argument, Recording
+from tensortap.dump.recording.recording import Argument, Recording
+from tensortap.dump.recording.recording_files import find_recordings, read_recording
 from tensortap.replay.analyses.observer_effect import measure_observer_effect
 from tensortap.replay.engine import replay
 from tensortap.replay.locate import locate

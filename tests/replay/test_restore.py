@@ -15,7 +15,7 @@ import small_models
 from tensortap.capture.errors import TapWarning
 from tensortap.core.errors import InvalidValueError, NotFoundError
 from tensortap.dump.recording.bundle import read_bundle, write_bundle
-from tensortap.dump.recording.model import Argument, Recording, array_hash
+from tensortap.dump.recording.recording import Argument, Recording, array_hash
 from tensortap.replay.locate import locate, open_recording
 from tensortap.replay.restore_weights import restore_variables
 

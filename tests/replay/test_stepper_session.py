@@ -20,7 +20,7 @@ from tensortap.capture.watch import Watch
 from tensortap.cli.stepper_shell import StepperShell
 from tensortap.core.errors import TensortapError
 from tensortap.dump.recording.bundle import write_bundle
-from tensortap.dump.recording.files import find_recordings
+from tensortap.dump.recording.recording_files import find_recordings
 from tensortap.replay.client import Limits, ReplayError, ReplayProcess
 from tensortap.replay.engine import replay
 from tensortap.replay.locate import locate, open_recording

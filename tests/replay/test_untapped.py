@@ -18,8 +18,8 @@ from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
 from tensortap.cli.views.stepper import proof
 from tensortap.dump.recording.bundle import read_bundle, write_bundle
-from tensortap.dump.recording.files import find_recordings, read_recording
-from tensortap.dump.recording.model import Recording
+from tensortap.dump.recording.recording import Recording
+from tensortap.dump.recording.recording_files import find_recordings, read_recording
 from tensortap.replay.engine import replay
 from tensortap.replay.locate import locate, open_recording
 from tensortap.replay.protocol import Request, StepperAnswer, StepperRequest

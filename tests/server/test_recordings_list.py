@@ -7,8 +7,8 @@ from pathlib import Path
 
 from small_dump import Api
 
-from tensortap.dump.recording.files import write_recording
-from tensortap.dump.recording.model import Recording
+from tensortap.dump.recording.recording import Recording
+from tensortap.dump.recording.recording_files import write_recording
 from tensortap.dump.write.writer import DumpWriter
 
 

@@ -16,8 +16,8 @@ from werkzeug.test import Client, TestResponse
 
 from tensortap.core.errors import TensortapError
 from tensortap.core.model import Graph, Node
-from tensortap.dump.recording.files import write_recording
-from tensortap.dump.recording.model import Recording
+from tensortap.dump.recording.recording import Recording
+from tensortap.dump.recording.recording_files import write_recording
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.replay.computing import Computed, ComputedTensor, LogicTest, Wanted
 from tensortap.server.app import create_app

@@ -17,7 +17,12 @@ from tensortap.dump.read.runs import RunReader, find_runs
 from tensortap.dump.read.values_reader import read_value, value_ref
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.storage import zip_archive as archives
-from tensortap.storage.filesystem import exists, is_folder, look, scan
+from tensortap.storage.filesystem import (
+    exists,
+    is_folder,
+    scan,
+    stat_path,
+)
 from tensortap.storage.zip_archive import Archive
 
 
@@ -67,11 +72,11 @@ def test_folders_and_files_of_an_archive(archive):
     assert [entry.name for entry in scan(archive)] == ["deep"]
     found = {entry.name: entry for entry in scan(archive / "deep" / "run")}
     assert found["run.json"].is_file
-    assert found["run.json"].size == look(archive / "deep" / "run" / "run.json").size > 50
+    assert found["run.json"].size == stat_path(archive / "deep" / "run" / "run.json").size > 50
     with pytest.raises(OSError, match=r"run\.json"):
         scan(archive / "deep" / "run" / "run.json")
     with pytest.raises(OSError):
-        look(archive.parent / "no.zip" / "x")
+        stat_path(archive.parent / "no.zip" / "x")
 
 
 def test_an_archive_that_is_replaced_is_read_anew(archive, tmp_path):

@@ -10,8 +10,8 @@ import pytest
 
 _PROGRAM = """
 import sys
-from tensortap.system.pandas_guard import spare_pandas
-spare_pandas()
+from tensortap.system.pandas_guard import hide_pandas
+hide_pandas()
 import numpy, pyarrow
 column = pyarrow.array(numpy.arange(3))
 column.to_numpy()
@@ -19,7 +19,7 @@ assert "pandas" not in sys.modules
 assert pyarrow.table({"a": column}).to_pandas()["a"].tolist() == [0, 1, 2]
 import pandas
 assert pyarrow.array(pandas.Series([1, None])).to_pylist() == [1, None]
-spare_pandas()
+hide_pandas()
 """
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tensortap.core.names import new_worker_name
-from tensortap.system.temp_dirs import own_folder, remove_left
+from tensortap.system.temp_dirs import remove_stale_folders, scratch_folder
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -20,13 +20,13 @@ def test_a_folder_in_use_stays_although_its_process_is_not_to_be_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As of a container that has the host's name: processes of the other one look gone."""
-    monkeypatch.setattr(sys.modules[own_folder.__module__], "is_gone", lambda host, pid: True)
-    with own_folder(tmp_path, "making") as folder:
-        remove_left(tmp_path, "making")
+    monkeypatch.setattr(sys.modules[scratch_folder.__module__], "is_gone", lambda host, pid: True)
+    with scratch_folder(tmp_path, "making") as folder:
+        remove_stale_folders(tmp_path, "making")
         assert folder.is_dir()
     assert not list(tmp_path.iterdir())
     folder.mkdir()
-    remove_left(tmp_path, "making")
+    remove_stale_folders(tmp_path, "making")
     assert not folder.exists()
 
 
@@ -35,16 +35,16 @@ def test_what_a_process_of_the_same_number_left_goes(tmp_path: Path) -> None:
     """A server in a container is number 1, and so is the one that takes the place of a killed one."""
     left = tmp_path / f".making-{new_worker_name()}"
     left.mkdir()
-    with own_folder(tmp_path, "making") as folder:
+    with scratch_folder(tmp_path, "making") as folder:
         assert list(tmp_path.iterdir()) == [folder]
-        remove_left(tmp_path, "making")
+        remove_stale_folders(tmp_path, "making")
         assert folder.is_dir()
 
 
 FORKED = """
 import os, sys
-from tensortap.system.temp_dirs import kept_folder
-folder = kept_folder()
+from tensortap.system.temp_dirs import temp_folder_until_exit
+folder = temp_folder_until_exit()
 fork = os.fork()
 if not fork:
     sys.exit()
@@ -62,10 +62,10 @@ BESIDE_A_FIFO = """
 import os, sys
 from pathlib import Path
 from tensortap.core.names import new_worker_name
-from tensortap.system.temp_dirs import own_folder, remove_left
-sys.modules[own_folder.__module__].is_gone = lambda host, pid: True
+from tensortap.system.temp_dirs import scratch_folder, remove_stale_folders
+sys.modules[scratch_folder.__module__].is_gone = lambda host, pid: True
 os.mkfifo(Path(sys.argv[1], f".making-{new_worker_name()}"))
-remove_left(Path(sys.argv[1]), "making")
+remove_stale_folders(Path(sys.argv[1]), "making")
 """
 
 
@@ -80,7 +80,7 @@ def test_folders_of_others_and_what_a_link_leads_to_stay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Among temporary files everybody may put something that is called like a folder of a killed process."""
-    monkeypatch.setattr(sys.modules[own_folder.__module__], "is_gone", lambda host, pid: True)
+    monkeypatch.setattr(sys.modules[scratch_folder.__module__], "is_gone", lambda host, pid: True)
     target = tmp_path / "mine" / "file"
     target.parent.mkdir()
     target.touch()
@@ -89,9 +89,9 @@ def test_folders_of_others_and_what_a_link_leads_to_stay(
     left.mkdir()
     with monkeypatch.context() as patched:
         patched.setattr("os.geteuid", lambda: left.stat().st_uid + 1)
-        remove_left(tmp_path, "making")
+        remove_stale_folders(tmp_path, "making")
         assert left.is_dir() == hasattr(os, "geteuid")
-    remove_left(tmp_path, "making")
+    remove_stale_folders(tmp_path, "making")
     assert not left.exists() and target.exists()
 
 

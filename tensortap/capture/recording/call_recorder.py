@@ -11,7 +11,12 @@ import tensorflow as tf
 
 from tensortap.core.dtypes import Array
 from tensortap.core.model import Way
-from tensortap.dump.recording.model import Argument, Part, Recording, array_hash
+from tensortap.dump.recording.recording import (
+    Argument,
+    Part,
+    Recording,
+    array_hash,
+)
 from tensortap.tf import internals
 from tensortap.tf.op_allowlist import refused
 from tensortap.tf.random_ops import RANDOM_OPS

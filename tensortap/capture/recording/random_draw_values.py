@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tensortap.core.dtypes import Array
-from tensortap.dump.recording.model import Argument, Part
+from tensortap.dump.recording.recording import Argument, Part
 from tensortap.tf.shapes import static_shape
 
 from ..instrument.tap_queues import Route

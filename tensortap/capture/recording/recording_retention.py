@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tensortap.core.errors import TensortapError
-from tensortap.dump.recording.files import find_recordings, recording_note
-from tensortap.dump.recording.model import Recording
+from tensortap.dump.recording.recording import Recording
+from tensortap.dump.recording.recording_files import find_recordings, recording_note
 from tensortap.dump.recording.store import RecordingStore
 
 ASKED_FOR = "steps="  # how the reason of a recording begins that no trigger chose

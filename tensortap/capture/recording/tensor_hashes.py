@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensortap.core.errors import InvalidValueError
-from tensortap.dump.recording.model import array_hash
+from tensortap.dump.recording.recording import array_hash
 
 from ..pipeline.messages import CapturedTensor, held_bytes
 

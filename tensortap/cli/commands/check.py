@@ -18,7 +18,7 @@ from tensortap.dump.maintenance.graphdef_check import check_graph_def
 from tensortap.dump.maintenance.repair import repair_run
 from tensortap.dump.maintenance.value_check import ValueCheck
 from tensortap.dump.read.runs import RunReader, find_runs
-from tensortap.dump.recording.files import find_recordings, read_recording
+from tensortap.dump.recording.recording_files import find_recordings, read_recording
 from tensortap.importers.resolve import check_reachable
 from tensortap.storage.filesystem import is_folder
 from tensortap.storage.uri import is_remote, shown_path

@@ -77,11 +77,11 @@ def removed_if_empty(folder: Path) -> Iterator[None]:
 def run(arguments: argparse.Namespace) -> int:
     from tensortap.importers.importing import import_source
     from tensortap.storage.uri import is_address
-    from tensortap.system.temp_dirs import temporary_folder
+    from tensortap.system.temp_dirs import temp_folder
 
     with (
         progress_line("importing", quiet=arguments.json) as advance,
-        temporary_folder() as folder,
+        temp_folder() as folder,
     ):
         source = Path(arguments.source)
         if is_address(arguments.source):

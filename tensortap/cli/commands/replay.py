@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from tensortap.system.temp_dirs import temporary_folder
+from tensortap.system.temp_dirs import temp_folder
 
 from ..argument_types import local, on_disk
 from ..console import print_json
@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     for _, expression in arguments.override:
         check_changes(expression)  # before TensorFlow starts, which takes seconds
-    with temporary_folder() as temporary:
+    with temp_folder() as temporary:
         logdir = arguments.out or temporary
         answer = _replay(arguments, logdir)
         views = [_view(logdir / arguments.name, name, arguments.visit) for name in arguments.tensor]

@@ -90,9 +90,9 @@ def port_number(text: str) -> int:
 def run(arguments: argparse.Namespace) -> int:
     with interrupted_at_once():
         from tensortap.server.serve import Server
-        from tensortap.system.pandas_guard import spare_pandas
+        from tensortap.system.pandas_guard import hide_pandas
 
-        spare_pandas()
+        hide_pandas()
     logdirs = served(arguments.logdir)
     server = Server(
         logdirs,

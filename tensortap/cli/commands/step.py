@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 
 from tensortap.system.progress_line import progress_line
-from tensortap.system.temp_dirs import temporary_folder
+from tensortap.system.temp_dirs import temp_folder
 
 from ..argument_types import local
 from ..replay_options import add_limits
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     source = locate(arguments.source, arguments.step, arguments.call)
     limits = Limits(arguments.seconds, arguments.memory_bytes)
     with (
-        temporary_folder() as temporary,
+        temp_folder() as temporary,
         ReplayProcess(limits) as process,
     ):
         with progress_line("running the step again"):

@@ -14,7 +14,14 @@ import google_crc32c
 
 from tensortap.core.errors import DamagedError, DeniedError, InvalidValueError, NotFoundError
 from tensortap.core.names import is_worker_name
-from tensortap.storage.files import Input, check_there, create, cut, sync_folder, write_all
+from tensortap.storage.files import (
+    FileReader,
+    check_not_removed,
+    create,
+    sync_folder,
+    truncate,
+    write_all,
+)
 from tensortap.storage.filesystem import exists
 
 ROTATE = 64 << 20  # bytes of one file
@@ -98,7 +105,7 @@ class EventsWriter:
             if self._fsync:
                 os.fsync(self._fd)
         except OSError:
-            cut(self._fd, self._size)
+            truncate(self._fd, self._size)
             raise
         self._size += len(line)
         self.end_segment(ROTATE)
@@ -107,7 +114,7 @@ class EventsWriter:
         """Goes on in a new file if this one was removed, which fails while its folder is not there."""
         if self._fd is not None:
             try:
-                check_there(self._fd, events_path(self._dir, self._number))
+                check_not_removed(self._fd, events_path(self._dir, self._number))
             except FileNotFoundError:
                 self.abandon()
                 self._number += 1
@@ -160,7 +167,7 @@ class EventsTail:
             has_next = exists(events_path(self._dir, self._number + 1))
             denied = None
             try:
-                with Input(events_path(self._dir, self._number)) as file:
+                with FileReader(events_path(self._dir, self._number)) as file:
                     found = self._read(file, has_next)
             except DeniedError as error:  # tried again
                 found, has_next, denied = [], False, f"{self._worker}/{error}"
@@ -173,7 +180,7 @@ class EventsTail:
                 return found
             self._number, self._offset = self._number + 1, 0
 
-    def _read(self, file: Input, final: bool) -> list[dict[str, Any]]:
+    def _read(self, file: FileReader, final: bool) -> list[dict[str, Any]]:
         """Whole lines from the offset on; what follows the last line end is left for the next poll."""
         found: list[dict[str, Any]] = []
         while not found and self._offset < file.size:

@@ -16,7 +16,7 @@ import google_crc32c
 import pyarrow as pa
 
 from tensortap.core.errors import DamagedError
-from tensortap.storage.files import Input
+from tensortap.storage.files import FileReader
 
 from .flatbuffers import Message, parse_message
 
@@ -80,7 +80,7 @@ def _find_commit(data: bytes | bytearray) -> tuple[int, int]:
     return found[0].start(1), int(found[0].group(2), 16)
 
 
-def read_frame(file: Input, offset: int, max_body: int = MAX_BODY) -> Frame:
+def read_frame(file: FileReader, offset: int, max_body: int = MAX_BODY) -> Frame:
     """Reads the frame at `offset` and checks it.
 
     Raises:
@@ -125,7 +125,7 @@ def _metadata_length(head: bytes) -> int:
     return found
 
 
-def read_schema_message(file: Input, limit: int = MAX_METADATA) -> bytes:
+def read_schema_message(file: FileReader, limit: int = MAX_METADATA) -> bytes:
     """The bytes of the schema message a file begins with; not checked but for its length.
 
     Raises:
@@ -150,7 +150,7 @@ class Resync:
     def __init__(self) -> None:
         self._spent = 0
 
-    def after(self, file: Input, offset: int) -> Frame | None:
+    def after(self, file: FileReader, offset: int) -> Frame | None:
         """The first valid commit that starts behind `offset`. (An EOS proves nothing: it has no checksum.)"""
         for start in _starts(file, offset + 1):
             try:
@@ -165,7 +165,7 @@ class Resync:
         return None
 
 
-def _starts(file: Input, offset: int) -> Iterator[int]:
+def _starts(file: FileReader, offset: int) -> Iterator[int]:
     """Offsets that a frame may start at, up to `_FARTHEST`: a file with holes can have any length."""
     end = min(file.size, offset + _FARTHEST)
     while offset < end:

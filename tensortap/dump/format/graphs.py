@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tensortap.core.errors import DamagedError, NotFoundError
 from tensortap.core.model import Function, Graph, Node, Way
-from tensortap.storage.files import Input, publish
+from tensortap.storage.files import FileReader, publish
 
 from .frames import EOS, Frame, encode, read_frame, read_schema_message
 from .record_batches import Layout
@@ -133,7 +133,7 @@ def _read_frame(run_dir: Path, graph_id: str) -> tuple[Layout, Frame]:
     if path.parent.is_symlink():
         raise NotFoundError(f"The graphs of {run_dir.name!r} are a link, which is not followed.")
     try:
-        with Input(path) as file:
+        with FileReader(path) as file:
             layout = Layout(read_schema_message(file, MAX_SCHEMA), tuple(_COLUMNS.items()))
             return layout, read_frame(file, len(layout.message), MAX_DECODED)
     except FileNotFoundError as error:
@@ -241,7 +241,7 @@ def read_graph_def(run_dir: Path, graph_id: str) -> bytes:
     Raises:
         FileNotFoundError: none was kept. DamagedError: it is no file, was cut, or is longer than any is.
     """
-    with Input(table_path(run_dir, graph_id).with_suffix(".pb")) as file:
+    with FileReader(table_path(run_dir, graph_id).with_suffix(".pb")) as file:
         if file.size >= _MAX_MESSAGE:
             raise DamagedError(f"{file.path.name} has {file.size:,} bytes; a GraphDef has less than 2 GiB.")
         return file.read_exactly(0, file.size)

@@ -17,7 +17,13 @@ import pyarrow as pa
 from tensortap.core.errors import DamagedError
 from tensortap.core.names import tensor_name
 from tensortap.core.sampling import split_sample
-from tensortap.storage.files import Input, create, publish, sync_folder, write_all
+from tensortap.storage.files import (
+    FileReader,
+    create,
+    publish,
+    sync_folder,
+    write_all,
+)
 
 from ..format.frames import EOS, encode
 from ..format.layout import HEADER, SAFETENSORS, stats_path, values_path
@@ -150,7 +156,7 @@ class _Move:
         return pa.RecordBatch.from_arrays(list(columns.values()), schema=SCHEMA)
 
     def _move(self, place: tuple[int, int], row: dict[str, Any]) -> tuple[int, int]:
-        with Input(values_path(self._dir, place[0])) as file:
+        with FileReader(values_path(self._dir, place[0])) as file:
             data = file.read_exactly(place[1], row["value_length"])
         sample, codec = split_sample(row["value_codec"])
         shape = tuple(row["shape"]) if sample is None else (sample.kept(row["size"]),)

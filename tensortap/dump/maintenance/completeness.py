@@ -13,7 +13,7 @@ import pyarrow as pa
 from tensortap.core.errors import DamagedError
 from tensortap.core.text import counted
 from tensortap.storage.files import read_json
-from tensortap.storage.filesystem import look, scan
+from tensortap.storage.filesystem import scan, stat_path
 
 from ..format.layout import HEADER, stats_path, values_path
 from ..format.run_files import CLOSED_FILE, WORKER_FILE, Closing, read_closing
@@ -42,7 +42,7 @@ class Completeness:
         self.unnamed_bytes = 0
         self._dir = run_dir / worker
         self._sizes = {
-            entry.name: entry.size if entry.size >= 0 else look(self._dir / entry.name).size
+            entry.name: entry.size if entry.size >= 0 else stat_path(self._dir / entry.name).size
             for entry in scan(self._dir)
             if entry.is_file
         }
@@ -108,9 +108,9 @@ class Completeness:
             self.damage.append(f"{what}. Copy it again; what it told of the values is lost without it.")
         elif what is not None:
             self.pending.append(f"{what}: the process is just beginning, or was stopped as it began.")
-        behind = _least_above(last, self._sizes)
-        if behind is not None:
-            missing, found = (stats_path(self._dir, number).name for number in (last + 1, behind))
+        following = _least_above(last, self._sizes)
+        if following is not None:
+            missing, found = (stats_path(self._dir, number).name for number in (last + 1, following))
             self.damage.append(
                 f"{missing} is missing; {found} and what follows is read by --repair only."
                 " Copy the run again, with all its files."
@@ -125,8 +125,8 @@ class Completeness:
             if tail.pending:
                 self.pending.append(tail.pending)
             if unnamed:
-                told = "their rows are not committed yet, or lost"
-                self.pending.append(f"No row names {bytes_of_values}: {told}.")
+                why = "their rows are not committed yet, or lost"
+                self.pending.append(f"No row names {bytes_of_values}: {why}.")
             return
         said, there = self._closing.snapshots, self._snapshots
         if said != there:
@@ -162,7 +162,7 @@ def _least_above(number: int, names: Iterable[str]) -> int | None:
     return min((n for n in found if n is not None and n > number), default=None)
 
 
-def _number(name: str, before: str, behind: str) -> int | None:
-    digits: Any = name.removeprefix(before).removesuffix(behind)
-    fits = name == f"{before}{digits}{behind}" and len(digits) == 6 and digits.isascii() and digits.isdigit()
+def _number(name: str, prefix: str, suffix: str) -> int | None:
+    digits: Any = name.removeprefix(prefix).removesuffix(suffix)
+    fits = name == f"{prefix}{digits}{suffix}" and len(digits) == 6 and digits.isascii() and digits.isdigit()
     return int(digits) if fits else None

@@ -72,15 +72,15 @@ def prune_run(run_dir: Path, retention: Retention, *, dry_run: bool = False) -> 
         shard: {step for value in held.values() for step in value.steps} for shard, held in values.items()
     }
     recent = sorted(set().union(*steps.values()))
-    spared = open_shards(run_dir, shards)
-    chosen = choose(retention, shards, steps, recent, spared, by_step=True)
-    kept = _parts(run_dir, retention, shards, values, recent, chosen, spared)
+    protected = open_shards(run_dir, shards)
+    chosen = choose(retention, shards, steps, recent, protected, by_step=True)
+    kept = _parts(run_dir, retention, shards, values, recent, chosen, protected)
     chosen = [shard for shard in chosen if shard not in kept]
     if not dry_run:
         kept = _move(run_dir, kept, {*shards, *values})
         for shard in (*chosen, *kept):
             discard(run_dir, shard)
-    return _told(shards, values, chosen, kept, recent, len(spared))
+    return _report(shards, values, chosen, kept, recent, len(protected))
 
 
 def _read(reader: RunReader) -> _Values:
@@ -111,7 +111,7 @@ def _parts(
     values: _Values,
     recent: list[int],
     chosen: list[Shard],
-    spared: set[Shard],
+    protected: set[Shard],
 ) -> dict[Shard, set[int]]:
     """Offsets of what is to be kept of shards that are not kept as a whole.
 
@@ -123,7 +123,12 @@ def _parts(
     for shard in shards:
         held = values.get(shard, {})
         late = {offset for offset, value in held.items() if value.steps & last}
-        if shard[0] in movable and shard not in spared and shard not in chosen and 0 < len(late) < len(held):
+        if (
+            shard[0] in movable
+            and shard not in protected
+            and shard not in chosen
+            and 0 < len(late) < len(held)
+        ):
             parts[shard] = late
     if retention.max_bytes is not None and chosen:
         shard = chosen[-1]  # the newest that goes: what there is room for stays
@@ -172,7 +177,7 @@ def _move(run_dir: Path, parts: dict[Shard, set[int]], known: set[Shard]) -> dic
     return moved
 
 
-def _told(
+def _report(
     shards: dict[Shard, Entry],
     values: _Values,
     chosen: list[Shard],

@@ -18,7 +18,13 @@ from tensortap.core.errors import (
     ValueNotKeptError,
 )
 from tensortap.core.text import counted
-from tensortap.storage.files import Input, create, publish_json, read_json, write_all
+from tensortap.storage.files import (
+    FileReader,
+    create,
+    publish_json,
+    read_json,
+    write_all,
+)
 from tensortap.storage.filesystem import exists, scan
 
 from ..format.events import EventsTail, EventsWriter
@@ -38,7 +44,13 @@ from ..read.runs import RunReader
 from ..read.stats_reader import Commit, StatsTail, TailPosition
 from ..read.values_reader import read_value, value_ref
 from ..recording.blobs import LARGE, SMALL
-from ..recording.files import FOLDER, MANIFEST, find_recordings, large_names, read_recording
+from ..recording.recording_files import (
+    FOLDER,
+    MANIFEST,
+    find_recordings,
+    large_names,
+    read_recording,
+)
 from ..write.stats_writer import ROTATE
 from .completeness import next_statistics
 from .graphdef_check import check_graph_def
@@ -90,7 +102,7 @@ def repair_run(run_dir: Path, out: Path, advance: Callable[[str], object] = lamb
 
 
 def _copy(source: Path, target: Path) -> None:
-    with Input(source) as file:
+    with FileReader(source) as file:
         fd = create(target)
         try:
             for at in range(0, file.size, _PIECE):
@@ -183,7 +195,7 @@ class _Worker:
         finally:
             self._close()
         self._done.left_out += [f"{self._name}: {sentence}" for sentence in tail.damage]
-        self._done.left_out += [f"{self._name}: {told}" for told in (tail.pending, tail.denied) if told]
+        self._done.left_out += [f"{self._name}: {reason}" for reason in (tail.pending, tail.denied) if reason]
         write_closing(self._target, Closing(self._done.snapshots - first, lost))
 
     def _missing(self, copied: int) -> int:

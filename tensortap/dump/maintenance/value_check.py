@@ -13,7 +13,7 @@ from tensortap.storage.filesystem import exists
 
 from ..read.values_reader import read_value, value_ref
 
-_TOLD = 5  # lost values of a file that are told one by one
+_MAX_SENTENCES = 5  # lost values of a file that are told one by one
 
 
 class ValueCheck:
@@ -25,7 +25,7 @@ class ValueCheck:
         self.pruned = 0
         self._run_dir, self._worker = run_dir, worker
         self._lost: Counter[int] = Counter()  # by values file; -1: of those in rows
-        self._told: dict[int, list[str]] = {}
+        self._sentences: dict[int, list[str]] = {}
         self._missing: dict[int, str] = {}
 
     def check(self, batch: Any, row: int) -> None:
@@ -49,14 +49,14 @@ class ValueCheck:
         self._lost[file] += 1
         if self._lost[file] == 1 and file >= 0 and not exists(self._path(file)):
             self._missing[file] = str(error)
-        if self._lost[file] > _TOLD or file in self._missing:
+        if self._lost[file] > _MAX_SENTENCES or file in self._missing:
             return
         node, slot, step, offset = (
             batch.column(name)[row].as_py() for name in ("node", "slot", "step", "value_offset")
         )
         where = f"{self._path(file).name}, byte {offset:,}" if file >= 0 else "in its row"
         what = f"the value of {tensor_name(node, slot)} at step {step} ({where}) is lost. {error}"
-        self._told.setdefault(file, []).append(what)
+        self._sentences.setdefault(file, []).append(what)
 
     def _path(self, file: int) -> Path:
         return self._run_dir / self._worker / f"values-{file:06d}.safetensors"
@@ -68,8 +68,8 @@ class ValueCheck:
             if file in self._missing:
                 found.append(f"{counted(count, 'value')} lost. {self._missing[file]}")
                 continue
-            found += self._told[file]
-            if count > _TOLD:
+            found += self._sentences[file]
+            if count > _MAX_SENTENCES:
                 where = f"in {self._path(file).name}" if file >= 0 else "in rows"
-                found.append(f"… and {counted(count - _TOLD, 'value')} more {where}.")
+                found.append(f"… and {counted(count - _MAX_SENTENCES, 'value')} more {where}.")
         return found

@@ -11,7 +11,7 @@ import pyarrow as pa
 from tensortap.core.errors import DamagedError, DeniedError, NotARunError
 from tensortap.core.model import Graph
 from tensortap.core.names import GRAPHS, MAX_RUN_DEPTH, is_inside_run, is_worker_name
-from tensortap.storage.filesystem import look, scan
+from tensortap.storage.filesystem import scan, stat_path
 
 from ..format.graphs import count_nodes, is_graph_id, read_graph, read_graph_table
 from ..format.layout import stats_path
@@ -42,18 +42,18 @@ def find_runs(logdir: str | Path, unread: Unread = lambda folder, error: None) -
     """
     root = Path(logdir)
 
-    def tell(folder: Path, error: OSError) -> None:
+    def report(folder: Path, error: OSError) -> None:
         if folder.name != _LOST_AND_FOUND:
             unread(folder, error)
 
-    if _is_run(root, tell):
+    if _is_run(root, report):
         return [(root.resolve().name, root)]
-    return sorted((path.relative_to(root).as_posix(), path) for path in _search(root, MAX_RUN_DEPTH, tell))
+    return sorted((path.relative_to(root).as_posix(), path) for path in _search(root, MAX_RUN_DEPTH, report))
 
 
 def _is_run(path: Path, unread: Unread) -> bool:
     try:
-        if look(path / RUN_FILE).is_file:
+        if stat_path(path / RUN_FILE).is_file:
             return True
     except (FileNotFoundError, NotADirectoryError):
         pass
@@ -71,7 +71,7 @@ def _is_run(path: Path, unread: Unread) -> bool:
 
 def _is_file(path: Path) -> bool:
     try:
-        return look(path).is_file
+        return stat_path(path).is_file
     except (OSError, DamagedError):
         return False
 
@@ -124,7 +124,7 @@ def _damage_of_run_file(error: NotARunError) -> str:
 class RunReader:
     """Reads one run. Nothing is kept open; every call looks at the files anew.
 
-    Where `run.json` is damaged or missing, `info` says so and what the workers tell.
+    Where `run.json` is damaged or missing, `info` says so, and is put together from the workers' files.
 
     Raises:
         NotARunError, FormatVersionError, NoAnswerError: from the constructor, as `read_run_info`. OSError:
@@ -138,9 +138,9 @@ class RunReader:
         except NotARunError as error:
             if not has_workers(self.path):
                 raise
-            self._info = self._told_by_workers(error)
+            self._info = self._info_from_workers(error)
 
-    def _told_by_workers(self, error: NotARunError) -> RunInfo:
+    def _info_from_workers(self, error: NotARunError) -> RunInfo:
         workers = self.workers()
         known = [worker.started for worker in workers if worker.started > UNKNOWN_TIME]
         return RunInfo(
@@ -168,7 +168,9 @@ class RunReader:
         """Ids of its graphs, sorted. Raises OSError: they are there, and cannot be listed."""
         folder = self.path / GRAPHS
         try:
-            names = [entry.name for entry in scan(folder) if entry.is_file] if look(folder).is_folder else []
+            names = (
+                [entry.name for entry in scan(folder) if entry.is_file] if stat_path(folder).is_folder else []
+            )
         except (FileNotFoundError, NotADirectoryError):
             return []
         stems = [name.removesuffix(".arrows") for name in names if name.endswith(".arrows")]

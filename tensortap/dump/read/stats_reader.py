@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tensortap.core.errors import DamagedError, DeniedError, NotFoundError
 from tensortap.core.names import is_worker_name
-from tensortap.storage.files import Input
+from tensortap.storage.files import FileReader
 from tensortap.storage.filesystem import exists
 
 from ..format.frames import EOS, Frame, Resync, WrongChecksumError, read_frame, read_schema_message
@@ -97,7 +97,7 @@ class StatsTail:
             return
         self._layout = STATISTICS_V1
         if position.schema != STATISTICS_V1.crc:
-            with Input(stats_path(self._dir, self._file)) as file:
+            with FileReader(stats_path(self._dir, self._file)) as file:
                 self._layout = statistics_layout(read_schema_message(file))
             if self._layout.crc != position.schema:
                 raise DamagedError(f"The schema of {self.worker} is another one now.")
@@ -115,7 +115,7 @@ class StatsTail:
             # Looked for first: if the next file exists now, this one is complete.
             has_next = exists(stats_path(self._dir, self._file + 1))
             try:
-                with Input(stats_path(self._dir, self._file), READ_AHEAD) as file:
+                with FileReader(stats_path(self._dir, self._file), READ_AHEAD) as file:
                     finished = self._read_file(file, commits, columns, has_next, max_bytes)
             except DeniedError as error:  # tried again, also where others follow: what is left out stays so
                 self.pending, self.denied = None, f"{self.worker}/{error}"
@@ -136,7 +136,7 @@ class StatsTail:
 
     def _read_file(
         self,
-        file: Input,
+        file: FileReader,
         commits: list[Commit],
         columns: Sequence[str] | None,
         final: bool,
@@ -155,7 +155,7 @@ class StatsTail:
             self._take(frames, commits, columns)
         return finished
 
-    def _gather(self, file: Input, final: bool, limit: int) -> tuple[list[Frame], bool | None]:
+    def _gather(self, file: FileReader, final: bool, limit: int) -> tuple[list[Frame], bool | None]:
         """Commits from the offset on that `Layout.check` lets through, until they decode to `limit` bytes.
 
         Also returns what `_read_file` does, or None where the file goes on behind them.
@@ -184,7 +184,7 @@ class StatsTail:
             self._offset = frame.end
         return frames, None if self._offset < file.size else True
 
-    def _next_frame(self, file: Input, final: bool) -> Frame | None:
+    def _next_frame(self, file: FileReader, final: bool) -> Frame | None:
         """The frame at the offset, or the next behind damage; None where the rest is pending or lost."""
         found = None
         try:
@@ -208,7 +208,7 @@ class StatsTail:
             self.pending = f"{rest} bytes at the end of {file.path.name} are not committed yet. {reason}"
         return found
 
-    def _read_schema(self, file: Input, final: bool) -> bool:
+    def _read_schema(self, file: FileReader, final: bool) -> bool:
         """Finds the schema that this file's commits vouch for; False while there is none to be sure of."""
         known = STATISTICS_V1.message
         if file.read(0, len(known)) == known:
@@ -258,12 +258,12 @@ class StatsTail:
         self.damage.append(f"{self.worker}/{stats_path(self._dir, self._file).name}, byte {offset}: {what}")
 
 
-def _end_mark(file: Input, offset: int) -> Frame | None:
+def _end_mark(file: FileReader, offset: int) -> Frame | None:
     """The EOS, if the file ends with one at `offset`."""
     return Frame("eos", offset, EOS) if file.read(offset, 9) == EOS else None
 
 
-def _layout_at_start(file: Input) -> Layout | None:
+def _layout_at_start(file: FileReader) -> Layout | None:
     try:
         return statistics_layout(read_schema_message(file))
     except DamagedError:
@@ -301,7 +301,7 @@ def read_commit(
         raise DamagedError(f"Statistics file {file} of {worker[:80]!r} cannot exist.")
     path = stats_path(Path(run_dir) / worker, file)
     try:
-        with Input(path) as source:
+        with FileReader(path) as source:
             frame = read_frame(source, offset)
             if frame.kind != "batch" or len(frame.data) != length:
                 raise DamagedError(f"There is no commit of {length} bytes at byte {offset} of {path.name}.")

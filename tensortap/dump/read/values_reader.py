@@ -11,12 +11,12 @@ import google_crc32c
 import numpy as np
 import pyarrow as pa
 
-from tensortap.core.deadline import check_time
+from tensortap.core.deadline import check_time_limit
 from tensortap.core.dtypes import STRING, Array, itemsize, numpy_dtype
 from tensortap.core.errors import DamagedError, ValuePrunedError
 from tensortap.core.names import is_worker_name
 from tensortap.core.sampling import Sample, split_sample
-from tensortap.storage.files import Input
+from tensortap.storage.files import FileReader
 
 from ..format.layout import is_pruned, values_path
 from ..format.value_codec import (
@@ -117,7 +117,7 @@ def read_bytes(ref: ValueRef, start: int, length: int) -> bytes:
     Raises:
         DamagedError: the value does not reach that far, or its compressed form is damaged.
     """
-    check_time()
+    check_time_limit()
     _check_shape(ref)
     if ref.codec == RAW:
         return _stored(ref, start, length)
@@ -160,7 +160,7 @@ def _stored(ref: ValueRef, start: int, length: int) -> bytes:
         raise DamagedError(f"Values file {ref.file} of {ref.worker[:80]!r} cannot exist.")
     path = values_path(ref.run_dir / ref.worker, ref.file)
     try:
-        with Input(path) as file:
+        with FileReader(path) as file:
             return file.read_exactly(ref.offset + start, length)
     except FileNotFoundError as error:
         if is_pruned(path):
@@ -181,7 +181,7 @@ def _unpack(ref: ValueRef, start: int, length: int) -> bytearray:
     frames = _frame_offsets(ref, -(-raw // chunk))
     out = bytearray()
     for i in range(start // chunk, -(-(start + length) // chunk)):
-        check_time()
+        check_time_limit()
         data = unpack(
             ref.codec, _stored(ref, frames[i], frames[i + 1] - frames[i]), min(chunk, raw - i * chunk)
         )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeGuard
 
 from tensortap.core.errors import DamagedError
-from tensortap.storage.files import Input, publish
+from tensortap.storage.files import FileReader, publish
 
 SMALL = "small.bin"
 LARGE = "blobs"
@@ -94,7 +94,7 @@ class FolderBlobs:
 
     def read(self, name: str, offset: int, length: int) -> bytes:
         try:
-            with Input(self._folder / name) as file:
+            with FileReader(self._folder / name) as file:
                 return file.read_exactly(offset, length)
         except FileNotFoundError as error:
             raise DamagedError(f"{name} is missing.", "Copy the whole run directory.") from error

@@ -11,13 +11,13 @@ from typing import Any
 
 from tensortap.core.errors import DamagedError
 from tensortap.core.model import Graph
-from tensortap.system.temp_dirs import temporary_folder
+from tensortap.system.temp_dirs import temp_folder
 
 from ..format.graphs import is_graph_id, read_graph, table_path, write_graph
 from .blobs import LARGE, SMALL, Blobs, get, large_name
-from .files import MANIFEST, MAX_MANIFEST
 from .manifest import checked_manifest, from_manifest, to_manifest
-from .model import Recording
+from .recording import Recording
+from .recording_files import MANIFEST, MAX_MANIFEST
 
 _MAX_RATIO = 1100  # deflate ends at 1,032
 ZIP_ERRORS = (
@@ -63,7 +63,7 @@ def _table(graph: Graph) -> tuple[str, bytes]:
         )
         for file, text in graph.sources.items()
     }
-    with temporary_folder() as folder:
+    with temp_folder() as folder:
         graph_id = write_graph(folder, replace(graph, sources=sources, graph_def=None), "zstd")
         return graph_id, table_path(folder, graph_id).read_bytes()
 
@@ -78,7 +78,7 @@ def read_bundle_graph(path: Path, graph_id: str) -> Graph | None:
         return None
     name = f"graphs/{graph_id}.arrows"
     try:
-        with zipfile.ZipFile(path) as archive, temporary_folder() as folder:
+        with zipfile.ZipFile(path) as archive, temp_folder() as folder:
             if name not in archive.namelist():
                 return None
             size = archive.getinfo(name).file_size

@@ -9,7 +9,13 @@ from tensortap.core.dtypes import Array
 from tensortap.core.errors import DamagedError, FormatVersionError
 
 from .blobs import Blobs
-from .model import Argument, Part, Recording, array_bytes, array_of
+from .recording import (
+    Argument,
+    Part,
+    Recording,
+    array_bytes,
+    array_of,
+)
 
 VERSION = 1
 _PLAIN = ("function", "step", "call", "graph", "worker", "time", "reason", "failed")

@@ -12,7 +12,8 @@ from tensortap.core.errors import TensortapError
 from tensortap.storage.files import publish_json, read_json
 
 from .blobs import LARGE, large_name
-from .files import (
+from .recording import Recording
+from .recording_files import (
     FOLDER,
     MANIFEST,
     MAX_MANIFEST,
@@ -21,7 +22,6 @@ from .files import (
     find_recordings,
     write_recording,
 )
-from .model import Recording
 
 _TAKEN = ".taken.tmp"  # ends the name of a blob while it is looked at once more
 

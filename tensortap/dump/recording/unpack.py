@@ -15,7 +15,7 @@ from tensortap.core.errors import DamagedError
 
 from .blobs import LARGE, SMALL, large_name
 from .bundle import ZIP_ERRORS
-from .files import FOLDER, MANIFEST
+from .recording_files import FOLDER, MANIFEST
 
 _HASH = re.compile(r"[0-9a-f]{64}\Z")
 _PIECE = 1 << 20

@@ -14,7 +14,7 @@ from tensortap.storage.uri import is_remote, new_remote_of, shown_path
 
 from ..format.run_files import RUN_FILE, ensure_run
 from .retention import Retention
-from .spool import LEAST, Part, Spool
+from .spool import LEAST, Spool, SpooledFile
 from .upload import Uploader, Uploads
 from .worker import Worker
 
@@ -35,7 +35,7 @@ class Destination:
     ) -> None:
         self._logdir, self.run_dir = logdir, logdir / run
         self._run, self._retention = run, retention
-        self._spool_bytes, self._patience = spool_bytes, upload_seconds
+        self._spool_bytes, self._upload_seconds = spool_bytes, upload_seconds
         self._is_remote = is_remote(logdir)
         if self._is_remote and not retention.everything:
             raise InvalidValueError(
@@ -75,20 +75,22 @@ class Destination:
             self._spool.clear()
             raise
 
-    def start(self, cut: Callable[[], list[Part]]) -> None:
+    def start(self, take_parts: Callable[[], list[SpooledFile]]) -> None:
         """Begins to upload, at an address.
 
         Args:
-            cut: commits, and says what there is to upload.
+            take_parts: commits, and says what there is to upload.
 
         Raises:
             OSError: the address refuses or does not answer; nothing stays behind here.
         """
         if self._spool is None:
             return
-        uploader = Uploader(self._logdir, self._run, self._spool, cut, self._patience, self._was_there)
+        uploader = Uploader(
+            self._logdir, self._run, self._spool, take_parts, self._upload_seconds, self._was_there
+        )
         try:
-            parts = cut()  # here: a writer that opens after a fork holds its lock
+            parts = take_parts()  # here: a writer that opens after a fork holds its lock
             answered(lambda: uploader.send_first(parts), self._logdir / self._run)
             uploader.start()
         except BaseException:
@@ -97,7 +99,7 @@ class Destination:
             raise
         self._uploader = uploader
 
-    def parts(self, open_files: Collection[Path | None]) -> list[Part]:
+    def parts(self, open_files: Collection[Path | None]) -> list[SpooledFile]:
         """What lies in the spool; `open_files` are still being written."""
         return [] if self._spool is None else self._spool.parts(open_files)
 
@@ -111,7 +113,7 @@ class Destination:
         if self._uploader is not None:
             self._uploader.finish()
 
-    def forget(self) -> None:
+    def detach(self) -> None:
         """For a forked child: spool and thread are its parent's."""
         self._spool = self._uploader = None
 

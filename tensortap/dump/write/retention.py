@@ -16,7 +16,7 @@ from tensortap.core.errors import InvalidValueError
 from tensortap.storage.entry import Entry
 from tensortap.storage.files import create
 from tensortap.storage.filesystem import exists
-from tensortap.system.locks import is_held
+from tensortap.system.locks import is_locked
 
 from ..format.layout import Shard, mark_path, shards_of, values_path
 from ..format.run_files import CLOSED_FILE, read_worker
@@ -99,8 +99,8 @@ class WorkerRetention:
             shards = shards_of(self._dir.parent)
             mine = self._dir.name
             steps = {(mine, number): steps for number, steps in self._steps.items()}
-            spared = open_shards(self._dir.parent, shards) | {(mine, newest)}
-            for shard in choose(self._retention, shards, steps, list(self._recent), spared):
+            protected = open_shards(self._dir.parent, shards) | {(mine, newest)}
+            for shard in choose(self._retention, shards, steps, list(self._recent), protected):
                 discard(self._dir.parent, shard)
                 if shard[0] == mine:
                     self._steps.pop(shard[1], None)
@@ -112,7 +112,7 @@ def choose(
     shards: Mapping[Shard, Entry],
     steps: Mapping[Shard, set[int]],
     recent: list[int],
-    spared: set[Shard],
+    protected: set[Shard],
     *,
     by_step: bool = False,
 ) -> list[Shard]:
@@ -120,7 +120,7 @@ def choose(
 
     Args:
         shards: what there is. steps: the steps of those that are known. recent: steps, the latest last.
-        spared: those that stay, whatever they hold.
+        protected: those that stay, whatever they hold.
         by_step: the oldest are those with the lowest last step, and before them what holds no step; else
             those that were written to the longest ago, which a copy of a run does not tell.
     """
@@ -129,11 +129,11 @@ def choose(
     chosen = []
     if retention.keep_last is not None:
         kept = set(recent[-retention.keep_last :])
-        chosen = [s for s in oldest_first if s in steps and not steps[s] & kept and s not in spared]
+        chosen = [s for s in oldest_first if s in steps and not steps[s] & kept and s not in protected]
     if retention.max_bytes is not None:
         total = sum(entry.size for shard, entry in shards.items() if shard not in chosen)
         for shard in oldest_first:
-            if total > retention.max_bytes and shard not in chosen and shard not in spared:
+            if total > retention.max_bytes and shard not in chosen and shard not in protected:
                 chosen.append(shard)
                 total -= shards[shard].size
     return chosen
@@ -163,7 +163,7 @@ def _is_open(run_dir: Path, shard: Shard, entry: Entry) -> bool:
         with values_path(worker_dir, shard[1]).open("rb") as file:
             if file.read(8) != bytes(8) or exists(worker_dir / CLOSED_FILE):
                 return False
-            held = is_held(file)
+            held = is_locked(file)
     except FileNotFoundError:
         return False
     if held:

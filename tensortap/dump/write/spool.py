@@ -22,7 +22,7 @@ _LAST = 2 * len(_ORDER)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SpooledFile:
     """A file of the spool as it is to be uploaded: its first `size` bytes; `final`: nothing follows."""
 
     name: str  # below the run
@@ -52,7 +52,7 @@ class Spool:
         self.share = max_bytes // _SHARES
         self._bytes = 0  # when it was last looked at
         self._since = 0  # bytes of values written since
-        self.trouble = ""  # why nothing leaves it
+        self.failure = ""  # why nothing leaves it
 
     @property
     def waiting_bytes(self) -> int:
@@ -69,23 +69,23 @@ class Spool:
             why = f"{self.waiting_bytes:,} bytes wait to be uploaded, of {self._max_bytes:,} (spool_bytes)"
             if length > self._max_bytes:
                 why = f"a value of {length:,} bytes is more than {self._max_bytes:,} (spool_bytes)"
-            raise OSError(errno.ENOSPC, why + (f"; {self.trouble}" if self.trouble else ""), str(self.base))
+            raise OSError(errno.ENOSPC, why + (f"; {self.failure}" if self.failure else ""), str(self.base))
         self._since += length
 
-    def parts(self, open_files: Collection[Path | None]) -> list[Part]:
+    def parts(self, open_files: Collection[Path | None]) -> list[SpooledFile]:
         """What is there, in an order in which a reader of what is uploaded misses nothing that is named.
 
         Args:
             open_files: those that are still being written.
         """
         parts = [
-            Part(path.relative_to(self.run_dir).as_posix(), path, size, path not in open_files)
+            SpooledFile(path.relative_to(self.run_dir).as_posix(), path, size, path not in open_files)
             for path, size in _files(self.run_dir)
         ]
         self._bytes, self._since = sum(part.size for part in parts), 0
         return sorted(parts, key=_place)
 
-    def remove(self, part: Part) -> None:
+    def remove(self, part: SpooledFile) -> None:
         """Removes a file that is not needed here any more."""
         with contextlib.suppress(OSError):
             part.path.unlink()
@@ -104,7 +104,7 @@ def _files(folder: Path) -> Iterator[tuple[Path, int]]:
                 yield path, path.stat().st_size
 
 
-def _place(part: Part) -> tuple[int, str]:
+def _place(part: SpooledFile) -> tuple[int, str]:
     """The run, then graphs, then values, then the statistics that name them, events; last what counts all."""
     name = part.path.name
     if name == CLOSED_FILE:

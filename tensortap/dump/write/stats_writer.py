@@ -11,7 +11,13 @@ from pathlib import Path
 import pyarrow as pa
 
 from tensortap.core.model import Summary
-from tensortap.storage.files import check_there, create, cut, sync_folder, write_all
+from tensortap.storage.files import (
+    check_not_removed,
+    create,
+    sync_folder,
+    truncate,
+    write_all,
+)
 
 from ..format.frames import EOS, encode
 from ..format.layout import stats_path
@@ -161,11 +167,11 @@ class StatsWriter:
             self._open()
         assert self._fd is not None
         try:
-            check_there(self._fd, self.path)
+            check_not_removed(self._fd, self.path)
             write_all(self._fd, frame, self._size)
             self._sync(self._fd)
         except OSError:
-            cut(self._fd, self._size)
+            truncate(self._fd, self._size)
             self.abandon()
             self._number += 1
             raise

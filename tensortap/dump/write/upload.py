@@ -9,17 +9,17 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tensortap.storage.files import Input
+from tensortap.storage.files import FileReader
 from tensortap.storage.uri import address_of, new_remote_of, shown_path
 from tensortap.system.subprocess_worker import Worker
 
-from .spool import Part, Spool
+from .spool import Spool, SpooledFile
 
 UPLOAD_SECONDS = 2.0  # between uploads
 _LONGEST_PAUSE = 30.0  # s, after failures
 _AT_ONCE = 32 << 20  # bytes that are held in memory; a larger file is sent from the disk
 _BULKY = (".pb", ".arrows", ".safetensors", ".jsonl")  # not kept once they are uploaded
-Cut = Callable[[], list[Part]]
+TakeParts = Callable[[], list[SpooledFile]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +43,22 @@ class Uploader:
     Args:
         place: the path that stands for the log directory's address. run: name of the run.
         spool: where the run is written.
-        cut: commits, and says what is to be sent.
-        patience: seconds that `finish` waits.
+        take_parts: commits, and says what is to be sent.
+        timeout: seconds that `finish` waits.
         was_there: names of files that the address has already.
     """
 
     def __init__(
-        self, place: Path, run: str, spool: Spool, cut: Cut, patience: float, was_there: Collection[str] = ()
+        self,
+        place: Path,
+        run: str,
+        spool: Spool,
+        take_parts: TakeParts,
+        timeout: float,
+        was_there: Collection[str] = (),
     ) -> None:
         self._place, self._run_name, self._spool = place, run, spool
-        self._cut, self._patience = cut, patience
+        self._take_parts, self._timeout = take_parts, timeout
         self._remote, self._folder = new_remote_of(place / run)
         self._was_there = was_there
         self._sent: dict[str, tuple[int, bool]] = {}
@@ -67,7 +73,7 @@ class Uploader:
         """What was done so far."""
         return replace(self._done, waiting_bytes=self._spool.waiting_bytes)
 
-    def send_first(self, parts: list[Part]) -> None:
+    def send_first(self, parts: list[SpooledFile]) -> None:
         """Uploads these. Raises OSError if the address refuses."""
         self._send_all(lambda: parts)
 
@@ -94,23 +100,23 @@ class Uploader:
         Raises:
             OSError: that did not succeed in time; the spool stays.
         """
-        deadline = time.monotonic() + self._patience
+        deadline = time.monotonic() + self._timeout
         with self._changed:
             self._ending = True
             self._changed.notify_all()
-            self._changed.wait_for(lambda: self._finished or self._cannot(), self._patience)
+            self._changed.wait_for(lambda: self._finished or self._has_failed(), self._timeout)
             self._given_up = not self._finished
-        if self._given_up and not (self._cannot() and self._finish_outside(deadline - time.monotonic())):
+        if self._given_up and not (self._has_failed() and self._finish_outside(deadline - time.monotonic())):
             raise OSError(
                 errno.EIO,
-                f"{self._spool.waiting_bytes:,} bytes were not uploaded in {self._patience:g} s"
+                f"{self._spool.waiting_bytes:,} bytes were not uploaded in {self._timeout:g} s"
                 f"{': ' if self._done.error else ''}{self._done.error}. They are kept in {self._spool.base}:"
                 " copy what is in it to the address of the log directory",
                 shown_path(self._place / self._run_name),
             )
         self._spool.clear()
 
-    def _cannot(self) -> bool:
+    def _has_failed(self) -> bool:
         """Whether this process fails because it ends: looking up a name takes a thread, and it gets none."""
         return bool(self._done.error) and not threading.main_thread().is_alive()
 
@@ -136,7 +142,7 @@ class Uploader:
                 self._changed.wait_for(lambda: self._wanted or self._ending, self._pause())
                 ending, self._wanted = self._ending, False
             try:
-                self._send_all(self._cut)
+                self._send_all(self._take_parts)
             except OSError:
                 with self._changed:
                     self._changed.notify_all()  # what is wanted now is not what fails again at once
@@ -151,10 +157,10 @@ class Uploader:
     def _pause(self) -> float:
         return min(UPLOAD_SECONDS * 2.0**self._failed_in_a_row, _LONGEST_PAUSE)
 
-    def _send_all(self, cut: Cut) -> None:
+    def _send_all(self, take_parts: TakeParts) -> None:
         """One round. Raises OSError; what was not sent is tried again in the next."""
         try:
-            for part in cut():
+            for part in take_parts():
                 if self._given_up:
                     return
                 if self._sent.get(part.name) != _state(part) and part.name not in self._was_there:
@@ -163,18 +169,18 @@ class Uploader:
                     self._spool.remove(part)
         except Exception as error:  # the thread goes on, whatever a store's library raises
             self._failed_in_a_row = min(self._failed_in_a_row + 1, 10)
-            told = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
-            self._spool.trouble = told
-            self._done = replace(self._done, failures=self._done.failures + 1, error=told)
-            raise OSError(errno.EIO, told, shown_path(self._place / self._run_name)) from error
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
+            self._spool.failure = reason
+            self._done = replace(self._done, failures=self._done.failures + 1, error=reason)
+            raise OSError(errno.EIO, reason, shown_path(self._place / self._run_name)) from error
         self._failed_in_a_row = 0
-        self._spool.trouble = ""
+        self._spool.failure = ""
         self._done = replace(self._done, error="")
 
-    def _send(self, part: Part) -> None:
+    def _send(self, part: SpooledFile) -> None:
         name = f"{self._folder}/{part.name}" if self._folder else part.name
         if part.size > _AT_ONCE:
-            self._remote.write_file(name, part.path)  # what follows the cut, if anything, is values
+            self._remote.write_file(name, part.path)  # bytes that came since are those of values
         else:
             self._remote.write(name, _first_bytes(part))
         self._sent[part.name] = _state(part)
@@ -182,11 +188,11 @@ class Uploader:
         self._done = replace(done, files=done.files + 1, bytes=done.bytes + part.size)
 
 
-def _state(part: Part) -> tuple[int, bool]:
+def _state(part: SpooledFile) -> tuple[int, bool]:
     """Differs when a file's bytes do: it has grown, or its reserved header was filled in."""
     return part.size, part.final and part.path.suffix == ".safetensors"
 
 
-def _first_bytes(part: Part) -> bytes:
-    with Input(part.path) as file:
+def _first_bytes(part: SpooledFile) -> bytes:
+    with FileReader(part.path) as file:
         return file.read_exactly(0, part.size)

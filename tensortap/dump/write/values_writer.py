@@ -8,8 +8,14 @@ import os
 import struct
 from pathlib import Path
 
-from tensortap.storage.files import create, cut, is_at, sync_folder, write_all
-from tensortap.system.locks import hold
+from tensortap.storage.files import (
+    create,
+    is_same_file,
+    sync_folder,
+    truncate,
+    write_all,
+)
+from tensortap.system.locks import lock_file
 
 from ..format.layout import HEADER, values_path
 
@@ -53,7 +59,7 @@ class ValuesWriter:
         """
         where = self._append(name, data, dtype, shape, align)
         assert self._fd is not None
-        if not is_at(self._fd, values_path(self._dir, self.number)):  # removed, or taken for abandoned
+        if not is_same_file(self._fd, values_path(self._dir, self.number)):  # removed, or taken for abandoned
             self.abandon()
             where = self._append(name, data, dtype, shape, align)
         return where
@@ -73,7 +79,7 @@ class ValuesWriter:
                 write_all(self._fd, bytes(start - self._size), HEADER + self._size)
             write_all(self._fd, data, HEADER + start)
         except OSError:
-            cut(self._fd, HEADER + self._size)
+            truncate(self._fd, HEADER + self._size)
             raise
         self._entries += entries
         self._header_size += _cost(entries)
@@ -99,7 +105,7 @@ class ValuesWriter:
         """Completes the shard: then any safetensors reader opens it. May be called again after an OSError."""
         if self._fd is None:
             return
-        cut(self._fd, HEADER + self._size)  # what a failed write may have left behind the last value
+        truncate(self._fd, HEADER + self._size)  # what a failed write may have left behind the last value
         text = ("{" + ",".join(self._entries) + "}").encode()
         write_all(self._fd, text.ljust(HEADER - 8), 8)
         self.sync()
@@ -137,7 +143,7 @@ class ValuesWriter:
         fd = create(values_path(self._dir, self.number + 1))
         self.number += 1
         self._fd = fd
-        hold(fd)
+        lock_file(fd)
         with contextlib.suppress(OSError):  # sparse; a reader that looks early finds zeros
             os.ftruncate(fd, HEADER)
         if self._fsync:

@@ -36,7 +36,7 @@ from .composite_tensors import component_arrays
 from .destination import Destination
 from .retention import Retention
 from .snapshot_batch import SnapshotBatch
-from .spool import Part
+from .spool import SpooledFile
 from .upload import Uploads
 from .value_encoding import EncodedValue, encode_kept
 from .worker import Worker
@@ -105,7 +105,7 @@ class DumpWriter:
         retention = Retention(keep_last, max_bytes)
         self._destination = Destination(target, run, retention, spool_bytes, upload_seconds)
         self._closed = False
-        self._forget_worker()
+        self._reset_worker()
         if not is_remote(target):
             ensure_run(self.run_dir, run, self._info)
         self._current()
@@ -329,26 +329,26 @@ class DumpWriter:
         if self._worker is None:
             self._worker = self._destination.open(self._info, self._rank, self._compression, self._fsync)
             try:
-                self._destination.start(self._cut)
+                self._destination.start(self._take_parts)
             except BaseException:  # Ctrl-C, too: a worker without uploads would keep all to itself
                 self._worker.abandon()
                 self._worker = None
                 raise
         return self._worker
 
-    def _cut(self) -> list[Part]:
+    def _take_parts(self) -> list[SpooledFile]:
         """What there is to upload: all of it belongs together. Called by the thread that uploads."""
         with self._lock:
             worker = self._worker
             if worker is None:
                 return self._destination.parts(())
-            with contextlib.suppress(OSError):  # a disk that refuses is told by `log` and `flush`
+            with contextlib.suppress(OSError):  # `log` and `flush` report a disk that refuses
                 self._commit(worker)
             with contextlib.suppress(OSError):
                 worker.end_segments()
             return self._destination.parts(worker.open_files)
 
-    def _forget_worker(self) -> None:
+    def _reset_worker(self) -> None:
         """The state of a writer whose worker is still to come: of a new one, or of one in a forked child."""
         self._lock = threading.RLock()
         self._worker = None
@@ -359,8 +359,8 @@ class DumpWriter:
     def _after_fork(self) -> None:
         if (worker := self._worker) is not None:
             worker.abandon()
-        self._forget_worker()
-        self._destination.forget()
+        self._reset_worker()
+        self._destination.detach()
 
 
 _OPEN: weakref.WeakSet[DumpWriter] = weakref.WeakSet()
@@ -373,8 +373,8 @@ def _close_all() -> None:
             writer.close()
         except OSError as error:
             with contextlib.suppress(OSError, ValueError, AttributeError):  # there may be no stderr
-                told = f"{error.strerror}; snapshots dropped: {writer.lost:,}"
-                print(f"tensortap: {error.filename or writer.run_dir}: {told}", file=sys.stderr)
+                message = f"{error.strerror}; snapshots dropped: {writer.lost:,}"
+                print(f"tensortap: {error.filename or writer.run_dir}: {message}", file=sys.stderr)
 
 
 def _after_fork() -> None:

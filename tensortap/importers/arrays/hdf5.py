@@ -16,7 +16,7 @@ import numpy as np
 from tensortap.core.dtypes import Array, numpy_dtype
 from tensortap.core.errors import TensortapError
 from tensortap.system.subprocess_worker import Worker, WorkerEndedError
-from tensortap.system.temp_dirs import temporary_folder
+from tensortap.system.temp_dirs import temp_folder
 
 from ..errors import MissingReaderError, RefusedError
 from ..safe_io import (
@@ -80,7 +80,7 @@ def shards(index: Path) -> list[Path]:
 @contextlib.contextmanager
 def _unpacked(path: Path) -> Iterator[Path]:
     """The weights of a `.keras` archive as a file of their own."""
-    with open_zip(path) as archive, temporary_folder() as folder:
+    with open_zip(path) as archive, temp_folder() as folder:
         weights = folder / WEIGHTS
         try:
             _check_weights(archive, path.name, shutil.disk_usage(folder).free)

@@ -11,7 +11,7 @@ import numpy as np
 from tensortap.core.dtypes import Floats
 from tensortap.core.errors import TensortapError
 from tensortap.core.model import Summary
-from tensortap.tfproto.messages import Message
+from tensortap.tfproto.proto_classes import Message
 from tensortap.tfproto.tensor_proto import tensor_array
 
 from ..errors import RefusedError

@@ -10,7 +10,7 @@ import numpy as np
 
 from tensortap.core.dtypes import Floats
 from tensortap.core.model import Summary
-from tensortap.tfproto.messages import Message
+from tensortap.tfproto.proto_classes import Message
 
 from ..errors import RefusedError
 from ..partial_summary import histogram_summary, partial_summary

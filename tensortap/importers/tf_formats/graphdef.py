@@ -11,7 +11,7 @@ from tensortap.core.model import Function, Graph, Node
 from tensortap.core.names import short_function_names, unique_node_names
 from tensortap.tfproto.attributes import attribute_texts
 from tensortap.tfproto.function_calls import Role, argument_inputs, callees
-from tensortap.tfproto.messages import Message
+from tensortap.tfproto.proto_classes import Message
 from tensortap.tfproto.tensor_proto import data_type_name, proto_shape
 
 from ..errors import RefusedError

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from tensortap.tfproto.messages import Message
+from tensortap.tfproto.proto_classes import Message
 from tensortap.tfproto.tensor_proto import data_type_name
 
 OPS = Path(__file__).with_name("ops.txt")

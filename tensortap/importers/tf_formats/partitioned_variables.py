@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tensortap.core.dtypes import Array
-from tensortap.tfproto.messages import Message
+from tensortap.tfproto.proto_classes import Message
 
 from ..errors import RefusedError
 

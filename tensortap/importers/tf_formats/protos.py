@@ -7,7 +7,7 @@ from pathlib import Path
 
 from google.protobuf.message import DecodeError
 
-from tensortap.tfproto.messages import MAX_MESSAGE, Message, new_message
+from tensortap.tfproto.proto_classes import MAX_MESSAGE, Message, new_message
 from tensortap.tfproto.tfrecord import read_records
 from tensortap.tfproto.varint import read_varint as read_number
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tensortap.core.dtypes import Array, numpy_dtype
-from tensortap.tfproto.messages import Message
+from tensortap.tfproto.proto_classes import Message
 from tensortap.tfproto.tensor_proto import data_type_name, proto_shape
 from tensortap.tfproto.tfrecord import masked_crc32c
 

@@ -18,7 +18,7 @@ import numpy as np
 from tensortap.core.errors import TensortapError
 from tensortap.core.model import COUNTS
 from tensortap.core.names import parse_tensor_name
-from tensortap.tfproto.messages import MAX_MESSAGE, Message
+from tensortap.tfproto.proto_classes import MAX_MESSAGE, Message
 from tensortap.tfproto.tensor_proto import data_type_name, tensor_array
 
 from ..errors import RefusedError

@@ -14,7 +14,7 @@ from typing import Any
 
 from tensortap.core.errors import TensortapError
 from tensortap.core.names import short_function_name
-from tensortap.tfproto.messages import Message
+from tensortap.tfproto.proto_classes import Message
 from tensortap.tfproto.tensor_proto import tensor_array
 
 from ..run_builder import RunBuilder, RunWriter

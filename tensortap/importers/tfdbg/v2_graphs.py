@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tensortap.core.model import Frame, Function, Graph, Node
 from tensortap.core.names import UnusedNames, short_function_name
 from tensortap.tfproto.function_calls import Role
-from tensortap.tfproto.messages import Message
+from tensortap.tfproto.proto_classes import Message
 
 from ..tf_formats.graphdef import GraphLimits
 from ..tf_formats.op_registry import MOST_OUTPUTS

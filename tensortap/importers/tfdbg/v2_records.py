@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tensortap.core.model import Frame
-from tensortap.tfproto.messages import Message
+from tensortap.tfproto.proto_classes import Message
 
 from ..errors import RefusedError
 from ..tf_formats.protos import parse, records

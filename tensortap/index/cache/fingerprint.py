@@ -11,7 +11,7 @@ from tensortap.core.errors import DamagedError
 from tensortap.dump.format.layout import stats_path
 from tensortap.dump.read.stats_reader import TailPosition
 from tensortap.storage.files import crc32c_of_file
-from tensortap.storage.filesystem import look
+from tensortap.storage.filesystem import stat_path
 
 _SETTLE_NS = 2 * 10**9  # a file that was written to just now may change within its time stamp's resolution
 
@@ -50,7 +50,7 @@ class Marks:
         return [asdict(mark) for mark in self._known]
 
     def _mark(self, number: int, length: int | None) -> FileMark:
-        found = look(self._path(number))
+        found = stat_path(self._path(number))
         length = found.size if length is None else length
         crc = crc32c_of_file(self._path(number), length)
         settled = time.time_ns() - found.mtime_ns > _SETTLE_NS
@@ -67,13 +67,13 @@ class Marks:
         path = self._path(number)
         if _unchanged(path, mark, mark.length):
             return True
-        return look(path).size >= mark.length and crc32c_of_file(path, mark.length) == mark.crc32c
+        return stat_path(path).size >= mark.length and crc32c_of_file(path, mark.length) == mark.crc32c
 
     def _path(self, number: int) -> Path:
         return stats_path(self._dir, number)
 
 
 def _unchanged(path: Path, mark: FileMark, length: int | None) -> bool:
-    found = look(path)
+    found = stat_path(path)
     same = (found.size, found.mtime_ns, found.inode) == (mark.size, mark.mtime_ns, mark.inode)
     return mark.settled and same and mark.length == (found.size if length is None else length)

@@ -15,7 +15,7 @@ from tensortap.core.errors import DamagedError
 from tensortap.dump.format.run_files import RUN_FILE
 from tensortap.dump.read.stats_reader import TailPosition
 from tensortap.storage.files import crc32c_of_file
-from tensortap.storage.filesystem import look
+from tensortap.storage.filesystem import stat_path
 from tensortap.system.user_dirs import is_own_folder
 
 from ..catalog.catalog import Catalog
@@ -153,7 +153,7 @@ class SavedRun:
 
     def _run_checksum(self) -> int:
         try:
-            found = look(self._run_dir / RUN_FILE)
+            found = stat_path(self._run_dir / RUN_FILE)
         except FileNotFoundError:  # the run is read all the same
             return 0
         return crc32c_of_file(self._run_dir / RUN_FILE, found.size)

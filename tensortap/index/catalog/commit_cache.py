@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from tensortap.core.deadline import check_time
+from tensortap.core.deadline import check_time_limit
 from tensortap.core.dtypes import Array
 from tensortap.dump.read.stats_reader import read_commit
 
@@ -44,7 +44,7 @@ class CommitCache:
             if key in self._batches:
                 self._batches.move_to_end(key)
                 return self._batches[key]
-        check_time()
+        check_time_limit()
         batch = read_commit(run_dir, *place, columns)
         with self._lock:
             if key not in self._batches:

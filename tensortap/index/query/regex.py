@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tensortap.core.deadline import check_time
+from tensortap.core.deadline import check_time_limit
 from tensortap.core.errors import SelectionError
 
 MAX_PATTERN = 500
@@ -45,7 +45,7 @@ def _pieces(names: Sequence[str]) -> Iterator[Any]:
     piece = np.cumsum(pc.binary_length(array).to_numpy(), dtype=np.int64) // _PIECE
     starts = [0, *(np.flatnonzero(np.diff(piece)) + 1).tolist()]
     for start, stop in zip(starts, [*starts[1:], len(array)], strict=True):
-        check_time()
+        check_time_limit()
         yield array[start:stop]
 
 

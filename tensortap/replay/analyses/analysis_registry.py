@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tensortap.core.model import Graph
-from tensortap.dump.recording.model import Recording
+from tensortap.dump.recording.recording import Recording
 
 from ..invariant_checks.check_registry import run_check
 from ..protocol import Progress, Request

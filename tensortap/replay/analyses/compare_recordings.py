@@ -11,7 +11,7 @@ from typing import Any
 
 from tensortap.core.dtypes import Array
 from tensortap.core.model import Graph
-from tensortap.dump.recording.model import Recording
+from tensortap.dump.recording.recording import Recording
 from tensortap.tf.random_ops import draws
 
 from ..locate import open_recording

@@ -12,7 +12,7 @@ import numpy as np
 
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import InvalidValueError
-from tensortap.dump.recording.model import Recording, array_hash
+from tensortap.dump.recording.recording import Recording, array_hash
 from tensortap.tf.random_ops import draws
 
 from ..run.dtype_change import change_dtype

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from tensortap.core.errors import TensortapError
 from tensortap.core.model import Graph
-from tensortap.dump.recording.files import find_recordings
-from tensortap.dump.recording.model import Recording
+from tensortap.dump.recording.recording import Recording
+from tensortap.dump.recording.recording_files import find_recordings
 
 from ..locate import is_bundle, open_recording
 from ..protocol import Progress, ignore_progress

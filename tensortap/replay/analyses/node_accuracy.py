@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 
 from tensortap.core.dtypes import Array
-from tensortap.dump.recording.model import Recording
+from tensortap.dump.recording.recording import Recording
 
 from ..protocol import Progress, ignore_progress
 from ..run.float_arrays import largest_finite, mask_values

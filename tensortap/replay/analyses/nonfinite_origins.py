@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tensortap.core.dtypes import Array
-from tensortap.dump.recording.model import Recording
+from tensortap.dump.recording.recording import Recording
 from tensortap.tf.random_ops import draws
 from tensortap.tfproto.function_calls import callees
 

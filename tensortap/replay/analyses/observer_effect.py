@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from tensortap.capture.tracing.candidate import Candidate
-from tensortap.dump.recording.model import Recording, array_hash
+from tensortap.dump.recording.recording import Recording, array_hash
 
 from ..run.loaded_call import CallResult, LoadedCall
 

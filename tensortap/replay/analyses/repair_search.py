@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from tensortap.core.errors import InvalidValueError, NotFoundError
 from tensortap.core.text import counted
-from tensortap.dump.recording.model import Recording
+from tensortap.dump.recording.recording import Recording
 
 from ..protocol import Progress
 from ..run.dtype_change import change_nodes_dtype

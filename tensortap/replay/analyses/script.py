@@ -7,7 +7,7 @@ from typing import Any
 
 from tensortap.core.model import Graph
 from tensortap.core.names import short_function_names, unique_node_names
-from tensortap.dump.recording.model import Recording
+from tensortap.dump.recording.recording import Recording
 
 from ..run.loaded_call import LoadedCall
 from ..run.program_lines import ProgramLines

@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from tensortap.core.errors import InvalidValueError
-from tensortap.dump.recording.model import Recording
+from tensortap.dump.recording.recording import Recording
 from tensortap.tf.internals import op_definition
 from tensortap.tfproto.function_calls import CALLS, argument_inputs, callees
 

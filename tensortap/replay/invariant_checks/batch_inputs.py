@@ -9,7 +9,7 @@ import numpy as np
 
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import NotFoundError
-from tensortap.dump.recording.model import Argument, Recording
+from tensortap.dump.recording.recording import Argument, Recording
 
 from ..run.float_arrays import is_float
 

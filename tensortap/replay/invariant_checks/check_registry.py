@@ -7,7 +7,7 @@ from typing import Any
 
 from tensortap.core.errors import NotFoundError
 from tensortap.core.model import Graph
-from tensortap.dump.recording.model import Recording
+from tensortap.dump.recording.recording import Recording
 
 from ..run.program_lines import ProgramLines
 from .gradient_check import gradient_test

@@ -11,7 +11,7 @@ import numpy as np
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import NotFoundError
 from tensortap.core.model import Graph
-from tensortap.dump.recording.model import Argument, Recording
+from tensortap.dump.recording.recording import Argument, Recording
 
 from ..run.dtype_change import change_dtype
 from ..run.forward_pass import READ, ForwardPass

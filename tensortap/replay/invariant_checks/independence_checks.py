@@ -11,7 +11,7 @@ import tensorflow as tf
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import NotFoundError
 from tensortap.core.text import counted
-from tensortap.dump.recording.model import Recording
+from tensortap.dump.recording.recording import Recording
 
 from ..run.float_arrays import is_float
 from ..run.forward_pass import ForwardPass

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensortap.core.model import Graph
-from tensortap.dump.recording.model import Recording, array_hash
+from tensortap.dump.recording.recording import Recording, array_hash
 
 from ..run.dtype_change import change_dtype
 from ..run.loaded_call import LoadedCall

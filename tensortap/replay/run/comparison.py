@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from tensortap.core.dtypes import Array
-from tensortap.dump.recording.model import Recording
+from tensortap.dump.recording.recording import Recording
 
 from ..protocol import Answer
 from .loaded_call import CallResult, LoadedCall

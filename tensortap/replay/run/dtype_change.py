@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from tensortap.capture.exact.side_effects import acts_on_variables
 from tensortap.core.errors import InvalidValueError
-from tensortap.dump.recording.model import Argument, Part, Recording
+from tensortap.dump.recording.recording import Argument, Part, Recording
 from tensortap.tf import internals
 from tensortap.tf.random_ops import draws
 from tensortap.tfproto.function_calls import callees

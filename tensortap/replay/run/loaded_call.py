@@ -20,7 +20,7 @@ from tensortap.capture.tracing.layer_tracker import LayerTracker
 from tensortap.capture.tracing.traced_function import Place, TracedRoot, trace_root
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import DamagedError, InvalidValueError, TensortapError
-from tensortap.dump.recording.model import Argument, Recording
+from tensortap.dump.recording.recording import Argument, Recording
 from tensortap.tf import internals
 from tensortap.tf.op_allowlist import check_allowed
 from tensortap.tfproto.function_calls import callees

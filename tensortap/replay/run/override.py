@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from tensortap.capture.tracing.traced_function import Place
 from tensortap.core.errors import InvalidValueError, NotFoundError
-from tensortap.dump.recording.model import Recording
+from tensortap.dump.recording.recording import Recording
 from tensortap.tf import internals
 from tensortap.tf.function_library import TracedFunction
 from tensortap.tfproto.function_calls import callees

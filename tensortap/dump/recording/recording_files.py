@@ -15,13 +15,13 @@ from pathlib import Path
 
 from tensortap.core.errors import NotFoundError, TensortapError
 from tensortap.core.names import short_function_name
-from tensortap.storage.files import Input, read_json
-from tensortap.storage.filesystem import exists, look, scan
+from tensortap.storage.files import FileReader, read_json
+from tensortap.storage.filesystem import exists, scan, stat_path
 
 from ..read.runs import Unread
 from .blobs import LARGE, SMALL, BlobReader, Blobs, FolderBlobs, get, large_name, store
 from .manifest import from_manifest, to_manifest
-from .model import Recording
+from .recording import Recording
 
 FOLDER = "recordings"
 MANIFEST = "recording.json"
@@ -84,7 +84,7 @@ def find_recordings(run_dir: Path, unread: Unread = lambda folder, error: None) 
     """
     base = run_dir / FOLDER
     try:
-        entries = scan(base) if look(base).is_folder else []
+        entries = scan(base) if stat_path(base).is_folder else []
     except (FileNotFoundError, NotADirectoryError):  # there is none
         return []
     except OSError as error:
@@ -95,7 +95,7 @@ def find_recordings(run_dir: Path, unread: Unread = lambda folder, error: None) 
         name = _NAME.match(entry.name)
         if name and entry.is_folder:
             try:
-                look(base / entry.name / MANIFEST)
+                stat_path(base / entry.name / MANIFEST)
             except FileNotFoundError:
                 continue
             except OSError as error:
@@ -167,7 +167,7 @@ def large_names(folder: Path) -> list[str]:
 
 def blob_hashes(folder: Path) -> set[str]:
     """Everything in a recording's manifest that looks like the hash of a blob."""
-    with Input(folder / MANIFEST) as file:
+    with FileReader(folder / MANIFEST) as file:
         data = file.read(0, file.size)
     return {found.decode() for found in re.findall(rb"[0-9a-f]{64}", data)}
 
