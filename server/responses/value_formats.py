@@ -12,7 +12,7 @@ import numpy as np
 from tensortap.core.dtypes import Array, loadable, text_width
 from tensortap.core.errors import LimitError, SelectionError
 from tensortap.core.text import csv_text
-from tensortap.index.selection import Selection
+from tensortap.index.slice_selection import Selection
 from tensortap.index.snapshot import Snapshot
 
 from .json_arrays import RawJson, encode_array

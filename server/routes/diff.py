@@ -17,7 +17,7 @@ from tensortap.analysis.compare.side import Side
 from tensortap.core.errors import NotFoundError, SelectionError, ValueNotKeptError
 from tensortap.html.comparison_report import comparison_html
 from tensortap.index.query.tensor_lookup import find_snapshot
-from tensortap.index.selection import Selection
+from tensortap.index.slice_selection import Selection
 from tensortap.index.snapshot import Snapshot
 from tensortap.index.values import find_value, select_slice
 

@@ -8,7 +8,7 @@ from flask import Blueprint, Response
 
 from tensortap.index.query.tensor_lookup import find_snapshot, has_several_visits
 from tensortap.index.run_index import RunIndex
-from tensortap.index.selection import Selection
+from tensortap.index.slice_selection import Selection
 from tensortap.index.snapshot import Snapshot
 from tensortap.index.values import nonfinite_elements, select_slice
 

@@ -16,6 +16,8 @@ from .errors import InvalidValueError
 Array = np.ndarray[Any, np.dtype[Any]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Ints = np.ndarray[Any, np.dtype[np.int64]]
+Int32s = np.ndarray[Any, np.dtype[np.int32]]
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 STRING = "string"
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tensortap.core.dtypes import Ints
 from tensortap.core.errors import DamagedError, DeniedError, NoAnswerError, NotFoundError
 from tensortap.core.names import GRAPHS
 from tensortap.core.text import did_you_mean
@@ -25,7 +26,6 @@ from .unknown_counts import at_least, not_counted_by_tensor
 _KEPT = 8  # graphs of a run held in memory; one of 200,000 nodes takes some 150 MB
 
 
-Int64s = np.ndarray[Any, np.dtype[np.int64]]
 _Size = tuple[str, str, int, int, int]
 
 
@@ -70,7 +70,7 @@ class GraphShelf:
         self._held: OrderedDict[str, _Held] = OrderedDict()
         self._sizes: dict[str, tuple[tuple[int, bool], _Size]] = {}
         self._node_counts = node_counts  # of recorded graphs, whose ids are hashes: shared by all runs
-        self._not_counted: tuple[int, Int64s] = (-1, np.zeros(0, np.int64))  # of how many rows
+        self._not_counted: tuple[int, Ints] = (-1, np.zeros(0, np.int64))  # of how many rows
         self._workers: set[tuple[int, int]] = set()  # codes of a graph and of a worker that captured it
         self._seen_rows = 0  # of which these are
         self._lock = threading.RLock()
@@ -169,7 +169,7 @@ class GraphShelf:
             self._seen_rows = catalog.rows
         return [catalog.workers[worker] for of, worker in sorted(self._workers) if of == graph]
 
-    def _uncounted(self, count: int) -> Int64s:
+    def _uncounted(self, count: int) -> Ints:
         """`not_counted_by_tensor` of the first tensors; counted anew where there are more snapshots."""
         rows, known = self._not_counted
         if rows != self._catalog.rows or len(known) < count:

@@ -12,7 +12,7 @@ import numpy as np
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import DamagedError, LimitError
 
-from .selection import Axis, Selection
+from .slice_selection import Axis, Selection
 
 ReadBytes = Callable[[int, int], bytes]
 

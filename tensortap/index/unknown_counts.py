@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.core.dtypes import Array
+from tensortap.core.dtypes import Array, Mask
 from tensortap.core.model import COUNTS
 
 from .catalog.catalog import KINDS, Catalog
@@ -16,8 +16,6 @@ ONE_COUNT = "nonfinite"  # NaN and infinities were counted as one, which stands 
 _NAMES = ("size", *COUNTS)
 _AT_ONCE = 1 << 20  # rows
 _NOT_FINITE, _FINITE = KINDS[:3], KINDS[3:]
-
-Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 def unreported_counts(info: dict[str, Any]) -> frozenset[str]:

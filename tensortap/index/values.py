@@ -18,7 +18,7 @@ from tensortap.dump.read.values_reader import ValueRef, read_bytes, read_value, 
 from .catalog.commit_cache import read_histograms
 from .missing_values import no_value
 from .run_index import RunIndex
-from .selection import Selection, resolve_selection
+from .slice_selection import Selection, resolve_selection
 from .slices import BLOCK, GAP, check_limit, read_selected, read_selected_strings
 from .snapshot import Snapshot
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tensortap.index.catalog import postings
+from tensortap.index.catalog import segments
 from tensortap.index.catalog.columns import GrowingColumn, NarrowColumn, StringTable, factorize_rows
 from tensortap.index.catalog.decode import ShapeTable
-from tensortap.index.catalog.postings import Postings
+from tensortap.index.catalog.segments import Postings
 from tensortap.index.catalog.step_totals import Tally
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -45,7 +45,7 @@ def test_views_stay_as_they_were_while_a_column_grows():
 @given(st.lists(st.lists(st.integers(0, 5), max_size=30), max_size=6))
 def test_postings_find_the_rows_of_each_code(parts):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(postings, "_MIN_TAIL", 10)
+        patch.setattr(segments, "_MIN_TAIL", 10)
         column = GrowingColumn(np.int32)
         table = Postings(column)
         for part in parts:

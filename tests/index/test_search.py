@@ -11,10 +11,9 @@ from tensortap.core.errors import NotFoundError, SelectionError
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.query import sorting
-from tensortap.index.query.search import snapshot_place, snapshots
+from tensortap.index.query.search import latest_snapshots, snapshot_place, snapshots
 from tensortap.index.query.sorting import SORT_COLUMNS
 from tensortap.index.query.tensor_lookup import find_snapshot
-from tensortap.index.series.latest_snapshots import latest_snapshots
 
 
 def found(run, **filters):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tensortap.core.errors import DamagedError, LimitError
 from tensortap.index import slices
-from tensortap.index.selection import resolve_selection
+from tensortap.index.slice_selection import resolve_selection
 from tensortap.index.slices import read_selected, read_selected_strings
 
 BOUND = st.none() | st.integers(-9, 9)

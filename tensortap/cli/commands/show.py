@@ -20,8 +20,8 @@ from ..views.values import parse_highlight
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from tensortap.index.query.search import LatestSnapshot
     from tensortap.index.run_index import RunIndex
-    from tensortap.index.series.latest_snapshots import LatestSnapshot
 
 HELP = "list the tensors of a run, or show one: summary, histogram, values"
 EXAMPLE = """tensortap show logs/digits dense/Relu:0 --step 30 --selection 0,:10 --highlight 1:
@@ -119,8 +119,7 @@ def _check_options(arguments: argparse.Namespace) -> None:
 
 
 def _list(found: RunIndex, arguments: argparse.Namespace) -> None:
-    from tensortap.index.query.search import Filters, find_rows
-    from tensortap.index.series.latest_snapshots import latest_snapshots
+    from tensortap.index.query.search import Filters, find_rows, latest_snapshots
 
     asked = {name: getattr(arguments, name) for name in _OF_BOTH}
     among = find_rows(found, Filters(**asked)) if any(each is not None for each in asked.values()) else None

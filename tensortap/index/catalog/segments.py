@@ -6,8 +6,9 @@ nobody asks about.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,12 +18,14 @@ from tensortap.core.model import COUNTS, STATISTICS
 from .columns import GrowingColumn, NarrowColumn
 from .packed_histograms import ARRAYS as PACKED_ARRAYS
 from .packed_histograms import Packed, Take, pack
-from .postings import Postings
 from .ragged import Ragged, concatenated, starts_of
 
 _NARROW = ("visit", "device", "dtype", "shape", "size", *COUNTS, "shard")
 COLUMNS = (*_NARROW, *STATISTICS, "tensor", "step", "time")
 Key = Literal["tensor", "step"]
+Rows = np.ndarray[Any, np.dtype[np.integer[Any]]]
+# Rows behind the sorted part are scanned: 64k comparisons take less time than one query's Python.
+_MIN_TAIL = 65_536
 
 
 class Tail:
@@ -150,6 +153,42 @@ class Segment:
             return self._packed.rows(lowest, stop).take(at - lowest)
 
         return take
+
+
+class Postings:
+    """Rows by code, ascending. The sorted part is rebuilt once the unsorted tail exceeds a quarter of it."""
+
+    def __init__(self, column: GrowingColumn) -> None:
+        self._column = column
+        self._lock = threading.Lock()
+        self._order: Rows = np.zeros(0, np.int32)  # a run of 2^31 snapshots would not fit in memory anyway
+        self._starts: Rows = np.zeros(1, np.int64)
+        self._sorted_rows = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes allocated."""
+        return self._order.nbytes + self._starts.nbytes
+
+    def rows(self, code: int, length: int) -> Rows:
+        """Ascending row numbers below `length` whose code is `code`."""
+        with self._lock:
+            if length - self._sorted_rows > max(_MIN_TAIL, self._sorted_rows // 4):
+                self._sort(length)
+            order, starts, done = self._order, self._starts, self._sorted_rows
+        known = code + 1 < len(starts)
+        head = order[starts[code] : starts[code + 1]] if known else order[:0]
+        if done >= length:
+            return head if done == length else head[: np.searchsorted(head, length)]
+        tail = np.flatnonzero(self._column.view(length)[done:] == code) + done
+        return np.concatenate((head, tail)) if len(tail) else head
+
+    def _sort(self, length: int) -> None:
+        codes = self._column.view(length)
+        counts = np.bincount(codes) if length else np.zeros(0, np.int64)
+        self._order = np.argsort(codes, kind="stable").astype(np.int32)
+        self._starts = np.concatenate(([0], np.cumsum(counts)))
+        self._sorted_rows = length
 
 
 def freeze(parts: list[Segment | Tail]) -> dict[str, Array]:

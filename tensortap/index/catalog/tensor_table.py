@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
-from tensortap.core.dtypes import Array
+from tensortap.core.dtypes import Array, Int32s
 from tensortap.core.names import tensor_name
 from tensortap.core.text import natural_ranks
 
 from .columns import GrowingColumn, StringTable, factorize_rows
 from .step_totals import Tally
-
-Int32s = np.ndarray[Any, np.dtype[np.int32]]
 
 NO_GRAPH = "-"
 

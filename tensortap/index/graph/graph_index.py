@@ -12,16 +12,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tensortap.core.dtypes import Int32s
 from tensortap.core.errors import NotFoundError
 from tensortap.core.text import did_you_mean
 
 from ..catalog.columns import Coded, StringTable, Texts
-from .edges import build_edges
-from .inputs import parse_inputs
+from .edges import build_edges, data_flow_order
+from .node_inputs import parse_inputs
 from .scope_paths import display_paths
-from .topological_order import data_flow_order
-
-Int32s = np.ndarray[Any, np.dtype[np.int32]]
 
 _LOOP_OPS = ("NextIteration", "RefNextIteration")
 

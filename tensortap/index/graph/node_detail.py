@@ -15,7 +15,7 @@ from ..run_index import RunIndex
 from .edges import RETURNED
 from .gradient_names import forward_node
 from .graph_index import GraphIndex, shape_text
-from .inputs import parse_input
+from .node_inputs import parse_input
 from .source_lines import source_lines
 
 _MAX_SLOTS = 10_000  # more outputs than any op has: a made-up slot number must not make a long list

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from tensortap.core.dtypes import Array
+from tensortap.core.dtypes import Array, Mask
 from tensortap.core.text import natural_ranks
 
 from ..catalog.columns import Coded
@@ -16,8 +15,6 @@ from ..graph.graph_index import GraphIndex
 from ..run_index import RunIndex
 from ..unknown_counts import unknown_counts
 from .filter_expressions import FitsTexts
-
-Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 NODE_TEXTS: dict[str, Callable[[GraphIndex], Coded]] = {
     "op": lambda graph: graph.op_type,

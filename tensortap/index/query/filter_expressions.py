@@ -9,11 +9,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tensortap.core.dtypes import Array
+from tensortap.core.dtypes import Array, Mask
 
 from .regex import match_names
 
-Mask = np.ndarray[Any, np.dtype[np.bool_]]
 FitsTexts = Callable[[Sequence[str]], Mask]
 
 ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from tensortap.core.dtypes import Array
+from tensortap.core.dtypes import Array, Mask
 from tensortap.core.names import split_tensor_name, tensor_name
 
 from ..run_index import RunIndex
@@ -23,8 +23,6 @@ from .tensor_lookup import tensor_codes, worker_code
 # Of runs that are at hand: the rows that were sorted last, for the pages that follow.
 _SORTED: WeakKeyDictionary[RunIndex, SortedRows] = WeakKeyDictionary()
 _FEW_TENSORS = 64  # up to so many are looked up one by one; for more, the whole column is compared
-
-Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +93,35 @@ def snapshot_place(
     return int(places[0]) if len(places) else None
 
 
-def _ordered(run: RunIndex, asked: Filters, sort: str) -> Array:
-    """All rows that fit, in their order; kept for whoever asks next."""
-    kept = _SORTED.setdefault(run, SortedRows())
-    with kept.lock:  # several pages of a list are asked for at once: one of them sorts it
-        rows = kept.get(run, (asked, sort))
-        if rows is None:
-            found = find_rows(run, asked)
-            rows = kept.put(run, (asked, sort), sort_rows(run, found, sort, len(found)))
-    return rows
+class LatestSnapshot(NamedTuple):
+    """How many snapshots of a tensor were captured, and the first of its last step."""
+
+    last: Snapshot
+    snapshots: int
+
+
+def latest_snapshots(run: RunIndex, among: Array | None = None) -> list[LatestSnapshot]:
+    """Of all captured tensors, by name and graph: tensors of one name in several graphs are several.
+
+    Args:
+        among: rows of the catalog, ascending; others do not count. All by default.
+    """
+    catalog = run.catalog
+    looked = slice(0, catalog.rows) if among is None else among
+    codes, steps = catalog.column("tensor", looked), catalog.column("step", looked)
+    names = catalog.tensors.names[: int(codes.max(initial=-1)) + 1]
+    graphs = catalog.tensors.graphs_of(np.arange(len(names), dtype=np.int32))
+    order = sorted(range(len(names)), key=lambda code: (names[code], graphs[code]))
+    last = np.full(len(names), -1, np.int64)
+    np.maximum.at(last, codes, steps)
+    places = np.flatnonzero(steps == last[codes])
+    found, first = np.unique(codes[places], return_index=True)
+    rows = places[first] if among is None else among[places[first]]
+    row_of = dict(zip(found.tolist(), rows.tolist(), strict=True))
+    counts = np.bincount(codes, minlength=len(names)).tolist()
+    captured = [code for code in order if code in row_of]
+    taken = snapshots_at(catalog, np.array([row_of[code] for code in captured], np.int64))
+    return [LatestSnapshot(snapshot, counts[code]) for snapshot, code in zip(taken, captured, strict=True)]
 
 
 def find_rows(run: RunIndex, filters: Filters) -> Array:
@@ -140,15 +158,6 @@ def undecided(run: RunIndex, **filters: Any) -> int:
     return int(np.count_nonzero(~condition.mask(seen) & ~condition.mask(seen, False)))
 
 
-def _nonfinite(run: RunIndex, rows: Array, bad: bool) -> Mask:
-    """Which rows hold a NaN or infinity, or are known to hold none."""
-    if not bad:
-        return parse_predicate("nonfinite == 0").mask(CatalogRows(run, rows))
-    counts = [run.catalog.column(name, rows) > 0 for name in ("nan", "pos_inf", "neg_inf")]
-    found: Mask = np.logical_or.reduce(counts)
-    return found
-
-
 def check_filters(filters: Filters) -> None:
     """Reads the pattern and the condition of filters, whatever the run.
 
@@ -159,6 +168,26 @@ def check_filters(filters: Filters) -> None:
         match_names(filters.match, [""])
     if filters.where is not None:
         parse_predicate(filters.where)
+
+
+def _ordered(run: RunIndex, asked: Filters, sort: str) -> Array:
+    """All rows that fit, in their order; kept for whoever asks next."""
+    kept = _SORTED.setdefault(run, SortedRows())
+    with kept.lock:  # several pages of a list are asked for at once: one of them sorts it
+        rows = kept.get(run, (asked, sort))
+        if rows is None:
+            found = find_rows(run, asked)
+            rows = kept.put(run, (asked, sort), sort_rows(run, found, sort, len(found)))
+    return rows
+
+
+def _nonfinite(run: RunIndex, rows: Array, bad: bool) -> Mask:
+    """Which rows hold a NaN or infinity, or are known to hold none."""
+    if not bad:
+        return parse_predicate("nonfinite == 0").mask(CatalogRows(run, rows))
+    counts = [run.catalog.column(name, rows) > 0 for name in ("nan", "pos_inf", "neg_inf")]
+    found: Mask = np.logical_or.reduce(counts)
+    return found
 
 
 def _by_tensor_and_step(run: RunIndex, filters: Filters, steps: StepRange) -> Array:

@@ -36,7 +36,7 @@ const CLOSE_LOOPS: ReadonlySet<string> = new Set(['NextIteration', 'RefNextItera
 
 const known = new WeakMap<GraphData, Int32Array>();
 
-/** Position of each node in data flow order, made once for a graph: the server's own (`tensortap/index/graph/topological_order.py`), in time linear in nodes and edges. */
+/** Position of each node in data flow order, made once for a graph: the server's own (`tensortap/index/graph/edges.py`), in time linear in nodes and edges. */
 export function flowPositions(graph: GraphData): Int32Array {
   let positions = known.get(graph);
   if (!positions) {

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-Int32s = np.ndarray[Any, np.dtype[np.int32]]
+from tensortap.core.dtypes import Int32s
+
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 _DIGITS = 9  # of a slot; what is longer belongs to the name
