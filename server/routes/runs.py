@@ -8,7 +8,7 @@ from typing import Any
 
 from flask import Blueprint, Response
 
-from tensortap.analysis.compare.similar_runs import likest_run
+from tensortap.analysis.compare.similar_runs import most_similar_run
 from tensortap.index.catalog.decode import STATISTICS_COLUMNS
 from tensortap.index.graph_store import GraphOverview
 from tensortap.index.logdir_index import LogIndex
@@ -73,10 +73,10 @@ def one_run(run: str) -> Response:
 
 
 @blueprint.get("/api/runs/<run>/likest")
-def most_similar_run(run: str) -> Response:
+def find_most_similar_run(run: str) -> Response:
     """GET api/runs/<run>/likest"""
     Parameters().done()
-    found = likest_run(current_run(run), current_log().runs)
+    found = most_similar_run(current_run(run), current_log().runs)
     other, common = found or (None, 0)
     return json_response({"run": other.id if other else None, "common": common})
 

@@ -10,14 +10,14 @@ from .compare.presentation import SORTS as DIFFERENCE_SORTS
 from .compare.presentation import headline, listed_tensors, sorted_tensors
 from .compare.propagation.difference_flow import VERDICTS
 from .compare.side import Side
-from .compare.similar_runs import likest_run
+from .compare.similar_runs import most_similar_run
 from .dead_layers.ledger import LedgerEntry, dead_layer_ledger
 from .model_graph.roles import TensorRole
 from .nonfinite.elements.element_names import place_text
 from .nonfinite.elements.trace import Element, ElementTrace
 from .nonfinite.nan_report import NanReport, nan_report
 from .nonfinite.operand import Operand
-from .nonfinite.origin import Birth
+from .nonfinite.origin import Origin
 from .nonfinite.path_to_loss import Link
 from .overview import NonfiniteTensor, Problems, problems
 from .rules.finding import SEVERITIES, Evidence, Finding, Hit
@@ -34,7 +34,6 @@ __all__ = [
     "METRICS",
     "SEVERITIES",
     "VERDICTS",
-    "Birth",
     "Comparison",
     "Element",
     "ElementTrace",
@@ -50,6 +49,7 @@ __all__ = [
     "NanReport",
     "NonfiniteTensor",
     "Operand",
+    "Origin",
     "Problems",
     "Rows",
     "Rule",
@@ -70,8 +70,8 @@ __all__ = [
     "dead_layer_ledger",
     "headline",
     "hits",
-    "likest_run",
     "listed_tensors",
+    "most_similar_run",
     "nan_report",
     "parse_settings",
     "place_text",

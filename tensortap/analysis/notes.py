@@ -24,7 +24,7 @@ def raised_steps(run: RunIndex) -> list[str]:
     return sentences
 
 
-def without_elements(run: RunIndex, tensor: str, graph: str, step: int) -> str | None:
+def missing_elements_note(run: RunIndex, tensor: str, graph: str, step: int) -> str | None:
     """Why the offending elements of a tensor at a step cannot be shown; None where its value is there."""
     missing = snapshots(run, tensor=tensor, graph=graph, steps=step, kept=False, limit=1).rows
     if not missing:
@@ -36,14 +36,16 @@ def without_elements(run: RunIndex, tensor: str, graph: str, step: int) -> str |
     return f"{text} {fix}".rstrip()
 
 
-def without_values(a: Sequence[str], b: Sequence[str]) -> str:
+def missing_values_note(a: Sequence[str], b: Sequence[str]) -> str:
     """Of tensors that were compared by their summaries: why, and what would tell more.
 
     Args:
         a, b: `Snapshot.no_value` of both sides, empty where the value is there.
     """
     sides = {name: Counter(filter(None, codes)) for name, codes in (("A", a), ("B", b))}
-    others = [f"{_told(codes)} in {name}" for name, codes in sides.items() if codes.keys() - {"summary"}]
+    others = [
+        f"{_counts_text(codes)} in {name}" for name, codes in sides.items() if codes.keys() - {"summary"}
+    ]
     asked = [name for name, codes in sides.items() if "summary" in codes]
     told = f"Values are missing: {'; '.join(others)}." if others else ""
     if asked:
@@ -52,7 +54,7 @@ def without_values(a: Sequence[str], b: Sequence[str]) -> str:
     return told.strip()
 
 
-def _told(codes: Counter[str]) -> str:
+def _counts_text(codes: Counter[str]) -> str:
     """`3 pruned, 1 not in the source of the import`."""
     words = Counter[str]()
     for code, count in codes.items():
@@ -60,16 +62,16 @@ def _told(codes: Counter[str]) -> str:
     return ", ".join(f"{count:,} {word}" for word, count in words.most_common())
 
 
-def looked_at(run: RunIndex) -> str:
+def coverage_note(run: RunIndex) -> str:
     """Which steps were captured, that others were not looked at, which of them were recorded, and which
     raised."""
-    return " ".join([*raised_steps(run), _looked_at(run)])
+    return " ".join([*raised_steps(run), _captured_steps_text(run)])
 
 
-def _looked_at(run: RunIndex) -> str:
+def _captured_steps_text(run: RunIndex) -> str:
     steps = run.steps.step.tolist()
     if not steps:
-        why = next(iter(unseen(run)), "")
+        why = next(iter(uncaptured_reasons(run)), "")
         if not why:
             return "No step was captured yet."
         return why if why.startswith("Nothing was captured") else f"No step was captured. {why}"
@@ -89,13 +91,13 @@ def _looked_at(run: RunIndex) -> str:
     return f"{text} Recorded, not captured: {named} ('tensortap replay' runs them again)."
 
 
-def unseen(run: RunIndex) -> list[str]:
+def uncaptured_reasons(run: RunIndex) -> list[str]:
     """What the program was told that it could not have captured, each with the way out; at most 5."""
-    texts = (str(event.facts.get("text", "")) for event in run.events.events("unseen"))
+    texts = (str(event.facts.get("text", "")) for event in run.events.events("uncaptured_reasons"))
     return list(filter(None, dict.fromkeys(texts)))[:_TOLD]
 
 
-def out_of_sight(run: RunIndex) -> frozenset[str]:
+def uncaptured_functions(run: RunIndex) -> frozenset[str]:
     """The functions of its graphs inside of which nothing is captured: XLA compiles what calls them."""
-    named = (event.facts.get("functions") for event in run.events.events("unseen"))
+    named = (event.facts.get("functions") for event in run.events.events("uncaptured_reasons"))
     return frozenset(str(name) for names in named if isinstance(names, list) for name in names)

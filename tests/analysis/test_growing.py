@@ -15,7 +15,7 @@ from tensortap.analysis.dead_layers.ledger import dead_layer_ledger
 from tensortap.analysis.rules.builtin.unchanged_stretches import STATISTICS, Stretches
 from tensortap.analysis.rules.runner import check_rules
 from tensortap.analysis.rules.settings import Settings, parse_settings
-from tensortap.analysis.run_view.incremental_state import Memory, remembered
+from tensortap.analysis.run_view.incremental_state import Memory, memory_of
 from tensortap.analysis.run_view.run_view import RunView
 from tensortap.analysis.run_view.snapshot_rows import Rows
 from tensortap.core.model import Function, Graph
@@ -82,7 +82,7 @@ def grown(folder: Path, seed: int) -> Iterator[RunIndex]:
 
 def cold(run: RunIndex, settings: Settings | None = None) -> tuple[Any, Any]:
     """What is said of a run by who remembers nothing."""
-    with remembered(run):
+    with memory_of(run):
         return check_rules(run, settings), dead_layer_ledger(run)
 
 
@@ -150,8 +150,8 @@ def test_norms_prove_a_large_update_of_values_that_cannot_be_read(
     fed: list[Fed] = [("w", np.full(4, 100.0**step, np.float32), step) for step in range(3)]
     run = made_run(tmp_path, TRAINING, fed, keep="value")
     (found,) = found_by("WeightUpdateRatio", run)
-    monkeypatch.setattr("tensortap.analysis.rules.builtin.updates.kept_values", lambda run, rows: iter(()))
-    with remembered(run):
+    monkeypatch.setattr("tensortap.analysis.rules.builtin.updates.stored_values", lambda run, rows: iter(()))
+    with memory_of(run):
         assert found_by("WeightUpdateRatio", run) == [found]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tensortap.analysis.compare.similar_runs import likest_run
+from tensortap.analysis.compare.similar_runs import most_similar_run
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
 
@@ -25,8 +25,8 @@ def test_the_run_with_most_of_the_same_tensors_is_found(tmp_path: Path) -> None:
     log = LogIndex(tmp_path)
     log.refresh()
     by_name = {run.name: run for run in log.runs}
-    found = likest_run(by_name["first"], log.runs)
+    found = most_similar_run(by_name["first"], log.runs)
     assert found is not None and (found[0].name, found[1]) == ("again", 3)
-    assert likest_run(by_name["newest"], log.runs) is None
-    alone = likest_run(by_name["first"], [by_name["first"]])
+    assert most_similar_run(by_name["newest"], log.runs) is None
+    alone = most_similar_run(by_name["first"], [by_name["first"]])
     assert alone is None

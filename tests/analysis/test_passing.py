@@ -9,7 +9,7 @@ from two_dumps import node
 
 from tensortap.analysis.compare.compare import compare
 from tensortap.analysis.compare.side import Side
-from tensortap.analysis.model_graph.call_dataflow import passing_of
+from tensortap.analysis.model_graph.call_dataflow import dataflow_of
 from tensortap.core.model import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.graph.graph_index import FunctionInfo, GraphIndex
@@ -18,7 +18,7 @@ from tensortap.index.logdir_index import LogIndex
 DEPTH = 300
 
 
-class Counted(dict[str, FunctionInfo]):
+class SnapshotCounts(dict[str, FunctionInfo]):
     """Counts how often a function is looked up."""
 
     asked = 0
@@ -48,16 +48,16 @@ def test_the_outermost_loop_of_nested_functions_is_found_in_one_go(tmp_path: Pat
     for i in range(1, DEPTH):
         functions[f"f{i}"] = Function(f"f{i - 1}", f"in f{i - 1}", "body" if i in (5, 200) else "call")
     graph = nested(tmp_path, functions)
-    counted = graph.__dict__["functions"] = Counted(graph.functions)
+    counted = graph.__dict__["functions"] = SnapshotCounts(graph.functions)
     loop = graph.rows["in f4"]
     rows = [graph.rows[f"in f{i}"] for i in range(DEPTH)]
-    assert [passing_of(graph).outermost(row) for row in rows] == rows[:5] + [loop] * (DEPTH - 5)
+    assert [dataflow_of(graph).outermost(row) for row in rows] == rows[:5] + [loop] * (DEPTH - 5)
     assert counted.asked < 5 * DEPTH
 
 
 def test_functions_that_call_each_other_have_an_outermost_loop_too(tmp_path: Path) -> None:
     graph = nested(tmp_path, {"f0": Function("f1", "in f1", "body"), "f1": Function("f0", "in f0", "call")})
-    assert [passing_of(graph).outermost(row) for row in range(2)] == [graph.rows["in f1"]] * 2
+    assert [dataflow_of(graph).outermost(row) for row in range(2)] == [graph.rows["in f1"]] * 2
 
 
 def test_of_what_a_function_returns_and_the_graph_does_not_hold_the_call_is_named(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from .presentation import SORTS as DIFFERENCE_SORTS
 from .presentation import headline, listed_tensors, sorted_tensors
 from .propagation.difference_flow import VERDICTS
 from .side import Side
-from .similar_runs import likest_run
+from .similar_runs import most_similar_run
 
 __all__ = [
     "DIFFERENCE_SORTS",
@@ -30,8 +30,8 @@ __all__ = [
     "compare",
     "comparison_csv",
     "headline",
-    "likest_run",
     "listed_tensors",
+    "most_similar_run",
     "read_both",
     "read_matches",
     "sorted_tensors",

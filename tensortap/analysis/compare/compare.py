@@ -13,19 +13,19 @@ from tensortap.index.query.search import Filters, find_rows
 from tensortap.index.run_index import RunIndex
 
 from ..model_graph.roles import Slot
-from ..notes import without_values
+from ..notes import missing_values_note
 from .comparison import Comparison, GraphPair, SideInfo, TensorDifference, Unmatched
-from .equal_steps import quiet_steps
+from .equal_steps import equal_steps
 from .first_divergence import first_divergence
 from .matching.graph_pairs import Matcher, graph_pair, graphs_of, unmatched
-from .matching.mismatches import parted_notes, without_wrong_pairs
+from .matching.mismatches import unpaired_notes, without_wrong_pairs
 from .matching.node_matching import Matching, check_matches
 from .matching.row_alignment import graphs_by_place, step_rows
-from .metrics.tensor_pairs import StepPairs, Told
+from .metrics.tensor_pairs import PairDetails, StepPairs
 from .metrics.tolerance import accepted
 from .metrics.ulp import common_dtype
-from .propagation.conditioning import Flow, judged_again
-from .propagation.difference_flow import VERDICTS, DifferenceFlow, Judged, State, carried_on
+from .propagation.conditioning import Flow, rejudged
+from .propagation.difference_flow import VERDICTS, DifferenceFlow, Judged, State, carried_over
 from .side import Side
 
 Advance = Callable[[int, int, str], None]
@@ -61,16 +61,16 @@ def compare(
     wanted = None if where is None else _wanted(a, where)
     matcher, steps, carried = Matcher(matches or {}), _steps(a, b), State()
     progress = progress or (lambda done, total, doing: None)
-    for number in _loud_steps(matcher, a, b, steps, progress):
-        at = _AtStep(a, b, *steps[number])
-        at.look(matcher, carried, progress)
+    for number in _steps_to_compare(matcher, a, b, steps, progress):
+        at = _StepComparison(a, b, *steps[number])
+        at.measure(matcher, carried, progress)
         carried = at.carried
         if number == len(steps) - 1 or at.differs:
             return at.result(number + 1, len(steps), wanted)
     raise AssertionError("there is at least one step")
 
 
-def _loud_steps(
+def _steps_to_compare(
     matcher: Matcher, a: Side, b: Side, steps: list[tuple[int, int]], progress: Advance
 ) -> Iterator[int]:
     """The numbers of the steps that are looked at tensor by tensor: the first, those at which anything
@@ -78,7 +78,7 @@ def _loud_steps(
     yield 0
     if len(steps) > 1:
         progress(0, len(steps), "steps")
-        later = quiet_steps(matcher, a, b, [step for step, _ in steps[1:]])
+        later = equal_steps(matcher, a, b, [step for step, _ in steps[1:]])
         later[-1] = False
         yield from (np.flatnonzero(~later) + 1).tolist()
 
@@ -122,7 +122,7 @@ def _wanted(a: Side, where: str) -> set[tuple[str, str, int]]:
     return {(tensors.graph_of(t), tensors.names[t], step) for t, step in zip(*columns, strict=True)}
 
 
-class _AtStep:
+class _StepComparison:
     """The comparison at one pair of steps."""
 
     def __init__(self, a: Side, b: Side, step_a: int, step_b: int) -> None:
@@ -133,7 +133,7 @@ class _AtStep:
         self._judged: list[tuple[Matching, StepPairs, list[Judged]]] = []
         self._places: dict[tuple[str, Slot], tuple[int, list[Judged], TensorDifference]] = {}
 
-    def look(self, matcher: Matcher, carried: State, progress: Advance) -> None:
+    def measure(self, matcher: Matcher, carried: State, progress: Advance) -> None:
         """Measures and judges every pair of tensors."""
         step_a, step_b = self.steps
         rows_a, seen_a = step_rows(self.a, np.array([step_a]))
@@ -146,7 +146,7 @@ class _AtStep:
             progress(0, len(pairs), f"step {step_a}")
             follow = partial(DifferenceFlow, matcher.flow_graph(matching), carried=carried)
             flow = without_wrong_pairs(matching, found, follow)
-            self.carried = max(self.carried, carried_on(flow.judged, carried), key=lambda s: s.depth)
+            self.carried = max(self.carried, carried_over(flow.judged, carried), key=lambda s: s.depth)
             self._judged.append((matching, pairs, flow.judged))
 
     @property
@@ -154,7 +154,7 @@ class _AtStep:
         """Whether any tensor differs by more than rounding explains."""
         return any(entry.verdict in _DIFFER for _, _, judged in self._judged for entry in judged)
 
-    def tell(self) -> None:
+    def _fill(self) -> None:
         """Fills `tensors`, in data flow order, and `flows`."""
         for number, (matching, pairs, judged) in enumerate(self._judged):
             left, right = self.a.tensors(matching.a, self.steps[0]), self.b.tensors(matching.b, self.steps[1])
@@ -165,10 +165,10 @@ class _AtStep:
             order = matching.a.order
             slots = sorted(by_slot, key=lambda slot: (int(order[slot[0]]), slot))
             worst = [min(by_slot[slot], key=lambda e: VERDICTS.index(e.verdict)) for slot in slots]
-            told = pairs.told([entry.measured.number for entry in worst])
+            told = pairs.details([entry.measured.number for entry in worst])
             for entry, known in zip(worst, told, strict=True):
                 found = _difference(matching, entry, known, len(by_slot[entry.slot]))
-                self.tensors.append(judged_again(self.flows[-1], found))
+                self.tensors.append(rejudged(self.flows[-1], found))
                 place = matching.a.id, entry.slot
                 self._places[place] = number, by_slot[entry.slot], self.tensors[-1]
 
@@ -183,12 +183,12 @@ class _AtStep:
         entry = next((each for each in visits if each.measured.visit == visit), None)
         if entry is None or visit == worst.visit:
             return worst
-        (told,) = pairs.told([entry.measured.number])
+        (told,) = pairs.details([entry.measured.number])
         return _difference(matching, entry, told, len(visits))
 
     def result(self, number: int, total: int, wanted: set[tuple[str, str, int]] | None) -> Comparison:
         """The records."""
-        self.tell()
+        self._fill()
         step_a, step_b = self.steps
         shown = [
             entry for entry in self.tensors if wanted is None or (entry.graph, entry.tensor, step_a) in wanted
@@ -221,8 +221,8 @@ class _AtStep:
     def _left(self) -> tuple[list[Unmatched], list[Unmatched]]:
         left, right = list[Unmatched](), list[Unmatched]()
         for matching, a, b in self.flows:
-            left += unmatched(matching.a, matching.left_a(), {row for row, _ in a.captured})
-            right += unmatched(matching.b, matching.left_b(), {row for row, _ in b.captured})
+            left += unmatched(matching.a, matching.unmatched_a(), {row for row, _ in a.captured})
+            right += unmatched(matching.b, matching.unmatched_b(), {row for row, _ in b.captured})
         return left, right
 
     def _info(self, side: Side, step: int) -> SideInfo:
@@ -248,18 +248,18 @@ class _AtStep:
             )
         summaries = [entry for entry in self.tensors if entry.basis == "summaries"]
         if summaries:
-            why = without_values([e.no_value_a for e in summaries], [e.no_value_b for e in summaries])
+            why = missing_values_note([e.no_value_a for e in summaries], [e.no_value_b for e in summaries])
             yield (
                 f"{len(summaries):,} of {len(self.tensors):,} tensors were compared by their summaries: "
                 f"their distances are lower bounds. {why}"
             )
-        yield from (note for matching, _, _ in self.flows for note in parted_notes(matching))
+        yield from (note for matching, _, _ in self.flows for note in unpaired_notes(matching))
         if number < total:
             later = counted(total - number, "later step")
             yield f"{later} {'was' if total - number == 1 else 'were'} not compared."
 
 
-def _difference(matching: Matching, entry: Judged, told: Told, visits: int) -> TensorDifference:
+def _difference(matching: Matching, entry: Judged, told: PairDetails, visits: int) -> TensorDifference:
     graph, row, found = matching.a, entry.slot[0], entry.measured
     a, b = told.a, told.b
     return TensorDifference(

@@ -16,13 +16,13 @@ from .side import Side
 _MOST_GROUPS = 64  # sets of graphs captured together; of further ones nothing is said
 
 
-def quiet_steps(matcher: Matcher, a: Side, b: Side, steps: list[int]) -> Array:
+def equal_steps(matcher: Matcher, a: Side, b: Side, steps: list[int]) -> Array:
     """bool[steps]: at which steps all pairs of tensors have equal summaries, and no pair has both values.
 
     Args:
         steps: of both sides, ascending.
     """
-    quiet = np.ones(len(steps), np.bool_)
+    equal = np.ones(len(steps), np.bool_)
     at = np.array(steps, np.int64)
     (left, seen_a), (right, seen_b) = step_rows(a, at), step_rows(b, at)
     together = zip(
@@ -38,15 +38,17 @@ def quiet_steps(matcher: Matcher, a: Side, b: Side, steps: list[int]) -> Array:
         partner = merged(maps, len(a.run.catalog.tensors))
         inside = np.zeros(len(at), np.bool_)
         inside[places] = True
-        quiet[_loud(a, b, _at(left, inside), _at(right, inside), partner, places)] = False
-    return quiet
+        equal[_unequal_places(a, b, _at(left, inside), _at(right, inside), partner, places)] = False
+    return equal
 
 
 def _at(rows: StepRows, inside: Array) -> StepRows:
     return rows if inside.all() else rows.where(inside[rows.place])
 
 
-def _loud(a: Side, b: Side, left: StepRows, right: StepRows, partner: Array, places: list[int]) -> Array:
+def _unequal_places(
+    a: Side, b: Side, left: StepRows, right: StepRows, partner: Array, places: list[int]
+) -> Array:
     """The places of the steps with a pair that has to be looked at."""
     pairs = joined(left, right, partner)
     if pairs is None:

@@ -9,14 +9,14 @@ from tensortap.core.dtypes import is_floating
 from tensortap.index.graph.node_detail import FrameDetail, node_detail
 from tensortap.index.run_index import RunIndex
 
-from ..model_graph.call_dataflow import passing_of
+from ..model_graph.call_dataflow import dataflow_of
 from ..model_graph.op_sets import ops
 from ..model_graph.roles import roles_of
 from .comparison import FirstDivergence, TensorDifference
 from .matching.node_matching import Matching
 from .matching.program_diff import extra_layer, program_differences
-from .propagation.compared_inputs import Known, taken
-from .propagation.conditioning import Flow, another_program, beginning, both, condition_text
+from .propagation.compared_inputs import ComparedTensors, compared_inputs
+from .propagation.conditioning import Flow, both, condition_text, differing_program, rounding_origin
 from .propagation.flow_graph import VARIABLES
 
 _RANDOM = ("Random", "StatelessRandom", "StatelessTruncated", "Multinomial", "ParameterizedTruncated")
@@ -30,7 +30,7 @@ def first_divergence(
     runs: tuple[RunIndex, RunIndex],
     flows: list[Flow],
     tensors: list[TensorDifference],
-    known: Known,
+    known: ComparedTensors,
     steps: int,
 ) -> FirstDivergence | None:
     """Where the difference begins; None if nothing diverges.
@@ -46,18 +46,18 @@ def first_divergence(
     told = "" if found or conditioned is None else condition_text(matching[conditioned.graph], conditioned)
     found = found or later
     if conditioned is not None and told:
-        origin = another_program(matching[conditioned.graph], conditioned, tensors)
+        origin = differing_program(matching[conditioned.graph], conditioned, tensors)
         told, found = ("", [origin]) if origin else (told, [conditioned])
     first = earliest(found, {graph: flow[0] for graph, flow in matching.items()}, known)
     graph = matching[first.graph][0].a
     other = first.other.rpartition(":")[0]
     frames = _frame(runs[0], first.node, first.graph), _frame(runs[1], other, first.other_graph)
-    made, missing = taken(matching[first.graph][0], first, known)
+    made, missing = compared_inputs(matching[first.graph][0], first, known)
     inputs = [known.at(first.graph, slot, visit) for slot, visit in made[:_MAX_INPUTS]]
     kind = roles_of(graph).kind.get(graph.rows[first.node], "")
     text = _text(first, kind, inputs, missing, steps, one_run=runs[0].path == runs[1].path)
     if told:
-        source = beginning(matching[first.graph], first, tensors)
+        source = rounding_origin(matching[first.graph], first, tensors)
         rounding = f"The rounding that it magnifies begins at {source.tensor} ({source.op_type})."
         return FirstDivergence(first, f"{told} {rounding}", inputs, *frames)
     if first.verdict == "diverges" and not missing:
@@ -177,7 +177,7 @@ def _shape(shape: tuple[int, ...]) -> str:
 def earliest(
     found: Iterable[TensorDifference],
     matchings: Mapping[str, Matching],
-    known: Known,
+    known: ComparedTensors,
 ) -> TensorDifference:
     """The tensor where the difference begins: none of them is made of another one, so that data flow order
     alone would tell the one whose node happens to be listed first.
@@ -194,11 +194,11 @@ def earliest(
     graphs = list(matchings)
 
     def unsure(entry: TensorDifference) -> bool:
-        return bool(taken(matchings[entry.graph], entry, known)[1])
+        return bool(compared_inputs(matchings[entry.graph], entry, known)[1])
 
     def key(entry: TensorDifference) -> tuple[int, bool, int, int]:
         matching = matchings[entry.graph]
-        outer = passing_of(matching.a).outermost(matching.a.rows[entry.node])
+        outer = dataflow_of(matching.a).outermost(matching.a.rows[entry.node])
         place = int(matching.a.order[outer])
         return rank(entry, matching), unsure(entry), graphs.index(entry.graph), place
 

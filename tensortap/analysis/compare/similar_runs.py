@@ -9,7 +9,7 @@ from tensortap.index.run_index import RunIndex
 _MOST = 50  # runs that are looked at
 
 
-def likest_run(run: RunIndex, others: Iterable[RunIndex]) -> tuple[RunIndex, int] | None:
+def most_similar_run(run: RunIndex, others: Iterable[RunIndex]) -> tuple[RunIndex, int] | None:
     """The run with the largest share of tensor names in common (of the longer list); of equal ones the first.
 
     Args:

@@ -10,12 +10,12 @@ from tensortap.index.run_index import RunIndex
 
 from ..model_graph.gradient_cuts import cut_of, is_unused
 from ..model_graph.roles import Roles, TensorRole
-from ..run_view.hit_counts import Zeros, ZerosOf, counted_of
-from ..run_view.incremental_state import remembered
+from ..run_view.hit_counts import ZeroCounts, Zeros, snapshot_counts_of
+from ..run_view.incremental_state import memory_of
 from ..run_view.run_view import RunView
 from ..run_view.trained_variables import WHY_LEFT_OUT, is_ambiguous, is_left_out, trained_gradients
-from .lost_updates import absorbed_updates
-from .zero_origin import Begin, zeros_begin
+from .lost_updates import count_lost_updates
+from .zero_origin import ZeroOrigin, find_zero_origin
 
 _INTEGERS = ("int", "uint", "bool")
 Advance = Callable[[int, int, str], None]
@@ -83,13 +83,13 @@ def dead_layer_ledger(
         advance: told how far it is; what it raises ends the work.
     """
     if view is None:
-        with remembered(run) as memory:
+        with memory_of(run) as memory:
             return dead_layer_ledger(run, RunView(run, memory), advance)
     gradients = trained_gradients(view)
     sure = [weight for weight in view.of_kind("weight") if not is_ambiguous(view, weight)]
     weights = {(weight.graph, weight.variable): weight for weight in reversed(sure)}
     entries = []
-    zeros = view.growing("zeros", Zeros, gradients, Zeros.add)
+    zeros = view.incremental("zeros", Zeros, gradients, Zeros.add)
     for number, tensor in enumerate(gradients):
         advance(number, len(gradients), tensor.variable)
         weight = weights.get((tensor.graph, tensor.variable))
@@ -119,7 +119,7 @@ def _is_integer(roles: Roles, weight: TensorRole) -> bool:
 
 
 def _disconnected(view: RunView, weight: TensorRole) -> LedgerEntry:
-    steps = counted_of(view).steps(weight.code)
+    steps = snapshot_counts_of(view).steps(weight.code)
     roles, begins = view.roles(weight.graph), weight.name
     asked = roles.trainable.get(weight.variable)
     cut = None if asked is False else cut_of(view.run, roles, weight.variable)
@@ -132,14 +132,14 @@ def _disconnected(view: RunView, weight: TensorRole) -> LedgerEntry:
     return LedgerEntry(*place, steps, 0, None, 0.0, "disconnected", why, begins, None, 0, op_type)
 
 
-def _entry(view: RunView, tensor: TensorRole, zeros: ZerosOf, weight: TensorRole | None) -> LedgerEntry:
-    begin, cut = zeros_begin(view, tensor, zeros.last) if zeros.steps else Begin("", "", ""), None
-    steps = counted_of(view).steps(tensor.code)
+def _entry(view: RunView, tensor: TensorRole, zeros: ZeroCounts, weight: TensorRole | None) -> LedgerEntry:
+    begin, cut = find_zero_origin(view, tensor, zeros.last) if zeros.steps else ZeroOrigin("", "", ""), None
+    steps = snapshot_counts_of(view).steps(tensor.code)
     if begin.reason in ("unknown", "not explained") and zeros.steps == steps:  # as that of Sign always is
         cut = cut_of(view.run, view.roles(tensor.graph), tensor.variable)
     if cut is not None:
-        begin = Begin("disconnected", cut.why, f"{cut.node}:0")
-    absorbed = absorbed_updates(view, tensor, weight)
+        begin = ZeroOrigin("disconnected", cut.why, f"{cut.node}:0")
+    absorbed = count_lost_updates(view, tensor, weight)
     return LedgerEntry(
         variable=tensor.variable,
         tensor=tensor.name,

@@ -9,7 +9,7 @@ import numpy as np
 from ..model_graph.roles import TensorRole
 from ..run_view.run_view import RunView
 from ..run_view.snapshot_rows import Rows
-from ..run_view.stored_values import kept_values
+from ..run_view.stored_values import stored_values
 
 # Pairs of neighbouring steps whose values are compared, a variable: all of a short run's small tensors,
 # elsewhere some, chosen evenly.
@@ -17,7 +17,7 @@ _FEWEST, _MOST = 4, 32
 _ELEMENTS = 1 << 16  # that are compared where that takes more than the fewest pairs
 
 
-class Absorbed(NamedTuple):
+class LostUpdates(NamedTuple):
     """Of the elements whose gradient is not 0, those whose weight is the same a step later.
 
     Attributes:
@@ -32,26 +32,26 @@ class Absorbed(NamedTuple):
     at: tuple[int, ...]
 
 
-def absorbed_updates(view: RunView, tensor: TensorRole, weight: TensorRole | None) -> Absorbed:
+def count_lost_updates(view: RunView, tensor: TensorRole, weight: TensorRole | None) -> LostUpdates:
     """Of a gradient and its weight. Needs values of the weight at neighbouring steps, and of the gradient at
     the first of them."""
     kept = view.run.catalog.tensors.kept
     if weight is None or not kept.of(tensor.code) or not kept.of(weight.code):
-        return Absorbed(None, 0, 0, ())
+        return LostUpdates(None, 0, 0, ())
     gradient_rows = view.rows([tensor])
     grads, weights = _kept_by_step(gradient_rows), _kept_by_step(view.rows([weight]))
     pairs = [step for step in grads if step in weights and step + 1 in weights]
     same, moved = dict[int, int](), 0
     for step in _chosen(pairs, int(gradient_rows["size"].max(initial=1))):
         wanted = [grads[step], weights[step], weights[step + 1]]
-        values = [value for _, value in kept_values(view.run, wanted)]
+        values = [value for _, value in stored_values(view.run, wanted)]
         if len(values) == 3 and len({value.shape for value in values}) == 1:
             gradient_value, before, after = values
             pushed = gradient_value != 0
             same[step] = int(np.count_nonzero(pushed & (before == after)))
             moved += int(np.count_nonzero(pushed))
     at = tuple(step for step, count in same.items() if count)
-    return Absorbed(sum(same.values()) / moved if moved else None, len(same), len(pairs), at)
+    return LostUpdates(sum(same.values()) / moved if moved else None, len(same), len(pairs), at)
 
 
 def _chosen(pairs: list[int], size: int) -> list[int]:

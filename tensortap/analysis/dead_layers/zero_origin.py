@@ -9,16 +9,16 @@ from typing import NamedTuple
 from tensortap.core.dtypes import is_floating
 from tensortap.core.text import counted
 
-from ..model_graph.call_dataflow import passing_of
+from ..model_graph.call_dataflow import dataflow_of
 from ..model_graph.gradient_cuts import source_of
 from ..model_graph.op_sets import ops
 from ..model_graph.roles import Roles, TensorRole
 from ..run_view.run_view import RunView
 
 _MAX_WALK = 400  # nodes that are walked back from one gradient
-_HANDING_ON = ("_Arg", "Identity", "IdentityN", "Reshape")
+_COPYING = ("_Arg", "Identity", "IdentityN", "Reshape")
 # Lists of gradients, too, and of what the forward pass keeps for the backward pass.
-_LISTING = ("TensorListFromTensor", "TensorListSetItem", "TensorListPushBack", "AddN", *_HANDING_ON)
+_LISTING = ("TensorListFromTensor", "TensorListSetItem", "TensorListPushBack", "AddN", *_COPYING)
 _POPPING = "TensorListPopBack"
 _LIST = "variant"
 _CHOOSING = ops("Select SelectV2")
@@ -50,7 +50,7 @@ _WHY = (
 _OTHER = "not explained", ""
 
 
-class Begin(NamedTuple):
+class ZeroOrigin(NamedTuple):
     """Reason, sentence and tensor, as in `LedgerEntry`."""
 
     reason: str
@@ -83,7 +83,7 @@ class _Flow(NamedTuple):
         """Whether a program filled in what a node gives, or what a loop's argument that it hands on began
         with, as that of the sum that a loop makes of a gradient."""
         op_type = self.roles.graph.op_type
-        sources = _float_inputs(self.roles, row, ()) if op_type[row] in _HANDING_ON else [row]
+        sources = _float_inputs(self.roles, row, ()) if op_type[row] in _COPYING else [row]
         return all(op_type[source] in _FILLING for source in sources)
 
     def zeros(self, rows: list[int]) -> list[int]:
@@ -91,7 +91,7 @@ class _Flow(NamedTuple):
         return [row for row in rows if row in self.seen and self.seen[row].zero]
 
 
-def zeros_begin(view: RunView, tensor: TensorRole, step: int) -> Begin:
+def find_zero_origin(view: RunView, tensor: TensorRole, step: int) -> ZeroOrigin:
     """Where the zeros of a gradient begin at a step: the first node, backwards, whose output is all zeros
     while what it takes from the backward pass is not; `unknown` where that, or a factor, was not captured."""
     roles = view.roles(tensor.graph)
@@ -102,11 +102,11 @@ def zeros_begin(view: RunView, tensor: TensorRole, step: int) -> Begin:
     reason, why, sure = _reason(flow, row)
     if not sure:
         why = f"it is zero already at {name} ({op_type}), and what that takes was not captured"
-        return Begin("unknown", why, f"{name}:0")
+        return ZeroOrigin("unknown", why, f"{name}:0")
     # What the backward pass is made of has the line that asked for it, which says nothing.
     line = "" if roles.is_backward(row) else source_of(view.run, tensor.graph, name)
     where = f"the zeros begin in {name} ({op_type}{line and ', ' + line})"
-    return Begin(reason, where + (f": {why}" if why else ""), f"{name}:0")
+    return ZeroOrigin(reason, where + (f": {why}" if why else ""), f"{name}:0")
 
 
 def _backward_flow(roles: Roles) -> set[int]:
@@ -210,12 +210,12 @@ def _handed_on(
     roles: Roles, row: int, slot: int, dtype: str, captured: Container[int]
 ) -> list[tuple[int, int]]:
     """What an output of a node only hands on, as (row, slot); nothing where its numbers are its own."""
-    called = passing_of(roles.graph).called.get(row, ())
+    called = dataflow_of(roles.graph).called.get(row, ())
     if len(called) == 1:  # of branches, one alone was taken
-        return passing_of(roles.graph).returned((row, slot))
+        return dataflow_of(roles.graph).returned((row, slot))
     if roles.graph.op_type[row] == _POPPING and dtype != _LIST and row not in captured:
         return [(source, behind) for source, behind, position in roles.inputs(row) if position == 0]
-    kinds = _LISTING if dtype == _LIST else _HANDING_ON
+    kinds = _LISTING if dtype == _LIST else _COPYING
     if roles.graph.op_type[row] not in kinds or (dtype != _LIST and row in captured):
         return []
     return [(source, behind) for source, behind, _ in roles.inputs(row)]

@@ -13,7 +13,7 @@ _LOOPS = ("body", "cond")
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 
 
-class Passing:
+class CallDataflow:
     """What the functions of a graph pass to each other; computed once a graph."""
 
     def __init__(self, graph: GraphIndex) -> None:
@@ -79,7 +79,7 @@ class Passing:
         info = self.graph.functions.get(function)
         return info is not None and info.role in _LOOPS
 
-    def handed_on(self, row: int) -> list[Slot]:
+    def carried(self, row: int) -> list[Slot]:
         """What a loop's body returned the time before for an argument of its body or condition; nothing for
         arguments of other functions."""
         graph, place = self.graph, self._places.get(row)
@@ -106,7 +106,7 @@ class Passing:
             for given in self._given(row, visit):
                 yield given, None
         if visit != 0:
-            for handed in self.handed_on(row):
+            for handed in self.carried(row):
                 yield handed, None if visit is None else visit - 1
 
     def _given(self, row: int, visit: int | None) -> Iterator[Slot]:
@@ -133,7 +133,7 @@ class Passing:
         loop = graph.functions.get(graph.function[row])
         if loop is None or loop.role not in _LOOPS or self._repeats(loop.caller):
             return False
-        returned = self.handed_on(row)
+        returned = self.carried(row)
         return bool(returned) and all(graph.op_type[source] != "_Arg" for source, _ in returned)
 
     def _repeats(self, node: str | None) -> bool:
@@ -173,6 +173,6 @@ class Passing:
 
 
 @lru_cache(maxsize=GRAPHS)
-def passing_of(graph: GraphIndex) -> Passing:
+def dataflow_of(graph: GraphIndex) -> CallDataflow:
     """What the functions of a graph pass to each other."""
-    return Passing(graph)
+    return CallDataflow(graph)

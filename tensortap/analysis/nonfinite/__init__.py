@@ -6,21 +6,21 @@ from .explanation import Explanation
 from .nan_report import NanReport, nan_report, novel_steps, step_report
 from .nonfinite_flow import VERDICTS
 from .operand import Operand
-from .origin import Birth
+from .origin import Origin
 from .path_to_loss import Link
-from .reach import Ends, Healer
+from .reach import Healer, Impact
 
 __all__ = [
     "VERDICTS",
-    "Birth",
     "Element",
     "ElementTrace",
-    "Ends",
     "Explanation",
     "Healer",
+    "Impact",
     "Link",
     "NanReport",
     "Operand",
+    "Origin",
     "nan_report",
     "novel_steps",
     "place_text",

@@ -1,4 +1,4 @@
-"""Infinities that are meant: why a birth need not worry anybody."""
+"""Infinities that are meant: why an origin need not worry anybody."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tensortap.core.text import counted
 
 from ..model_graph.op_sets import ops
 from ..model_graph.roles import Slot
-from .nonfinite_flow import BadFlow, BadTensor
+from .nonfinite_flow import FlowTensor, NonfiniteFlow
 from .reach import Healer, Reached
 
 _SCALES = ("dynamic_scale", "loss_scale", "current_loss_scale")
@@ -19,30 +19,35 @@ _RESERVED = {  # slots that only the gradient op reads; TensorFlow's enable_chec
 }
 
 
-def reason(flow: BadFlow, birth: BadTensor, reached: Reached) -> str:
-    """Why the non-finite values that `birth` began are harmless, a sentence; empty if they are not, or if
+def expected_reason(flow: NonfiniteFlow, origin: FlowTensor, reached: Reached) -> str:
+    """Why the non-finite values that `origin` began are harmless, a sentence; empty if they are not, or if
     nobody knows."""
     ends = reached.ends
     graph = flow.tensors.graph
-    op_type = graph.op_type[birth.slot[0]]
-    if birth.slot[1] in _RESERVED.get(op_type, ()) and not ends.matter:
-        return f"Output {birth.slot[1]} of {op_type} is scratch space for the gradient."
+    op_type = graph.op_type[origin.slot[0]]
+    if origin.slot[1] in _RESERVED.get(op_type, ()) and not ends.matter:
+        return f"Output {origin.slot[1]} of {op_type} is scratch space for the gradient."
     if ends.loss is None and ends.gradients and not ends.returned and _scales_loss(flow):
         return "The loss is scaled dynamically: a step whose scaled gradients overflow is skipped."
     if ends.matter or not ends.healers or reached.open or _vanishes(flow, reached.slots):
         return ""
-    if flow.behind_gradients(reached.slots) and flow.may_update(birth.slot):
+    if flow.downstream_of_gradients(reached.slots) and flow.may_update(origin.slot):
         return ""
-    if heals(flow, birth, reached) or _is_stored(flow, reached):
+    if recovery_text(flow, origin, reached) or _is_stored(flow, reached):
         return ""
     nan = _any_nan(flow, reached.slots)
-    return _sentence(ends.healers, nan=nan, meant=_meant(birth))
+    return _sentence(ends.healers, nan=nan, meant=_is_expected(origin))
 
 
-def heals(flow: BadFlow, birth: BadTensor, reached: Reached) -> str:
+def recovery_text(flow: NonfiniteFlow, origin: FlowTensor, reached: Reached) -> str:
     """How an infinity that nobody meant becomes finite again, a sentence: an op made it of finite numbers,
     and a division or another op that neither masks nor compares hides it. Empty if it is not so."""
-    if reached.ends.matter or reached.open or _meant(birth) or birth.verdict not in ("born", "suspected"):
+    if (
+        reached.ends.matter
+        or reached.open
+        or _is_expected(origin)
+        or origin.verdict not in ("born", "suspected")
+    ):
         return ""
     if _any_nan(flow, reached.slots) or _is_stored(flow, reached):
         return ""
@@ -56,9 +61,9 @@ def heals(flow: BadFlow, birth: BadTensor, reached: Reached) -> str:
     return f"{_UNTOUCHED.removesuffix('.')}, but nobody meant this infinity: {what}."
 
 
-def thrown_away(flow: BadFlow, birth: BadTensor, reached: Reached) -> str:
+def discard_text(flow: NonfiniteFlow, origin: FlowTensor, reached: Reached) -> str:
     """How the program itself keeps NaN and infinities of the backward pass out of the weights, a sentence;
-    empty if it does not, or if nobody knows: all gradients that `birth` reaches are replaced before they are
+    empty if it does not, or if nobody knows: all gradients that `origin` reaches are replaced before they are
     applied, and neither loss, weights nor what the function returns see them."""
     ends, roles = reached.ends, flow.tensors.roles
     replaced = [slot for slot in reached.slots if slot in flow.replaced]
@@ -66,12 +71,14 @@ def thrown_away(flow: BadFlow, birth: BadTensor, reached: Reached) -> str:
         return ""
     if any(roles.kind.get(s[0]) == "gradient" and s not in flow.replaced for s in reached.slots):
         return ""
-    if birth.verdict not in ("born", "turned", "suspected") or flow.may_update(birth.slot):
+    if origin.verdict not in ("born", "turned", "suspected") or flow.may_update(origin.slot):
         return ""
-    return f"{puts_others(flow, replaced)}: it does not reach the weights, which learn nothing from there."
+    return (
+        f"{replacement_text(flow, replaced)}: it does not reach the weights, which learn nothing from there."
+    )
 
 
-def puts_others(flow: BadFlow, replaced: list[Slot]) -> str:
+def replacement_text(flow: NonfiniteFlow, replaced: list[Slot]) -> str:
     """What the program does with gradients (some of `flow.replaced`), without a full stop."""
     graph, row = flow.tensors.graph, flow.replaced[replaced[0]]
     more = f" (and so for {counted(len(replaced) - 1, 'more gradient')})" if len(replaced) > 1 else ""
@@ -81,17 +88,17 @@ def puts_others(flow: BadFlow, replaced: list[Slot]) -> str:
     )
 
 
-def _is_stored(flow: BadFlow, reached: Reached) -> bool:
+def _is_stored(flow: NonfiniteFlow, reached: Reached) -> bool:
     """Whether the step puts it into a variable, which nobody looks at again before the next one."""
     return any(map(flow.updates, reached.slots))
 
 
-def _any_nan(flow: BadFlow, reached: list[Slot]) -> bool:
+def _any_nan(flow: NonfiniteFlow, reached: list[Slot]) -> bool:
     return any(flow.tensors.snapshot(slot, flow.bad[slot].visit).nan for slot in reached)
 
 
-def _meant(birth: BadTensor) -> bool:
-    return birth.verdict == "constant" or any(s.why == "constant" and s.bad for s in birth.sources)
+def _is_expected(origin: FlowTensor) -> bool:
+    return origin.verdict == "constant" or any(s.why == "constant" and s.bad for s in origin.sources)
 
 
 def _sentence(healers: list[Healer], *, nan: bool, meant: bool) -> str:
@@ -116,7 +123,7 @@ def _sentence(healers: list[Healer], *, nan: bool, meant: bool) -> str:
     return f"{text} {_UNTOUCHED}"
 
 
-def but_not_its_gradient(demoted: str, gradient: str, *, loss_finite: bool) -> str:
+def nonfinite_gradient_text(demoted: str, gradient: str, *, loss_finite: bool) -> str:
     """Why infinities do not reach the loss, of an op whose gradient (a tensor name) is not finite.
 
     Args:
@@ -130,7 +137,7 @@ def but_not_its_gradient(demoted: str, gradient: str, *, loss_finite: bool) -> s
     )
 
 
-def _vanishes(flow: BadFlow, reached: list[Slot]) -> bool:
+def _vanishes(flow: NonfiniteFlow, reached: list[Slot]) -> bool:
     """Whether a NaN is in a tensor that no node takes: what it was computed for is not in the graph."""
     roles = flow.tensors.roles
     return any(
@@ -139,5 +146,5 @@ def _vanishes(flow: BadFlow, reached: list[Slot]) -> bool:
     )
 
 
-def _scales_loss(flow: BadFlow) -> bool:
+def _scales_loss(flow: NonfiniteFlow) -> bool:
     return any(path.endswith(_SCALES) for path in flow.tensors.roles.variable.values())

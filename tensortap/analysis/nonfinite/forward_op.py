@@ -11,7 +11,7 @@ from tensortap.index.graph.node_detail import FrameDetail
 from ..model_graph.op_sets import ops
 from ..model_graph.roles import Roles, Slot
 from .explanation import Explanation, are, elements
-from .nonfinite_flow import BadFlow
+from .nonfinite_flow import NonfiniteFlow
 from .operand import Operand
 
 # What TensorFlow computes gradients of (tensorflow/python/ops/math_grad.py): op type of the backward pass ->
@@ -31,7 +31,7 @@ _OF_INPUT = {
     "Log": ops("Pow"),
     "SoftplusGrad": ops("Softplus"),
 }
-_HANDS_ON = ops("Identity StopGradient PreventGradient Reshape Cast")
+_COPYING = ops("Identity StopGradient PreventGradient Reshape Cast")
 _CHOOSING = ops("Select SelectV2 MulNoNan")
 _NEAR = 12  # nodes of the backward pass that are looked behind
 _DIVISIONS = ops("RealDiv Div Xdivy")  # the gradient divides by the second operand
@@ -51,7 +51,7 @@ class Forward:
     frame: FrameDetail | None = None
 
 
-def forward_of(flow: BadFlow, row: int) -> Forward | None:
+def forward_op_of(flow: NonfiniteFlow, row: int) -> Forward | None:
     """The op whose gradient a node computes; None for nodes of the forward pass, and where none fits."""
     roles = flow.tensors.roles
     if not roles.is_backward(row):
@@ -62,7 +62,7 @@ def forward_of(flow: BadFlow, row: int) -> Forward | None:
         found = _of_same_name(roles, row)
     if found is None:
         return None
-    chosen = _chooser(flow, found)
+    chosen = _select_downstream(flow, found)
     return Forward(
         tensor=f"{graph.names[found]}:0",
         node=graph.names[found],
@@ -72,8 +72,10 @@ def forward_of(flow: BadFlow, row: int) -> Forward | None:
     )
 
 
-def of_gradient(explanation: Explanation | None, forward: Forward, ins: list[Operand]) -> Explanation | None:
-    """The explanation of a birth in the backward pass, as what happens to the gradient of its forward op."""
+def explain_gradient(
+    explanation: Explanation | None, forward: Forward, ins: list[Operand]
+) -> Explanation | None:
+    """The explanation of an origin in the backward pass, in terms of its forward op's gradient."""
     if explanation is None or not explanation.pattern.endswith(("of 0", "by 0", "at 0", "0/0")):
         return explanation
     x = next((operand for operand in ins if operand.zero and not operand.constant), None)
@@ -142,11 +144,11 @@ def _forward_inputs(roles: Roles, row: int) -> Iterator[Slot]:
         source, slot = waiting.pop(0)
         if not roles.is_backward(source):
             yield source, slot
-        if roles.is_backward(source) or roles.graph.op_type[source] in _HANDS_ON:
+        if roles.is_backward(source) or roles.graph.op_type[source] in _COPYING:
             waiting += [(before, at) for before, at, _ in roles.inputs(source)]
 
 
-def _chooser(flow: BadFlow, row: int) -> int | None:
+def _select_downstream(flow: NonfiniteFlow, row: int) -> int | None:
     """The select of the forward pass that takes what a node gives and leaves out what is not finite in it;
     None where the node's output is finite, and where the select's was not captured finite."""
     roles, waiting = flow.tensors.roles, [row]
@@ -159,5 +161,5 @@ def _chooser(flow: BadFlow, row: int) -> int | None:
             op_type = "" if roles.is_backward(taker) else roles.graph.op_type[taker]
             if op_type in _CHOOSING:
                 return taker if flow.is_finite(taker) else None
-            waiting += [taker] if op_type in _HANDS_ON else []
+            waiting += [taker] if op_type in _COPYING else []
     return None

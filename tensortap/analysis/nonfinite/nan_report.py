@@ -12,19 +12,19 @@ from tensortap.core.errors import NotFoundError
 from tensortap.index.query.search import Filters, find_rows
 from tensortap.index.run_index import RunIndex
 
-from ..model_graph.call_dataflow import passing_of
+from ..model_graph.call_dataflow import dataflow_of
 from ..model_graph.roles import Slot
-from ..notes import looked_at, out_of_sight, without_elements
+from ..notes import coverage_note, missing_elements_note, uncaptured_functions
 from ..run_view.step_tensors import StepTensors
-from .expected import but_not_its_gradient, puts_others
-from .nonfinite_flow import BadFlow, BadTensor
-from .origin import Birth, describe_birth, with_details
+from .expected import nonfinite_gradient_text, replacement_text
+from .nonfinite_flow import FlowTensor, NonfiniteFlow
+from .origin import Origin, describe_origin, with_details
 from .path_to_loss import Link, chain
 from .reach import Reach
 
 Advance = Callable[[int, int, str], None]
-DETAILED = 20  # births whose source line and elements are looked up
-MAX_BIRTHS = 400  # births that are described at all
+DETAILED = 20  # origins whose source line and elements are looked up
+MAX_ORIGINS = 400  # origins that are described at all
 _Place = tuple[bool, int, int, int]
 
 
@@ -35,7 +35,7 @@ class NanReport:
     Attributes:
         run: its name. step: the step, None if no captured tensor of the run is non-finite.
         births: in data flow order, those that matter. demoted: harmless ones, each with its reason.
-        chain: from the first birth to the loss. nonfinite, passed: tensors; healed: captured ones that
+        chain: from the first origin to the loss. nonfinite, passed: tensors; healed: captured ones that
             were handed non-finite values and are finite.
         notes: sentences about what limits the answer, and what to capture to know more.
         graph, graph_name, worker: whose step; loss: the tensor taken for the loss, or None.
@@ -48,8 +48,8 @@ class NanReport:
     graph_name: str
     worker: str
     loss: str | None
-    births: list[Birth]
-    demoted: list[Birth]
+    births: list[Origin]
+    demoted: list[Origin]
     chain: list[Link]
     nonfinite: int
     passed: int
@@ -64,7 +64,7 @@ def nan_report(
     """Follows the non-finite values of a step to where they were born.
 
     Args:
-        step: by default the first one with a birth that matters, or else the first one with any.
+        step: by default the first one with an origin that matters, or else the first one with any.
         advance: told how far it is; what it raises ends the work.
 
     Raises:
@@ -74,22 +74,22 @@ def nan_report(
         if run.catalog.steps.code(step) is None:
             raise NotFoundError(f"The run has no snapshot at step {step}.", _span(run))
         reports = list(_reports(run, step, advance))
-        return _worst(reports) if reports else nothing_found(run, step)
+        return _worst(reports) if reports else empty_report(run, step)
     known = _FIRST.get(run)
     if known is not None and known[1] == _nonfinite_until(run, known[0]):
         return known[0]  # what was added since lies behind it
     report = _first_that_matters(run, advance)
     if report is None:
-        return nothing_found(run, None)
+        return empty_report(run, None)
     if not _matters(report):
-        return replace(report, notes=[*report.notes, looked_at(run)])
+        return replace(report, notes=[*report.notes, coverage_note(run)])
     _FIRST[run] = report, _nonfinite_until(run, report)
     return report
 
 
 def _first_that_matters(run: RunIndex, advance: Advance) -> NanReport | None:
-    """The report on the first step with a birth that matters; else on the first whose births heal again, or
-    with any non-finite tensor."""
+    """The report on the first step with an origin that matters; else on the first whose origins become finite
+    again, or with any non-finite tensor."""
     fallback: NanReport | None = None
     candidates = novel_steps(run)
     for number, candidate in enumerate(candidates):
@@ -103,8 +103,8 @@ def _first_that_matters(run: RunIndex, advance: Advance) -> NanReport | None:
 
 
 def _matters(report: NanReport) -> bool:
-    """Whether a birth neither heals nor is replaced before it reaches anything that matters."""
-    return any(not birth.aftermath for birth in report.births)
+    """Whether an origin neither heals nor is replaced before it reaches anything that matters."""
+    return any(not origin.aftermath for origin in report.births)
 
 
 _FIRST: WeakKeyDictionary[RunIndex, tuple[NanReport, int]] = WeakKeyDictionary()
@@ -118,9 +118,9 @@ def _nonfinite_until(run: RunIndex, report: NanReport) -> int:
     return len(find_rows(run, Filters(steps=(0, step + 1), nonfinite=True))) + of_step
 
 
-def nothing_found(run: RunIndex, step: int | None) -> NanReport:
+def empty_report(run: RunIndex, step: int | None) -> NanReport:
     """The report where every captured tensor is finite."""
-    notes = [looked_at(run)] if step is None else []
+    notes = [coverage_note(run)] if step is None else []
     return NanReport(run.name, step, "", "", "", None, [], [], [], 0, 0, 0, None, notes)
 
 
@@ -157,14 +157,14 @@ def step_report(
 ) -> NanReport:
     """The report on one graph's tensors at a step; `worker` is a code of the catalog, None for all."""
     graph = run.graph(graph_id)
-    flow = BadFlow(StepTensors(run, graph, step, worker))
-    found = flow.births()
-    described = _described(flow, found[:MAX_BIRTHS], advance)
-    births = ranked(flow, [birth for birth in described if not birth.demoted])
-    detailed = births.copy()
-    for number, birth in enumerate(births[:DETAILED]):
-        advance(number, min(len(births), DETAILED), birth.node)
-        detailed[number] = with_details(flow, birth)
+    flow = NonfiniteFlow(StepTensors(run, graph, step, worker))
+    found = flow.origins()
+    described = _described(flow, found[:MAX_ORIGINS], advance)
+    origins = rank_origins(flow, [origin for origin in described if not origin.demoted])
+    detailed = origins.copy()
+    for number, origin in enumerate(origins[:DETAILED]):
+        advance(number, min(len(origins), DETAILED), origin.node)
+        detailed[number] = with_details(flow, origin)
     loss = flow.tensors.roles.loss
     previous = _previous(run, graph_id, step)
     return NanReport(
@@ -175,33 +175,33 @@ def step_report(
         worker=flow.tensors.worker,
         loss=None if loss is None else f"{graph.names[loss]}:0",
         births=detailed,
-        demoted=[_linked(flow, birth, births) for birth in described if birth.demoted],
-        chain=chain(flow, next(bad.slot for bad in found if flow.tensors.name(bad.slot) == births[0].tensor))
-        if births
+        demoted=[_with_gradient_note(flow, origin, origins) for origin in described if origin.demoted],
+        chain=chain(flow, next(bad.slot for bad in found if flow.tensors.name(bad.slot) == origins[0].tensor))
+        if origins
         else [],
         nonfinite=len(flow.bad),
         passed=len(flow.bad) - len(found),
-        healed=len({healer.tensor for birth in described for healer in birth.ends.healers}),
+        healed=len({healer.tensor for origin in described for healer in origin.ends.healers}),
         previous=previous,
         notes=_notes(flow, detailed, step, previous),
     )
 
 
-def _described(flow: BadFlow, births: list[BadTensor], advance: Advance) -> list[Birth]:
-    reach, found = Reach(flow, births), []
-    for number, bad in enumerate(births):
-        advance(number, len(births), flow.tensors.name(bad.slot))
-        found.append(describe_birth(flow, bad, reach.of(number)))
+def _described(flow: NonfiniteFlow, origins: list[FlowTensor], advance: Advance) -> list[Origin]:
+    reach, found = Reach(flow, origins), []
+    for number, bad in enumerate(origins):
+        advance(number, len(origins), flow.tensors.name(bad.slot))
+        found.append(describe_origin(flow, bad, reach.of(number)))
     return found
 
 
-def _linked(flow: BadFlow, harmless: Birth, births: list[Birth]) -> Birth:
-    """A harmless birth, which says so if the gradient of its op is one that matters."""
+def _with_gradient_note(flow: NonfiniteFlow, harmless: Origin, origins: list[Origin]) -> Origin:
+    """A harmless origin, which says so if the gradient of its op is one that matters."""
     loss = flow.tensors.roles.loss
-    for birth in births:
-        if birth.forward is not None and birth.forward.node == harmless.node:
+    for origin in origins:
+        if origin.forward is not None and origin.forward.node == harmless.node:
             finite = loss is not None and flow.is_finite(loss)
-            told = but_not_its_gradient(harmless.demoted, birth.tensor, loss_finite=finite)
+            told = nonfinite_gradient_text(harmless.demoted, origin.tensor, loss_finite=finite)
             return replace(harmless, demoted=told)
     return harmless
 
@@ -223,37 +223,37 @@ def _span(run: RunIndex) -> str:
     return f"Steps go from {steps[0]} to {steps[-1]}." if len(steps) else "There are no snapshots yet."
 
 
-def _notes(flow: BadFlow, births: list[Birth], step: int, previous: int | None) -> list[str]:
+def _notes(flow: NonfiniteFlow, origins: list[Origin], step: int, previous: int | None) -> list[str]:
     notes = []
-    if births and births[0].verdict == "carried":
+    if origins and origins[0].verdict == "carried":
         before = (
             "before the first captured step"
             if previous is None
             else f"between step {previous} and step {step}"
         )
         notes.append(
-            f"{births[0].tensor} was non-finite already when step {step} began: it happened {before}. "
+            f"{origins[0].tensor} was non-finite already when step {step} began: it happened {before}. "
             "Capture every step there (Watch(steps=every(1))) to see where."
         )
-    if births and births[0].aftermath:
-        notes.append(births[0].aftermath)
-    elif births and flow.replaced:
-        notes.append(f"{puts_others(flow, list(flow.replaced))}.")
-    if births and births[0].verdict == "suspected":
-        notes.append(_how_to_see(flow, births[0].missing))
-    if births and not any(birth.elements for birth in births):
+    if origins and origins[0].aftermath:
+        notes.append(origins[0].aftermath)
+    elif origins and flow.replaced:
+        notes.append(f"{replacement_text(flow, list(flow.replaced))}.")
+    if origins and origins[0].verdict == "suspected":
+        notes.append(_capture_hint(flow, origins[0].missing))
+    if origins and not any(origin.elements for origin in origins):
         tensors = flow.tensors
-        why = without_elements(tensors.run, births[0].tensor, tensors.graph.id, step)
+        why = missing_elements_note(tensors.run, origins[0].tensor, tensors.graph.id, step)
         notes += [why] if why else []
     return notes
 
 
-def _how_to_see(flow: BadFlow, missing: list[str]) -> str:
-    """What to capture where inputs of a birth were not captured."""
+def _capture_hint(flow: NonfiniteFlow, missing: list[str]) -> str:
+    """What to capture where inputs of an origin were not captured."""
     if not missing:
         return "The graph does not say what the first birth was made of."
     text = "Inputs of the first birth were not captured, so it may have been born further up."
-    graph, hidden = flow.tensors.graph, out_of_sight(flow.tensors.run)
+    graph, hidden = flow.tensors.graph, uncaptured_functions(flow.tensors.run)
     rows = [graph.rows.get(name, graph.rows.get(name.rpartition(":")[0])) for name in missing[:2]]
     if any(row is not None and graph.function[row] in hidden for row in rows):
         return (
@@ -263,29 +263,29 @@ def _how_to_see(flow: BadFlow, missing: list[str]) -> str:
     return f"{text} Capture them: Watch(nodes={'|'.join(missing[:2])!r})."
 
 
-def ranked(flow: BadFlow, births: Sequence[Birth]) -> list[Birth]:
-    """Births in the order in which they are told.
+def rank_origins(flow: NonfiniteFlow, origins: Sequence[Origin]) -> list[Origin]:
+    """Origins in the order in which they are told.
 
     Constants of the program come last (a mask is no culprit, what it does may be), before them what heals
     again. Of the others those of the forward pass come before those of the backward pass and what follows of
     it, then data flow decides; a loop is placed where its caller is, and inside an earlier visit comes first.
     """
-    slots = {(birth.node, birth.tensor): _slot(flow, birth) for birth in births}
+    slots = {(origin.node, origin.tensor): _slot(flow, origin) for origin in origins}
     backward = [slot for slot in slots.values() if flow.tensors.roles.is_backward(slot[0])]
     behind = flow.descendants(backward)
 
-    def key(birth: Birth) -> tuple[bool, bool, _Place]:
-        slot = slots[birth.node, birth.tensor]
-        place = (slot in behind, _outer(flow, slot[0]), birth.visit, int(flow.tensors.graph.order[slot[0]]))
-        return birth.verdict == "constant", bool(birth.aftermath), place
+    def key(origin: Origin) -> tuple[bool, bool, _Place]:
+        slot = slots[origin.node, origin.tensor]
+        place = (slot in behind, _outer(flow, slot[0]), origin.visit, int(flow.tensors.graph.order[slot[0]]))
+        return origin.verdict == "constant", bool(origin.aftermath), place
 
-    return sorted(births, key=key)
-
-
-def _slot(flow: BadFlow, birth: Birth) -> Slot:
-    return flow.tensors.graph.rows[birth.node], int(birth.tensor.rpartition(":")[2])
+    return sorted(origins, key=key)
 
 
-def _outer(flow: BadFlow, row: int) -> int:
+def _slot(flow: NonfiniteFlow, origin: Origin) -> Slot:
+    return flow.tensors.graph.rows[origin.node], int(origin.tensor.rpartition(":")[2])
+
+
+def _outer(flow: NonfiniteFlow, row: int) -> int:
     """The place in the data flow of the outermost loop that a node is in; its own without one."""
-    return int(flow.tensors.graph.order[passing_of(flow.tensors.graph).outermost(row)])
+    return int(flow.tensors.graph.order[dataflow_of(flow.tensors.graph).outermost(row)])

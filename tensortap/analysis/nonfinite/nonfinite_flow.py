@@ -10,7 +10,7 @@ from functools import cached_property
 from ..model_graph.op_sets import ops
 from ..model_graph.roles import Slot
 from ..run_view.step_tensors import StepTensors
-from .upstream import Source, Upstream, hands_on
+from .upstream import Source, Upstream, computes_nothing
 
 # What a non-finite tensor is: `born` of finite inputs; `suspected` to be, as some of its inputs were not
 # captured; `turned`: its inputs were infinite, it is NaN; `data`: it came in with the step's inputs;
@@ -28,7 +28,7 @@ _UNARY = ops("Log Log1p Exp Expm1 Sqrt Rsqrt Reciprocal Inv Square Cast Relu Neg
 
 
 @dataclass(frozen=True, slots=True)
-class BadTensor:
+class FlowTensor:
     """One non-finite tensor. `visit`: the first at which it was. `sources`: where its inputs come from."""
 
     slot: Slot
@@ -39,10 +39,10 @@ class BadTensor:
     @property
     def missing(self) -> list[Source]:
         """Sources that were not captured, or lie behind nodes that were not."""
-        return [s for s in self.sources if s.behind or not (s.captured or s.why == "constant")]
+        return [s for s in self.sources if s.uncaptured or not (s.captured or s.why == "constant")]
 
 
-class BadFlow:
+class NonfiniteFlow:
     """All non-finite tensors of a step.
 
     Attributes:
@@ -63,10 +63,10 @@ class BadFlow:
                 if source.captured and source.bad:
                     self.children.setdefault(source.slot, []).append(slot)
 
-    def _judge(self, slot: Slot) -> BadTensor:
+    def _judge(self, slot: Slot) -> FlowTensor:
         row, visit = slot[0], self.tensors.bad[slot]
         sources = self.upstream.sources(row, visit) or self._assigned(row)
-        return BadTensor(slot, visit, self._verdict(slot, visit, sources), tuple(sources))
+        return FlowTensor(slot, visit, self._verdict(slot, visit, sources), tuple(sources))
 
     def _verdict(self, slot: Slot, visit: int, sources: list[Source]) -> str:
         graph, roles = self.tensors.graph, self.tensors.roles
@@ -80,21 +80,25 @@ class BadFlow:
             return "data"
         if op_type == "Const":
             return "constant"
-        unseen = any(s.behind or not s.captured for s in sources if not self._known_constant(s))
+        unseen = any(s.uncaptured or not s.captured for s in sources if not self._known_constant(s))
         if unseen or not roles.inputs_complete(slot[0]) or not (sources or graph.cell("inputs", slot[0])):
             return "suspected"
-        return "suspected" if hands_on(op_type) else "born"
+        return "suspected" if computes_nothing(op_type) else "born"
 
     def _known_constant(self, source: Source) -> bool:
-        return source.why == "constant" and not source.behind and self.upstream.constant(source.slot[0]).known
+        return (
+            source.why == "constant"
+            and not source.uncaptured
+            and self.upstream.constant(source.slot[0]).known
+        )
 
     def _handed(self, slot: Slot, visit: int, bad: list[Source]) -> str:
         out = self.tensors.snapshot(slot, visit)
         op_type = self.tensors.graph.op_type[slot[0]]
-        if not hands_on(op_type):
+        if not computes_nothing(op_type):
             if out.nan and not any(self._held_nan(source, slot[0], visit) for source in bad):
                 return "turned"
-            if op_type in _UNARY and len(bad) == 1 and not bad[0].behind:
+            if op_type in _UNARY and len(bad) == 1 and not bad[0].uncaptured:
                 before = self.upstream.operand(bad[0], self.upstream.visit_of(bad[0].slot[0], slot[0], visit))
                 if before.size == out.size and before.bad < out.nan + out.pos_inf + out.neg_inf:
                     return "born"
@@ -127,7 +131,7 @@ class BadFlow:
                     found += self.upstream.sources(writer)
         return found
 
-    def births(self) -> list[BadTensor]:
+    def origins(self) -> list[FlowTensor]:
         """The tensors that were not just handed their non-finite values, in data flow order."""
         return [tensor for tensor in self.bad.values() if tensor.verdict != "passed"]
 
@@ -141,7 +145,7 @@ class BadFlow:
         """
         graph, roles = self.tensors.graph, self.tensors.roles
         found = dict[Slot, int]()
-        for slot in self.behind_gradients(self.bad):
+        for slot in self.downstream_of_gradients(self.bad):
             for row in roles.consumers(*slot):
                 if graph.op_type[row] not in _REPLACING or roles.is_backward(row) or not self.is_finite(row):
                     continue
@@ -149,7 +153,7 @@ class BadFlow:
                     found.setdefault(slot, row)
         return found
 
-    def behind_gradients(self, slots: Iterable[Slot]) -> dict[Slot, Slot | None]:
+    def downstream_of_gradients(self, slots: Iterable[Slot]) -> dict[Slot, Slot | None]:
         """Those of some non-finite tensors that the backward pass made, and all that they were handed to."""
         return self.descendants(slot for slot in slots if self.tensors.roles.is_backward(slot[0]))
 

@@ -1,4 +1,4 @@
-"""A birth: the tensor where non-finite values appear first, with its inputs and what explains it."""
+"""An origin: the tensor where non-finite values appear first, with its inputs and what explains it."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from tensortap.index.graph.node_detail import FrameDetail, node_detail
 
 from .elements.proof import proven
 from .elements.trace import ElementTrace, trace_elements
-from .expected import heals, reason, thrown_away
+from .expected import discard_text, expected_reason, recovery_text
 from .explanation import Explanation, fed
-from .forward_op import Forward, forward_of, of_gradient
-from .nonfinite_flow import BadFlow, BadTensor
+from .forward_op import Forward, explain_gradient, forward_op_of
+from .nonfinite_flow import FlowTensor, NonfiniteFlow
 from .operand import Operand, of_snapshot, unknown
 from .patterns.registry import explain
-from .reach import Ends, Reached
+from .reach import Impact, Reached
 from .upstream import Source
 
 
 @dataclass(frozen=True, slots=True)
-class Birth:
+class Origin:
     """A non-finite tensor that was not just handed its NaNs and infinities.
 
     Attributes:
@@ -53,14 +53,14 @@ class Birth:
     demoted: str
     aftermath: str
     missing: list[str]
-    ends: Ends
+    ends: Impact
     reached: int
     frame: FrameDetail | None
     forward: Forward | None
     elements: list[ElementTrace]
 
 
-def describe_birth(flow: BadFlow, bad: BadTensor, reached: Reached) -> Birth:
+def describe_origin(flow: NonfiniteFlow, bad: FlowTensor, reached: Reached) -> Origin:
     """All that can be said without reading values."""
     tensors, graph = flow.tensors, flow.tensors.graph
     row, slot = bad.slot
@@ -69,10 +69,10 @@ def describe_birth(flow: BadFlow, bad: BadTensor, reached: Reached) -> Birth:
     inputs = [] if data else operands(flow, bad)  # where the data come from is no tensor
     explained = bad.verdict in ("born", "suspected", "turned")
     explanation = explain(graph.op_type[row], inputs, output) if explained else fed(output) if data else None
-    forward = forward_of(flow, row) if explained else None
+    forward = forward_op_of(flow, row) if explained else None
     if forward is not None:
-        explanation = of_gradient(explanation, forward, inputs)
-    return Birth(
+        explanation = explain_gradient(explanation, forward, inputs)
+    return Origin(
         tensor=tensors.name((row, slot)),
         node=graph.names[row],
         graph=graph.id,
@@ -85,8 +85,8 @@ def describe_birth(flow: BadFlow, bad: BadTensor, reached: Reached) -> Birth:
         output=output,
         inputs=inputs,
         explanation=explanation,
-        demoted=reason(flow, bad, reached),
-        aftermath=heals(flow, bad, reached) or thrown_away(flow, bad, reached),
+        demoted=expected_reason(flow, bad, reached),
+        aftermath=recovery_text(flow, bad, reached) or discard_text(flow, bad, reached),
         missing=_missing(flow, bad),
         ends=reached.ends,
         reached=len(reached.slots) - 1,
@@ -96,28 +96,28 @@ def describe_birth(flow: BadFlow, bad: BadTensor, reached: Reached) -> Birth:
     )
 
 
-def with_details(flow: BadFlow, birth: Birth) -> Birth:
-    """The birth with its source line and, where values were kept, the offending elements."""
+def with_details(flow: NonfiniteFlow, origin: Origin) -> Origin:
+    """The origin with its source line and, where values were kept, the offending elements."""
     tensors = flow.tensors
-    forward = birth.forward
+    forward = origin.forward
     if forward is not None:
         forward = replace(forward, frame=_line(flow, forward.node))
-    bad = flow.bad[tensors.graph.rows[birth.node], int(birth.tensor.rpartition(":")[2])]
+    bad = flow.bad[tensors.graph.rows[origin.node], int(origin.tensor.rpartition(":")[2])]
     return replace(
-        birth,
-        frame=forward.frame if forward and forward.frame else _line(flow, birth.node),
+        origin,
+        frame=forward.frame if forward and forward.frame else _line(flow, origin.node),
         forward=forward,
         elements=trace_elements(flow, bad),
-        explanation=proven(flow, bad, birth.explanation),
+        explanation=proven(flow, bad, origin.explanation),
     )
 
 
-def _line(flow: BadFlow, node: str) -> FrameDetail | None:
+def _line(flow: NonfiniteFlow, node: str) -> FrameDetail | None:
     stack = node_detail(flow.tensors.run, node, graph=flow.tensors.graph.id).stack
     return stack[-1] if stack else None
 
 
-def operands(flow: BadFlow, bad: BadTensor) -> list[Operand]:
+def operands(flow: NonfiniteFlow, bad: FlowTensor) -> list[Operand]:
     """What is known of each input of a node, in order, under the names the node knows them by."""
     by_position: dict[int, list[Source]] = {}
     for source in bad.sources:
@@ -126,7 +126,7 @@ def operands(flow: BadFlow, bad: BadTensor) -> list[Operand]:
     for row, slot, position in flow.tensors.roles.inputs(bad.slot[0]):
         if position == RETURNED:
             continue
-        telling = _telling(by_position.get(position, []))
+        telling = _source_of_input(by_position.get(position, []))
         if telling is None and flow.tensors.graph.op_type[row] == "Const":
             found.append(flow.upstream.constant(row))
         elif telling is None:
@@ -140,16 +140,16 @@ def operands(flow: BadFlow, bad: BadTensor) -> list[Operand]:
     return found
 
 
-def _telling(sources: list[Source]) -> Source | None:
+def _source_of_input(sources: list[Source]) -> Source | None:
     """The source that an input's value is: the non-finite one, or the last (what a loop handed on)."""
-    direct = [source for source in sources if not source.behind]
+    direct = [source for source in sources if not source.uncaptured]
     return next((source for source in direct if source.bad), direct[-1] if direct else None)
 
 
-def _missing(flow: BadFlow, bad: BadTensor) -> list[str]:
+def _missing(flow: NonfiniteFlow, bad: FlowTensor) -> list[str]:
     names: dict[str, None] = {}
     for source in bad.missing:
-        for row in source.behind:
+        for row in source.uncaptured:
             names[flow.tensors.graph.names[row]] = None
         if not (source.captured or source.why == "constant"):
             names[flow.tensors.name(source.slot)] = None

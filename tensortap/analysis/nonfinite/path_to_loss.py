@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..model_graph.roles import Slot
-from .nonfinite_flow import BadFlow
+from .nonfinite_flow import NonfiniteFlow
 
 MAX_LINKS = 500
 
@@ -25,10 +25,10 @@ class Link:
     visit: int
 
 
-def chain(flow: BadFlow, birth: Slot) -> list[Link]:
-    """From a birth to the loss; where it does not reach it to the first gradient, weight, or to the last
-    non-finite tensor in the data flow. The birth itself comes first."""
-    before = flow.descendants([birth])
+def chain(flow: NonfiniteFlow, origin: Slot) -> list[Link]:
+    """From an origin to the loss; where it does not reach it to the first gradient, weight, or to the last
+    non-finite tensor in the data flow. The origin itself comes first."""
+    before = flow.descendants([origin])
     goal: Slot | None = _goal(flow, list(before))
     slots = list[Slot]()
     while goal is not None and len(slots) < MAX_LINKS:
@@ -37,7 +37,7 @@ def chain(flow: BadFlow, birth: Slot) -> list[Link]:
     return [_link(flow, slot) for slot in reversed(slots)]
 
 
-def _goal(flow: BadFlow, slots: list[Slot]) -> Slot:
+def _goal(flow: NonfiniteFlow, slots: list[Slot]) -> Slot:
     roles, order = flow.tensors.roles, flow.tensors.graph.order
     slots = sorted(slots, key=lambda slot: int(order[slot[0]]))
     wanted = (
@@ -48,7 +48,7 @@ def _goal(flow: BadFlow, slots: list[Slot]) -> Slot:
     return next((slot for test in wanted for slot in slots if test(slot)), slots[-1])
 
 
-def _link(flow: BadFlow, slot: Slot) -> Link:
+def _link(flow: NonfiniteFlow, slot: Slot) -> Link:
     graph, bad = flow.tensors.graph, flow.bad[slot]
     found = flow.tensors.snapshot(slot, bad.visit)
     return Link(

@@ -12,10 +12,10 @@ from tensortap.core.dtypes import Array
 
 from ..model_graph.op_sets import CALLS, ops
 from ..model_graph.roles import Slot
-from .nonfinite_flow import BadFlow, BadTensor
+from .nonfinite_flow import FlowTensor, NonfiniteFlow
 
 _OF_SHAPES = ops("Shape ShapeN Size Rank ZerosLike OnesLike VariableShape BroadcastGradientArgs")
-_MOST = 100_000  # nodes that were not captured and are looked at behind births
+_MOST = 100_000  # nodes that were not captured and are looked at behind origins
 _MASKING = ops(
     "Select SelectV2 Where MulNoNan DivNoNan GatherV2 GatherNd BooleanMask StridedSlice Slice Gather"
 )
@@ -29,32 +29,32 @@ _SOFTMAX = ops("Softmax Exp Expm1 Sigmoid Tanh Softplus")
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """What one birth reaches.
+    """What one origin reaches.
 
     Attributes:
-        slots: the birth and all non-finite tensors that it was handed to, in data flow order.
+        slots: the origin and all non-finite tensors that it was handed to, in data flow order.
         ends: where those end.
         open: nodes that were not captured lead from one of them to the loss, a gradient, a weight or an
             output of the function, so that nobody knows whether it got there.
     """
 
     slots: list[Slot]
-    ends: Ends
+    ends: Impact
     open: bool
 
 
 class Reach:
-    """Answers what births reach.
+    """Answers what origins reach.
 
-    Each tensor is marked with the births that reach it, a bit each, so that many births of a large step (all
-    weights of a network held NaN) cost as much as one.
+    Each tensor is marked with the origins that reach it, a bit each, so that many origins of a large step
+    (all weights of a network held NaN) cost as much as one.
     """
 
-    def __init__(self, flow: BadFlow, births: Sequence[BadTensor]) -> None:
+    def __init__(self, flow: NonfiniteFlow, origins: Sequence[FlowTensor]) -> None:
         self._flow = flow
         self._slots = list(flow.bad)
-        marks = _marks_of_slots(flow, births)
-        self._marks = _as_columns([marks.get(slot, 0) for slot in self._slots], len(births))
+        marks = _marks_of_slots(flow, origins)
+        self._marks = _as_columns([marks.get(slot, 0) for slot in self._slots], len(origins))
         self._healers: list[tuple[int, Healer]] = []
         self._open = 0
         returned = returned_names(flow)
@@ -69,20 +69,20 @@ class Reach:
         self._loss = np.array([row == roles.loss for row, _ in self._slots], np.bool_)
         self._returned = np.array([flow.tensors.name(slot) in returned for slot in self._slots], np.bool_)
 
-    def of(self, birth: int) -> Reached:
-        """What a birth reaches, by its place in the list given."""
-        here = (self._marks[:, birth >> 3] >> (birth & 7) & 1).astype(np.bool_)
+    def of(self, origin: int) -> Reached:
+        """What an origin reaches, by its place in the list given."""
+        here = (self._marks[:, origin >> 3] >> (origin & 7) & 1).astype(np.bool_)
         tensors, loss = self._flow.tensors, self._flow.tensors.roles.loss
         has_loss = loss is not None and bool((here & self._loss).any())
-        ends = Ends(
+        ends = Impact(
             loss=f"{tensors.graph.names[loss]}:0" if loss is not None and has_loss else None,
             gradients=self._names(here & self._gradient),
             weights=self._names(here & self._weight),
             returned=self._names(here & self._returned),
-            healers=[healer for marks, healer in self._healers if marks >> birth & 1],
+            healers=[healer for marks, healer in self._healers if marks >> origin & 1],
         )
         slots = [self._slots[at] for at in np.flatnonzero(here).tolist()]
-        return Reached(slots, ends, bool(self._open >> birth & 1))
+        return Reached(slots, ends, bool(self._open >> origin & 1))
 
     def _names(self, here: Array) -> list[str]:
         return [self._flow.tensors.name(self._slots[at]) for at in np.flatnonzero(here).tolist()]
@@ -90,36 +90,38 @@ class Reach:
     def _follow_uncaptured(self, marks: dict[Slot, int], returned: set[str]) -> None:
         """Through nodes that were not captured, to captured ones that are finite, or to an end."""
         tensors = self._flow.tensors
-        for row, reached in _uncaptured_ways(self._flow, marks):
+        for row, reached in _uncaptured_paths(self._flow, marks):
             captured = tensors.by_row.get(row)
             if not captured:
                 self._open |= reached if _is_end(self._flow, row, returned) else 0
-            elif not any(slot in self._flow.bad for slot in captured) and not _is_no_healer(self._flow, row):
+            elif not any(slot in self._flow.bad for slot in captured) and not _never_saw_values(
+                self._flow, row
+            ):
                 op_type = tensors.graph.op_type[row]
                 name = tensors.graph.names[row]
                 healer = Healer(tensors.name(captured[0]), name, op_type, how(op_type))
                 self._healers.append((reached, healer))
 
 
-def _marks_of_slots(flow: BadFlow, births: Sequence[BadTensor]) -> dict[Slot, int]:
-    """Slot of each tensor that births reach -> those, as bits. What a loop hands back takes another pass."""
-    marks = {birth.slot: 1 << number for number, birth in enumerate(births)}
+def _marks_of_slots(flow: NonfiniteFlow, origins: Sequence[FlowTensor]) -> dict[Slot, int]:
+    """Slot of each tensor that origins reach -> those, as bits. What a loop hands back takes another pass."""
+    marks = {origin.slot: 1 << number for number, origin in enumerate(origins)}
     place = {slot: at for at, slot in enumerate(flow.bad)}
     again = True
     while again:
         again = False
         for slot, at in place.items():
             mine = marks.get(slot, 0)
-            for child in _handed_to(flow, slot) if mine else ():
+            for child in _propagated_to(flow, slot) if mine else ():
                 known = marks.get(child, 0)
                 marks[child] = known | mine
                 again = again or (place[child] <= at and marks[child] != known)
     return marks
 
 
-def _handed_to(flow: BadFlow, slot: Slot) -> Iterator[Slot]:
+def _propagated_to(flow: NonfiniteFlow, slot: Slot) -> Iterator[Slot]:
     """The non-finite tensors that a tensor was handed to; also those of its function that were non-finite at
-    an earlier visit: births are told of the first one, and nobody looked whether they were at this one."""
+    an earlier visit: origins are told of the first one, and nobody looked whether they were at this one."""
     yield from flow.children.get(slot, ())
     tensors, visit = flow.tensors, flow.bad[slot].visit
     function = tensors.graph.function.codes
@@ -130,8 +132,8 @@ def _handed_to(flow: BadFlow, slot: Slot) -> Iterator[Slot]:
                     yield child
 
 
-def _uncaptured_ways(flow: BadFlow, marks: dict[Slot, int]) -> Iterator[tuple[int, int]]:
-    """(row, the births that lead there) of the nodes behind non-finite tensors, as far as the first captured
+def _uncaptured_paths(flow: NonfiniteFlow, marks: dict[Slot, int]) -> Iterator[tuple[int, int]]:
+    """(row, the origins that lead there) of the nodes behind non-finite tensors, as far as the first captured
     one on each way, in data flow order."""
     tensors, order = flow.tensors, flow.tensors.graph.order
     found: dict[int, int] = {}
@@ -159,7 +161,7 @@ def _uncaptured_ways(flow: BadFlow, marks: dict[Slot, int]) -> Iterator[tuple[in
         yield row, found[row]
 
 
-def _is_no_healer(flow: BadFlow, row: int) -> bool:
+def _never_saw_values(flow: NonfiniteFlow, row: int) -> bool:
     """Whether a finite node never saw the values: it reads shapes, or calls what was captured inside."""
     graph = flow.tensors.graph
     if graph.op_type[row] not in CALLS:
@@ -168,16 +170,16 @@ def _is_no_healer(flow: BadFlow, row: int) -> bool:
     return bool(called) and any(graph.function[inside] in called for inside in flow.tensors.by_row)
 
 
-def _is_end(flow: BadFlow, row: int, returned: set[str]) -> bool:
+def _is_end(flow: NonfiniteFlow, row: int, returned: set[str]) -> bool:
     """Whether a node matters by itself, and may hold what is not finite."""
     roles = flow.tensors.roles
     matters = row == roles.loss or roles.kind.get(row) in ("gradient", "weight")
     return (matters or flow.tensors.name((row, 0)) in returned) and flow.upstream.may_be_bad(row, 0)
 
 
-def _as_columns(marks: list[int], births: int) -> Array:
+def _as_columns(marks: list[int], origins: int) -> Array:
     """Bits as bytes [tensors, bytes], the lowest first."""
-    width = births // 8 + 1
+    width = origins // 8 + 1
     data = b"".join(mark.to_bytes(width, "little") for mark in marks)
     return np.frombuffer(data, np.uint8).reshape(len(marks), width)
 
@@ -194,7 +196,7 @@ class Healer:
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class Impact:
     """`loss`, `gradients`, `weights`, `returned`: which of them turned non-finite (tensor names); gradients
     also those that the program makes finite again before they are applied. `healers`: in data flow order."""
 
@@ -210,7 +212,7 @@ class Ends:
         return bool(self.loss or self.gradients or self.weights or self.returned)
 
 
-def returned_names(flow: BadFlow) -> set[str]:
+def returned_names(flow: NonfiniteFlow) -> set[str]:
     """The tensors that root functions return."""
     functions = flow.tensors.graph.about.get("functions", {})
     return {name for info in functions.values() if info["role"] == "root" for name in info["outputs"]}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tensortap.core.dtypes import is_floating
 from tensortap.index.graph.edges import RETURNED
 
-from ..model_graph.call_dataflow import passing_of
+from ..model_graph.call_dataflow import dataflow_of
 from ..model_graph.op_sets import CALLS, ops
 from ..model_graph.roles import Slot
 from ..run_view.step_tensors import StepTensors
@@ -26,7 +26,7 @@ class Source:
     Attributes:
         slot: the tensor. position: at which input of the node (-1: what a called function returned).
         captured: whether the step holds it. bad: whether it was non-finite when the node ran.
-        behind: nodes between that compute something and were not captured (rows).
+        uncaptured: nodes between that compute something and were not captured (rows).
         why: what an uncaptured source is: `constant`, `argument`, `variable`, `beyond` (too far away).
     """
 
@@ -34,7 +34,7 @@ class Source:
     position: int
     captured: bool
     bad: bool
-    behind: tuple[int, ...] = ()
+    uncaptured: tuple[int, ...] = ()
     why: str = ""
 
 
@@ -45,7 +45,7 @@ class _Way:
     slot: Slot
     position: int
     visit: int | None
-    behind: tuple[int, ...]
+    uncaptured: tuple[int, ...]
 
 
 class Upstream:
@@ -54,7 +54,7 @@ class Upstream:
     def __init__(self, tensors: StepTensors) -> None:
         self.tensors = tensors
         self.graph, self.roles = tensors.graph, tensors.roles
-        self.passing = passing_of(tensors.graph)
+        self.dataflow = dataflow_of(tensors.graph)
 
     def sources(self, row: int, visit: int | None = None) -> list[Source]:
         """The nearest captured tensors (and uncaptured ends) behind each input of a node, at a visit."""
@@ -63,9 +63,9 @@ class Upstream:
             _Way((source, slot), position, self._same_time(source, row, visit), ())
             for source, slot, position in self.roles.inputs(row)
         )
-        if row in self.passing.again:  # the call that the graph names has what it returned among its inputs
+        if row in self.dataflow.again:  # the call that the graph names has what it returned among its inputs
             for slot in range(len(self.graph.slot_texts(row))):
-                waiting.extend(_Way(each, RETURNED, None, ()) for each in self.passing.returned((row, slot)))
+                waiting.extend(_Way(each, RETURNED, None, ()) for each in self.dataflow.returned((row, slot)))
         seen: set[tuple[Slot, int | None]] = set()
         while waiting:
             way = waiting.popleft()
@@ -73,7 +73,7 @@ class Upstream:
                 continue
             seen.add((way.slot, way.visit))
             if len(seen) > MAX_SEEN or len(found) > MAX_SEEN:
-                found.append(Source(way.slot, way.position, False, False, way.behind, "beyond"))
+                found.append(Source(way.slot, way.position, False, False, way.uncaptured, "beyond"))
                 break
             self._look(way, found, waiting, seen)
         return found
@@ -84,39 +84,39 @@ class Upstream:
         row, slot = way.slot
         if way.slot in self.tensors.captured:
             bad = self.tensors.bad_at(way.slot, way.visit)
-            found.append(Source(way.slot, way.position, True, bad, way.behind))
+            found.append(Source(way.slot, way.position, True, bad, way.uncaptured))
         elif not self.may_be_bad(row, slot):
             if self.graph.op_type[row] == "_Arg":  # labels, indices: what is passed may have been captured
                 waiting.extend(w for w in self._passed(way) if (w.slot, w.visit) not in seen)
         elif self.graph.op_type[row] == "Const":
             bad = self.constant(row).bad > 0
-            found.append(Source(way.slot, way.position, False, bad, way.behind, "constant"))
+            found.append(Source(way.slot, way.position, False, bad, way.uncaptured, "constant"))
         else:
-            further = [w for w in self._behind(way) if (w.slot, w.visit) not in seen]
+            further = [w for w in self._inputs_of(way) if (w.slot, w.visit) not in seen]
             if further:
                 waiting.extend(further)
             else:
                 why = "argument" if self.graph.op_type[row] == "_Arg" else "variable"
-                found.append(Source(way.slot, way.position, False, False, way.behind, why))
+                found.append(Source(way.slot, way.position, False, False, way.uncaptured, why))
 
-    def _behind(self, way: _Way) -> Iterator[_Way]:
+    def _inputs_of(self, way: _Way) -> Iterator[_Way]:
         """What an uncaptured tensor is made of."""
         row, _ = way.slot
         op_type = self.graph.op_type[row]
         if op_type == "_Arg":
             yield from self._passed(way)
-        elif row in self.passing.called:
-            for returned in self.passing.returned(way.slot):
-                yield _Way(returned, way.position, None, way.behind)
+        elif row in self.dataflow.called:
+            for returned in self.dataflow.returned(way.slot):
+                yield _Way(returned, way.position, None, way.uncaptured)
         else:
-            behind = way.behind if op_type in PASSIVE else (*way.behind[:8], row)
+            behind = way.uncaptured if op_type in PASSIVE else (*way.uncaptured[:8], row)
             for source, from_slot, _ in self.roles.inputs(row):
                 if self.may_be_bad(source, from_slot):
                     yield _Way((source, from_slot), way.position, way.visit, behind)
 
     def _passed(self, way: _Way) -> Iterator[_Way]:
-        for slot, visit in self.passing.passed(way.slot[0], way.visit):
-            yield _Way(slot, way.position, visit, way.behind)
+        for slot, visit in self.dataflow.passed(way.slot[0], way.visit):
+            yield _Way(slot, way.position, visit, way.uncaptured)
 
     def visit_of(self, source: int, row: int, visit: int | None) -> int | None:
         """The visit at which `source` made what `row` took at a visit: the one before, where a loop handed it
@@ -160,6 +160,6 @@ PASSIVE = ops(
 )
 
 
-def hands_on(op_type: str) -> bool:
+def computes_nothing(op_type: str) -> bool:
     """Whether an op computes nothing: of finite inputs it never makes a NaN or an infinity."""
     return op_type in PASSIVE or op_type in CALLS or op_type.startswith("TensorList")

@@ -37,7 +37,7 @@ _LEADS_TO: Mapping[str, tuple[str, ...]] = {
 _RANKS = {name: rank for rank, name in enumerate(_LEADS_TO)}
 
 
-def order_in(view: RunView, findings: Sequence[Finding]) -> Callable[[Finding], tuple[object, ...]]:
+def sort_key(view: RunView, findings: Sequence[Finding]) -> Callable[[Finding], tuple[object, ...]]:
     """What sorts some findings of a run: those that are not muted first; of these the worst, of equals NaN
     that is born, then the newest, then in data flow order. What leads to others of its graph that are as bad
     is as new as these, and comes before them."""
@@ -48,7 +48,7 @@ def order_in(view: RunView, findings: Sequence[Finding]) -> Callable[[Finding], 
         newest[key] = max(newest.get(key, finding.first_step), finding.first_step)
 
     def order(finding: Finding) -> tuple[object, ...]:
-        behind = (newest.get(_peers(finding, rule), 0) for rule in _all_behind(finding.rule))
+        behind = (newest.get(_peers(finding, rule), 0) for rule in _all_consequences(finding.rule))
         since = max((finding.first_step, *behind))
         severity = SEVERITIES.index(finding.severity)
         rank = _RANKS.get(finding.rule, 0)
@@ -68,15 +68,13 @@ def _peers(finding: Finding, rule: str) -> tuple[str, str, bool, str]:
 
 
 @cache
-def _all_behind(rule: str) -> frozenset[str]:
+def _all_consequences(rule: str) -> frozenset[str]:
     """The rules whose findings follow from those of one, at once or by others."""
     direct = _LEADS_TO.get(rule, ())
-    return frozenset(direct).union(*(_all_behind(each) for each in direct))
+    return frozenset(direct).union(*(_all_consequences(each) for each in direct))
 
 
-def as_bad_as_what_they_explain(
-    found: Sequence[tuple[Finding, Hit]], chosen: Collection[str]
-) -> list[Finding]:
+def raise_severities(found: Sequence[tuple[Finding, Hit]], chosen: Collection[str]) -> list[Finding]:
     """The findings made of some hits, those of high severity too that explain one of high severity.
 
     Args:

@@ -17,7 +17,7 @@ _Read = tuple[str, str]  # layer, shape
 _SAY_MORE = {"AllZero": ("DeadGradient", "DeadRelu"), "UnchangedTensor": ("DeadGradient",)}
 
 
-class Once:
+class Deduplicator:
     """Leaves out hits that repeat what another one says."""
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Once:
         for tensor in tensors:
             told.setdefault(tensor.variable, set()).add(tensor.layer)
         keys = _variables(view, found)
-        teller = _tellers(keys, found, severity)
+        teller = _chosen_tensors(keys, found, severity)
         return [
             hit for hit, key in zip(found, keys, strict=True) if teller.get(key, hit.tensor) == hit.tensor
         ]
@@ -49,7 +49,7 @@ class Once:
         return any(_ends_alike(tensor.layer, layer) for layer in set[str]().union(*told))
 
 
-def _tellers(keys: Sequence[_Key], found: Sequence[Hit], severity: Severity) -> dict[_Key, int]:
+def _chosen_tensors(keys: Sequence[_Key], found: Sequence[Hit], severity: Severity) -> dict[_Key, int]:
     """Variable -> the tensor that tells it."""
 
     def badness(hit: Hit) -> tuple[int, int]:

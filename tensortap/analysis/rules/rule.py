@@ -9,7 +9,7 @@ from typing import Any
 from tensortap.core.dtypes import Array
 
 from ..model_graph.roles import TensorRole
-from ..run_view.hit_counts import Counted, Fired, counted_of, fired_of
+from ..run_view.hit_counts import HitCounts, SnapshotCounts, hit_counts_of, snapshot_counts_of
 from ..run_view.run_view import RunView
 from ..run_view.snapshot_rows import Rows
 from .finding import Evidence, Hit, Severity
@@ -73,14 +73,14 @@ def hits(
         low: the smallest value is the worst, not the largest.
         options: as of `hits_of`.
     """
-    fired, counted = Fired(), Counted()
+    fired, counted = HitCounts(), SnapshotCounts()
     if len(rows):
         counted.add(rows)
         fired.add(rows, broken, values, low=low)
     yield from hits_of(view, fired, counted, name, limit, **options)
 
 
-def hits_grown(
+def incremental_hits(
     view: RunView,
     key: Hashable,
     tensors: Iterable[TensorRole],
@@ -98,14 +98,14 @@ def hits_grown(
         key: names what is measured and all limits that `measure` looks at.
         measure: (which snapshots broke the rule, what was measured of each), each by itself.
     """
-    fired = fired_of(view, key, tensors, measure, low=low)
-    yield from hits_of(view, fired, counted_of(view), name, limit, **options)
+    fired = hit_counts_of(view, key, tensors, measure, low=low)
+    yield from hits_of(view, fired, snapshot_counts_of(view), name, limit, **options)
 
 
 def hits_of(
     view: RunView,
-    fired: Fired,
-    counted: Counted,
+    fired: HitCounts,
+    counted: SnapshotCounts,
     name: str,
     limit: float | None = None,
     *,

@@ -11,10 +11,10 @@ from tensortap.index.graph.node_detail import FrameDetail, node_detail
 from tensortap.index.run_index import RunIndex
 
 from ..notes import raised_steps
-from ..run_view.incremental_state import remembered
+from ..run_view.incremental_state import memory_of
 from ..run_view.run_view import RunView
-from .causality import as_bad_as_what_they_explain, order_in
-from .duplicates import Once
+from .causality import raise_severities, sort_key
+from .duplicates import Deduplicator
 from .finding import Finding, Hit
 from .registry import all_rules
 from .rule import Rule
@@ -70,14 +70,14 @@ def check_rules(
     """
     settings = settings or Settings()
     applied = settings.apply(all_rules() if rules is None else rules)
-    with remembered(run) as memory:
+    with memory_of(run) as memory:
         return _checked(RunView(run, memory), applied, settings, progress)
 
 
 def _checked(
     view: RunView, applied: Sequence[Rule], settings: Settings, progress: Progress | None
 ) -> Findings:
-    once = Once()
+    once = Deduplicator()
     found: list[tuple[Finding, Hit]] = []
     failed: dict[str, str] = {}
     left_out: dict[str, int] = {}
@@ -87,7 +87,7 @@ def _checked(
         told(0, 1, "")
         try:
             hits = once.of(view, rule.name, rule.check(view, rule.thresholds), rule.severity)
-            order = order_in(view, ())
+            order = sort_key(view, ())
             mine = [(_finding(view, rule, hit, settings), hit) for hit in hits]
             found += sorted(mine, key=lambda pair: order(pair[0]))[:MOST]
             if len(mine) > MOST:
@@ -96,8 +96,8 @@ def _checked(
             told(0, 1, "")  # raises once more where it was this that ended the rule
             _LOG.warning("the rule %s failed", rule.name, exc_info=error)
             failed[rule.name] = f"{type(error).__name__}: {error}"
-    findings = as_bad_as_what_they_explain(found, {rule.name for rule in applied if rule.severity_set})
-    findings.sort(key=order_in(view, findings))
+    findings = raise_severities(found, {rule.name for rule in applied if rule.severity_set})
+    findings.sort(key=sort_key(view, findings))
     findings = [_with_source(view.run, finding, number) for number, finding in enumerate(findings)]
     return Findings(findings, failed, len(applied), view.rows_seen, left_out, raised_steps(view.run))
 

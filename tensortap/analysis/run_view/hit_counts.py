@@ -18,7 +18,7 @@ _BEFORE = np.iinfo(np.int64).min  # of every step
 
 
 @dataclass(slots=True)
-class Firing:
+class HitCount:
     """Snapshots of a tensor that have the trait: how many, at how many steps, the first and last of these;
     the worst of their values (`key` sorts them: the largest is the worst), of equals the earliest, and its
     step."""
@@ -32,11 +32,11 @@ class Firing:
     step: int
 
 
-class Fired:
+class HitCounts:
     """The snapshots that have a trait, by tensor; tensors without any are left out."""
 
     def __init__(self) -> None:
-        self.by_tensor: dict[int, Firing] = {}
+        self.by_tensor: dict[int, HitCount] = {}
 
     def forget(self, code: int) -> None:
         """Nothing was seen of a tensor."""
@@ -66,9 +66,9 @@ class Fired:
             *(keys[worst], values[worst], step[worst]),
         )
         for code, *facts in zip(*(column.tolist() for column in columns), strict=True):
-            self._put(code, Firing(*facts))
+            self._put(code, HitCount(*facts))
 
-    def _put(self, code: int, more: Firing) -> None:
+    def _put(self, code: int, more: HitCount) -> None:
         known = self.by_tensor.get(code)
         if known is None:
             self.by_tensor[code] = more
@@ -80,7 +80,7 @@ class Fired:
             known.key, known.value, known.step = more.key, more.value, more.step
 
 
-class Counted:
+class SnapshotCounts:
     """How many snapshots there are of each tensor, and at how many steps."""
 
     def __init__(self) -> None:
@@ -120,7 +120,7 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
-class ZerosOf:
+class ZeroCounts:
     """A gradient's exact zeros: at how many steps all of it was, the first and last of these; their share of
     all elements; where all of it is 0 at its last step, since which one without a break and over how many
     (`lasting`); `passing`: over how many the longest stretch was behind which it came back."""
@@ -175,17 +175,17 @@ class Zeros:
     """Exact zeros by tensor."""
 
     def __init__(self) -> None:
-        self._all = Fired()
+        self._all = HitCounts()
         self._tails: dict[int, _Tail] = {}
         self._elements: dict[int, tuple[float, float]] = {}  # zeros, all: whole numbers, so added exactly
 
-    def of(self, code: int) -> ZerosOf:
+    def of(self, code: int) -> ZeroCounts:
         """Those of a tensor."""
         zero, size = self._elements.get(code, (0.0, 0.0))
         whole = self._all.by_tensor.get(code)
         at = (0, 0, 0) if whole is None else (whole.steps, whole.first, whole.last)
         tail = self._tails.get(code, _Tail())
-        return ZerosOf(*at, zero / size if size else 0.0, tail.first, tail.steps, tail.passing)
+        return ZeroCounts(*at, zero / size if size else 0.0, tail.first, tail.steps, tail.passing)
 
     def forget(self, code: int) -> None:
         """Nothing was seen of a tensor."""
@@ -206,14 +206,14 @@ class Zeros:
             self._elements[code] = known[0] + more[0], known[1] + more[1]
 
 
-def fired_of(
+def hit_counts_of(
     view: RunView,
     key: Hashable,
     tensors: Iterable[TensorRole],
     measure: Measure,
     *,
     low: bool = False,
-) -> Fired:
+) -> HitCounts:
     """Snapshots of some tensors that have a trait.
 
     Args:
@@ -221,9 +221,11 @@ def fired_of(
         measure: (which snapshots have it, what was measured of each), each by itself.
         low: the smallest value is the worst, not the largest.
     """
-    return view.growing(key, Fired, tensors, lambda state, rows: state.add(rows, *measure(rows), low=low))
+    return view.incremental(
+        key, HitCounts, tensors, lambda state, rows: state.add(rows, *measure(rows), low=low)
+    )
 
 
-def counted_of(view: RunView) -> Counted:
+def snapshot_counts_of(view: RunView) -> SnapshotCounts:
     """How many snapshots and steps each tensor has."""
-    return view.growing("counted", Counted, view.tensors, lambda state, rows: state.add(rows))
+    return view.incremental("counted", SnapshotCounts, view.tensors, lambda state, rows: state.add(rows))

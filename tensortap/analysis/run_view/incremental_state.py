@@ -28,18 +28,18 @@ from .snapshot_rows import Rows
 _MOST = 64  # things that are held of a run, those that were asked for last
 
 
-class ByTensor(Protocol):
+class TensorState(Protocol):
     """Something that is held of tensors, by their codes."""
 
     def forget(self, code: int) -> None:
         """Nothing was seen of a tensor."""
 
 
-class OfKept:
+class DependsOnValues:
     """Something that is held and depends on which values are kept: pruning ends it."""
 
 
-S = TypeVar("S", bound=ByTensor)
+S = TypeVar("S", bound=TensorState)
 Add = Callable[[S, Rows], None]
 
 
@@ -75,7 +75,7 @@ class Memory:
         """Notes the snapshots behind the last look's, ordered; `count`: of tensors there are now."""
         if self.prunings != run.catalog.prunings:  # before anything reads what is kept
             self.prunings = run.catalog.prunings
-            for key in [key for key, held in self._held.items() if isinstance(held.state, OfKept)]:
+            for key in [key for key, held in self._held.items() if isinstance(held.state, DependsOnValues)]:
                 del self._held[key]
         more = count - len(self.late_at)
         late_at = np.append(self.late_at, np.zeros(more, np.int64))
@@ -111,7 +111,7 @@ _MEMORIES: WeakKeyDictionary[Any, Memory] = WeakKeyDictionary()  # by catalog
 
 
 @contextmanager
-def remembered(run: RunIndex) -> Iterator[Memory]:
+def memory_of(run: RunIndex) -> Iterator[Memory]:
     """What earlier looks at a run found out; nothing while another thread uses it."""
     memory = _MEMORIES.setdefault(run.catalog, Memory())
     if not memory.lock.acquire(blocking=False):

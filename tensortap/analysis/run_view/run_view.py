@@ -14,11 +14,11 @@ from tensortap.index.run_index import RunIndex
 
 from ..dtype_limits import LARGEST
 from ..model_graph.roles import Roles, TensorRole, roles_of
-from .incremental_state import Add, ByTensor, Memory
+from .incremental_state import Add, Memory, TensorState
 from .snapshot_rows import Rows
 
 T = TypeVar("T")
-S = TypeVar("S", bound=ByTensor)
+S = TypeVar("S", bound=TensorState)
 _FEW = 16  # tensors whose rows are looked up one by one
 _PIECE = 1 << 18  # rows that are looked at at once
 
@@ -44,7 +44,7 @@ class RunView:
         self._behind: dict[tuple[int, bool], Rows] = {}
         self.tensors = self._roles_of_tensors(len(run.catalog.tensors))
         before = self._memory.rows
-        self._memory.note(run, self._rows_behind(before, floats=False), self.rows_seen, len(self.tensors))
+        self._memory.note(run, self._rows_from(before, floats=False), self.rows_seen, len(self.tensors))
 
     def roles(self, graph: str) -> Roles:
         """The roles of a graph's nodes."""
@@ -141,7 +141,9 @@ class RunView:
         for tensor in tensors:
             yield tensor, rows.part(places.get(tensor.code, slice(0, 0)))
 
-    def growing(self, key: Hashable, make: Callable[[], S], tensors: Iterable[TensorRole], add: Add[S]) -> S:
+    def incremental(
+        self, key: Hashable, make: Callable[[], S], tensors: Iterable[TensorRole], add: Add[S]
+    ) -> S:
         """What is known of some tensors' floating point snapshots: what an earlier look found out under this
         key, and what there is to say of those that came since.
 
@@ -158,27 +160,27 @@ class RunView:
         anew = wanted & (~held.wanted | (self._memory.late_at > held.rows)) & bool(held.rows)
         for code in np.flatnonzero((held.wanted & ~wanted) | anew).tolist():
             held.state.forget(code)
-        added = self._rows_behind(held.rows, floats=True)
+        added = self._rows_from(held.rows, floats=True)
         fit = (wanted & ~anew)[added.tensor]
-        self._tell(held.state, added.part(fit, share=len(added) <= _PIECE), add)
-        self._tell(held.state, self.rows([self.tensors[code] for code in np.flatnonzero(anew).tolist()]), add)
+        self._feed(held.state, added.part(fit, share=len(added) <= _PIECE), add)
+        self._feed(held.state, self.rows([self.tensors[code] for code in np.flatnonzero(anew).tolist()]), add)
         held.wanted, held.rows = wanted, self.rows_seen
         self._memory.put(key, held)
         self._known["growing", key] = held.state
         return held.state
 
-    def _tell(self, state: S, rows: Rows, add: Add[S]) -> None:
+    def _feed(self, state: S, rows: Rows, add: Add[S]) -> None:
         if 0 < len(rows) <= _PIECE:
             add(state, rows)
             return
         for start in range(0, len(rows), _PIECE):
             add(state, rows.part(slice(start, start + _PIECE), share=False))
 
-    def _rows_behind(self, first: int, *, floats: bool) -> Rows:
+    def _rows_from(self, first: int, *, floats: bool) -> Rows:
         """The snapshots from a row of the catalog on, ordered."""
         if (first, floats) not in self._behind:
             if floats:
-                rows = self._rows_behind(first, floats=False)
+                rows = self._rows_from(first, floats=False)
                 fit = self._is_float[self.run.catalog.column("dtype", rows.rows)]
                 found = rows.part(fit, share=len(rows) <= _PIECE)
             elif first:

@@ -15,7 +15,7 @@ from tensortap.index.values import read_slice
 MAX_BYTES = 16 << 20  # of one value
 
 
-def kept_values(
+def stored_values(
     run: RunIndex, rows: Array | Sequence[int], limit: int = MAX_BYTES
 ) -> Iterator[tuple[Snapshot, Array]]:
     """The whole values of some snapshots (rows of the catalog), in order; those that are damaged, larger than

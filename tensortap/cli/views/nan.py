@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tensortap.analysis.nonfinite.elements.trace import Element, ElementTrace
     from tensortap.analysis.nonfinite.nan_report import NanReport
     from tensortap.analysis.nonfinite.operand import Operand
-    from tensortap.analysis.nonfinite.origin import Birth
+    from tensortap.analysis.nonfinite.origin import Origin
     from tensortap.analysis.nonfinite.path_to_loss import Link
 
 _WORDS = {
@@ -27,7 +27,7 @@ _WORDS = {
     "carried": "a variable held it when the step began",
     "constant": "a constant of the program",
 }
-_OTHERS = 8  # further births, and harmless ones, that are listed
+_OTHERS = 8  # further origins, and harmless ones, that are listed
 _ENDS = 5  # links that are shown at either end of a long chain
 _TRAIL = 6  # elements that are shown on the way back
 
@@ -60,42 +60,44 @@ def print_report(report: NanReport, out: Console, unknown: int = 0, *, captured:
     _print_totals(report, out)
 
 
-def _print_first(report: NanReport, birth: Birth, out: Console) -> None:
-    kind = "NaN" if birth.output.nan else "infinity"
-    where = f" (visit {birth.visit})" if birth.visit else ""
+def _print_first(report: NanReport, origin: Origin, out: Console) -> None:
+    kind = "NaN" if origin.output.nan else "infinity"
+    where = f" (visit {origin.visit})" if origin.visit else ""
     out.print(
-        cell(f"{report.run}, step {birth.step}{where}: ", "bold"),
-        cell(f"{kind} {_verb(birth)} {birth.node} ({birth.op_type})", "bold red"),
-        cell(_whose_gradient(birth), "bold"),
+        cell(f"{report.run}, step {origin.step}{where}: ", "bold"),
+        cell(f"{kind} {_verb(origin)} {origin.node} ({origin.op_type})", "bold red"),
+        cell(_whose_gradient(origin), "bold"),
         sep="",
     )
-    explanation = birth.explanation
+    explanation = origin.explanation
     if explanation is not None:
         hedge = "" if explanation.certain else " (fits, not proven)"
         out.print(cell(explanation.text + hedge, "yellow"))
-    elif birth.verdict in ("born", "suspected"):
+    elif origin.verdict in ("born", "suspected"):
         out.print(cell("No known pattern fits; look at the inputs below.", "yellow"))
-    if birth.layer:
-        out.print(cell(f"  layer   {birth.layer}"))
-    if birth.frame is not None:
-        out.print(cell(f"  source  {birth.frame.file}:{birth.frame.line}  {birth.frame.text or ''}", "cyan"))
-    out.print(cell(f"  output  {_operand(birth.output)}"))
-    for operand in birth.inputs:
+    if origin.layer:
+        out.print(cell(f"  layer   {origin.layer}"))
+    if origin.frame is not None:
+        out.print(
+            cell(f"  source  {origin.frame.file}:{origin.frame.line}  {origin.frame.text or ''}", "cyan")
+        )
+    out.print(cell(f"  output  {_operand(origin.output)}"))
+    for operand in origin.inputs:
         out.print(cell(f"  input   {_operand(operand)}"))
-    for number, trace in enumerate(birth.elements):
+    for number, trace in enumerate(origin.elements):
         _print_trace(trace, out, 0 if number else _TRAIL)
     if explanation is not None and explanation.help:
         out.print(cell(f"  helps   {explanation.help}", "green"))
 
 
-def _whose_gradient(birth: Birth) -> str:
-    of = birth.forward
+def _whose_gradient(origin: Origin) -> str:
+    of = origin.forward
     return "" if of is None else f", the gradient of {of.node} ({of.op_type})"
 
 
-def _verb(birth: Birth) -> str:
+def _verb(origin: Origin) -> str:
     return {"born": "is born in", "suspected": "appears in", "turned": "is born in"}.get(
-        birth.verdict, "comes from"
+        origin.verdict, "comes from"
     )
 
 
@@ -206,45 +208,45 @@ def _print_chain(links: list[Link], loss: str | None, out: Console) -> None:
     out.print(table)
 
 
-def _print_others(births: list[Birth], out: Console) -> None:
-    if not births:
+def _print_others(origins: list[Origin], out: Console) -> None:
+    if not origins:
         return
     out.print()
-    all_born = all(birth.verdict in ("born", "turned", "constant") for birth in births)
-    out.print(cell(f"{_count(births, 'more birth' if all_born else 'more place')} at this step", "bold"))
-    for birth in births[:_OTHERS]:
-        said = birth.explanation.text if birth.explanation else _WORDS[birth.verdict]
-        visit = f", visit {birth.visit}" if birth.visit else ""
-        texts = [f"  {birth.tensor} ({birth.op_type}{visit}): {said}", birth.aftermath]
+    all_born = all(origin.verdict in ("born", "turned", "constant") for origin in origins)
+    out.print(cell(f"{_count(origins, 'more birth' if all_born else 'more place')} at this step", "bold"))
+    for origin in origins[:_OTHERS]:
+        said = origin.explanation.text if origin.explanation else _WORDS[origin.verdict]
+        visit = f", visit {origin.visit}" if origin.visit else ""
+        texts = [f"  {origin.tensor} ({origin.op_type}{visit}): {said}", origin.aftermath]
         out.print(cell(" ".join(filter(None, texts))))
-    if len(births) > _OTHERS:
-        out.print(f"  … {len(births) - _OTHERS:,} more (--json has all)")
+    if len(origins) > _OTHERS:
+        out.print(f"  … {len(origins) - _OTHERS:,} more (--json has all)")
 
 
-def _count(births: list[Birth], noun: str) -> str:
-    """`2 births`, `1 birth and 2 constants`."""
-    constants = sum(birth.verdict == "constant" for birth in births)
-    told = [(len(births) - constants, noun), (constants, "constant")]
+def _count(origins: list[Origin], noun: str) -> str:
+    """`2 origins`, `1 origin and 2 constants`."""
+    constants = sum(origin.verdict == "constant" for origin in origins)
+    told = [(len(origins) - constants, noun), (constants, "constant")]
     return " and ".join(counted(count, word) for count, word in told if count)
 
 
-def _print_demoted(births: list[Birth], out: Console) -> None:
-    if not births:
+def _print_demoted(origins: list[Origin], out: Console) -> None:
+    if not origins:
         return
     out.print()
-    out.print(cell(f"Harmless, {counted(len(births), 'tensor')}", "bold"))
-    for birth in births[:_OTHERS]:
-        out.print(cell(f"  {birth.tensor} ({birth.op_type}): {birth.demoted}", "dim"))
-    if len(births) > _OTHERS:
-        out.print(f"  … {len(births) - _OTHERS:,} more (--json has all)")
+    out.print(cell(f"Harmless, {counted(len(origins), 'tensor')}", "bold"))
+    for origin in origins[:_OTHERS]:
+        out.print(cell(f"  {origin.tensor} ({origin.op_type}): {origin.demoted}", "dim"))
+    if len(origins) > _OTHERS:
+        out.print(f"  … {len(origins) - _OTHERS:,} more (--json has all)")
 
 
 def _print_totals(report: NanReport, out: Console) -> None:
-    births = _count([*report.births, *report.demoted], "birth")
+    origins = _count([*report.births, *report.demoted], "birth")
     before = "" if report.previous is None else f" The captured step before is {report.previous}."
     out.print(
         f"\n{counted(report.nonfinite, 'non-finite tensor')} at step {report.step} of "
-        f"{escaped(report.graph_name)}: {births}, {report.passed:,} handed it on, "
+        f"{escaped(report.graph_name)}: {origins}, {report.passed:,} handed it on, "
         f"{report.healed:,} healed or masked it.{before}"
     )
     _print_notes(report, out)

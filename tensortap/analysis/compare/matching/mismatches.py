@@ -27,18 +27,18 @@ def without_wrong_pairs(
     found: dict[Slot, list[Measured]],
     follow: Callable[[dict[Slot, list[Measured]]], DifferenceFlow],
 ) -> DifferenceFlow:
-    """The verdicts, without those of wrong pairs, which are parted.
+    """The verdicts, without those of wrong pairs, which are unpaired.
 
     Args:
-        found: of a step; what is of parted pairs is passed over. follow: gives the verdicts.
+        found: of a step; what is of unpaired pairs is passed over. follow: gives the verdicts.
     """
     found = {slot: measures for slot, measures in found.items() if slot[0] in matching.partner}
     flow = follow(found)
-    doubtful = doubted(matching, _verdicts(flow.judged))
-    if not doubtful:
+    suspicious = suspicious_pairs(matching, _verdicts(flow.judged))
+    if not suspicious:
         return flow
-    rest = follow({slot: measures for slot, measures in found.items() if slot[0] not in doubtful})
-    wrong = wrong_pairs(matching, _verdicts(rest.judged), doubtful)
+    rest = follow({slot: measures for slot, measures in found.items() if slot[0] not in suspicious})
+    wrong = wrong_pairs(matching, _verdicts(rest.judged), suspicious)
     for row in wrong:
         matching.part(row)
     if wrong:
@@ -46,11 +46,11 @@ def without_wrong_pairs(
     return without_wrong_pairs(matching, found, follow) if wrong else flow
 
 
-def parted_notes(matching: Matching) -> Iterator[str]:
-    """A sentence on the pairs that were parted."""
-    count = len(matching.parted)
+def unpaired_notes(matching: Matching) -> Iterator[str]:
+    """A sentence on the pairs that were unpaired."""
+    count = len(matching.unpaired)
     if count:
-        row, partner = matching.parted[0]
+        row, partner = matching.unpaired[0]
         a, b = matching.a.names[row], matching.b.names[partner]
         which = a if a == b else f"{a} and {b}"
         were = "was" if count == 1 else "were"
@@ -62,7 +62,7 @@ def parted_notes(matching: Matching) -> Iterator[str]:
 
 
 def _forget_renames(matching: Matching) -> None:
-    """Drops scopes that only parted pairs said were renamed."""
+    """Drops scopes that only unpaired pairs said were renamed."""
     told = [
         (matching.a.names[row], matching.b.names[partner])
         for row, partner in matching.partner.items()
@@ -86,11 +86,11 @@ def _verdicts(judged: Iterable[Judged]) -> dict[Slot, str]:
     return found
 
 
-def doubted(matching: Matching, verdicts: Mapping[Slot, str]) -> set[int]:
+def suspicious_pairs(matching: Matching, verdicts: Mapping[Slot, str]) -> set[int]:
     """Rows of A whose tensors differ and whose pair takes other things on both sides; those behind them, too.
 
     Args:
-        verdicts: of the tensors that were compared. Pairs by hand are not doubted.
+        verdicts: of the tensors that were compared. Pairs by hand are not suspicious_pairs.
     """
     found: set[int] = set()
     rows = {
@@ -104,17 +104,17 @@ def doubted(matching: Matching, verdicts: Mapping[Slot, str]) -> set[int]:
     return found
 
 
-def wrong_pairs(matching: Matching, verdicts: Mapping[Slot, str], doubtful: Collection[int]) -> list[int]:
-    """Those of the doubted rows of which nothing is made that differs, and something that agrees.
+def wrong_pairs(matching: Matching, verdicts: Mapping[Slot, str], suspicious: Collection[int]) -> list[int]:
+    """Those of the suspicious_pairs rows of which nothing is made that differs, and something that agrees.
 
     Args:
-        verdicts: of the tensors that were compared, without those of the doubted rows.
+        verdicts: of the tensors that were compared, without those of the suspicious_pairs rows.
     """
     by_row: dict[int, list[str]] = {}
     for (row, _), verdict in verdicts.items():
         by_row.setdefault(row, []).append(verdict)
-    wrong: dict[int, bool] = dict.fromkeys(doubtful, False)
-    for row in sorted(doubtful, key=lambda row: -int(matching.a.order[row])):
+    wrong: dict[int, bool] = dict.fromkeys(suspicious, False)
+    for row in sorted(suspicious, key=lambda row: -int(matching.a.order[row])):
         wrong[row] = _agrees_behind(matching.a, row, by_row, wrong)
     return [row for row in wrong if wrong[row]]
 
@@ -139,10 +139,10 @@ def _agrees_behind(
     return agrees
 
 
-def _partner(matching: Matching, row: int, doubtful: Collection[int]) -> int:
+def _partner(matching: Matching, row: int, suspicious: Collection[int]) -> int:
     """-1 - row where there is none to rely on: no row of B."""
     partner = matching.partner.get(row)
-    return -1 - row if partner is None or row in doubtful else partner
+    return -1 - row if partner is None or row in suspicious else partner
 
 
 def sources(graph: GraphIndex, row: int) -> list[int]:

@@ -38,7 +38,7 @@ class Matching:
         a, b: the graphs. partner: row in `a` -> row in `b`. how: row in `a` -> how it was found: `hand`,
         `name` (and op type), `structure` (the only two with that neighbourhood), `scope` (in a
         scope that others found to be renamed). renames: (scope in A, scope in B, nodes that say so).
-        parted: pairs that turned out to be wrong, as rows.
+        unpaired: pairs that turned out to be wrong, as rows.
     """
 
     a: GraphIndex
@@ -47,7 +47,7 @@ class Matching:
     how: dict[int, How] = field(default_factory=dict)
     renames: list[tuple[str, str, int]] = field(default_factory=list)
     taken: set[int] = field(default_factory=set)
-    parted: list[tuple[int, int]] = field(default_factory=list)
+    unpaired: list[tuple[int, int]] = field(default_factory=list)
 
     def add(self, row: int, partner: int, how: How) -> None:
         """Notes a pair."""
@@ -59,13 +59,13 @@ class Matching:
         partner = self.partner.pop(row)
         del self.how[row]
         self.taken.discard(partner)
-        self.parted.append((row, partner))
+        self.unpaired.append((row, partner))
 
-    def left_a(self) -> list[int]:
+    def unmatched_a(self) -> list[int]:
         """Rows of `a` without a partner."""
         return [row for row in range(len(self.a)) if row not in self.partner]
 
-    def left_b(self) -> list[int]:
+    def unmatched_b(self) -> list[int]:
         """Rows of `b` without a partner."""
         return [row for row in range(len(self.b)) if row not in self.taken]
 
@@ -83,7 +83,7 @@ def match_nodes(a: GraphIndex, b: GraphIndex, by_hand: Mapping[str, str] | None 
     _by_name(found)
     _by_variable(found)
     _by_name_and_inputs(found)
-    if found.left_a() and found.left_b():
+    if found.unmatched_a() and found.unmatched_b():
         _by_structure(found)
         _by_use_and_scope(found)
     return found
@@ -152,7 +152,7 @@ def _by_name_and_inputs(found: Matching) -> None:
     """Nodes of one name and op whose shapes do not fit, though what they take are pairs, too: another batch,
     another width."""
     a, b, apart = found.a, found.b, _other_variables(found)
-    left = [row for row in found.left_a() if b.rows.get(a.names[row], -1) >= 0]
+    left = [row for row in found.unmatched_a() if b.rows.get(a.names[row], -1) >= 0]
     for row in _in_flow(a, left):
         other = b.rows[a.names[row]]
         if (
@@ -186,8 +186,8 @@ def _by_use(found: Matching) -> None:
     framework numbered a layer anew, neither names nor shapes tell; in data flow order each pair tells the
     next, also those of one name behind it."""
     _by_name_and_inputs(found)
-    left = found.left_a()
-    of_a, of_b = _Uses(found.a, left, found.partner), _Uses(found.b, found.left_b(), found.taken)
+    left = found.unmatched_a()
+    of_a, of_b = _Uses(found.a, left, found.partner), _Uses(found.b, found.unmatched_b(), found.taken)
     for row in _in_flow(found.a, left):
         other = of_b.alone(of_a.of(row, found.partner.get))
         if other >= 0 and other not in found.taken and of_a.is_alone(row):
@@ -281,7 +281,7 @@ def _with_anchors(found: Matching, sides: tuple[Neighbourhood, Neighbourhood]) -
 
 
 def _unique_pairs(found: Matching, of_a: Array, of_b: Array) -> list[tuple[int, int]]:
-    left, right = np.array(found.left_a(), np.int64), np.array(found.left_b(), np.int64)
+    left, right = np.array(found.unmatched_a(), np.int64), np.array(found.unmatched_b(), np.int64)
     first, at_a, count_a = np.unique(of_a[left], return_index=True, return_counts=True)
     second, at_b, count_b = np.unique(of_b[right], return_index=True, return_counts=True)
     _, i, j = np.intersect1d(first, second, assume_unique=True, return_indices=True)
@@ -293,8 +293,8 @@ def _in_order(found: Matching, of_a: Array, of_b: Array) -> list[tuple[int, int]
     """Twins: as many on both sides that nothing tells apart; paired in data flow order."""
     groups: tuple[dict[int, list[int]], dict[int, list[int]]] = ({}, {})
     for group, rows, labels, graph in (
-        (groups[0], found.left_a(), of_a, found.a),
-        (groups[1], found.left_b(), of_b, found.b),
+        (groups[0], found.unmatched_a(), of_a, found.a),
+        (groups[1], found.unmatched_b(), of_b, found.b),
     ):
         for row in _in_flow(graph, rows):
             group.setdefault(int(labels[row]), []).append(row)
@@ -316,7 +316,7 @@ def _by_scope(found: Matching) -> None:
     for (old, new), count in votes.most_common():
         if old not in best and old not in found.b.rows:
             best[old] = (new, count)
-    for row in found.left_a():
+    for row in found.unmatched_a():
         name = found.a.names[row]
         for old in sorted((s for s in _scopes(name) if s in best), key=len, reverse=True):
             renamed = found.b.rows.get(best[old][0] + name[len(old) :])

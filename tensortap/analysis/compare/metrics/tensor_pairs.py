@@ -48,7 +48,7 @@ class Measured(NamedTuple):
     absolute: float
 
 
-class Told(NamedTuple):
+class PairDetails(NamedTuple):
     """The snapshots of a pair, and every metric."""
 
     a: Snapshot
@@ -109,11 +109,11 @@ class StepPairs:
             found.setdefault(slots[code], []).append(measure)
         return found
 
-    def told(self, numbers: list[int]) -> Iterator[Told]:
+    def details(self, numbers: list[int]) -> Iterator[PairDetails]:
         """Everything about some pairs."""
         for first in range(0, len(numbers), _TOGETHER):
             some = np.array(numbers[first : first + _TOGETHER], np.int64)
-            yield from map(Told, *self._snapshots(some), self._metrics(some))
+            yield from map(PairDetails, *self._snapshots(some), self._metrics(some))
 
     def _rtol(self) -> Array:
         """`RTOL` of the coarser dtype of each pair, 0 for whole numbers, booleans and text."""

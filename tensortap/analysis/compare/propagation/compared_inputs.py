@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
-from ...model_graph.call_dataflow import passing_of
+from ...model_graph.call_dataflow import dataflow_of
 from ...model_graph.constants import constant_text
 from ...model_graph.roles import Slot, roles_of
 from ..comparison import TensorDifference
@@ -15,14 +15,14 @@ from ..matching.node_matching import Matching
 _MAX_WAY = 1000  # arguments and calls, one behind the other
 
 
-class Taken(NamedTuple):
+class InputTensor(NamedTuple):
     """A tensor that a node takes. `visit`: at which it was made; None where visits are not comparable."""
 
     slot: Slot
     visit: int | None
 
 
-class Known(Protocol):
+class ComparedTensors(Protocol):
     """What was compared at a step."""
 
     def captured(self, graph: str, slot: Slot) -> bool:
@@ -32,7 +32,9 @@ class Known(Protocol):
         """A captured tensor at a visit; without one, or if it was not captured then, at its worst."""
 
 
-def taken(matching: Matching, entry: TensorDifference, known: Known) -> tuple[list[Taken], list[str]]:
+def compared_inputs(
+    matching: Matching, entry: TensorDifference, known: ComparedTensors
+) -> tuple[list[InputTensor], list[str]]:
     """What a tensor of A is made of: what both sides captured, and the names of what they did not.
 
     Arguments of functions are followed to what is passed, those of a loop also to what its body returned the
@@ -40,11 +42,11 @@ def taken(matching: Matching, entry: TensorDifference, known: Known) -> tuple[li
     """
     graph, row = matching.a, matching.a.rows[entry.node]
     waiting = deque(
-        Taken((source, slot), _visit(matching, source, row, entry.visit))
+        InputTensor((source, slot), _visit(matching, source, row, entry.visit))
         for source, slot, _ in roles_of(graph).inputs(row)
     )
-    found, missing = dict[Taken, None](), dict[str, None]()
-    seen = set[Taken]()
+    found, missing = dict[InputTensor, None](), dict[str, None]()
+    seen = set[InputTensor]()
     while waiting and len(seen) < _MAX_WAY:
         at = waiting.popleft()
         if at in seen:
@@ -64,16 +66,16 @@ def _visit(matching: Matching, source: int, row: int, visit: int | None) -> int 
     """Visits are comparable within a loop's function only."""
     function = matching.a.function
     inside = function.codes[source] == function.codes[row]
-    return visit if inside and passing_of(matching.a).in_a_loop(function[row]) else None
+    return visit if inside and dataflow_of(matching.a).in_a_loop(function[row]) else None
 
 
-def _passed(matching: Matching, at: Taken) -> Iterator[Taken]:
+def _passed(matching: Matching, at: InputTensor) -> Iterator[InputTensor]:
     """What is passed as an argument, or returned by what a node calls."""
-    passing = passing_of(matching.a)
+    passing = dataflow_of(matching.a)
     if matching.a.op_type[at.slot[0]] == "_Arg":
-        yield from (Taken(*passed) for passed in passing.passed(at.slot[0], at.visit))
+        yield from (InputTensor(*passed) for passed in passing.passed(at.slot[0], at.visit))
     else:
-        yield from (Taken(slot, None) for slot in passing.returned(at.slot))
+        yield from (InputTensor(slot, None) for slot in passing.returned(at.slot))
 
 
 def _same_constant(matching: Matching, row: int) -> bool:

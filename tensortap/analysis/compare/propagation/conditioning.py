@@ -34,7 +34,7 @@ _SCALE = ops(
 _SQUARE = 2.0  # times the relative error of x is that of x²
 
 
-def judged_again(flow: Flow, entry: TensorDifference) -> TensorDifference:
+def rejudged(flow: Flow, entry: TensorDifference) -> TensorDifference:
     """A tensor that diverges though its inputs differ, too: `amplified` if both sides are what the op gives
     of their own inputs, so that the op is the same and ill-conditioned there. Not where the programs have it
     take something else, as another constant: that makes a difference, whatever rounding did to the rest."""
@@ -88,7 +88,7 @@ def _call(op_type: str, side: Recomputed, index: tuple[int, ...]) -> str:
     return f"{op_type}({inputs}) = " if inputs else ""
 
 
-def beginning(flow: Flow, entry: TensorDifference, tensors: list[TensorDifference]) -> TensorDifference:
+def rounding_origin(flow: Flow, entry: TensorDifference, tensors: list[TensorDifference]) -> TensorDifference:
     """The earliest tensor that a tensor is made of whose difference exceeds what one rounding of its own
     dtype explains; else the earliest that differs; else the tensor itself."""
     graph = flow[0].a
@@ -102,7 +102,7 @@ def beginning(flow: Flow, entry: TensorDifference, tensors: list[TensorDifferenc
     return min(beyond or found or [entry], key=lambda other: other.order)
 
 
-def another_program(
+def differing_program(
     flow: Flow, entry: TensorDifference, tensors: list[TensorDifference]
 ) -> TensorDifference | None:
     """The earliest tensor that a tensor is made of whose difference exceeds what rounding explains, where the
@@ -151,7 +151,7 @@ class Magnitude(NamedTuple):
 NO_MAGNITUDE = Magnitude()
 
 
-def condition(op_type: str, taken: Sequence[Magnitude], scale: float) -> float:
+def cancellation_factor(op_type: str, taken: Sequence[Magnitude], scale: float) -> float:
     """How many times larger the rounding of a tensor is than its scale says; 1 where nothing cancels.
 
     The rounding of a sum is bounded by the magnitudes of its terms (Higham 2002, Accuracy and Stability of

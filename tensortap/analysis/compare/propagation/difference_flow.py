@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ...model_graph.roles import Slot
 from ..metrics.tensor_pairs import Measured
 from ..metrics.tolerance import GROWTH, noise_ceiling, noise_limit
-from .conditioning import NO_MAGNITUDE, Magnitude, condition
+from .conditioning import NO_MAGNITUDE, Magnitude, cancellation_factor
 from .flow_graph import NO_ROUNDING, ONE_ROUNDING, PRODUCT, FlowGraph
 
 # `same`: equal, bit by bit as far as is known; `noise`: rounding explains it; `diverges`: inputs are equal up
@@ -193,7 +193,7 @@ class DifferenceFlow:
         taken = taken[slot : slot + 1] if row in self._flow.side_by_side else taken
         taken = [*taken, *((writer, -1) for writer in self._flow.variables.get(row, ()))]
         magnitudes = [self._handed(source).magnitude for source in taken]
-        factor = condition(self._flow.graph.op_type[row], magnitudes, scale)
+        factor = cancellation_factor(self._flow.graph.op_type[row], magnitudes, scale)
         return Magnitude(scale, scale * factor), factor
 
 
@@ -211,7 +211,7 @@ def _verdict(measure: Measured, limit: float, ceiling: float, before: State) -> 
     return "diverges" if grown or relative > ceiling else "noise"
 
 
-def carried_on(judged: list[Judged], before: State) -> State:
+def carried_over(judged: list[Judged], before: State) -> State:
     """What a step hands to the variables of the next: nothing new if all is equal."""
     if all(entry.verdict == "same" for entry in judged):
         return before

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tensortap.index.graph.edges import RETURNED
 from tensortap.index.graph.graph_index import GraphIndex
 
-from ...model_graph.call_dataflow import passing_of
+from ...model_graph.call_dataflow import dataflow_of
 from ...model_graph.op_sets import ops
 from ...model_graph.roles import roles_of
 from ..metrics.tolerance import RTOL
@@ -61,7 +61,7 @@ class FlowGraph:
         self.variables = {row: writers(graph, row) for row in reads}
 
     def _loops(self) -> dict[int, list[int]]:
-        passing, function = passing_of(self.graph), self.graph.function
+        passing, function = dataflow_of(self.graph), self.graph.function
         outermost: dict[str, int] = {}  # function -> the loop that runs it, -1 without one
         found: dict[int, list[int]] = {}
         for row in self.rows:
@@ -75,8 +75,8 @@ class FlowGraph:
 
     def _handed_on(self, row: int) -> list[Source]:
         """What the body returned the time before; what the loop began with, too, if it is entered anew."""
-        passing = passing_of(self.graph)
-        handed = [source for source in passing.handed_on(row) if source[0] != row]
+        passing = dataflow_of(self.graph)
+        handed = [source for source in passing.carried(row) if source[0] != row]
         return handed if passing.replaced(row) else self.inputs[row] + handed if handed else []
 
     def _loop_callers(self) -> dict[str, int]:

@@ -18,7 +18,7 @@ from ...model_graph.roles import Slot
 from ...run_view.step_tensors import StepTensors
 from ..metrics.tensor_pairs import MAX_BYTES
 from ..metrics.tolerance import RTOL
-from .reference_outputs import LARGEST, Expected, OpCall, elementwise
+from .reference_outputs import LARGEST, OpCall, Reference, elementwise
 from .reference_reductions import SUMS
 
 _MAX_WAY = 20  # nodes that only hand on, between an input and where it was captured
@@ -62,7 +62,7 @@ _OF_Y: dict[str, Callable[..., Floats]] = {
 }
 # The largest of the terms that cancel: 1 - y² near y = 1 has lost the digits of y².
 _TERMS: dict[str, Callable[..., Floats]] = {"TanhGrad": lambda y, dy: np.abs(dy) * (1 + y * y)}
-_EXPECTED: dict[str, Callable[[OpCall], Expected | None]] = SUMS | {
+_EXPECTED: dict[str, Callable[[OpCall], Reference | None]] = SUMS | {
     op_type: elementwise(compute, _TERMS.get(op_type)) for op_type, compute in (_ELEMENTWISE | _OF_Y).items()
 }
 # What may be lost near 0: subnormal numbers, which kernels may flush where the hardware computes in that
@@ -108,10 +108,10 @@ def recomputed(tensors: StepTensors, slot: Slot, visit: int) -> Recomputed | Non
     call = OpCall(op_type, inputs, attributes, snapshot.dtype, output.shape, cpu)
     try:
         with np.errstate(all="ignore"):
-            expected = _EXPECTED[op_type](call)
-            if expected is None or expected.value.shape != output.shape:
+            reference = _EXPECTED[op_type](call)
+            if reference is None or reference.value.shape != output.shape:
                 return None
-            right, wrong = _judged(output, expected, snapshot.dtype)
+            right, wrong = _judged(output, reference, snapshot.dtype)
         shown = (
             [np.broadcast_to(value, output.shape) for value in inputs]
             if op_type in _ELEMENTWISE or op_type in _OF_Y
@@ -122,16 +122,16 @@ def recomputed(tensors: StepTensors, slot: Slot, visit: int) -> Recomputed | Non
     return Recomputed(output, shown, right, wrong)
 
 
-def _judged(output: Floats, expected: Expected, dtype: str) -> tuple[bool, bool]:
+def _judged(output: Floats, reference: Reference, dtype: str) -> tuple[bool, bool]:
     """(right, wrong). Where the op gives NaN, or more than the dtype holds, no finite bound says anything."""
     largest = LARGEST[dtype]
-    error = np.abs(output - expected.value)
-    same = (output == expected.value) | (np.isnan(output) & np.isnan(expected.value))
-    overflows = np.abs(expected.value) + expected.typical >= largest
-    same |= overflows & (output == np.copysign(math.inf, expected.value))
-    right = same | (error <= expected.typical + _TINY[dtype])
-    bounded = np.isfinite(expected.value) & (np.abs(expected.value) + expected.worst < largest)
-    wrong = bounded & ~(error <= expected.worst + _TINY[dtype])
+    error = np.abs(output - reference.value)
+    same = (output == reference.value) | (np.isnan(output) & np.isnan(reference.value))
+    overflows = np.abs(reference.value) + reference.typical >= largest
+    same |= overflows & (output == np.copysign(math.inf, reference.value))
+    right = same | (error <= reference.typical + _TINY[dtype])
+    bounded = np.isfinite(reference.value) & (np.abs(reference.value) + reference.worst < largest)
+    wrong = bounded & ~(error <= reference.worst + _TINY[dtype])
     return bool(right.all()), bool(wrong.any())
 
 

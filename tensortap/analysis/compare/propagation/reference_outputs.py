@@ -55,7 +55,7 @@ _TF32 = 2.0**-11  # accelerators may round the float32 inputs of products to so 
 _SAFETY = 4.0  # what Higham & Mary call lambda: errors beyond are as good as impossible
 
 
-class Expected(NamedTuple):
+class Reference(NamedTuple):
     """What an op gives, and the absolute errors that are typical and possible; all of the output's shape."""
 
     value: Floats
@@ -86,11 +86,11 @@ class OpCall:
 
 def elementwise(
     compute: Callable[..., Floats], terms: Callable[..., Floats] | None = None
-) -> Callable[[OpCall], Expected]:
+) -> Callable[[OpCall], Reference]:
     """An op whose output is computed element by element, with broadcasting; `terms` gives the magnitude of
     intermediate results that cancel, each of which is rounded."""
 
-    def expected(call: OpCall) -> Expected:
+    def reference(call: OpCall) -> Reference:
         check_shape(np.broadcast_shapes(*(operand.shape for operand in call.inputs)), call)
         value = np.asarray(compute(*call.inputs), np.float64)
         moved = np.zeros(value.shape)
@@ -104,12 +104,12 @@ def elementwise(
         if terms is not None:
             rounding = rounding + call.unit * terms(*call.inputs)
         if call.unit <= _ACCUMULATED:
-            return Expected(value, rounding, _SAFETY * rounding + 2 * moved)
+            return Reference(value, rounding, _SAFETY * rounding + 2 * moved)
         # 16-bit and 8-bit ops are often fused with those before them, in float32; but polynomials may be
         # computed in the dtype itself: TensorFlow's tanh of bfloat16 is off by 3 roundings near 0.
-        return Expected(value, rounding + moved, _SAFETY**2 * rounding + 2 * moved)
+        return Reference(value, rounding + moved, _SAFETY**2 * rounding + 2 * moved)
 
-    return expected
+    return reference
 
 
 def _flushed(compute: Callable[..., Floats], call: OpCall, value: Floats) -> Floats:
@@ -129,7 +129,7 @@ def check_shape(shape: tuple[int, ...], call: OpCall) -> None:
 
 def of_sum(
     call: OpCall, value: Floats, magnitude: Floats, terms: int, *, products: bool = False, mean: bool = False
-) -> Expected:
+) -> Reference:
     """The bounds of a sum of so many terms, whose magnitudes add up to `magnitude`; or have that mean."""
     accumulated = min(call.unit, _ACCUMULATED)
     typical = _SAFETY * math.sqrt(terms) * accumulated * magnitude
@@ -139,7 +139,7 @@ def of_sum(
         share += 2 * max(_TF32, call.unit)
     parts = magnitude * terms if mean else magnitude
     worst = np.where(parts < LARGEST[call.dtype], share * magnitude, math.inf)  # a part may overflow
-    return Expected(value, RTOL[call.dtype] * np.abs(value) + typical, worst)
+    return Reference(value, RTOL[call.dtype] * np.abs(value) + typical, worst)
 
 
 def gamma(terms: int, unit: float) -> float:

@@ -11,12 +11,12 @@ import numpy as np
 from tensortap.core.dtypes import Floats
 
 from ..metrics.tolerance import RTOL
-from .reference_outputs import MAX_WORK, Expected, OpCall, check_shape, elementwise, of_sum
+from .reference_outputs import MAX_WORK, OpCall, Reference, check_shape, elementwise, of_sum
 
 _NUMBER = re.compile(r"-?\d+")
 
 
-def _matmul(call: OpCall) -> Expected | None:
+def _matmul(call: OpCall) -> Reference | None:
     a, b = call.inputs
     a = a.swapaxes(-1, -2) if call.flag("transpose_a") or call.flag("adj_x") else a
     b = b.swapaxes(-1, -2) if call.flag("transpose_b") or call.flag("adj_y") else b
@@ -26,7 +26,7 @@ def _matmul(call: OpCall) -> Expected | None:
     return of_sum(call, a @ b, np.abs(a) @ np.abs(b), a.shape[-1], products=True)
 
 
-def _einsum(call: OpCall) -> Expected | None:
+def _einsum(call: OpCall) -> Reference | None:
     equation = call.attributes["equation"].replace(" ", "")
     left, _, result = equation.partition("->")
     terms = left.split(",")
@@ -44,7 +44,7 @@ def _einsum(call: OpCall) -> Expected | None:
     return of_sum(call, value, magnitude, work // max(value.size, 1), products=True)
 
 
-def _conv2d(call: OpCall) -> Expected | None:
+def _conv2d(call: OpCall) -> Reference | None:
     """Of channels last, without groups. Accelerators also convolve in ways (Winograd, FFT) whose error these
     bounds do not hold for: there nothing is wrong."""
     images, kernel = call.inputs
@@ -90,23 +90,23 @@ def _entry(call: OpCall, name: str, at: int) -> int:
 
 def _reduced(
     reduce: Callable[..., Floats], magnitude_of: Callable[..., Floats] | None
-) -> Callable[[OpCall], Expected]:
+) -> Callable[[OpCall], Reference]:
     """A reduction along the axes that are the second input. Without `magnitude_of` it only chooses."""
 
-    def expected(call: OpCall) -> Expected:
+    def reference(call: OpCall) -> Reference:
         values, axes = call.inputs
         axis, keep = tuple(np.atleast_1d(axes).astype(np.int64).tolist()), call.flag("keep_dims")
         value = np.asarray(reduce(values, axis=axis, keepdims=keep))
         if magnitude_of is None:
-            return Expected(value, np.zeros(value.shape), 2 * call.unit * np.abs(value))
+            return Reference(value, np.zeros(value.shape), 2 * call.unit * np.abs(value))
         magnitude = np.asarray(magnitude_of(np.abs(values), axis=axis, keepdims=keep))
         terms = values.size // max(value.size, 1)
         return of_sum(call, value, magnitude, terms, mean=reduce is np.mean)
 
-    return expected
+    return reference
 
 
-def _bias_add(call: OpCall) -> Expected:
+def _bias_add(call: OpCall) -> Reference:
     values, bias = call.inputs
     if call.attributes.get("data_format", "NHWC").startswith("NC"):
         bias = bias.reshape(-1, *[1] * (values.ndim - 2))
@@ -114,7 +114,7 @@ def _bias_add(call: OpCall) -> Expected:
     return elementwise(np.add)(shaped)
 
 
-def _bias_add_grad(call: OpCall) -> Expected:
+def _bias_add_grad(call: OpCall) -> Reference:
     (values,) = call.inputs
     channel = 1 if call.attributes.get("data_format", "NHWC").startswith("NC") else values.ndim - 1
     axis = tuple(dim for dim in range(values.ndim) if dim != channel)
@@ -122,7 +122,7 @@ def _bias_add_grad(call: OpCall) -> Expected:
     return of_sum(call, values.sum(axis), np.abs(values).sum(axis), terms)
 
 
-def _softmax(call: OpCall) -> Expected:
+def _softmax(call: OpCall) -> Reference:
     """Of the last dimension. Each exponent is off by what rounding does to x - max, and each exponential so
     much relatively."""
     shifted, share = _shifted(call)
@@ -131,7 +131,7 @@ def _softmax(call: OpCall) -> Expected:
     return _within(value, value, share, call)
 
 
-def _log_softmax(call: OpCall) -> Expected:
+def _log_softmax(call: OpCall) -> Reference:
     shifted, share = _shifted(call)
     sums = np.log(np.exp(shifted).sum(-1, keepdims=True))
     value = shifted - sums
@@ -145,17 +145,17 @@ def _shifted(call: OpCall) -> tuple[Floats, Floats]:
     return shifted, np.abs(shifted) + np.abs(logits) + np.abs(largest)
 
 
-def _within(value: Floats, magnitude: Floats, exponents: Floats, call: OpCall) -> Expected:
+def _within(value: Floats, magnitude: Floats, exponents: Floats, call: OpCall) -> Reference:
     """The bounds of softmax: of its sum, its exponents and its few other roundings."""
     terms = call.inputs[0].shape[-1]
     typical = RTOL[call.dtype] + 2 * call.unit * (math.sqrt(terms) + exponents)
     found = of_sum(call, value, magnitude, terms + 4)
     worst = found.worst + (RTOL[call.dtype] + 4 * call.unit * exponents) * magnitude
     worst[4 * call.unit * exponents > 0.5] = math.inf
-    return Expected(value, typical * magnitude, worst)
+    return Reference(value, typical * magnitude, worst)
 
 
-SUMS: dict[str, Callable[[OpCall], Expected | None]] = {
+SUMS: dict[str, Callable[[OpCall], Reference | None]] = {
     "MatMul": _matmul,
     "BatchMatMul": _matmul,
     "BatchMatMulV2": _matmul,

@@ -8,11 +8,11 @@ import numpy as np
 
 from ...dtype_limits import largest
 from ..explanation import Explanation, number
-from ..nonfinite_flow import BadFlow, BadTensor
+from ..nonfinite_flow import FlowTensor, NonfiniteFlow
 from .trace import elementwise
 
 
-def proven(flow: BadFlow, bad: BadTensor, explanation: Explanation | None) -> Explanation | None:
+def proven(flow: NonfiniteFlow, bad: FlowTensor, explanation: Explanation | None) -> Explanation | None:
     """The explanation of a quotient or power, certain if one of its elements shows that it is so."""
     if explanation is None or explanation.certain:
         return explanation

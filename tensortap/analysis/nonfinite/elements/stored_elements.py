@@ -10,15 +10,15 @@ from tensortap.index.values import nonfinite_elements, read_slice
 
 from ...model_graph.constants import constant_text, nested_list
 from ...model_graph.roles import Slot
-from ..nonfinite_flow import BadFlow
+from ..nonfinite_flow import NonfiniteFlow
 
 MAX_BYTES = 8 << 20  # of one slice: a sum over more elements is not looked into
 
 
-class Kept:
+class StoredElements:
     """Reads elements of a step's tensors."""
 
-    def __init__(self, flow: BadFlow) -> None:
+    def __init__(self, flow: NonfiniteFlow) -> None:
         self._flow = flow
 
     def read(self, slot: Slot, visit: int | None, parts: tuple[int | slice, ...]) -> Array | None:

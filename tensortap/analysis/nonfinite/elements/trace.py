@@ -13,14 +13,14 @@ from tensortap.index.graph.edges import RETURNED
 
 from ...model_graph.op_sets import ops
 from ...model_graph.roles import Slot
-from ..nonfinite_flow import BadFlow, BadTensor
+from ..nonfinite_flow import FlowTensor, NonfiniteFlow
 from ..upstream import Source
 from .element_axes import image_axes, sample_of
 from .index_maps import Call, Part, Wanted, inputs_of_element
-from .stored_elements import Kept
-from .tensor_lists import LISTS, behind_list
+from .stored_elements import StoredElements
+from .tensor_lists import LISTS, list_item_source
 
-MOST = 5  # elements of a birth that are shown: those that come from different ones
+MOST = 5  # elements of an origin that are shown: those that come from different ones
 _FOLLOWED = 20  # the first so many are followed
 MAX_TRAIL = 400  # ops that are walked back
 # Which input is to blame where it is 0 (of a logarithm, and of a power: whatever it is).
@@ -39,7 +39,7 @@ _CULPRITS = {"Xlogy": 1, "Xlog1py": 1, "Pow": 0}
 
 
 @dataclass(frozen=True, slots=True)
-class Other:
+class EqualOperand:
     """The element that an equal one was subtracted from, or that was subtracted from it."""
 
     tensor: str
@@ -62,7 +62,7 @@ class Element:
     index: tuple[int, ...]
     value: float
     axes: tuple[str, ...] = ()
-    equal: Other | None = None
+    equal: EqualOperand | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,8 @@ class ElementTrace:
     """A non-finite element and where it comes from.
 
     Attributes:
-        trail: from the element at the birth back; the second is the offending one. It ends at an input, a
-            weight, or where no value was kept.
+        trail: from the element at the origin back; the second is the offending one. It ends at an input, a
+            weight, or where no value was stored.
         row: which row of the batch it belongs to (the first index of the input it leads to), or None: also
             where all rows have the same part in it, as zeros have in a sum of zeros.
         sample: the id of that sample, where the run says which samples a step was fed.
@@ -84,13 +84,15 @@ class ElementTrace:
     cut: bool = False
 
 
-def trace_elements(flow: BadFlow, bad: BadTensor) -> list[ElementTrace]:
-    """Follows the first non-finite elements of a birth back; empty if its value was not kept. Of those that
-    come from the same element (a row of a softmax does) one tells all."""
-    kept = Kept(flow)
+def trace_elements(flow: NonfiniteFlow, bad: FlowTensor) -> list[ElementTrace]:
+    """Follows the first non-finite elements of an origin upstream; empty if its value was not stored.
+
+    Of those that come from the same element (a row of a softmax does) one is enough.
+    """
+    stored = StoredElements(flow)
     found, causes = list[ElementTrace](), set[tuple[str, tuple[int, ...]]]()
-    for index in kept.nonfinite(bad.slot, bad.visit, _FOLLOWED):
-        trail, shared = _walk(flow, kept, bad.slot, bad.visit, index)
+    for index in stored.nonfinite(bad.slot, bad.visit, _FOLLOWED):
+        trail, shared = _walk(flow, stored, bad.slot, bad.visit, index)
         cause = [(element.tensor, element.index) for element in trail[1:2]]
         if len(found) == MOST or (causes.issuperset(cause) and cause):
             continue
@@ -102,32 +104,32 @@ def trace_elements(flow: BadFlow, bad: BadTensor) -> list[ElementTrace]:
     return found
 
 
-def elementwise(flow: BadFlow, bad: BadTensor) -> Iterator[tuple[tuple[int, ...], list[float]]]:
-    """(index, the operands there) of the first non-finite elements of an elementwise op of kept values."""
-    kept, step = Kept(flow), _Step(flow, bad.slot)
-    for index in kept.nonfinite(bad.slot, bad.visit, _FOLLOWED):
-        values = [offer[3] for offer in step.offers(kept, bad.visit, index)]
+def elementwise(flow: NonfiniteFlow, bad: FlowTensor) -> Iterator[tuple[tuple[int, ...], list[float]]]:
+    """(index, the operands there) of the first non-finite elements of an elementwise op of stored values."""
+    stored, step = StoredElements(flow), _Step(flow, bad.slot)
+    for index in stored.nonfinite(bad.slot, bad.visit, _FOLLOWED):
+        values = [candidate[3] for candidate in step.candidates(stored, bad.visit, index)]
         if all(value.size == 1 for value in values):
             yield index, [float(value.reshape(-1)[0]) for value in values]
 
 
 def _walk(
-    flow: BadFlow, kept: Kept, slot: Slot, visit: int | None, index: tuple[int, ...]
+    flow: NonfiniteFlow, stored: StoredElements, slot: Slot, visit: int | None, index: tuple[int, ...]
 ) -> tuple[list[Element], bool]:
     """The elements from one back, and whether all rows of the batch have the same part in it."""
     trail, shared = list[Element](), False
     before = slot, visit, index
     while len(trail) < MAX_TRAIL:
-        value = kept.read(slot, visit, index)
+        value = stored.read(slot, visit, index)
         if value is None or value.size != 1:
             break
         trail.append(_element(flow, slot, visit, index, _real(value)))
         if len(trail) > 1 and trail[-2].op_type in _DIFFERENCES and trail[-2].value == 0:
-            trail[-1] = replace(trail[-1], equal=_equal(flow, kept, before, trail[-1]))
+            trail[-1] = replace(trail[-1], equal=_equal(flow, stored, before, trail[-1]))
         if trail[-1].kind in ("input", "weight") or _Step(flow, slot).op_type == "Const":
             break
         before = slot, visit, index
-        following = _Step(flow, slot).back(kept, visit, index, trail[-1].value)
+        following = _Step(flow, slot).back(stored, visit, index, trail[-1].value)
         if following is None:
             break
         slot, visit, index = following.slot, following.visit, following.index
@@ -136,19 +138,24 @@ def _walk(
 
 
 def _equal(
-    flow: BadFlow, kept: Kept, difference: tuple[Slot, int | None, tuple[int, ...]], operand: Element
-) -> Other | None:
+    flow: NonfiniteFlow,
+    stored: StoredElements,
+    difference: tuple[Slot, int | None, tuple[int, ...]],
+    operand: Element,
+) -> EqualOperand | None:
     """The other operand of a difference that is 0, where it is the same number."""
     slot, visit, index = difference
-    for _, (source, _), parts, values in _Step(flow, slot).offers(kept, visit, index):
+    for _, (source, _), parts, values in _Step(flow, slot).candidates(stored, visit, index):
         name = flow.tensors.name(source)
         same = values.size == 1 and _real(values) == operand.value
         if same and (name, parts) != (operand.tensor, operand.index):
-            return Other(name, tuple(part for part in parts if isinstance(part, int)), _real(values))
+            return EqualOperand(name, tuple(part for part in parts if isinstance(part, int)), _real(values))
     return None
 
 
-def _element(flow: BadFlow, slot: Slot, visit: int | None, index: tuple[int, ...], value: float) -> Element:
+def _element(
+    flow: NonfiniteFlow, slot: Slot, visit: int | None, index: tuple[int, ...], value: float
+) -> Element:
     graph = flow.tensors.graph
     return Element(
         tensor=flow.tensors.name(slot),
@@ -168,7 +175,7 @@ def _real(value: Array) -> float:
     return float(abs(item)) if np.iscomplexobj(value) else float(item)
 
 
-def _row_of(flow: BadFlow, trail: list[Element]) -> int | None:
+def _row_of(flow: NonfiniteFlow, trail: list[Element]) -> int | None:
     """The row of the batch, told by the first dimension alone: that of an element whose tensor is as long as
     the batch. None where rows may have changed places before."""
     if _rows_may_move(flow, trail[-1]):
@@ -182,8 +189,8 @@ def _row_of(flow: BadFlow, trail: list[Element]) -> int | None:
     return None
 
 
-def _rows_may_move(flow: BadFlow, last: Element) -> bool:
-    """Whether a trail ends at an op that is not understood (its inputs were kept), or behind one that moves
+def _rows_may_move(flow: NonfiniteFlow, last: Element) -> bool:
+    """Whether a trail ends at an op that is not understood (its inputs were stored), or behind one that moves
     rows."""
     graph, roles, tensors = flow.tensors.graph, flow.tensors.roles, flow.tensors
     given = [(source, slot) for source, slot, _ in roles.inputs(graph.rows[last.node])]
@@ -203,12 +210,12 @@ def _rows_may_move(flow: BadFlow, last: Element) -> bool:
     return False
 
 
-def _batch_lengths(flow: BadFlow) -> set[int]:
+def _batch_lengths(flow: NonfiniteFlow) -> set[int]:
     inputs = (_shape_of(flow, (row, 0), None) for row in flow.tensors.roles.of_kind("input"))
     return {shape[0] for shape in inputs if shape}
 
 
-def _shape_of(flow: BadFlow, slot: Slot, visit: int | None) -> tuple[int, ...]:
+def _shape_of(flow: NonfiniteFlow, slot: Slot, visit: int | None) -> tuple[int, ...]:
     """Empty where it was not captured."""
     return flow.tensors.snapshot(slot, visit).shape if slot in flow.tensors.captured else ()
 
@@ -216,7 +223,7 @@ def _shape_of(flow: BadFlow, slot: Slot, visit: int | None) -> tuple[int, ...]:
 class _Step:
     """One op, walked through backwards."""
 
-    def __init__(self, flow: BadFlow, slot: Slot) -> None:
+    def __init__(self, flow: NonfiniteFlow, slot: Slot) -> None:
         self._flow, self._slot = flow, slot
         graph = flow.tensors.graph
         self.op_type = graph.op_type[slot[0]]
@@ -224,70 +231,77 @@ class _Step:
             (r, s) for r, s, position in flow.tensors.roles.inputs(slot[0]) if position != RETURNED
         ]
 
-    def back(self, kept: Kept, visit: int | None, index: tuple[int, ...], value: float) -> _Blamed | None:
+    def back(
+        self, stored: StoredElements, visit: int | None, index: tuple[int, ...], value: float
+    ) -> _Culprit | None:
         """The element of an input that is to blame for an element of the output, if that can be told."""
         tensors = self._flow.tensors
         if not self._inputs or self._slot not in tensors.captured:
             return None
         if len(self._inputs) == 1 and self.op_type in ("Identity", "StopGradient"):
             only = self._resolved(visit).get(0)
-            return None if only is None else _Blamed(*only, index)
+            return None if only is None else _Culprit(*only, index)
         if self.op_type in LISTS:
-            behind = behind_list(self._flow, kept, (self._slot, visit, index))
-            held = None if behind is None else kept.read(*behind)
+            behind = list_item_source(self._flow, stored, (self._slot, visit, index))
+            held = None if behind is None else stored.read(*behind)
             same = held is not None and np.array_equal(held.astype(np.float64), value, equal_nan=True)
-            return _Blamed(*behind) if behind is not None and same else None
-        return _blame(self.op_type, self._without_weights(self.offers(kept, visit, index)), index, value)
+            return _Culprit(*behind) if behind is not None and same else None
+        return _blame(
+            self.op_type, self._without_weights(self.candidates(stored, visit, index)), index, value
+        )
 
-    def offers(self, kept: Kept, visit: int | None, index: tuple[int, ...]) -> list[_Offer]:
-        """The elements of the inputs that an element of the output is computed of, where they were kept."""
+    def candidates(
+        self, stored: StoredElements, visit: int | None, index: tuple[int, ...]
+    ) -> list[_Candidate]:
+        """The elements of the inputs that an element of the output is computed of, where they were stored."""
         tensors, resolved = self._flow.tensors, self._resolved(visit)
         call = Call(
             self.op_type,
             [self._shape(resolved.get(p)) for p in range(len(self._inputs))],
             tensors.snapshot(self._slot, visit).shape,
-            lambda position, parts: self._integers(kept, resolved.get(position), parts),
+            lambda position, parts: self._integers(stored, resolved.get(position), parts),
             tensors.roles.attributes(self._slot[0]),
             self._slot[1],
         )
-        offers = []
-        for position, parts in self._chosen(kept, resolved, inputs_of_element(call, index)):
+        candidates = []
+        for position, parts in self._chosen(stored, resolved, inputs_of_element(call, index)):
             source = resolved.get(position)
-            values = None if source is None else kept.read(source[0], source[1], parts)
+            values = None if source is None else stored.read(source[0], source[1], parts)
             if source is not None and values is not None and values.size and values.dtype.kind in "fVi":
-                offers.append((position, source, parts, values.astype(np.float64)))
-        return offers
+                candidates.append((position, source, parts, values.astype(np.float64)))
+        return candidates
 
-    def _chosen(self, kept: Kept, resolved: Mapping[int, _At], wanted: Wanted) -> Wanted:
-        """Of a select the branch that its condition chose, where that was kept."""
+    def _chosen(self, stored: StoredElements, resolved: Mapping[int, _At], wanted: Wanted) -> Wanted:
+        """Of a select the branch that its condition chose, where that was stored."""
         if self.op_type != "SelectV2" or 0 not in resolved:
             return wanted
         parts = dict(wanted).get(0)
-        condition = None if parts is None else kept.read(*resolved[0], parts)
+        condition = None if parts is None else stored.read(*resolved[0], parts)
         if condition is None or condition.size != 1:
             return wanted
         branch = 1 if bool(condition.reshape(-1)[0]) else 2
         return [each for each in wanted if each[0] == branch]
 
-    def _without_weights(self, offers: list[_Offer]) -> list[_Offer]:
+    def _without_weights(self, candidates: list[_Candidate]) -> list[_Candidate]:
         """Finite weights are the same for the whole batch: what an element got from them says little. In sums
         of products they stay as factors, so that the largest term is found."""
-        if len(offers) < 2:
-            return offers
-        first, second = offers[0][3], offers[1][3]
-        if len(offers) == 2 and first.shape == second.shape and first.ndim and np.isfinite(first).all():
+        if len(candidates) < 2:
+            return candidates
+        first, second = candidates[0][3], candidates[1][3]
+        if len(candidates) == 2 and first.shape == second.shape and first.ndim and np.isfinite(first).all():
             with np.errstate(all="ignore"):  # 0 * inf, for which the infinite one is to blame
                 terms = first * second
             telling = ~np.isnan(terms)
-            offers = [
-                (*offer[:3], np.where(np.isfinite(offer[3]) & telling, terms, offer[3])) for offer in offers
+            candidates = [
+                (*candidate[:3], np.where(np.isfinite(candidate[3]) & telling, terms, candidate[3]))
+                for candidate in candidates
             ]
-        activations = [o for o in offers if not (self._is_fixed(o) and np.isfinite(o[3]).all())]
-        return activations or offers
+        activations = [o for o in candidates if not (self._is_fixed(o) and np.isfinite(o[3]).all())]
+        return activations or candidates
 
-    def _is_fixed(self, offer: _Offer) -> bool:
+    def _is_fixed(self, candidate: _Candidate) -> bool:
         """Whether it is a weight or a constant."""
-        row = offer[1][0][0]
+        row = candidate[1][0][0]
         tensors = self._flow.tensors
         return tensors.roles.kind.get(row) == "weight" or tensors.graph.op_type[row] == "Const"
 
@@ -298,7 +312,7 @@ class _Step:
         for source in self._flow.upstream.sources(self._slot[0], visit):
             by_position.setdefault(source.position, []).append(source)
         for position, sources in by_position.items():
-            usable = [s for s in sources if not s.behind and (s.captured or s.why == "constant")]
+            usable = [s for s in sources if not s.uncaptured and (s.captured or s.why == "constant")]
             chosen = next((s for s in usable if s.bad), usable[-1] if usable else None)
             if chosen is not None:
                 at = self._flow.upstream.visit_of(chosen.slot[0], self._slot[0], visit)
@@ -314,25 +328,25 @@ class _Step:
         slot, visit = source
         if slot in self._flow.tensors.captured:
             return self._flow.tensors.snapshot(slot, visit).shape
-        value = Kept(self._flow).constant(slot)
+        value = StoredElements(self._flow).constant(slot)
         return None if value is None else value.shape
 
     def _integers(
-        self, kept: Kept, source: tuple[Slot, int | None] | None, parts: tuple[Part, ...] | None
+        self, stored: StoredElements, source: tuple[Slot, int | None] | None, parts: tuple[Part, ...] | None
     ) -> Array | None:
         if source is None:
             return None
         shape = self._shape(source)
         whole = (slice(None),) * len(shape or ())
-        return kept.read(*source, whole if parts is None else parts)
+        return stored.read(*source, whole if parts is None else parts)
 
 
 _At = tuple[Slot, int | None]
-_Offer = tuple[int, _At, tuple[Part, ...], Array]
+_Candidate = tuple[int, _At, tuple[Part, ...], Array]
 
 
 @dataclass(frozen=True, slots=True)
-class _Blamed:
+class _Culprit:
     """An element of an input; `even`: along its first dimension any other would do as well."""
 
     slot: Slot
@@ -341,14 +355,16 @@ class _Blamed:
     even: bool = False
 
 
-def _blame(op_type: str, offers: list[_Offer], index: tuple[int, ...], value: float) -> _Blamed | None:
+def _blame(
+    op_type: str, candidates: list[_Candidate], index: tuple[int, ...], value: float
+) -> _Culprit | None:
     """Of the elements that an output element is made of, the one to look at: a non-finite one; a 0 that is
     divided by, or that made a product 0; else the largest in magnitude."""
-    if not offers:
+    if not candidates:
         return None
     if op_type in ("Softmax", "LogSoftmax"):
-        offers = [_own_place(offer, index) for offer in offers]
-    best = max(offers, key=lambda offer: _weight(op_type, offer, value))
+        candidates = [_own_place(candidate, index) for candidate in candidates]
+    best = max(candidates, key=lambda candidate: _weight(op_type, candidate, value))
     _, (slot, visit), parts, values = best
     keys = np.where(np.isfinite(values), np.abs(values), np.inf)
     if value == 0 and op_type not in ("Softmax", "Exp"):
@@ -358,14 +374,14 @@ def _blame(op_type: str, offers: list[_Offer], index: tuple[int, ...], value: fl
     several = parts[:1] == (slice(None),) and values.shape[0] > 1
     cancels = value == 0 and op_type in _SUMS
     even = several and bool(np.isfinite(values).all()) and (cancels or bool(np.ptp(values) == 0))
-    return _Blamed(slot, visit, tuple(_absolute(part, within) for part in parts), even)
+    return _Culprit(slot, visit, tuple(_absolute(part, within) for part in parts), even)
 
 
-def _own_place(offer: _Offer, index: tuple[int, ...]) -> _Offer:
+def _own_place(candidate: _Candidate, index: tuple[int, ...]) -> _Candidate:
     """A softmax's finite element depends most on its own logit; a non-finite row on what is bad in it."""
-    position, source, _, values = offer
+    position, source, _, values = candidate
     if not np.isfinite(values).all():
-        return offer
+        return candidate
     return position, source, index, values[index[-1]]
 
 
@@ -375,8 +391,8 @@ def _absolute(part: Part, within: Any) -> int:
     return part
 
 
-def _weight(op_type: str, offer: _Offer, value: float) -> tuple[int, float]:
-    position, _, _, values = offer
+def _weight(op_type: str, candidate: _Candidate, value: float) -> tuple[int, float]:
+    position, _, _, values = candidate
     if not np.isfinite(values).all():
         return 3, float(np.isnan(values).any())
     zero = bool((values == 0).any())

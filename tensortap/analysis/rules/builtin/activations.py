@@ -13,12 +13,12 @@ from tensortap.index.query.step_range import StepRange
 from tensortap.index.series.histograms import histograms
 
 from ...model_graph.roles import TensorRole
-from ...run_view.hit_counts import counted_of, fired_of
+from ...run_view.hit_counts import hit_counts_of, snapshot_counts_of
 from ...run_view.run_view import RunView
 from ...run_view.snapshot_rows import Rows, distinct
-from ...run_view.stored_values import kept_values
+from ...run_view.stored_values import stored_values
 from ..finding import Evidence, Hit
-from ..rule import Limits, hits_grown, rule
+from ..rule import Limits, incremental_hits, rule
 from .convergence import is_fitted
 from .gradients import MOSTLY
 
@@ -44,7 +44,7 @@ def dead_relu(view: RunView, limits: Limits) -> Iterable[Hit]:
     # If so few elements are positive, that many units must be dead, whatever the values are.
     certain = limits["active"] * (1 - limits["layer_share"])
     found = list(
-        hits_grown(
+        incremental_hits(
             view,
             ("DeadRelu", certain),
             relus,
@@ -61,8 +61,8 @@ def dead_relu(view: RunView, limits: Limits) -> Iterable[Hit]:
         yield replace(hit, severity="low") if fitted else hit
     known = {hit.tensor for hit in found}
     possible = limits["layer_share"] * limits["active"] + 1 - limits["layer_share"]
-    whole = fired_of(view, "whole ReLUs", relus, lambda rows: (~np.isnan(_active(rows)), _active(rows)))
-    little = fired_of(
+    whole = hit_counts_of(view, "whole ReLUs", relus, lambda rows: (~np.isnan(_active(rows)), _active(rows)))
+    little = hit_counts_of(
         view, ("little active", possible), relus, lambda rows: (_active(rows) <= possible, _active(rows))
     )
     for code, active in sorted(little.by_tensor.items()):
@@ -80,7 +80,7 @@ def _dead_units(view: RunView, tensor: TensorRole, rows: Rows, limits: Limits) -
     """Looks into the last kept values: a unit is a position of the last dimension."""
     shares, steps = [], []
     finite = rows.finite == rows["size"]
-    for snapshot, value in kept_values(view.run, rows.rows[finite & rows.kept][-_LOOKED_INTO:]):
+    for snapshot, value in stored_values(view.run, rows.rows[finite & rows.kept][-_LOOKED_INTO:]):
         if value.ndim > 1 and value.shape == snapshot.shape:
             shares.append((value.reshape(-1, value.shape[-1]) > 0).mean(axis=0))
             steps.append(snapshot.step)
@@ -125,7 +125,7 @@ def saturated_activation(view: RunView, limits: Limits) -> Iterable[Hit]:
             text = f"{beyond[worst]:.0%} of the inputs of {activation.name} lie outside {low:g}…{high:g}."
             share = float(beyond[worst])
             evidence = Evidence(int(steps[worst]), "share saturated", share, limits["layer_share"])
-            of, captured = len(distinct(steps)), counted_of(view).steps(source.code)
+            of, captured = len(distinct(steps)), snapshot_counts_of(view).steps(source.code)
             looked_at = f"histograms, chosen evenly of {captured:,} steps" if of < captured else ""
             yield Hit.at(distinct(steps[fired]), of, activation, text, evidence, looked_at=looked_at)
 
@@ -136,7 +136,7 @@ def _beyond(view: RunView, sources: list[TensorRole], low: float, high: float) -
     def measure(rows: Rows) -> tuple[Array, Array]:
         return (rows["max"] > high) | (rows["min"] < low), rows["abs_max"]
 
-    return set(fired_of(view, ("SaturatedActivation", low, high), sources, measure).by_tensor)
+    return set(hit_counts_of(view, ("SaturatedActivation", low, high), sources, measure).by_tensor)
 
 
 def _activations(view: RunView) -> Iterator[tuple[TensorRole, TensorRole]]:

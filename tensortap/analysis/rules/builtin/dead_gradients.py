@@ -12,7 +12,7 @@ from tensortap.core.text import counted
 from ...dead_layers.ledger import UNUSED, LedgerEntry, dead_layer_ledger
 from ...model_graph.gradient_cuts import STOPS
 from ...model_graph.roles import TensorRole
-from ...run_view.hit_counts import counted_of
+from ...run_view.hit_counts import snapshot_counts_of
 from ...run_view.run_view import RunView
 from ...run_view.trained_variables import is_ambiguous, is_trained_elsewhere
 from ..finding import Evidence, Hit, Severity
@@ -61,7 +61,7 @@ def _dead(view: RunView, entry: LedgerEntry, tensor: TensorRole) -> Hit:
     evidence = [Evidence(first, "share of exact zeros", 1.0, 1.0)]
     learnt = not tensor.is_kernel or is_fitted(view, tensor.graph, first)
     severity: Severity | None = "low" if learnt else None
-    at = (first, counted_of(view).last(tensor.code), entry.dead_steps, entry.steps)
+    at = (first, snapshot_counts_of(view).last(tensor.code), entry.dead_steps, entry.steps)
     hit = Hit(tensor.code, text, evidence, *at, severity)
     return _advised(hit, entry) if entry.cut_by else hit
 
@@ -73,7 +73,7 @@ def _at_times(view: RunView, entry: LedgerEntry, tensor: TensorRole) -> Hit:
     more = "and comes back" if entry.zero_steps < entry.steps else "but not at every visit"
     text = f"The gradient of {entry.variable} {seen}, {more}: {entry.why}."
     evidence = [Evidence(first, "share of steps with zeros only", share, 1.0)]
-    at = (first, counted_of(view).last(tensor.code), entry.zero_steps, entry.steps)
+    at = (first, snapshot_counts_of(view).last(tensor.code), entry.zero_steps, entry.steps)
     return Hit(tensor.code, text, evidence, *at, "low", help=_BY_TURNS, next_look=_WHICH_STEPS)
 
 

@@ -14,7 +14,7 @@ from ...run_view.run_view import RunView
 from ...run_view.snapshot_rows import Rows
 from ...run_view.trained_variables import trained_gradients
 from ..finding import Evidence, Hit, Severity
-from ..rule import Limits, hits_grown, rule
+from ..rule import Limits, incremental_hits, rule
 from .convergence import has_converged
 
 SPIKE = 10.0  # times the limit: an explosion that worries at a single step, too
@@ -42,7 +42,7 @@ def vanishing_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
             bound = rows["l2"] * np.sqrt(rows["negative"] + rows["positive"]) / rows.finite
         return (bound < limits["mean_abs"]) & (rows["abs_max"] > 0), bound
 
-    found = hits_grown(
+    found = incremental_hits(
         view,
         ("VanishingGradient", limits["mean_abs"]),
         trained_gradients(view),

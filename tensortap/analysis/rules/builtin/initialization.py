@@ -145,17 +145,17 @@ def _narrow_gradients(view: RunView, limits: Limits) -> Iterator[TensorRole]:
     known = _first_steps(view, ("gradients", half), kernels, limits)
     for tensor in kernels:
         first = known.of(tensor.code)
-        if len(first) and tensor.code not in known.told:
+        if len(first) and tensor.code not in known.results:
             _, beyond = share_beyond(view, tensor, -half, half, until=int(first[-1]))
             if len(beyond):
-                known.told[tensor.code] = bool(np.median(beyond) < 0.1)  # 5 % at either end
-        if known.told.get(tensor.code):
+                known.results[tensor.code] = bool(np.median(beyond) < 0.1)  # 5 % at either end
+        if known.results.get(tensor.code):
             yield tensor
 
 
 def _first_steps(view: RunView, of: Hashable, tensors: list[TensorRole], limits: Limits) -> FirstSteps:
     most = int(limits["steps"])
-    return view.growing(("PoorWeightInit", of, most), lambda: FirstSteps(most), tensors, FirstSteps.add)
+    return view.incremental(("PoorWeightInit", of, most), lambda: FirstSteps(most), tensors, FirstSteps.add)
 
 
 def _rows_at(view: RunView, tensors: list[TensorRole], step: int) -> Rows:
@@ -170,13 +170,14 @@ class FirstSteps:
     """The first steps of each tensor, at most so many, ascending.
 
     Attributes:
-        told: by tensor, whatever was told of snapshots up to its last first step; gone when more come there.
+        results: by tensor, what callers computed of its snapshots up to the last of these steps; removed when
+            more snapshots come there.
     """
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._steps: dict[int, Array] = {}
-        self.told: dict[int, Any] = {}
+        self.results: dict[int, Any] = {}
 
     def of(self, code: int) -> Array:
         """The first steps of a tensor."""
@@ -185,7 +186,7 @@ class FirstSteps:
     def forget(self, code: int) -> None:
         """Nothing was seen of a tensor."""
         self._steps.pop(code, None)
-        self.told.pop(code, None)
+        self.results.pop(code, None)
 
     def add(self, rows: Rows) -> None:
         """Adds snapshots, of each tensor behind those that were added before."""
@@ -193,4 +194,4 @@ class FirstSteps:
             known = self.of(code)
             if len(known) < self._most or rows.step[part.start] <= known[-1]:
                 self._steps[code] = distinct(np.append(known, rows.step[part]))[: self._most]
-                self.told.pop(code, None)
+                self.results.pop(code, None)

@@ -14,14 +14,14 @@ from ...model_graph.op_sets import ops
 from ...model_graph.roles import TensorRole
 from ...run_view.run_view import RunView
 from ...run_view.snapshot_rows import Rows, distinct
-from ...run_view.stored_values import kept_values
+from ...run_view.stored_values import stored_values
 from ..finding import Evidence, Hit, Severity
 from ..rule import Limits, rule
 
 _LOOKED_INTO = 50  # batches of labels that are counted
 _MAX_BYTES = 1 << 20
 _MOST_CLASSES = 10_000
-_HANDING_ON = ("_Arg", "Identity", "Cast", "Reshape", "ExpandDims", "OptionalGetValue")
+_COPYING = ("_Arg", "Identity", "Cast", "Reshape", "ExpandDims", "OptionalGetValue")
 _FOLLOWED = 2000  # nodes
 _NORMALISING = ops("FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3 Cos Sin Tanh Sigmoid Softmax")
 # Products with weights, and what may hold them.
@@ -41,7 +41,7 @@ def feeds_layer(view: RunView, tensor: TensorRole) -> bool:
     """Whether an input goes into a layer (and is no target or weight of the loss)."""
     roles = view.roles(tensor.graph)
     if not any(roles.graph.layer.values):
-        return bool(taken_by_weights(view, tensor).tensors)
+        return bool(weight_inputs(view, tensor).tensors)
     waiting, seen = list(roles.consumers(tensor.row, tensor.slot)), set[int]()
     while waiting and len(seen) < 1000:
         row = waiting.pop()
@@ -50,7 +50,7 @@ def feeds_layer(view: RunView, tensor: TensorRole) -> bool:
         seen.add(row)
         if roles.graph.layer[row]:
             return True
-        waiting += roles.consumers(row, None) if roles.graph.op_type[row] in _HANDING_ON else []
+        waiting += roles.consumers(row, None) if roles.graph.op_type[row] in _COPYING else []
     return False
 
 
@@ -70,7 +70,7 @@ def is_number(view: RunView, tensor: TensorRole, rows: Rows) -> bool:
         texts = roles.graph.slot_texts(row)
         if roles.graph.op_type[row] == "Cast" and texts and texts[0][0] in LARGEST:
             return True
-        waiting += roles.consumers(row) if roles.graph.op_type[row] in _HANDING_ON else []
+        waiting += roles.consumers(row) if roles.graph.op_type[row] in _COPYING else []
     return False
 
 
@@ -116,7 +116,7 @@ def input_not_normalised(view: RunView, limits: Limits) -> Iterable[Hit]:
 
 def _judged(view: RunView, fed: TensorRole) -> tuple[TensorRole, bool]:
     """What the first weights take of an input, and whether that was captured: a model may scale it itself."""
-    taken = taken_by_weights(view, fed)
+    taken = weight_inputs(view, fed)
     if taken.as_it_is:
         return fed, True
     wanted = set(taken.tensors)
@@ -152,7 +152,7 @@ def _count_classes(view: RunView, rows: Rows) -> tuple[Array, Array]:
     """How often each whole number occurs in the kept labels (if it does at all), and at which steps they were
     kept; one-hot rows count as the class they name."""
     found, steps = [], []
-    for snapshot, value in kept_values(view.run, rows.rows[rows.kept][:_LOOKED_INTO], _MAX_BYTES):
+    for snapshot, value in stored_values(view.run, rows.rows[rows.kept][:_LOOKED_INTO], _MAX_BYTES):
         if (value.ndim == 1 or value.shape[1:] == (1,)) and _names_classes(value):
             found.append(value.reshape(-1))
         elif value.ndim == 2 and value.dtype.kind in "fiu" and np.all(value.sum(axis=1) == 1):
@@ -176,7 +176,7 @@ INPUT_RULES = (input_not_normalised, class_imbalance)
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class WeightInputs:
     """`tensors`: (row, slot) of what the first products with weights take; what an op has bounded is left
     out. `as_it_is`: some of them hold the numbers of the input itself."""
 
@@ -184,7 +184,7 @@ class Taken:
     as_it_is: bool
 
 
-def taken_by_weights(view: RunView, tensor: TensorRole) -> Taken:
+def weight_inputs(view: RunView, tensor: TensorRole) -> WeightInputs:
     """Follows an input forward. Nothing is taken of targets, which meet no weight."""
     roles = view.roles(tensor.graph)
     found, as_it_is = list[tuple[int, int]](), False
@@ -202,6 +202,6 @@ def taken_by_weights(view: RunView, tensor: TensorRole) -> Taken:
                 found.append((row, slot))
                 as_it_is = as_it_is or same
                 continue
-            kept = same and (op_type in _HANDING_ON or op_type in _SELECTING)
+            kept = same and (op_type in _COPYING or op_type in _SELECTING)
             waiting += [(user, each, kept) for each in range(max(int(roles.graph.slots[user]), 1))]
-    return Taken(list(dict.fromkeys(found)), as_it_is)
+    return WeightInputs(list(dict.fromkeys(found)), as_it_is)

@@ -15,7 +15,7 @@ from ...model_graph.variable_handles import first_input
 from ...run_view.run_view import RunView
 from ...run_view.snapshot_rows import Rows
 from ..finding import Evidence, Hit, Severity
-from ..rule import Limits, hits_grown, rule
+from ..rule import Limits, incremental_hits, rule
 from .gradients import MOSTLY
 from .learning_rates import learning_rates
 
@@ -154,7 +154,7 @@ def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
     next_look="The history of the loss.",
 )
 def large_loss(view: RunView, limits: Limits) -> Iterable[Hit]:
-    yield from hits_grown(
+    yield from incremental_hits(
         view,
         ("LargeLoss", limits["loss"]),
         _losses(view),
@@ -213,7 +213,7 @@ def learning_rate(view: RunView, limits: Limits) -> Iterable[Hit]:
         return (rows["max"] < smallest) & (rows["max"] > 0), rows["max"]
 
     for measure, limit, low in ((above, largest, False), (below, smallest, True)):
-        found = hits_grown(
+        found = incremental_hits(
             view,
             ("LearningRate", limit, low),
             rates,

@@ -11,11 +11,11 @@ from tensortap.core.dtypes import Array
 
 from ...dtype_limits import largest
 from ...nonfinite.nan_report import nan_report
-from ...nonfinite.origin import Birth
+from ...nonfinite.origin import Origin
 from ...run_view.run_view import RunView
 from ...run_view.snapshot_rows import Rows, distinct
 from ..finding import Evidence, Hit
-from ..rule import Limits, hits_grown, rule
+from ..rule import Limits, incremental_hits, rule
 from .gradients import MOSTLY
 
 _MOST_BIRTHS = 5
@@ -42,47 +42,47 @@ _OTHERWISE = {
 )
 def exploding_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
     told = set[str]()
-    births = nan_report(view.run, advance=view.advance).births[:_MOST_BIRTHS]
-    for birth in births:
-        if birth.output.bad < limits["elements"]:
+    origins = nan_report(view.run, advance=view.advance).births[:_MOST_BIRTHS]
+    for origin in origins:
+        if origin.output.bad < limits["elements"]:
             continue
-        for found in _birth(view, birth, alone=births[0].verdict == _CONSTANT):
+        for found in _origin(view, origin, alone=origins[0].verdict == _CONSTANT):
             if found.text not in told:  # several outputs of one node
                 told.add(found.text)
                 yield found
 
 
-def _birth(view: RunView, birth: Birth, *, alone: bool) -> Iterable[Hit]:
-    """What is said of a birth; `alone`: whether none but constants of the program are told, which else are
-    of low severity: a mask is no fault, what is made of it is told as a birth of its own."""
-    found = next((t for t in view.tensors if (t.graph, t.name) == (birth.graph, birth.tensor)), None)
+def _origin(view: RunView, origin: Origin, *, alone: bool) -> Iterable[Hit]:
+    """What is said of an origin; `alone`: whether none but constants of the program are told, which else are
+    of low severity: a mask is no fault, what is made of it is told as an origin of its own."""
+    found = next((t for t in view.tensors if (t.graph, t.name) == (origin.graph, origin.tensor)), None)
     if found is None:
         return
     rows = view.rows([found])
     bad = (rows["nan"] + rows["pos_inf"] + rows["neg_inf"]) > 0
     steps = distinct(rows.step[bad])
-    kind = "NaN" if birth.output.nan else "Infinity"
-    constant = birth.verdict == _CONSTANT
-    first = int(steps[0]) if constant and len(steps) else birth.step  # it was there before it did harm
-    born = "is born in" if birth.verdict in ("born", "turned") else "appears first in"
-    told = f"{kind} {born} {birth.node} at step {birth.step}"
-    told = f"{kind} in {birth.node} is a constant of the program" if constant else told
-    why = f": {birth.explanation.text}" if birth.explanation else _OTHERWISE.get(birth.verdict, ".")
+    kind = "NaN" if origin.output.nan else "Infinity"
+    constant = origin.verdict == _CONSTANT
+    first = int(steps[0]) if constant and len(steps) else origin.step  # it was there before it did harm
+    born = "is born in" if origin.verdict in ("born", "turned") else "appears first in"
+    told = f"{kind} {born} {origin.node} at step {origin.step}"
+    told = f"{kind} in {origin.node} is a constant of the program" if constant else told
+    why = f": {origin.explanation.text}" if origin.explanation else _OTHERWISE.get(origin.verdict, ".")
     evidence = [
-        Evidence(birth.step, name, float(count), 0.0)
-        for name, count in (("NaN elements", birth.output.nan), ("infinite elements", birth.output.inf))
+        Evidence(origin.step, name, float(count), 0.0)
+        for name, count in (("NaN elements", origin.output.nan), ("infinite elements", origin.output.inf))
         if count
     ]
     yield Hit(
         tensor=found.code,
-        text=" ".join(filter(None, [f"{told}{why}", birth.aftermath])),
+        text=" ".join(filter(None, [f"{told}{why}", origin.aftermath])),
         evidence=evidence,
         first_step=first,
-        last_step=int(steps[-1]) if len(steps) else birth.step,
+        last_step=int(steps[-1]) if len(steps) else origin.step,
         steps=len(steps),
         of=len(rows.steps),
-        severity="low" if constant and not alone else "medium" if birth.aftermath else None,
-        help=birth.explanation.help if birth.explanation else "",
+        severity="low" if constant and not alone else "medium" if origin.aftermath else None,
+        help=origin.explanation.help if origin.explanation else "",
     )
 
 
@@ -113,7 +113,7 @@ def float16_overflow(view: RunView, limits: Limits) -> Iterable[Hit]:
         ("scaled", [tensor for tensor in tensors if tensor.code in scaled], _SKIPPED),
         ("", [tensor for tensor in tensors if tensor.code not in scaled], {}),
     ):
-        yield from hits_grown(
+        yield from incremental_hits(
             view,
             ("Float16Overflow", limits["headroom"], limits["float16"], name),
             some,
@@ -149,7 +149,7 @@ def subnormals(view: RunView, limits: Limits) -> Iterable[Hit]:
         share = rows.share("subnormal")
         return share >= limits["share"], share
 
-    yield from hits_grown(
+    yield from incremental_hits(
         view,
         ("Subnormals", limits["share"]),
         view.tensors,

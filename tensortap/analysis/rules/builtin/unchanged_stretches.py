@@ -8,7 +8,7 @@ import numpy as np
 
 from tensortap.core.dtypes import Array
 
-from ...run_view.incremental_state import OfKept
+from ...run_view.incremental_state import DependsOnValues
 from ...run_view.snapshot_rows import Rows
 
 STATISTICS = ("min", "max", "mean", "std", "l2", "abs_max")
@@ -61,7 +61,7 @@ class _Scan:
         return self.current
 
 
-class Stretches(OfKept):
+class Stretches(DependsOnValues):
     """The longest stretch of at least `least` captured steps of each tensor that are close to its own first
     one. Stretches are told apart from the left: each begins where the one before ended; of a step the first
     visit counts. Close is as in `numpy.isclose`, in all of `STATISTICS`, NaN being equal."""

@@ -11,9 +11,9 @@ import numpy as np
 from tensortap.core.dtypes import Array
 from tensortap.index.run_index import RunIndex
 
-from ...run_view.incremental_state import OfKept
+from ...run_view.incremental_state import DependsOnValues
 from ...run_view.snapshot_rows import Rows
-from ...run_view.stored_values import kept_values
+from ...run_view.stored_values import stored_values
 
 _PAIRS = 6  # pairs of neighbouring steps that are compared by their values
 
@@ -44,7 +44,7 @@ class _Weights:
     exact: dict[tuple[int, int], float] = field(default_factory=dict)
 
 
-class Updates(OfKept):
+class Updates(DependsOnValues):
     """norm(update)/norm(weight) a step of each tensor, between neighbouring captured steps at their first
     visits: from kept values, else the difference of the norms, which is a lower bound and so proves nothing
     but updates above `largest`."""
@@ -110,7 +110,7 @@ def _exact(run: RunIndex, weights: _Weights) -> Iterator[tuple[int, tuple[int, f
 
 def _ratio(run: RunIndex, before: int, after: int) -> float:
     """norm(after - before) / norm(before); NaN where it cannot be told."""
-    found = [value.astype(np.float64) for _, value in kept_values(run, [before, after])]
+    found = [value.astype(np.float64) for _, value in stored_values(run, [before, after])]
     if len(found) < 2:
         return np.nan
     old, new = found

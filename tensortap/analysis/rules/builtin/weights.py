@@ -11,7 +11,7 @@ from tensortap.core.dtypes import Array
 
 from ...model_graph.roles import TensorRole
 from ...run_view.run_view import RunView
-from ...run_view.stored_values import kept_values
+from ...run_view.stored_values import stored_values
 from ...run_view.trained_variables import (
     WHY_LEFT_OUT,
     is_ambiguous,
@@ -20,7 +20,7 @@ from ...run_view.trained_variables import (
     trained_gradients,
 )
 from ..finding import Evidence, Hit, Severity
-from ..rule import Limits, hits_grown, rule
+from ..rule import Limits, incremental_hits, rule
 from .gradients import MOSTLY
 from .unchanged_stretches import Stretch, Stretches
 from .updates import Updates
@@ -50,7 +50,7 @@ def layer_weights(view: RunView) -> list[TensorRole]:
 def weight_update_ratio(view: RunView, limits: Limits) -> Iterable[Hit]:
     largest = limits["largest"]
     kernels = [tensor for tensor in layer_weights(view) if tensor.is_kernel]
-    updates = view.growing(("WeightUpdateRatio", largest), lambda: Updates(largest), kernels, Updates.add)
+    updates = view.incremental(("WeightUpdateRatio", largest), lambda: Updates(largest), kernels, Updates.add)
     for tensor in kernels:
         steps, ratio, of = updates.of(view.run, tensor.code)
         for fired, limit in (
@@ -81,7 +81,7 @@ def unchanged_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
     trained = {(t.graph, t.variable): t for t in trained_gradients(view)}
     graphs = {graph for graph, _ in trained}
     least, rtol, atol = max(int(limits["steps"]), 2), limits["rtol"], limits["atol"]
-    stretches = view.growing(
+    stretches = view.incremental(
         ("UnchangedTensor", least, rtol, atol),
         lambda: Stretches(least, rtol, atol),
         layer_weights(view),
@@ -165,7 +165,7 @@ def _kept_ends(view: RunView, same: Stretch) -> list[Array]:
     """The first and the last kept value of a stretch, float64; none if they cannot be read or compared."""
     if same.kept < 2:
         return []
-    found = kept_values(view.run, [same.first_kept, same.last_kept])
+    found = stored_values(view.run, [same.first_kept, same.last_kept])
     ends = [value.astype(np.float64) for _, value in found]
     return ends if len(ends) == 2 and ends[0].shape == ends[1].shape else []
 
@@ -179,7 +179,7 @@ def _kept_ends(view: RunView, same: Stretch) -> list[Array]:
     next_look="The ledger of dead layers says why a gradient is zero.",
 )
 def all_zero(view: RunView, limits: Limits) -> Iterable[Hit]:
-    found = hits_grown(
+    found = incremental_hits(
         view,
         ("AllZero", limits["zeros"]),
         [*(t for t in view.of_kind("output", "weight") if _may_hold_more(view, t)), *trained_gradients(view)],
@@ -230,7 +230,7 @@ def _what(tensor: TensorRole) -> str:
     help="Weight decay, a lower learning rate, or a smaller initializer.",
 )
 def large_weights(view: RunView, limits: Limits) -> Iterable[Hit]:
-    yield from hits_grown(
+    yield from incremental_hits(
         view,
         ("LargeWeights", limits["abs_max"]),
         [tensor for tensor in layer_weights(view) if tensor.is_kernel],
