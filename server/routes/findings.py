@@ -8,8 +8,8 @@ from typing import Any
 
 from flask import Blueprint, Flask, Response, current_app
 
-from tensortap.analysis.nonfinite.elements.element_names import place_text
 from tensortap.analysis.nonfinite.nan_report import NanReport
+from tensortap.analysis.nonfinite.report_text import element_text, place_text, report_text
 from tensortap.core.errors import NotFoundError
 from tensortap.index.run_index import RunIndex
 from tensortap.system.muted_findings import mutes_of
@@ -100,13 +100,21 @@ def nan_origins(run: str) -> Response:
 
 
 def _report_fields(report: NanReport) -> dict[str, Any]:
-    """The report as JSON, each element with its place in words."""
-    answer: dict[str, Any] = plain(report)
-    for birth, birth_fields in zip(report.births, answer["births"], strict=True):
-        for trace, trace_fields in zip(birth.elements, birth_fields["elements"], strict=True):
-            for element, entry in zip(trace.trail, trace_fields["trail"], strict=True):
-                entry["place"] = place_text(element, trace.row)
-    return answer
+    """The report as JSON, with its texts; each element with its place in words."""
+    fields: dict[str, Any] = plain(report)
+    text = report_text(report)
+    fields |= {"goal": text.goal, "more": text.more, "summary": text.summary}
+    texts = zip((*report.births, *report.demoted), (*text.births, *text.demoted), strict=True)
+    for entry, (origin, words) in zip((*fields["births"], *fields["demoted"]), texts, strict=True):
+        entry |= {"kind": words.kind, "title": words.title, "reason": words.reason}
+        entry["output"]["text"] = words.output
+        for operand, numbers in zip(entry["inputs"], words.inputs, strict=True):
+            operand["text"] = numbers
+        for trace, trace_fields in zip(origin.elements, entry["elements"], strict=True):
+            for element, element_fields in zip(trace.trail, trace_fields["trail"], strict=True):
+                element_fields["place"] = place_text(element, trace.row)
+                element_fields["text"] = element_text(element, trace.row)
+    return fields
 
 
 @blueprint.get("/api/runs/<run>/ledger")

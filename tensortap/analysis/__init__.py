@@ -13,12 +13,12 @@ from .compare.side import Side
 from .compare.similar_runs import most_similar_run
 from .dead_layers.ledger import LedgerEntry, dead_layer_ledger
 from .model_graph.roles import TensorRole
-from .nonfinite.elements.element_names import place_text
 from .nonfinite.elements.trace import Element, ElementTrace
 from .nonfinite.nan_report import NanReport, nan_report
 from .nonfinite.operand import Operand
 from .nonfinite.origin import Origin
 from .nonfinite.path_to_loss import Link
+from .nonfinite.report_text import place_text
 from .overview import NonfiniteTensor, Problems, problems
 from .rules.finding import SEVERITIES, Evidence, Finding, Hit
 from .rules.registry import all_rules

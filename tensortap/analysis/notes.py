@@ -93,11 +93,11 @@ def _captured_steps_text(run: RunIndex) -> str:
 
 def uncaptured_reasons(run: RunIndex) -> list[str]:
     """What the program was told that it could not have captured, each with the way out; at most 5."""
-    texts = (str(event.facts.get("text", "")) for event in run.events.events("uncaptured_reasons"))
+    texts = (str(event.facts.get("text", "")) for event in run.events.events("unseen"))
     return list(filter(None, dict.fromkeys(texts)))[:_TOLD]
 
 
 def uncaptured_functions(run: RunIndex) -> frozenset[str]:
     """The functions of its graphs inside of which nothing is captured: XLA compiles what calls them."""
-    named = (event.facts.get("functions") for event in run.events.events("uncaptured_reasons"))
+    named = (event.facts.get("functions") for event in run.events.events("unseen"))
     return frozenset(str(name) for names in named if isinstance(names, list) for name in names)

@@ -11,9 +11,9 @@ import pytest
 from made_runs import X, made_run, node
 from rich.console import Console
 
-from tensortap.analysis.nonfinite.elements.element_names import place_text
 from tensortap.analysis.nonfinite.elements.index_maps import Call, inputs_of_element
 from tensortap.analysis.nonfinite.nan_report import nan_report
+from tensortap.analysis.nonfinite.report_text import place_text
 from tensortap.cli.views.nan import print_report
 
 NODES = (

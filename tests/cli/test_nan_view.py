@@ -1,4 +1,4 @@
-"""How `tensortap nan` writes the way back from an element."""
+"""How a NaN report is worded, and how `tensortap nan` prints the elements upstream of one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from rich.console import Console
 
 from tensortap.analysis.nonfinite.elements.trace import Element, ElementTrace
 from tensortap.analysis.nonfinite.operand import Operand
-from tensortap.cli.views.nan import _exact, _operand, _print_trace
+from tensortap.analysis.nonfinite.report_text import exact_text, operand_text, tensor_text
+from tensortap.cli.views.nan import _print_trace
 
 
 def lines(steps: int, most: int, *, cut: bool = False) -> list[str]:
@@ -43,7 +44,7 @@ def test_a_way_that_is_not_followed_to_its_end_says_so() -> None:
 
 def test_elements_are_written_with_the_digits_that_tell_them_apart() -> None:
     values = (1.0000004, 0.1, 300.0, 1.0000000000002, float("nan"), float("inf"))
-    written = [_exact(float(np.float32(value)) if value != values[3] else value) for value in values]
+    written = [exact_text(float(np.float32(value)) if value != values[3] else value) for value in values]
     assert written == ["1.0000004", "0.1", "300", "1.0000000000002", "nan", "inf"]
 
 
@@ -51,5 +52,6 @@ def test_an_input_of_a_birth_in_a_loop_names_its_visit() -> None:
     at_visit, at_once = (
         Operand("x:0", True, size=2, positive=2, min=0.5, max=1.0, visit=visit) for visit in (1, 0)
     )
-    assert _operand(at_visit) == "x:0 (visit 1)  2, 0.5 … 1"
-    assert _operand(at_once) == "x:0  2, 0.5 … 1"
+    assert tensor_text(at_visit.tensor, at_visit.visit) == "x:0 (visit 1)"
+    assert tensor_text(at_once.tensor, at_once.visit) == "x:0"
+    assert operand_text(at_once) == "2, 0.5 … 1"

@@ -42,7 +42,13 @@ def test_nan_tells_the_birth_and_the_chain(api: Api, first: str) -> None:
     report = ready(api, f"{first}/nan")["report"]
     assert (report["step"], report["births"][0]["node"]) == (1, "dense/MatMul")
     assert [link["tensor"] for link in report["chain"]] == ["dense/MatMul:0", "dense/Relu:0"]
-    assert report["births"][0]["elements"][0]["trail"][0]["place"]
+    birth = report["births"][0]
+    element = birth["elements"][0]["trail"][0]
+    assert element["place"] and element["text"].startswith(f"{element['place']} of dense/MatMul:0 = ")
+    assert birth["title"].startswith(f"{birth['kind']} appears first at step 1 in dense/MatMul;")
+    assert birth["reason"]
+    assert " of " in birth["output"]["text"]
+    assert report["goal"] == "dense/Relu:0" and report["summary"].endswith("The captured step before is 0.")
     assert ready(api, f"{first}/nan?step=0")["report"]["births"] == []
 
 

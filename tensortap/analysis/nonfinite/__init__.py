@@ -1,6 +1,5 @@
 """Where NaN and infinities were born, what handed them on, and what they reached."""
 
-from .elements.element_names import place_text
 from .elements.trace import Element, ElementTrace
 from .explanation import Explanation
 from .nan_report import NanReport, nan_report, novel_steps, step_report
@@ -9,6 +8,7 @@ from .operand import Operand
 from .origin import Origin
 from .path_to_loss import Link
 from .reach import Healer, Impact
+from .report_text import place_text
 
 __all__ = [
     "VERDICTS",

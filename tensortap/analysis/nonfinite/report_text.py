@@ -1,0 +1,210 @@
+"""Sentences of a NaN report, for the command line and the page: both show these, and word none themselves.
+
+Names in them are as the dump has them: who prints them escapes control characters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tensortap.core.text import counted
+
+from .elements.trace import Element
+from .nan_report import NanReport
+from .operand import Operand
+from .origin import Origin
+
+_AXES = {1: ("row",), 2: ("row", "feature"), 3: ("row", "token", "feature")}
+
+
+@dataclass(frozen=True, slots=True)
+class OriginText:
+    """An origin in words.
+
+    Attributes:
+        kind: `NaN` or `Infinity`.
+        title: what happened, at which step and node; without a full stop.
+        reason: why, in one sentence or two.
+        output, inputs: the numbers of the tensors, in the order of the origin's.
+    """
+
+    kind: str
+    title: str
+    reason: str
+    output: str
+    inputs: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportText:
+    """A report in words.
+
+    Attributes:
+        births, demoted: in the order of the report's.
+        goal: what the chain leads to: `the loss`, or the name of its last tensor; empty without a chain.
+        more: how many origins there are beside the first, empty without any.
+        summary: all non-finite tensors of the step, counted.
+    """
+
+    births: list[OriginText]
+    demoted: list[OriginText]
+    goal: str
+    more: str
+    summary: str
+
+
+def report_text(report: NanReport) -> ReportText:
+    """All texts of a report."""
+    return ReportText(
+        births=[origin_text(origin, report.previous) for origin in report.births],
+        demoted=[origin_text(origin, report.previous) for origin in report.demoted],
+        goal=goal_text(report),
+        more=more_text(report.births[1:]),
+        summary=summary_text(report),
+    )
+
+
+def origin_text(origin: Origin, previous: int | None) -> OriginText:
+    """An origin in words; `previous`: the captured step before its own, or None."""
+    when = f" at step {origin.step}{_visit(origin.visit)}"
+    kind = "NaN" if origin.output.nan else "Infinity"
+    return OriginText(
+        kind=kind,
+        title=title_text(origin, previous, kind=kind, when=when, node=origin.node),
+        reason=reason_text(origin),
+        output=operand_text(origin.output),
+        inputs=list(map(operand_text, origin.inputs)),
+    )
+
+
+def title_text(origin: Origin, previous: int | None, *, kind: str, when: str, node: str) -> str:
+    """What happened, without a full stop.
+
+    Args:
+        kind: what arose. when: the step as ` at step 3`; empty where it is said already. node: its name.
+    """
+    forward = origin.forward
+    of = "" if forward is None else f", the gradient of {forward.node} ({forward.op_type})"
+    if origin.verdict == "carried":
+        since = "before it" if previous is None else f"after step {previous}"
+        return f"{kind} was in a variable when step {origin.step} began: it arose {since}"
+    if origin.verdict == "data":
+        return f"{kind} came in with the data of step {origin.step}"
+    if origin.verdict == "constant":
+        return f"{kind} is a constant of the program"
+    if origin.verdict == "suspected":
+        return f"{kind} appears first{when} in {node}{of}; not all of its inputs were captured"
+    return f"{kind} is born{when} in {node}{of}"
+
+
+def reason_text(origin: Origin) -> str:
+    """Why an origin is not finite."""
+    if origin.explanation is not None:
+        return origin.explanation.text + ("" if origin.explanation.certain else " (fits, not proven)")
+    if origin.verdict == "carried":
+        return (
+            f"{origin.node} only reads it. Capture the steps before, each of them, to see the birth itself."
+        )
+    if origin.verdict == "data":
+        return "Look at the input pipeline: the model did nothing wrong."
+    if origin.verdict == "constant":
+        return f"The program says so in {origin.node}."
+    if origin.verdict == "suspected":
+        return f"It may have come from what was not captured: {', '.join(origin.missing) or 'an input'}."
+    of = "infinities" if origin.verdict == "turned" else "finite inputs"
+    return f"{origin.op_type} made it of {of}; no known pattern fits."
+
+
+def more_text(origins: Sequence[Origin]) -> str:
+    """`2 more births and 1 constant`; `places` where some are not known to be births."""
+    known = all(origin.verdict in ("born", "turned", "constant") for origin in origins)
+    return _count(origins, "more birth" if known else "more place")
+
+
+def summary_text(report: NanReport) -> str:
+    """The non-finite tensors of the step, counted; empty where all is finite."""
+    if report.step is None:
+        return ""
+    origins = _count([*report.births, *report.demoted], "birth")
+    previous = "" if report.previous is None else f" The captured step before is {report.previous}."
+    return (
+        f"{counted(report.nonfinite, 'non-finite tensor')} at step {report.step} of {report.graph_name}: "
+        f"{origins}, {report.passed:,} handed it on, {report.healed:,} healed or masked it.{previous}"
+    )
+
+
+def goal_text(report: NanReport) -> str:
+    """What the chain leads to: `the loss`, or the name of its last tensor; empty without a chain."""
+    last = report.chain[-1].tensor if report.chain else ""
+    return "the loss" if last and last == report.loss else last
+
+
+def operand_text(operand: Operand) -> str:
+    """The numbers of a tensor: `2 NaN of 320, -1.5 … 4, 7 zeros`."""
+    if not operand.known:
+        return "not captured"
+    if not operand.size:
+        return "no element is known"
+    counts = ((operand.nan, "NaN"), (operand.pos_inf, "+inf"), (operand.neg_inf, "-inf"))
+    bad = " ".join(f"{count:,} {name}" for count, name in counts if count)
+    span = f"{operand.min:.6g} … {operand.max:.6g}" if operand.finite else "nothing finite is known"
+    zeros = f", {counted(operand.zero, 'zero')}" if operand.zero else ""
+    return f"{bad + ' of ' if bad else ''}{operand.size:,}, {span}{zeros}"
+
+
+def tensor_text(tensor: str, visit: int) -> str:
+    """The name of a tensor, and its visit unless that is the first."""
+    return f"{tensor}{_visit(visit)}"
+
+
+def element_text(element: Element, row: int | None) -> str:
+    """An element and its value; `row`: that of the batch that it belongs to, or None."""
+    text = f"{_element_name(element, row)} = {exact_text(element.value)}"
+    if element.equal is None:
+        return text
+    other = replace(element, tensor=element.equal.tensor, index=element.equal.index, visit=0)
+    return f"{text}, as is {_element_name(other, row)}: the difference is 0"
+
+
+def place_text(element: Element, row: int | None) -> str:
+    """Where an element is: in words (`row 17, token 3, feature 5`) if its first index is the row of the
+    batch, else as an index; empty for a scalar.
+
+    Args:
+        row: the row of the batch that it belongs to, or None.
+    """
+    if not element.index:
+        return ""
+    axes = element.axes or _AXES.get(len(element.index))
+    if row is None or element.kind == "weight" or element.index[0] != row:
+        return f"[{', '.join(map(str, element.index))}]"
+    if axes is None:
+        return f"row {row}, [{', '.join(map(str, element.index[1:]))}]"
+    return ", ".join(f"{axis} {at}" for axis, at in zip(axes, element.index, strict=True))
+
+
+def exact_text(value: float) -> str:
+    """The fewest digits, six at least, that read back as the same number: just above 1 is not 1."""
+    with np.errstate(over="ignore"):
+        kind = np.float32 if float(np.float32(value)) == value else np.float64
+        texts = (f"{value:.{digits}g}" for digits in range(6, 18))
+        return next((text for text in texts if kind(text) == kind(value)), f"{value:.6g}")
+
+
+def _element_name(element: Element, row: int | None) -> str:
+    place = place_text(element, row)
+    return f"{place + ' of ' if place else ''}{tensor_text(element.tensor, element.visit)}"
+
+
+def _count(origins: Sequence[Origin], noun: str) -> str:
+    """`2 births`, `1 birth and 2 constants`."""
+    constants = sum(origin.verdict == "constant" for origin in origins)
+    counts = ((len(origins) - constants, noun), (constants, "constant"))
+    return " and ".join(counted(count, word) for count, word in counts if count)
+
+
+def _visit(visit: int) -> str:
+    return f" (visit {visit})" if visit else ""
