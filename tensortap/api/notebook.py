@@ -73,7 +73,7 @@ def show(logdir: str | os.PathLike[str], *, port: int | None = None) -> Viewer:
     return _viewer([path_of(logdir)], port, None)
 
 
-class Frame:
+class PageFrame:
     """The page inside a notebook: an iframe. `close()` ends it, and so does the process.
 
     Attributes:
@@ -102,7 +102,7 @@ class Frame:
 
 def notebook(
     logdir: str | os.PathLike[str], *, run: str = "", height: int = 600, origins: Sequence[str] = ()
-) -> Frame:
+) -> PageFrame:
     """The page for a log directory, a run, or whatever `tensortap.open` reads, inside a notebook.
 
     The server listens on 127.0.0.1 only, so that the browser must be on the kernel's machine (or its port
@@ -120,9 +120,9 @@ def notebook(
     return view([path_of(logdir)], run, height, origins)
 
 
-def view(logdirs: Sequence[Path], run: str, height: int, origins: Sequence[str]) -> Frame:
+def view(logdirs: Sequence[Path], run: str, height: int, origins: Sequence[str]) -> PageFrame:
     """`notebook`, for paths."""
-    return Frame(_viewer(logdirs, 0, tuple(origins)), run, height)
+    return PageFrame(_viewer(logdirs, 0, tuple(origins)), run, height)
 
 
 def _viewer(logdirs: Sequence[Path], port: int | None, origins: tuple[str, ...] | None) -> Viewer:

@@ -23,7 +23,7 @@ from tensortap.index.worker_follower import WorkerStatus
 
 from .arguments import check_filters_of, check_integer, check_name, check_texts
 from .histograms import Histograms
-from .table import Table, show
+from .table import Table, cell_text
 from .tensor import Tensor
 from .tensors import Tensors
 
@@ -207,7 +207,7 @@ class Run:
         if index.error is not None:
             return notebook_repr.code(repr(self))
         facts: list[tuple[str, object]] = [("graphs", len(index.graphs)), ("workers", len(self.workers))]
-        facts += [(name, show(index.info[name])[:200]) for name in _FACTS if name in index.info]
+        facts += [(name, cell_text(index.info[name])[:200]) for name in _FACTS if name in index.info]
         steps = index.steps
         nonfinite = np.maximum(steps.nan, steps.inf)
         return notebook_repr.run(repr(self)[1:-1], facts, steps.step, steps.snapshots, nonfinite)

@@ -30,7 +30,7 @@ class Table:
 
     def __init__(self, columns: Mapping[str, Any], title: str = "") -> None:
         self._columns = {name: as_column(values) for name, values in columns.items()}
-        self._title = show(title)
+        self._title = cell_text(title)
 
     @property
     def columns(self) -> list[str]:
@@ -99,7 +99,7 @@ class Table:
         shown = list(range(count))
         if count > _SHOWN:
             shown = [*range(_SHOWN // 2), *range(count - _SHOWN // 2, count)]
-        rows = [[show(_item(self._columns[name], i)) for name in head] for i in shown]
+        rows = [[cell_text(_item(self._columns[name], i)) for name in head] for i in shown]
         return head, rows, _SHOWN // 2 if count > _SHOWN else None
 
     def __repr__(self) -> str:
@@ -135,7 +135,7 @@ def as_column(values: Any) -> Array:
     return column
 
 
-def show(value: object) -> str:
+def cell_text(value: object) -> str:
     """A cell as text; control characters are escaped."""
     if value is None:
         return "unknown"

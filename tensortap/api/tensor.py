@@ -19,7 +19,7 @@ from tensortap.index.snapshot import Snapshot
 from tensortap.index.values import find_histogram, read_slice, stored_sample
 
 from .plots import value_figure
-from .table import show
+from .table import cell_text
 
 REPLICA = "tensortap.replica"  # attribute of a node
 
@@ -160,7 +160,8 @@ class Tensor:
         snapshot = self._snapshot
         names = ("step", "visit", "dtype", "shape", "size", *COUNTS, *STATISTICS)
         rows = [
-            (name, "unknown" if name in snapshot.unknown else show(getattr(snapshot, name))) for name in names
+            (name, "unknown" if name in snapshot.unknown else cell_text(getattr(snapshot, name)))
+            for name in names
         ]
         return notebook_repr.tensor(self.name, rows, self.histogram, snapshot.zero)
 

@@ -62,7 +62,7 @@ def study_of(arguments: argparse.Namespace) -> dict[str, Any]:
     return {"study": "", "options": {}}
 
 
-def has_failed(found: Mapping[str, Any] | None) -> bool:
+def is_failed_test(found: Mapping[str, Any] | None) -> bool:
     """Whether a study was a test that the step did not pass."""
     return found is not None and found.get("passed") is False
 

@@ -29,7 +29,7 @@ _MAX_L2 = 1e154  # the square of more is no float64
 _TINY = 5e-324  # right of a bucket with nothing but zeros
 
 
-def export(run: RunIndex, rows: Array | None, out: Path, advance: Advance) -> Exported:
+def export_event_files(run: RunIndex, rows: Array | None, out: Path, advance: Advance) -> Exported:
     """Makes the folder `out` with one event file, in the order of steps. Graphs and values are left out."""
     rows = all_rows(run, rows)
     rows = rows[np.argsort(run.catalog.column("step", rows), kind="stable")]

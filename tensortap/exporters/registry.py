@@ -28,7 +28,7 @@ EXPORTERS = (
         "tap.zip",
         (".tap.zip", ".zip"),
         "the run in one file, read in place",
-        tap_zip.export,
+        tap_zip.export_tap_zip,
     ),
     Exporter("parquet", (".parquet",), "the statistics, a row a snapshot", tables.export_parquet),
     Exporter("csv", (".csv",), "the statistics as text; formulas are guarded", tables.export_csv),
@@ -38,7 +38,7 @@ EXPORTERS = (
         "tensorboard",
         (".tfevents",),
         "histograms and scalars, for TensorBoard",
-        event_files.export,
+        event_files.export_event_files,
     ),
 )
 

@@ -21,7 +21,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date of a zip; equal runs give eq
 _MAX_DEPTH = 8  # folders of a run; the format has two
 
 
-def export(run: RunIndex, rows: Array | None, out: Path, advance: Advance) -> Exported:
+def export_tap_zip(run: RunIndex, rows: Array | None, out: Path, advance: Advance) -> Exported:
     """A run that is being written is exported up to what is there now."""
     if rows is None:
         with new_file(out) as temporary:

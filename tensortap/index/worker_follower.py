@@ -20,9 +20,8 @@ from .catalog.catalog import Catalog
 LIVE_SECONDS = 60.0  # a worker that has not closed and wrote so recently counts as live
 # So long a worker of this host counts as live even if no process has its number: it may run in a container.
 UNSEEN_SECONDS = 5.0
-POLL_BYTES = (
-    16 * 1024 * 1024
-)  # of file at a time, some 90,000 snapshots: bounds the memory that decoding takes
+# Of file at a time, some 90,000 snapshots: bounds the memory that decoding takes.
+POLL_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from tensortap.system.temp_dirs import temp_folder
 from ..argument_types import local, on_disk
 from ..console import print_json
 from ..progress import text_progress
-from ..replay_options import add_limits, add_study_arguments, has_failed, study_of
+from ..replay_options import add_limits, add_study_arguments, is_failed_test, study_of
 from ..select_run import only_run
 from ..views.replay import is_refuted, print_answer, print_recordings, proof_of
 from ..views.tensor import TensorView
@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
         print_json({"answer": answer, "tensors": [view.as_data() for view in views]})
     else:
         print_answer(answer, views, proofs, arguments)
-    failed = is_refuted(answer.certificate) or has_failed(answer.study)
+    failed = is_refuted(answer.certificate) or is_failed_test(answer.study)
     failed |= any(answer.proofs.get(name) is False for name in arguments.tensor)
     return 1 if answer.identical is False or failed else 0
 

@@ -13,8 +13,8 @@ from ..argument_types import local, natural
 from ..console import cell, console, print_json, print_table
 from ..select_run import add_path, names_in_several_graphs, only_run, print_graph_hint
 from ..step_arguments import steps
-from ..views.snapshots import add_filters, has_filters, list_snapshots
-from ..views.tensor import TensorView, shape_text
+from ..views.snapshots import add_filters, has_filters, print_snapshots
+from ..views.tensor import TensorView, snapshot_shape_text
 from ..views.values import parse_highlight
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     found = only_run(arguments.path)
     if arguments.tensor is None:
         if has_filters(arguments):
-            list_snapshots(found, arguments)
+            print_snapshots(found, arguments)
         else:
             _list(found, arguments)
         return 0
@@ -171,5 +171,12 @@ def _cells(seen: LatestSnapshot, with_graph: bool) -> list[Text]:
     graph = (last.graph,) if with_graph else ()
     return [
         cell(text)
-        for text in (last.tensor, *graph, last.dtype, shape_text(last), f"{seen.snapshots:,}", last.step)
+        for text in (
+            last.tensor,
+            *graph,
+            last.dtype,
+            snapshot_shape_text(last),
+            f"{seen.snapshots:,}",
+            last.step,
+        )
     ]

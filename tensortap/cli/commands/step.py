@@ -48,13 +48,13 @@ def run(arguments: argparse.Namespace) -> int:
             session = StepperSession(source, process, temporary)
         shell = StepperShell(session, source)
         if arguments.commands is not None:
-            return shell.run_all(split(arguments.commands))
+            return shell.run_all(split_commands(arguments.commands))
         if not sys.stdin.isatty():
             return shell.run_all(line.rstrip("\n") for line in sys.stdin)
         return shell.talk()
 
 
-def split(text: str) -> Iterator[str]:
+def split_commands(text: str) -> Iterator[str]:
     """Commands between `;` and line breaks."""
     for line in text.splitlines():
         yield from line.split(";")

@@ -11,7 +11,7 @@ from ..argument_types import column, condition, positive
 from ..console import cell, console, print_fitting_columns, print_json
 from ..select_run import names_in_several_graphs, print_graph_hint
 from ..step_arguments import chosen_steps
-from .tensor import shape_text, statistic_text
+from .tensor import snapshot_shape_text, statistic_text
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -57,7 +57,7 @@ def has_filters(arguments: argparse.Namespace) -> bool:
     return any(each is not None and each is not False for each in given)
 
 
-def list_snapshots(run: RunIndex, arguments: argparse.Namespace) -> None:
+def print_snapshots(run: RunIndex, arguments: argparse.Namespace) -> None:
     """Prints the snapshots that fit; says how many more there are.
 
     Raises:
@@ -112,7 +112,7 @@ def _cells(row: Snapshot) -> dict[str, Text]:
     told = {name: getattr(row, name) for name in ("tensor", "graph", "dtype", "step", "visit")}
     told |= {name: statistic_text(row, name) for name in ("min", "mean", "max", "std")}
     return {name: cell(text) for name, text in told.items()} | {
-        "shape": cell(shape_text(row)),
+        "shape": cell(snapshot_shape_text(row)),
         "nan": cell(_count(row, row.nan, "nan"), "red" if row.nan else ""),
         "inf": cell(_count(row, infinite, "pos_inf", "neg_inf"), "red" if infinite else ""),
         "zero": cell(_count(row, row.zero, "zero")),

@@ -137,7 +137,7 @@ class TensorView:
         out.print(cell(snapshot.tensor, "bold"))
         visit = f", visit {snapshot.visit}" if snapshot.visit else ""
         step = f"step {snapshot.step}{visit} ({_steps(self.steps)})"
-        out.print(cell(f"{snapshot.dtype} {shape_text(snapshot)}, {step}, worker {snapshot.worker}"))
+        out.print(cell(f"{snapshot.dtype} {snapshot_shape_text(snapshot)}, {step}, worker {snapshot.worker}"))
         if self.others:
             others = ", ".join(f"{graph} (no graph)" if graph == "-" else graph for graph in self.others)
             here = "no graph" if snapshot.graph == "-" else f"graph {snapshot.graph}"
@@ -189,7 +189,7 @@ class TensorView:
         return f"values[{self.selection}]" if self.selection else "values"
 
 
-def shape_text(snapshot: Snapshot) -> str:
+def snapshot_shape_text(snapshot: Snapshot) -> str:
     """`3×4`; a foreign format may not tell the shape."""
     if "size" in snapshot.unknown:
         return "unknown"

@@ -24,9 +24,9 @@ from .decode import (
     decode_histograms,
     filled,
     numbers,
-    shards,
+    shard_numbers,
 )
-from .row_store import Rows
+from .row_store import RowStore
 from .step_totals import GraphSteps, StepTally, Tally
 from .tensor_table import TensorTable
 
@@ -74,7 +74,7 @@ class Catalog:
         self.unreported_counts: frozenset[str] = frozenset()
         self.source = ""
         self.last_time: float | None = None
-        self.parts = Rows(histograms)
+        self.parts = RowStore(histograms)
         self.places = {name: GrowingColumn(np.int64) for name in ("row", "worker", *CommitPlace._fields[1:])}
 
     def drop_histograms(self) -> None:
@@ -183,7 +183,7 @@ class Catalog:
             "device": self.devices.encode(chunk(table, "device")),
             "dtype": self.dtypes.encode(chunk(table, "dtype")),
             "shape": self.shapes.encode(chunk(table, "shape")),
-            "shard": shards(filled(table, "value_codec"), numbers(table, "value_file")),
+            "shard": shard_numbers(filled(table, "value_codec"), numbers(table, "value_file")),
         }
 
     def _count(self, columns: dict[str, Array], worker: int) -> None:

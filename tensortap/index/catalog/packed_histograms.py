@@ -29,7 +29,7 @@ class PackedError(Exception):
     """Internal: a block does not match its checksum; the dump itself must be read."""
 
 
-def pack(take: Take, order: Array, tensor_starts: Array) -> dict[str, Array]:
+def pack_histograms(take: Take, order: Array, tensor_starts: Array) -> dict[str, Array]:
     """The arrays of `Packed`, made block by block.
 
     Args:

@@ -26,7 +26,7 @@ class _Parts(NamedTuple):
         return [*self.segments, self.tail]
 
 
-class Rows:
+class RowStore:
     """Columns and postings of all rows. One thread adds and seals; others read without a lock.
 
     Attributes:

@@ -17,13 +17,13 @@ from tensortap.core.model import COUNTS, STATISTICS
 
 from .columns import GrowingColumn, NarrowColumn
 from .packed_histograms import ARRAYS as PACKED_ARRAYS
-from .packed_histograms import Packed, Take, pack
+from .packed_histograms import Packed, Take, pack_histograms
 from .ragged import Ragged, concatenated, starts_of
 
 _NARROW = ("visit", "device", "dtype", "shape", "size", *COUNTS, "shard")
 COLUMNS = (*_NARROW, *STATISTICS, "tensor", "step", "time")
 Key = Literal["tensor", "step"]
-Rows = np.ndarray[Any, np.dtype[np.integer[Any]]]
+RowNumbers = np.ndarray[Any, np.dtype[np.integer[Any]]]
 # Rows behind the sorted part are scanned: 64k comparisons take less time than one query's Python.
 _MIN_TAIL = 65_536
 
@@ -161,8 +161,9 @@ class Postings:
     def __init__(self, column: GrowingColumn) -> None:
         self._column = column
         self._lock = threading.Lock()
-        self._order: Rows = np.zeros(0, np.int32)  # a run of 2^31 snapshots would not fit in memory anyway
-        self._starts: Rows = np.zeros(1, np.int64)
+        # int32: a run of 2^31 snapshots would not fit in memory anyway
+        self._order: RowNumbers = np.zeros(0, np.int32)
+        self._starts: RowNumbers = np.zeros(1, np.int64)
         self._sorted_rows = 0
 
     @property
@@ -170,7 +171,7 @@ class Postings:
         """Bytes allocated."""
         return self._order.nbytes + self._starts.nbytes
 
-    def rows(self, code: int, length: int) -> Rows:
+    def rows(self, code: int, length: int) -> RowNumbers:
         """Ascending row numbers below `length` whose code is `code`."""
         with self._lock:
             if length - self._sorted_rows > max(_MIN_TAIL, self._sorted_rows // 4):
@@ -195,7 +196,7 @@ def freeze(parts: list[Segment | Tail]) -> dict[str, Array]:
     """The arrays of one segment that holds the rows of several parts, all with their histograms.
 
     These are the columns; `by_tensor` and `by_step`, rows of the segment (int32) ordered by code, and
-    `by_…_start`, where each code begins (int64 [codes + 1]); and those of `pack`.
+    `by_…_start`, where each code begins (int64 [codes + 1]); and those of `pack_histograms`.
 
     Raises:
         PackedError: the histograms of a segment are damaged.
@@ -205,7 +206,7 @@ def freeze(parts: list[Segment | Tail]) -> dict[str, Array]:
         codes = arrays[key]
         arrays[f"by_{key}"] = np.argsort(codes, kind="stable").astype(np.int32)
         arrays[f"by_{key}_start"] = starts_of(np.bincount(codes) if len(codes) else codes)
-    return arrays | pack(_taker(parts), arrays["by_tensor"], arrays["by_tensor_start"])
+    return arrays | pack_histograms(_taker(parts), arrays["by_tensor"], arrays["by_tensor_start"])
 
 
 def _taker(parts: Sequence[Segment | Tail]) -> Take:

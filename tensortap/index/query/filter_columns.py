@@ -23,7 +23,7 @@ NODE_TEXTS: dict[str, Callable[[GraphIndex], Coded]] = {
 }
 
 
-class CatalogRows:
+class CatalogColumns:
     """Some snapshots of a run; see `conditions.Rows`."""
 
     def __init__(self, run: RunIndex, rows: Array | slice) -> None:

@@ -33,7 +33,7 @@ COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 _SUMS = {"inf": ("pos_inf", "neg_inf"), "nonfinite": ("nan", "pos_inf", "neg_inf")}
 
 
-class Rows(Protocol):
+class FilterColumns(Protocol):
     """What a condition is asked about."""
 
     def number(self, field: str) -> Array:
@@ -49,17 +49,17 @@ class Rows(Protocol):
 class Numeric(Protocol):
     """A number a row, or one for all rows."""
 
-    def values(self, rows: Rows) -> Any:
+    def values(self, rows: FilterColumns) -> Any:
         """float64 or integers, [rows] or scalar."""
 
     def fields(self) -> Iterator[str]:
         """The columns it is computed from."""
 
 
-class Condition(Protocol):
+class RowCondition(Protocol):
     """True, false or unknown a row: a comparison with a number that is not known is neither."""
 
-    def mask(self, rows: Rows, truth: bool = True) -> Mask:
+    def mask(self, rows: FilterColumns, truth: bool = True) -> Mask:
         """Which rows are known to fulfil it, or with `truth=False` not to, bool [rows]."""
 
 
@@ -67,7 +67,7 @@ class Condition(Protocol):
 class Number:
     value: float
 
-    def values(self, rows: Rows) -> Any:
+    def values(self, rows: FilterColumns) -> Any:
         return self.value
 
     def fields(self) -> Iterator[str]:
@@ -80,7 +80,7 @@ class Field:
 
     name: str
 
-    def values(self, rows: Rows) -> Any:
+    def values(self, rows: FilterColumns) -> Any:
         first, *others = _SUMS.get(self.name, (self.name,))
         total = rows.number(first)
         for other in others:
@@ -99,7 +99,7 @@ class Arithmetic:
     left: Numeric
     right: Numeric
 
-    def values(self, rows: Rows) -> Any:
+    def values(self, rows: FilterColumns) -> Any:
         left, right = np.float64(self.left.values(rows)), np.float64(self.right.values(rows))
         with np.errstate(all="ignore"):
             return ARITHMETIC[self.operation](left, right)
@@ -110,14 +110,14 @@ class Arithmetic:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class NumberComparison:
     """Two numbers compared; NaN is unequal to everything."""
 
     comparison: str
     left: Numeric
     right: Numeric
 
-    def mask(self, rows: Rows, truth: bool = True) -> Mask:
+    def mask(self, rows: FilterColumns, truth: bool = True) -> Mask:
         result: Mask = np.asarray(
             COMPARISONS[self.comparison](self.left.values(rows), self.right.values(rows))
         )
@@ -137,7 +137,7 @@ class TextComparison:
     comparison: str
     text: str
 
-    def mask(self, rows: Rows, truth: bool = True) -> Mask:
+    def mask(self, rows: FilterColumns, truth: bool = True) -> Mask:
         found = rows.text(self.field, self._fits)
         return ~found if self.comparison.startswith("!") == truth else found
 
@@ -149,27 +149,27 @@ class TextComparison:
 
 @dataclass(frozen=True, slots=True)
 class Both:
-    left: Condition
-    right: Condition
+    left: RowCondition
+    right: RowCondition
 
-    def mask(self, rows: Rows, truth: bool = True) -> Mask:
+    def mask(self, rows: FilterColumns, truth: bool = True) -> Mask:
         left, right = self.left.mask(rows, truth), self.right.mask(rows, truth)
         return left & right if truth else left | right
 
 
 @dataclass(frozen=True, slots=True)
 class Either:
-    left: Condition
-    right: Condition
+    left: RowCondition
+    right: RowCondition
 
-    def mask(self, rows: Rows, truth: bool = True) -> Mask:
+    def mask(self, rows: FilterColumns, truth: bool = True) -> Mask:
         left, right = self.left.mask(rows, truth), self.right.mask(rows, truth)
         return left | right if truth else left & right
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    inner: Condition
+    inner: RowCondition
 
-    def mask(self, rows: Rows, truth: bool = True) -> Mask:
+    def mask(self, rows: FilterColumns, truth: bool = True) -> Mask:
         return self.inner.mask(rows, not truth)

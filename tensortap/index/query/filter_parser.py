@@ -21,13 +21,13 @@ from .filter_expressions import (
     COMPARISONS,
     Arithmetic,
     Both,
-    Comparison,
-    Condition,
     Either,
     Field,
     Not,
     Number,
+    NumberComparison,
     Numeric,
+    RowCondition,
     TextComparison,
 )
 from .regex import match_names
@@ -51,7 +51,7 @@ class _Token(NamedTuple):
     text: str
 
 
-def parse_predicate(text: str) -> Condition:
+def parse_predicate(text: str) -> RowCondition:
     """Reads a condition. `not` binds tightest, then `and`, then `or`; parentheses group.
 
     After a comparison, `inf` and `nan` are the numbers (`max == inf`); everywhere else they are the counts.
@@ -85,7 +85,7 @@ class _Parser:
         self._at = 0
         self._depth = 0
 
-    def whole(self) -> Condition:
+    def whole(self) -> RowCondition:
         condition = self._condition()
         if self._next.kind != "end":
             self._refuse()
@@ -108,19 +108,19 @@ class _Parser:
         what = f"{text!r} is out of place" if text else "something is missing at the end"
         raise SelectionError(f"{self._text!r} is not a condition: {what}.", _HINT)
 
-    def _condition(self) -> Condition:
+    def _condition(self) -> RowCondition:
         left = self._both()
         while self._take("or"):
             left = Either(left, self._both())
         return left
 
-    def _both(self) -> Condition:
+    def _both(self) -> RowCondition:
         left = self._one()
         while self._take("and"):
             left = Both(left, self._one())
         return left
 
-    def _one(self) -> Condition:
+    def _one(self) -> RowCondition:
         if self._take("not"):
             return Not(self._deeper(self._one))
         if self._next.kind == "word" and self._next.text in TEXT_FIELDS:
@@ -129,7 +129,7 @@ class _Parser:
             return self._grouped(self._condition)
         left = self._sum()
         comparison = self._take(*COMPARISONS) or self._refuse()
-        return Comparison(comparison, left, self._named_number() or self._sum())
+        return NumberComparison(comparison, left, self._named_number() or self._sum())
 
     def _groups_a_condition(self) -> bool:
         """Whether the parenthesis that opens here holds a comparison, or a number's sum."""
@@ -143,7 +143,7 @@ class _Parser:
                 break
         return False
 
-    def _text_comparison(self) -> Condition:
+    def _text_comparison(self) -> RowCondition:
         field = self._take(*TEXT_FIELDS)
         comparison = self._take("==", "=", "!=", "~", "!~") or self._refuse()
         token = self._next

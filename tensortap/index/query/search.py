@@ -13,7 +13,7 @@ from tensortap.core.names import split_tensor_name, tensor_name
 
 from ..run_index import RunIndex
 from ..snapshot import Snapshot, snapshots_at
-from .filter_columns import CatalogRows, tensors_by_node
+from .filter_columns import CatalogColumns, tensors_by_node
 from .filter_parser import parse_predicate
 from .regex import match_names
 from .sorting import SortedRows, sort_rows
@@ -129,7 +129,7 @@ def find_rows(run: RunIndex, filters: Filters) -> Array:
     catalog = run.catalog
     if filters.where is not None and replace(filters, where=None) == Filters():
         everything = slice(0, catalog.rows)  # columns need not be gathered row by row
-        return np.flatnonzero(parse_predicate(filters.where).mask(CatalogRows(run, everything)))
+        return np.flatnonzero(parse_predicate(filters.where).mask(CatalogColumns(run, everything)))
     rows = _by_tensor_and_step(run, filters, parse_steps(filters.steps))
     if filters.worker is not None:
         rows = rows[catalog.column("worker", rows) == worker_code(catalog, filters.worker)]
@@ -143,7 +143,7 @@ def find_rows(run: RunIndex, filters: Filters) -> Array:
     if filters.nonfinite is not None:
         rows = rows[_nonfinite(run, rows, filters.nonfinite)]
     if filters.where is not None:
-        rows = rows[parse_predicate(filters.where).mask(CatalogRows(run, rows))]
+        rows = rows[parse_predicate(filters.where).mask(CatalogColumns(run, rows))]
     return rows
 
 
@@ -154,7 +154,7 @@ def undecided(run: RunIndex, **filters: Any) -> int:
     if asked.where is None or not (run.catalog.unreported_counts or run.catalog.partial):
         return 0
     condition, rows = parse_predicate(asked.where), find_rows(run, replace(asked, where=None))
-    seen = CatalogRows(run, rows)
+    seen = CatalogColumns(run, rows)
     return int(np.count_nonzero(~condition.mask(seen) & ~condition.mask(seen, False)))
 
 
@@ -184,7 +184,7 @@ def _ordered(run: RunIndex, asked: Filters, sort: str) -> Array:
 def _nonfinite(run: RunIndex, rows: Array, bad: bool) -> Mask:
     """Which rows hold a NaN or infinity, or are known to hold none."""
     if not bad:
-        return parse_predicate("nonfinite == 0").mask(CatalogRows(run, rows))
+        return parse_predicate("nonfinite == 0").mask(CatalogColumns(run, rows))
     counts = [run.catalog.column(name, rows) > 0 for name in ("nan", "pos_inf", "neg_inf")]
     found: Mask = np.logical_or.reduce(counts)
     return found
