@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-# Of glibc's malloc.h. Sixteen threads that answer in turns need no arena each, which keeps what its busiest
-# moment took. A buffer of a megabyte is given back as soon as it is free; by default only until one was.
+# Of glibc's malloc.h. Sixteen threads that answer in turns need no arena each, which keeps its peak. Buffers
+# of a megabyte are unmapped when freed; by default glibc raises that threshold after the first.
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
 _LARGE, _ARENAS = 1 << 20, 2
 _INTERVAL = 5.0  # s; it takes some milliseconds, of a server's few hundred megabytes

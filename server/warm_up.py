@@ -12,7 +12,7 @@ from tensortap.core.errors import TensortapError
 from tensortap.system.temp_dirs import remove_stale_temp_folders
 
 from .log_reader import current_log
-from .routes.graphs import graph_answer
+from .routes.graphs import encoded_graph
 
 _LOG = logging.getLogger(__name__)
 _THREAD = "tensortap-warm-up"
@@ -40,7 +40,7 @@ def _encode_newest_graph(app: Flask) -> None:
             newest = next(iter(current_log().runs), None)
         graphs = [] if newest is None or newest.error else newest.graphs
         if newest is not None and graphs:
-            graph_answer(newest.graph(graphs[0].id))
+            encoded_graph(newest.graph(graphs[0].id))
     except TensortapError:  # reported in full to whoever asks for it
         return
     except Exception:  # a thread has no caller; a request tries again

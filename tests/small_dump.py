@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from polling import until
 from werkzeug.test import Client, TestResponse
 
 from tensortap.core.model import Function, Graph, Node
@@ -120,6 +121,17 @@ class Api:
 
         assert answer.content_type == CONTENT_TYPE
         return read_columns(answer.get_data())
+
+    def finished(self, path: str) -> dict[str, Any]:
+        """The answer of an analysis or replay once it is no longer working."""
+        answers: list[dict[str, Any]] = []
+
+        def done() -> bool:
+            answers.append(self.json(path))
+            return not answers[-1]["working"]
+
+        until(done, f"the result of {path}", 60)
+        return answers[-1]
 
     def run_id(self, name: str) -> str:
         return next(run["id"] for run in self.json("/api/runs")["runs"] if run["name"] == name)

@@ -68,11 +68,11 @@ def encode_arrays(arrays: Sequence[Array], *, shortest: bool = False) -> list[Ra
     """
     found: dict[int, RawJson] = {}
     for dtype in dict.fromkeys(array.dtype for array in arrays):
-        alike = {at: array for at, array in enumerate(arrays) if array.dtype == dtype}
-        lengths = [np.full(array.size // array.shape[-1], array.shape[-1]) for array in alike.values()]
-        flat = np.concatenate([array.ravel() for array in alike.values()])
+        same_dtype = {at: array for at, array in enumerate(arrays) if array.dtype == dtype}
+        lengths = [np.full(array.size // array.shape[-1], array.shape[-1]) for array in same_dtype.values()]
+        flat = np.concatenate([array.ravel() for array in same_dtype.values()])
         rows = iter(_rows(flat, np.concatenate(lengths), shortest))
-        for at, array in alike.items():
+        for at, array in same_dtype.items():
             pieces = list(islice(rows, array.size // array.shape[-1]))
             for length in reversed(array.shape[:-1]):
                 pieces = [f"[{','.join(pieces[at : at + length])}]" for at in range(0, len(pieces), length)]

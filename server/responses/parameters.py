@@ -15,9 +15,9 @@ _FREE = {"token"}  # read by the security middleware
 
 
 class Parameters:
-    """The parameters of the request at hand.
+    """The parameters of the current request.
 
-    Each method takes one parameter; `done()` refuses the rest, so that a misspelt filter is not ignored.
+    Each method reads one parameter; `done()` refuses all others, so that a misspelt filter is not ignored.
     """
 
     def __init__(self) -> None:
@@ -91,7 +91,7 @@ class Parameters:
         return self.choice(name, ("0", "1", "false", "true")) in ("1", "true")
 
     def done(self) -> None:
-        """Raises BadRequestError if a parameter was given that nobody asked for."""
+        """Raises BadRequestError if there is a parameter that no method has read."""
         unknown = [name for name in self._values if name not in self._known and name not in _FREE]
         if unknown:
             known = ", ".join(sorted(self._known)) or "none"

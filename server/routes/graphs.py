@@ -25,8 +25,8 @@ from ..responses.responses import PackedResponse, columns_response, json_respons
 blueprint = Blueprint("graphs", __name__)
 
 _CODED = ("op_type", "device", "layer", "function", "dtype", "shape")
-# Of graphs that the index holds: these never change, and encoding a large one takes half a second.
-_ANSWERS: WeakKeyDictionary[GraphIndex, PackedResponse] = WeakKeyDictionary()
+# These graphs never change, and encoding a large one takes half a second.
+_ENCODED: WeakKeyDictionary[GraphIndex, PackedResponse] = WeakKeyDictionary()
 _LOCK = threading.Lock()
 _EDGE_TYPES = {"source": "i32", "target": "i32", "slot": "i32", "input": "i32", "control": "u8"}
 _ARRAY_TYPES = {"i": "i32", "u": "u8", "f": "f64"}
@@ -36,15 +36,15 @@ _ARRAY_TYPES = {"i": "i32", "u": "u8", "f": "f64"}
 def one_graph(run: str, graph: str) -> Response:
     """GET api/runs/<run>/graphs/<graph>"""
     Parameters().done()
-    return packed_response(graph_answer(current_run(run).graph(graph)))
+    return packed_response(encoded_graph(current_run(run).graph(graph)))
 
 
-def graph_answer(found: GraphIndex) -> PackedResponse:
-    """All of a graph, encoded and packed: once, and by the first who asks."""
+def encoded_graph(found: GraphIndex) -> PackedResponse:
+    """All of a graph as columns, encoded and compressed once, by the first request."""
     with _LOCK:  # two requests at once must not both encode it
-        answer = _ANSWERS.get(found)
+        answer = _ENCODED.get(found)
         if answer is None:
-            answer = _ANSWERS[found] = PackedResponse.of(_encode(found), CONTENT_TYPE)
+            answer = _ENCODED[found] = PackedResponse.of(_encode(found), CONTENT_TYPE)
     return answer
 
 

@@ -85,7 +85,7 @@ def _recording_fields(place: RecordingPlace) -> dict[str, Any]:
     }
 
 
-@lru_cache(maxsize=8192)  # a recording does not change any more; what is raised is not kept
+@lru_cache(maxsize=8192)  # a recording does not change any more; errors are not cached
 def _note(folder: Path) -> RecordingNote:
     note = recording_note(folder)
     if not note.function:

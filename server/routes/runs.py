@@ -29,7 +29,7 @@ def list_runs() -> Response:
     """GET api/runs"""
     Parameters().done()
     log = current_log()
-    cursor = log.cursor  # before the list: what changes in between is then told again
+    cursor = log.cursor  # before the list: changes in between are reported again
     overviews = [_with_steps(run.overview()) | {"logdir": log.logdir_of(run)} for run in log.runs]
     return json_response(
         {"logdir": log.name, "version": VERSION, "cursor": cursor, "runs": overviews} | _reading_progress(log)

@@ -218,9 +218,9 @@ def _style_sheet(environ: WSGIEnvironment) -> Response | None:
 
 
 def _check_token(environ: WSGIEnvironment, token: str) -> Response | None:
-    given = login.token_in_address(environ)
+    sent = login.token_in_address(environ)
     api = environ.get("PATH_INFO", "").startswith("/api/")
-    if given is not None and login.equal_tokens(given, token):
+    if sent is not None and login.equal_tokens(sent, token):
         return None if api else _log_in(environ, token)
     if login.has_token(environ, token):
         return None

@@ -38,15 +38,15 @@ def cookie_name(environ: Mapping[str, Any]) -> str:
     return f"tensortap-{port}"
 
 
-def equal_tokens(given: str, token: str) -> bool:
+def equal_tokens(sent: str, token: str) -> bool:
     """Compares in constant time."""
-    return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), token.encode())
+    return hmac.compare_digest(sent.encode("utf-8", "surrogatepass"), token.encode())
 
 
 def has_token(environ: Mapping[str, Any], token: str) -> bool:
     """Whether the cookie or the `Authorization: Bearer` header holds the token."""
-    scheme, _, given = environ.get("HTTP_AUTHORIZATION", "").partition(" ")
-    if scheme.lower() == "bearer" and equal_tokens(given.strip(), token):
+    scheme, _, sent = environ.get("HTTP_AUTHORIZATION", "").partition(" ")
+    if scheme.lower() == "bearer" and equal_tokens(sent.strip(), token):
         return True
     cookies = parse_cookie(_in_utf8(environ.get("HTTP_COOKIE", "")))
     return any(equal_tokens(value, token) for value in cookies.getlist(cookie_name(environ)))
@@ -59,10 +59,10 @@ def token_in_address(environ: Mapping[str, Any]) -> str | None:
 
 def address_without_token(environ: Mapping[str, Any]) -> str:
     """The same address without `?token=`; relative (`./…`), so that no path leads to another site."""
-    rest = [pair for pair in _query(environ) if pair[0] != PARAMETER]
+    remaining = [pair for pair in _query(environ) if pair[0] != PARAMETER]
     path = environ.get("PATH_INFO", "").encode("latin-1").decode("utf-8", "replace")
     last = quote(path.rpartition("/")[2], safe="")
-    return "./" + last + ("?" + urlencode(rest) if rest else "")
+    return "./" + last + ("?" + urlencode(remaining) if remaining else "")
 
 
 def login_cookie(environ: Mapping[str, Any], token: str) -> str:

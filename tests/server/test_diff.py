@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from polling import until
 from small_dump import WEIGHTS, Api
 
 from tensortap.core.model import Function, Graph, Node
@@ -22,20 +20,8 @@ def pair(first: str) -> str:
     return f"a={run}&b={run}&step=0&step_b=1"
 
 
-def ready(api: Api, path: str) -> dict[str, Any]:
-    """The answer once it is worked out."""
-    answers: list[dict[str, Any]] = []
-
-    def done() -> bool:
-        answers.append(api.json(path))
-        return not answers[-1]["working"]
-
-    until(done, f"the result of {path}", 60)
-    return answers[-1]
-
-
 def test_the_first_divergence_and_the_rows(api: Api, pair: str) -> None:
-    answer = ready(api, f"/api/diff?{pair}")
+    answer = api.finished(f"/api/diff?{pair}")
     told = answer["comparison"]
     assert (told["a"]["step"], told["b"]["step"], told["differ"]) == (0, 1, True)
     assert told["first"]["difference"]["tensor"] == "dense/MatMul:0"
@@ -48,14 +34,14 @@ def test_the_first_divergence_and_the_rows(api: Api, pair: str) -> None:
 
 
 def test_sorting_and_pages(api: Api, pair: str) -> None:
-    everything = ready(api, f"/api/diff?{pair}&all=1")
+    everything = api.finished(f"/api/diff?{pair}&all=1")
     assert everything["total"] == len(everything["rows"]) > 2
-    page = ready(api, f"/api/diff?{pair}&all=1&sort=max_abs&limit=1")
+    page = api.finished(f"/api/diff?{pair}&all=1&sort=max_abs&limit=1")
     assert (page["total"], page["rows"][0]["tensor"]) == (everything["total"], "dense/MatMul:0")
 
 
 def test_the_report_is_a_file_to_download(api: Api, pair: str) -> None:
-    ready(api, f"/api/diff?{pair}")
+    api.finished(f"/api/diff?{pair}")
     answer = api.get(f"/api/diff?{pair}&format=html")
     assert answer.content_type == "text/html; charset=utf-8"
     name = answer.headers["Content-Disposition"].partition("; ")[2]
@@ -64,7 +50,7 @@ def test_the_report_is_a_file_to_download(api: Api, pair: str) -> None:
 
 
 def test_where_restricts_the_rows(api: Api, pair: str) -> None:
-    answer = ready(api, f"/api/diff?{pair}&all=1&where=op == 'Relu'")
+    answer = api.finished(f"/api/diff?{pair}&all=1&where=op == 'Relu'")
     assert [row["tensor"] for row in answer["rows"]] == ["dense/Relu:0"]
 
 
@@ -80,14 +66,14 @@ def test_steps_of_one_worker(opened: Callable[..., Api], tmp_path: Path) -> None
     first, second = (worker["id"] for worker in api.json(f"/api/runs/{run}")["workers"])
     pair = f"/api/diff?a={run}&b={run}&step=0&step_b=1&worker={second}"
     for path, worker, differ in ((pair, second, False), (f"{pair}&worker_b={first}", first, True)):
-        told = ready(api, path)["comparison"]
+        told = api.finished(path)["comparison"]
         assert (told["a"]["worker"], told["b"]["worker"], told["differ"]) == (second, worker, differ)
 
 
 def test_why_nothing_was_compared(api: Api, first: str) -> None:
     """GIVEN two steps of which one was not captured THEN the page is told so, not the kind of error."""
     run = first.rsplit("/", 1)[-1]
-    answer = ready(api, f"/api/diff?a={run}&b={run}&where=nonsense(")
+    answer = api.finished(f"/api/diff?a={run}&b={run}&where=nonsense(")
     assert "failed" not in answer["error"]
     assert answer["hint"]
 
@@ -115,6 +101,6 @@ def test_what_cannot_be_compared(api: Api, pair: str, first: str) -> None:
     assert "'match' is not usable" in api.json(f"/api/diff?{pair}&match=x", 400)["error"]
     kept = api.json(f"/api/diff/value?{pair}&tensor=dense/Relu:0", 404)
     assert "only the summary was asked for" in kept["error"]
-    answer = ready(api, f"/api/diff?a={run}&b={other}&step=0")
+    answer = api.finished(f"/api/diff?a={run}&b={other}&step=0")
     assert answer["comparison"]["counts"]["same"] == 0
     assert "watch the same nodes" in " ".join(answer["comparison"]["notes"])

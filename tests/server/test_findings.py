@@ -17,20 +17,8 @@ from tensortap.server.jobs.analysis_jobs import _HERE
 from tensortap.server.jobs.job_queue import Background, Job
 
 
-def ready(api: Api, path: str) -> dict[str, Any]:
-    """The answer once nothing is being worked out any more."""
-    answers: list[dict[str, Any]] = []
-
-    def done() -> bool:
-        answers.append(api.json(path))
-        return not answers[-1]["working"]
-
-    until(done, f"the result of {path}", 60)
-    return answers[-1]
-
-
 def test_findings_name_the_tensor_and_the_evidence(api: Api, first: str) -> None:
-    answer = ready(api, f"{first}/findings")
+    answer = api.finished(f"{first}/findings")
     found = next(finding for finding in answer["findings"] if finding["rule"] == "ExplodingTensor")
     assert (found["node"], found["first_step"], found["severity"]) == ("dense/MatMul", 1, "high")
     assert found["evidence"][0]["step"] == 1
@@ -39,7 +27,7 @@ def test_findings_name_the_tensor_and_the_evidence(api: Api, first: str) -> None
 
 
 def test_nan_tells_the_birth_and_the_chain(api: Api, first: str) -> None:
-    report = ready(api, f"{first}/nan")["report"]
+    report = api.finished(f"{first}/nan")["report"]
     assert (report["step"], report["births"][0]["node"]) == (1, "dense/MatMul")
     assert [link["tensor"] for link in report["chain"]] == ["dense/MatMul:0", "dense/Relu:0"]
     birth = report["births"][0]
@@ -49,7 +37,7 @@ def test_nan_tells_the_birth_and_the_chain(api: Api, first: str) -> None:
     assert birth["reason"]
     assert " of " in birth["output"]["text"]
     assert report["goal"] == "dense/Relu:0" and report["summary"].endswith("The captured step before is 0.")
-    assert ready(api, f"{first}/nan?step=0")["report"]["births"] == []
+    assert api.finished(f"{first}/nan?step=0")["report"]["births"] == []
 
 
 def test_a_step_that_is_not_there(api: Api, first: str) -> None:
@@ -57,7 +45,7 @@ def test_a_step_that_is_not_there(api: Api, first: str) -> None:
 
 
 def test_the_ledger(api: Api, first: str) -> None:
-    assert isinstance(ready(api, f"{first}/ledger")["entries"], list)
+    assert isinstance(api.finished(f"{first}/ledger")["entries"], list)
 
 
 def test_a_request_does_not_wait_for_slow_work(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,12 +112,12 @@ def test_what_only_the_server_can_read_is_ended_while_it_waits_for_others(
         until(lambda: "waiting" in api.json(f"{base}/ledger")["progress"]["doing"], "it to wait")
         api.json(f"{base}/ledger?cancel=1")
         until(lambda: not api.json(f"{base}/ledger?cancel=1")["working"], "its end", 5)
-    assert ready(api, f"{base}/ledger")["error"] is None
+    assert api.finished(f"{base}/ledger")["error"] is None
 
 
 def test_an_analysis_is_cancelled_over_http(api: Api, first: str) -> None:
     assert api.json(f"{first}/findings?cancel=1")["working"] is False
-    assert ready(api, f"{first}/findings")["findings"]
+    assert api.finished(f"{first}/findings")["findings"]
 
 
 def test_work_that_fails_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ PATIENCE = 60.0
 def made(monkeypatch: pytest.MonkeyPatch) -> list[GraphIndex]:
     """The graphs whose answers were made."""
     graphs: list[GraphIndex] = []
-    monkeypatch.setattr("tensortap.server.warm_up.graph_answer", graphs.append)
+    monkeypatch.setattr("tensortap.server.warm_up.encoded_graph", graphs.append)
     return graphs
 
 
