@@ -9,10 +9,10 @@ import { CodeBlock } from './kit/CopyButton';
 import { Message } from './kit/Message';
 import { Palette } from './palette/Palette';
 import { NodePanel } from './panel/NodePanel';
+import { ProblemsSidebar } from './problems/ProblemList';
 import { Banner, LostBar, ReadingBar } from './shell/Banners';
 import { Help } from './shell/Help';
 import { MainView } from './shell/MainView';
-import { Problems } from './shell/Problems';
 import { onPageKey } from './shell/page_keys';
 import { showRun } from './shell/RunPicker';
 import { PanelSplitter, ProblemsSplitter } from './shell/Splitter';
@@ -56,7 +56,7 @@ function Body() {
     <main class="workspace">
       {problemsShown.value && view.value !== 'problems' && (
         <>
-          <Problems />
+          <ProblemsSidebar />
           <ProblemsSplitter />
         </>
       )}

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { ApiError } from '../../api/provider';
+import type { Progress } from '../../model/wire/findings';
 import { hintPieces } from '../../model/wire/hints';
 import { goToProposed } from '../../state/selection';
 
@@ -46,5 +47,20 @@ export function Hint({ text }: { text: string }) {
         ),
       )}
     </p>
+  );
+}
+
+/** How far an analysis is; nothing once it is done. */
+export function Working({ what, progress }: { what: string; progress: Progress | null }) {
+  if (progress === null) return null;
+  const { done, total, doing } = progress;
+  return (
+    <div class="working" role="status" data-testid="working">
+      <span>
+        {what}
+        {doing && ` (${doing})`}…
+      </span>
+      <progress aria-label={what} {...(total > 0 && { value: done, max: total })} />
+    </div>
   );
 }

@@ -12,8 +12,8 @@ import { goTo } from '../../state/selection';
 import { step } from '../../state/steps';
 import { problemsShown, toggleProblems } from '../../state/ui';
 import { Prose } from '../kit/Prose';
+import { ProblemList } from '../problems/ProblemList';
 import { Recorded } from '../shell/NothingCaptured';
-import { ProblemsBody } from '../shell/Problems';
 import { PinnedBar } from './PinnedBar';
 
 /** `8 (0 … 14)`: how many, the first and the last. */
@@ -90,7 +90,7 @@ function ProblemsHere() {
           Keep in view (n)
         </button>
       </div>
-      <ProblemsBody />
+      <ProblemList />
     </section>
   );
 }

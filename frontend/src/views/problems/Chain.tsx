@@ -4,25 +4,48 @@ import { badColour } from '../../model/run/problem_page';
 import type { Link, NanReport } from '../../model/wire/findings';
 import { goTo } from '../../state/selection';
 
-/** The tensors between birth and loss, in order; a click selects one. */
-export function Chain({ report, step }: { report: NanReport; step: number }) {
+interface ChainProps {
+  report: NanReport;
+  step: number;
+  /** Op types only, as chips. */
+  compact?: boolean;
+}
+
+/** The tensors between a NaN's origin and the loss, in order; a click selects one. */
+export function Chain({ report, step, compact = false }: ChainProps) {
+  const links = report.chain.map((link) => (
+    <ChainLink
+      key={link.tensor}
+      link={link}
+      compact={compact}
+      go={() => goTo({ graph: report.graph, tensor: link.tensor, step, visit: link.visit })}
+    />
+  ));
+  if (compact) return <div class="birth-chain">{links}</div>;
   return (
     <ol class="chain" aria-label="From the birth to the loss">
-      {report.chain.map((link) => (
-        <li key={link.tensor}>
-          <button
-            type="button"
-            class="chain-link"
-            data-bad={badColour(link)}
-            title={visible(link.tensor)}
-            onClick={() => goTo({ graph: report.graph, tensor: link.tensor, step, visit: link.visit })}
-          >
-            <b>{visible(link.op_type || link.node)}</b>
-            <span class="num">{badText(link)}</span>
-          </button>
-        </li>
+      {links.map((link) => (
+        <li key={link.key}>{link}</li>
       ))}
     </ol>
+  );
+}
+
+function ChainLink({ link, compact, go }: { link: Link; compact: boolean; go: () => void }) {
+  const name = visible(link.op_type || link.node);
+  if (compact) {
+    const bad = link.nan > 0 ? `${link.nan} NaN` : `${link.inf} Inf`;
+    return (
+      <button type="button" class={`chip ${badColour(link)}`} title={`${link.tensor}: ${bad}`} data-testid="chain-link" onClick={go}>
+        {name}
+      </button>
+    );
+  }
+  return (
+    <button type="button" class="chain-link" data-bad={badColour(link)} title={visible(link.tensor)} onClick={go}>
+      <b>{name}</b>
+      <span class="num">{badText(link)}</span>
+    </button>
   );
 }
 

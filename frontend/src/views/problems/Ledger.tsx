@@ -4,10 +4,9 @@ import { visible } from '../../lib/visible_text';
 import type { LedgerEntry } from '../../model/wire/findings';
 import { comparedPairs, ledgerHeading, zeroAt } from '../../model/wire/findings';
 import { ledger, ledgerHealthy, ledgerNews, ledgerProgress } from '../../state/problems/findings';
-import { Failure } from '../kit/Message';
+import { Failure, Working } from '../kit/Message';
 import { Prose } from '../kit/Prose';
 import { TensorLink } from './Places';
-import { Working } from './Working';
 
 const MOST = 100; // variables that are listed
 

@@ -1,7 +1,7 @@
 import { useEffect } from 'preact/hooks';
 import { counted, formatCount } from '../../lib/format';
-import { bad, badColour, type FindingGroup as Group, pageHead } from '../../model/run/problem_page';
-import type { Findings } from '../../model/wire/findings';
+import { bad, badColour, type FindingGroup as Group, groupBirths, pageHead } from '../../model/run/problem_page';
+import type { Birth, Findings } from '../../model/wire/findings';
 import { raised } from '../../state/problems/events';
 import {
   births,
@@ -15,12 +15,11 @@ import {
 } from '../../state/problems/findings';
 import { notices } from '../../state/problems/problems';
 import { nanUncounted, nothingCaptured, run, runPhase } from '../../state/runs';
-import { Failure } from '../kit/Message';
+import { Failure, Working } from '../kit/Message';
 import { BirthCard } from './BirthCard';
 import { FindingGroup } from './FindingGroup';
-import { Harmless } from './Harmless';
 import { Ledger } from './Ledger';
-import { Working } from './Working';
+import { TensorLink } from './Places';
 
 /** Everything that is wrong with a run, the worst first: what, where, since when, why it is said, and where to look next. */
 export function ProblemsView() {
@@ -150,5 +149,27 @@ function Limits() {
         <li key={sentence}>{sentence}</li>
       ))}
     </ul>
+  );
+}
+
+/** Infinities and NaN that are meant, or touch nothing that matters, each with the reason. */
+export function Harmless({ births }: { births: readonly Birth[] }) {
+  if (births.length === 0) return null;
+  return (
+    <details class="problems-more" data-testid="harmless">
+      <summary>
+        Harmless: {formatCount(births.length)} {births.length === 1 ? 'tensor holds' : 'tensors hold'} NaN or Inf on purpose, or without
+        effect
+      </summary>
+      <ul class="births">
+        {groupBirths(births).map(({ first, others }) => (
+          <li key={first.tensor}>
+            <TensorLink place={first} /> <span class="faint">{bad(first)}</span>
+            {others.length > 0 && <span class="faint"> and {formatCount(others.length)} more</span>}
+            <div>{first.demoted}</div>
+          </li>
+        ))}
+      </ul>
+    </details>
   );
 }
