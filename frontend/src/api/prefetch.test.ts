@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Ahead } from './prefetch';
+import { Prefetch } from './prefetch';
 import type { Provider } from './provider';
 
 function recorded(answers: Record<string, unknown>) {
@@ -31,7 +31,7 @@ const settled = () => new Promise((resolve) => setTimeout(resolve));
 
 test('the newest run and its first graph are asked for before anybody wants them, and once', async () => {
   const { asked, provider } = recorded(ANSWERS);
-  const ahead = new Ahead(provider, { run: null, graph: null });
+  const ahead = new Prefetch(provider, { run: null, graph: null });
   await settled();
   expect(asked).toEqual(['runs', 'runs/new', 'runs/new/graphs/main']);
   expect(await ahead.json('runs')).toBe(ANSWERS.runs);
@@ -46,9 +46,9 @@ test('the newest run and its first graph are asked for before anybody wants them
 
 test('what the address names goes first; a graph that is gone gives way', async () => {
   const other = recorded(ANSWERS);
-  new Ahead(other.provider, { run: 'new', graph: 'other' });
+  new Prefetch(other.provider, { run: 'new', graph: 'other' });
   const gone = recorded(ANSWERS);
-  new Ahead(gone.provider, { run: 'old', graph: 'other' });
+  new Prefetch(gone.provider, { run: 'old', graph: 'other' });
   await settled();
   expect(other.asked).toEqual(['runs', 'runs/new', 'runs/new/graphs/other']);
   expect(gone.asked).toEqual(['runs', 'runs/old', 'runs/old/graphs/main']);
@@ -56,11 +56,11 @@ test('what the address names goes first; a graph that is gone gives way', async 
 
 test('a run that is called by its name is asked for by its id, and one that is not there not at all', async () => {
   const named = recorded(ANSWERS);
-  new Ahead(named.provider, { run: 'first', graph: null });
+  new Prefetch(named.provider, { run: 'first', graph: null });
   const gone = recorded(ANSWERS);
-  new Ahead(gone.provider, { run: 'third', graph: null });
+  new Prefetch(gone.provider, { run: 'third', graph: null });
   const id = recorded(ANSWERS);
-  new Ahead(
+  new Prefetch(
     { ...id.provider, json: (path) => (path === 'runs' ? new Promise(() => undefined) : id.provider.json(path)) },
     {
       run: 'fit-0123abcd',
@@ -76,7 +76,7 @@ test('a run that is called by its name is asked for by its id, and one that is n
 test('failures reach who asks, and old answers are not handed out', async () => {
   let now = 0;
   const { asked, provider } = recorded({ runs: ANSWERS.runs });
-  const ahead = new Ahead(provider, { run: 'new', graph: null }, () => now);
+  const ahead = new Prefetch(provider, { run: 'new', graph: null }, () => now);
   await settled();
   await expect(ahead.json('runs/new')).rejects.toThrow('no runs/new');
   now = 60_000;
@@ -88,7 +88,7 @@ test('everything else waits for the graph, unless it never comes', async () => {
   let arrive = (_: ArrayBuffer): void => undefined;
   const { asked, provider } = recorded({ ...ANSWERS, 'runs/new/findings': {} });
   const slow: Provider = { ...provider, bytes: () => new Promise((resolve) => (arrive = resolve as typeof arrive)) };
-  const ahead = new Ahead(slow, { run: null, graph: null });
+  const ahead = new Prefetch(slow, { run: null, graph: null });
   const findings = ahead.json('runs/new/findings');
   await settled();
   expect(asked).toEqual(['runs', 'runs/new']);
@@ -96,7 +96,7 @@ test('everything else waits for the graph, unless it never comes', async () => {
   await findings;
   expect(asked).toEqual(['runs', 'runs/new', 'runs/new/findings']);
   const failing = recorded({ 'runs/new/findings': {} });
-  const none = new Ahead(failing.provider, { run: 'new', graph: null });
+  const none = new Prefetch(failing.provider, { run: 'new', graph: null });
   await none.json('runs/new/findings');
   expect(await none.graph).toBeUndefined();
   expect(failing.asked).toContain('runs/new/findings');
@@ -107,7 +107,7 @@ test('a graph that is still on its way is not asked for twice, however late', as
   let arrive = (_: ArrayBuffer): void => undefined;
   const { asked, provider } = recorded(ANSWERS);
   const slow: Provider = { ...provider, bytes: () => new Promise((resolve) => (arrive = resolve as typeof arrive)) };
-  const ahead = new Ahead(slow, { run: null, graph: null }, () => now);
+  const ahead = new Prefetch(slow, { run: null, graph: null }, () => now);
   await settled();
   now = 20_000;
   const graph = ahead.bytes('runs/new/graphs/main');

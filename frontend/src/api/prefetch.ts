@@ -6,12 +6,12 @@
  * took twice as long for the first picture of 200,000 nodes.
  */
 
-import { runCalled } from '../model/run/link_errors';
+import { resolveRunId } from '../model/run/link_errors';
 import type { RunDetail, RunList } from '../model/wire/answers';
 import { type Provider, pathOf, type Query, queryText } from './provider';
 
 /** An answer nobody took so long after it came would no longer be news; one that is still on its way is. */
-const KEPT_MS = 5000;
+const EXPIRY_MS = 5000;
 /** A graph that takes longer keeps nothing else waiting. */
 const GRAPH_FIRST_MS = 2000;
 
@@ -19,12 +19,12 @@ const GRAPH_FIRST_MS = 2000;
 const ENDS_LIKE_AN_ID = /-[0-9a-f]{8}$/;
 
 /** What the address asks for; null for what is best by default. */
-export interface Wanted {
+export interface FirstRequest {
   readonly run: string | null;
   readonly graph: string | null;
 }
 
-export class Ahead implements Provider {
+export class Prefetch implements Provider {
   /** Fulfilled once the graph is asked for, or a request before it failed. */
   readonly underWay: Promise<void>;
   /** The graph's answer; undefined where there is none. */
@@ -37,7 +37,7 @@ export class Ahead implements Provider {
 
   constructor(
     private readonly provider: Provider,
-    wanted: Wanted,
+    wanted: FirstRequest,
     private readonly now: () => number = () => performance.now(),
   ) {
     // A failure is told to whoever asks for the answer.
@@ -69,7 +69,7 @@ export class Ahead implements Provider {
   }
 
   /** The graph's answer; in an object, because waiting for this one is not waiting for that one. */
-  private async begin({ run, graph }: Wanted): Promise<{ answer: Promise<ArrayBuffer> } | undefined> {
+  private async begin({ run, graph }: FirstRequest): Promise<{ answer: Promise<ArrayBuffer> } | undefined> {
     const list = this.keep<RunList>('runs', this.provider.json('runs'));
     // A name is asked for by the id that the list gives it; an id needs not wait for the list.
     const id = run !== null && ENDS_LIKE_AN_ID.test(run) ? run : idOf(run, await list);
@@ -91,7 +91,7 @@ export class Ahead implements Provider {
 
   /** Hands out an answer once. */
   private take<T>(key: string): Promise<T> | undefined {
-    for (const [other, at] of this.came) if (this.now() - at > KEPT_MS) this.begun.delete(other);
+    for (const [other, at] of this.came) if (this.now() - at > EXPIRY_MS) this.begun.delete(other);
     const answer = this.begun.get(key);
     this.begun.delete(key);
     return answer as Promise<T> | undefined;
@@ -100,6 +100,6 @@ export class Ahead implements Provider {
 
 /** The newest run, or the one that is called so; undefined where there is none. */
 function idOf(run: string | null, { runs }: RunList): string | undefined {
-  const id = run === null ? runs[0]?.id : runCalled(run, runs);
+  const id = run === null ? runs[0]?.id : resolveRunId(run, runs);
   return runs.some((entry) => entry.id === id) ? id : undefined;
 }

@@ -39,7 +39,7 @@ beforeEach(() => {
 
 test('a layout that was begun is taken over with all that it said, and only once', async () => {
   const { beginLayout, layoutOf } = await import('./client');
-  const wanted = { graph: graph(), open: ['a'], unstacked: [] };
+  const wanted = { graph: graph(), open: ['a'], ungrouped: [] };
   beginLayout(wanted);
   const [first] = FakeWorker.made;
   expect(first!.asked).toMatchObject([{ type: 'load', open: ['a'] }]);
@@ -58,8 +58,8 @@ test('a layout that was begun is taken over with all that it said, and only once
 
 test('a layout that was begun for something else is ended', async () => {
   const { beginLayout, layoutOf } = await import('./client');
-  const wanted = { graph: graph(), open: null, unstacked: [] };
-  const others = [{ graph: graph() }, { open: ['a'] }, { open: [] }, { unstacked: ['*'] }];
+  const wanted = { graph: graph(), open: null, ungrouped: [] };
+  const others = [{ graph: graph() }, { open: ['a'] }, { open: [] }, { ungrouped: ['*'] }];
   for (const other of others) {
     beginLayout(wanted);
     const begun = FakeWorker.made.at(-1)!;
@@ -76,7 +76,7 @@ test('a worker that could not be loaded before anybody needed it is not taken', 
   const { layoutOf, prepareWorker } = await import('./client');
   prepareWorker();
   FakeWorker.made[0]!.onerror?.({ message: '' });
-  layoutOf({ graph: graph(), open: null, unstacked: [] }, hear);
+  layoutOf({ graph: graph(), open: null, ungrouped: [] }, hear);
   expect(FakeWorker.made).toHaveLength(2);
   FakeWorker.made[1]!.onerror?.({ message: '' });
   expect(heard).toMatchObject([{ type: 'failed', message: 'the layout worker could not be started' }]);

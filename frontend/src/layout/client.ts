@@ -16,24 +16,24 @@ export function prepareWorker(): void {
   idle = made;
 }
 
-/** What is laid out: a graph, which of its scopes are open (null: the worker chooses), which stacks are taken apart. */
-export interface Wanted {
+/** What is laid out: a graph, which of its scopes are open (null: the worker chooses), which repeated blocks are not grouped. */
+export interface LayoutJob {
   readonly graph: GraphData;
   readonly open: readonly string[] | null;
-  readonly unstacked: readonly string[];
+  readonly ungrouped: readonly string[];
 }
 
 /** The layout of a graph that is not on show yet. */
 let begun: LayoutClient | undefined;
 
 /** Has a graph laid out while what shows it is still being made. */
-export function beginLayout(wanted: Wanted): void {
+export function beginLayout(wanted: LayoutJob): void {
   begun?.close();
   begun = new LayoutClient(wanted);
 }
 
 /** The layout that was begun, if it is the wanted one; else a new one. */
-export function layoutOf(wanted: Wanted, onReply: (reply: LayoutReply) => void): LayoutClient {
+export function layoutOf(wanted: LayoutJob, onReply: (reply: LayoutReply) => void): LayoutClient {
   const client = begun?.does(wanted) ? begun : new LayoutClient(wanted);
   if (client !== begun) begun?.close();
   begun = undefined;
@@ -47,19 +47,19 @@ export class LayoutClient {
   private readonly unheard: LayoutReply[] = [];
   private onReply = (reply: LayoutReply): void => void this.unheard.push(reply);
 
-  constructor(private readonly wanted: Wanted) {
+  constructor(private readonly wanted: LayoutJob) {
     prepareWorker();
     this.worker = idle!;
     idle = undefined;
     this.worker.onmessage = (event: MessageEvent<LayoutReply>) => this.onReply(event.data);
     this.worker.onerror = (event) => this.onReply({ type: 'failed', message: event.message || 'the layout worker could not be started' });
-    const { graph, open, unstacked } = wanted;
-    this.send(loadRequest(graph, callerRows(graph), open, unstacked));
+    const { graph, open, ungrouped } = wanted;
+    this.send(loadRequest(graph, callerRows(graph), open, ungrouped));
   }
 
-  does({ graph, open, unstacked }: Wanted): boolean {
+  does({ graph, open, ungrouped }: LayoutJob): boolean {
     const { wanted } = this;
-    return graph === wanted.graph && open?.join() === wanted.open?.join() && unstacked.join() === wanted.unstacked.join();
+    return graph === wanted.graph && open?.join() === wanted.open?.join() && ungrouped.join() === wanted.ungrouped.join();
   }
 
   /** Tells `onReply` what the worker says; what it said so far as soon as the caller is done. */

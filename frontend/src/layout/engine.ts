@@ -13,7 +13,7 @@ import { LayoutMemo } from './memo';
 import { type LayoutUpdate, UpdateWriter } from './messages';
 import { scopeGraph } from './scope/scope_graph';
 import { layoutScope, type ScopeContext, type ScopeLayout } from './scope/scope_layout';
-import { CLOSED_HEIGHT, closedWidth, NODE_HEIGHT, nodeWidth, SMALL_HEIGHT, smallWidth, stackWidth } from './scope/sizes';
+import { blockGroupWidth, CLOSED_HEIGHT, closedWidth, NODE_HEIGHT, nodeWidth, SMALL_HEIGHT, smallWidth } from './scope/sizes';
 
 export interface EngineInput {
   readonly tree: ScopeTree;
@@ -152,9 +152,9 @@ export class LayoutEngine {
     const label = visible(entityLabel(tree, columns.paths, entity)); // as it is drawn
     const node = entity < tree.nodeCount;
     const small = node && auxiliary(entity);
-    const stack = !node && tree.stacks.has(entity - tree.nodeCount);
+    const stack = !node && tree.blockGroups.has(entity - tree.nodeCount);
     const width = stack
-      ? stackWidth(label, scopeSubtitle(tree, columns, entity - tree.nodeCount))
+      ? blockGroupWidth(label, scopeSubtitle(tree, columns, entity - tree.nodeCount))
       : !node
         ? closedWidth(label)
         : small

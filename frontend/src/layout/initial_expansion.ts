@@ -37,7 +37,7 @@ export function chooseOpen(tree: ScopeTree, paths: Paths, opTypes: DictColumn): 
   // One of the repeated blocks tells what is in all of them.
   const worthwhile = (scope: number): number[] => {
     const inside = scopesIn(scope).filter((inner) => !aside(inner));
-    return tree.stacks.has(scope) ? inside.slice(0, 1) : inside;
+    return tree.blockGroups.has(scope) ? inside.slice(0, 1) : inside;
   };
   const candidates = worthwhile(0);
   const open: number[] = [];
@@ -48,7 +48,7 @@ export function chooseOpen(tree: ScopeTree, paths: Paths, opTypes: DictColumn): 
     candidates.sort((a, b) => rank(tree, a) - rank(tree, b) || weight(tree, b) - weight(tree, a) || a - b);
     const scope = candidates.shift()!;
     const children = main(scope);
-    if (tree.stacks.has(scope) && tree.depth[scope]! > 1 && shown > HARDLY_ANYTHING) continue;
+    if (tree.blockGroups.has(scope) && tree.depth[scope]! > 1 && shown > HARDLY_ANYTHING) continue;
     if (children > MOST_CHILDREN || (shown - 1 + children > MOST_SHOWN && inside > 0)) continue;
     shown += children - 1;
     inside += children - 1;
@@ -60,7 +60,7 @@ export function chooseOpen(tree: ScopeTree, paths: Paths, opTypes: DictColumn): 
 
 /** Stacks are opened where nothing else is left. */
 function rank(tree: ScopeTree, scope: number): number {
-  return tree.stacks.has(scope) ? 1 : 0;
+  return tree.blockGroups.has(scope) ? 1 : 0;
 }
 
 /** Large scopes tell most, and outer ones before what is in them. */

@@ -26,8 +26,8 @@ export interface LoadRequest {
   readonly callers: readonly number[];
   /** Scope paths to open; null: the worker chooses. */
   readonly open: readonly string[] | null;
-  /** Paths of stacks that are not wanted; `*`: none are. */
-  readonly unstacked: readonly string[];
+  /** Paths of block groups that are to stay apart; `*`: all of them. */
+  readonly ungrouped: readonly string[];
 }
 
 export interface OpenRequest {
@@ -74,7 +74,7 @@ export function loadRequest(
   graph: GraphData,
   callers: readonly number[],
   open: readonly string[] | null,
-  unstacked: readonly string[] = [],
+  ungrouped: readonly string[] = [],
 ): LoadRequest {
   const text = ({ offsets, bytes }: TextArrays): TextArrays => ({ offsets, bytes });
   const dict = ({ codes, values }: DictArrays): DictArrays => ({ codes, values });
@@ -86,7 +86,7 @@ export function loadRequest(
     edges: graph.edges,
     callers,
     open,
-    unstacked,
+    ungrouped,
   };
 }
 

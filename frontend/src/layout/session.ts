@@ -2,7 +2,7 @@
 
 import { DictColumn, TextColumn } from '../lib/columns';
 import { buildTree } from '../model/graph/build_tree';
-import { stackBlocksOf } from '../model/graph/repeated_blocks';
+import { groupRepeatedBlocks } from '../model/graph/repeated_blocks';
 import { findScope, type ScopeTree } from '../model/graph/tree';
 import { LayoutEngine } from './engine';
 import { chooseOpen } from './initial_expansion';
@@ -46,7 +46,7 @@ export class LayoutSession {
     const shapes = new DictColumn(request.shapes.codes, request.shapes.values);
     const opTypes = new DictColumn(request.opTypes.codes, request.opTypes.values);
     const plain = buildTree({ paths, opTypes, callers: new Set(request.callers) });
-    const { tree, meta } = stackBlocksOf(plain, { paths, opTypes, edges: request.edges, unstacked: request.unstacked });
+    const { tree, meta } = groupRepeatedBlocks(plain, { paths, opTypes, edges: request.edges, ungrouped: request.ungrouped });
     this.tree = tree;
     this.engine = new LayoutEngine({ tree, meta, columns: { paths, shapes, opTypes } });
     const open = request.open ? this.scopesAt(request.open, paths) : chooseOpen(tree, paths, opTypes);

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { atOnce, inPieces, Pace, type Pieces } from './scheduling';
+import { runAtOnce, runInSlices, type SlicedWork, Throttle } from './scheduling';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
 test('what changes without a rest is followed, and seldom', () => {
-  const [pace, done] = [new Pace(), [] as number[]];
+  const [pace, done] = [new Throttle(), [] as number[]];
   for (let at = 0; at <= 480; at += 16) {
     pace.run(() => done.push(at));
     vi.advanceTimersByTime(16);
@@ -17,7 +17,7 @@ test('what changes without a rest is followed, and seldom', () => {
 });
 
 test('what is cancelled is not done', () => {
-  const [pace, act] = [new Pace(), vi.fn()];
+  const [pace, act] = [new Throttle(), vi.fn()];
   pace.run(() => undefined);
   pace.run(act);
   pace.cancel();
@@ -28,7 +28,7 @@ test('what is cancelled is not done', () => {
 const endless = new AbortController().signal;
 
 /** Counts its pieces, each of which takes `ms` of a clock that stands still otherwise. */
-function counting(pieces: number, ms: number): Pieces<number> {
+function counting(pieces: number, ms: number): SlicedWork<number> {
   let now = 0;
   vi.spyOn(performance, 'now').mockImplementation(() => now);
   return (function* () {
@@ -43,7 +43,7 @@ function counting(pieces: number, ms: number): Pieces<number> {
 afterEach(() => vi.restoreAllMocks());
 
 /** Which comes first: the answer, or what waits behind the work that is under way. */
-async function first(work: Pieces<number>): Promise<string> {
+async function first(work: SlicedWork<number>): Promise<string> {
   const order: string[] = [];
   const waiting = new Promise<void>((resolve) => {
     const { port1, port2 } = new MessageChannel();
@@ -54,7 +54,7 @@ async function first(work: Pieces<number>): Promise<string> {
     };
     port2.postMessage(null);
   });
-  const answer = inPieces(work, endless).then(() => order.push('the answer'));
+  const answer = runInSlices(work, endless).then(() => order.push('the answer'));
   await Promise.all([answer, waiting]);
   return order[0]!;
 }
@@ -65,13 +65,13 @@ test('what waits comes between the pieces of long work, and after short work', a
 });
 
 test('in pieces and at once it comes to the same', async () => {
-  expect(await inPieces(counting(20, 3), endless)).toBe(20);
-  expect(atOnce(counting(20, 3))).toBe(20);
+  expect(await runInSlices(counting(20, 3), endless)).toBe(20);
+  expect(runAtOnce(counting(20, 3))).toBe(20);
 });
 
 test('work that is not wanted any more ends at its next pause', async () => {
   const stopped = new AbortController();
-  const answer = inPieces(counting(1e9, 3), stopped.signal);
+  const answer = runInSlices(counting(1e9, 3), stopped.signal);
   stopped.abort();
   expect(await answer).toBeNull();
 });

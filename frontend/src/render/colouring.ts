@@ -16,7 +16,7 @@ import type { ScopeTree } from '../model/graph/tree';
 import { VERDICTS } from '../model/wire/comparison';
 import type { ColourBy, ColourKind, GraphData } from '../model/wire/graph';
 import type { StepStatistics } from '../model/wire/step_statistics';
-import { byteScale, isShare, rangeOf, type StatisticName, type ValueScale, valueScale } from '../model/wire/value_scale';
+import { byteScale, isShare, type NodeStatistic, rangeOf, type ValueScale, valueScale } from '../model/wire/value_scale';
 import { CATEGORY_COUNT, categoryStyle, SCALE_STEPS, scaleColours, scaleStyle, shareColours } from './palettes';
 import type { BoxStyle, Theme } from './theme';
 
@@ -148,7 +148,7 @@ function byChange({ tree, theme, colour }: ColouringInput): Colours {
   return { index, styles, legend: { kind: 'items', title: 'What-if', items } };
 }
 
-export const STATISTIC_TITLES: Record<StatisticName, string> = {
+export const STATISTIC_TITLES: Record<NodeStatistic, string> = {
   mean: 'Mean',
   std: 'Standard deviation',
   min: 'Minimum',

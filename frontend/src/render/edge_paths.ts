@@ -1,11 +1,19 @@
 /** Traces edges onto a canvas path. A route's points are joined by straight lines where they share x or y, else by a curve that starts and ends upright. */
 
-import type { Pen } from './frame';
+import type { DrawingContext } from './frame';
 
 const CORNER = 9;
 
 /** Adds a route (x, y, x, y, … in graph units, from `at`) to the current path; its frame's origin is at ox, oy on the screen. */
-export function traceRoute(context: Pen, points: ArrayLike<number>, at: number, count: number, ox: number, oy: number, zoom: number): void {
+export function traceRoute(
+  context: DrawingContext,
+  points: ArrayLike<number>,
+  at: number,
+  count: number,
+  ox: number,
+  oy: number,
+  zoom: number,
+): void {
   let x = ox + points[at]! * zoom;
   let y = oy + points[at + 1]! * zoom;
   context.moveTo(x, y);
@@ -28,7 +36,7 @@ export function traceRoute(context: Pen, points: ArrayLike<number>, at: number, 
 
 /** Straight from point to point: for edges so small that curves do not show. */
 export function traceStraight(
-  context: Pen,
+  context: DrawingContext,
   points: ArrayLike<number>,
   at: number,
   count: number,
@@ -48,7 +56,7 @@ function isCorner(points: ArrayLike<number>, at: number): boolean {
 
 /** An arrow head whose tip is at the end of a route. */
 export function traceArrow(
-  context: Pen,
+  context: DrawingContext,
   points: ArrayLike<number>,
   at: number,
   count: number,
@@ -67,7 +75,7 @@ export function traceArrow(
 }
 
 /** A triangle with its tip at x, y, pointing along dx, dy (a unit vector along an axis). */
-export function arrowHead(context: Pen, x: number, y: number, dx: number, dy: number, size: number): void {
+export function arrowHead(context: DrawingContext, x: number, y: number, dx: number, dy: number, size: number): void {
   const half = size * 0.55;
   context.moveTo(x, y);
   context.lineTo(x - dx * size - dy * half, y - dy * size + dx * half);

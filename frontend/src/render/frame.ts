@@ -42,7 +42,7 @@ export interface ShownTrends extends NodeTrends {
 }
 
 export interface Frame {
-  readonly context: Pen;
+  readonly context: DrawingContext;
   readonly drawing: Drawing;
   readonly scene: Scene;
   readonly motion: Motion;
@@ -61,7 +61,7 @@ export interface Frame {
 }
 
 /** The part of a 2D canvas that graphs are drawn with. What has it can be drawn on: a canvas, or an SVG file (svg_context.ts). */
-export type Pen = Pick<
+export type DrawingContext = Pick<
   CanvasRenderingContext2D,
   | 'fillStyle'
   | 'strokeStyle'

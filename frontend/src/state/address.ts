@@ -7,9 +7,9 @@ import { type ChartChoices, NO_CHART_CHOICES } from '../model/run/view_settings'
 import { parseCompareSort } from '../model/wire/comparison';
 import * as choices from './choices';
 import { chosenTensor, panelTab, pins } from './choices';
-import { asked } from './link_errors';
+import { linkRequest } from './link_errors';
 import { comparedStatistic, histogramMode, histogramScale, historyBand, historyLog, historyView, panelOpen } from './preferences';
-import { flying } from './rapid_input';
+import { isRapidInput } from './rapid_input';
 import { graphId, runId } from './runs';
 import { following, step } from './steps';
 import { comparing } from './tensors/pins';
@@ -42,7 +42,7 @@ const link = computed<DeepLink>(() => ({
   ...chartLink.value,
   color: choices.colour.value,
   open: choices.openScopes.value,
-  unstacked: choices.unstacked.value,
+  unstacked: choices.ungrouped.value,
   trace: choices.trace.value,
   other: choices.otherRun.value,
   otherStep: choices.otherStep.value,
@@ -79,7 +79,7 @@ function apply(next: DeepLink): void {
     applyValueLink(next.tensor, next.value, next.dims);
     choices.colour.value = next.color;
     choices.openScopes.value = next.open;
-    if (next.unstacked.join() !== choices.unstacked.value.join()) choices.unstacked.value = next.unstacked;
+    if (next.unstacked.join() !== choices.ungrouped.value.join()) choices.ungrouped.value = next.unstacked;
     if (!sameTrace(next.trace, choices.trace.value)) choices.trace.value = next.trace;
     choices.otherRun.value = next.other;
     choices.otherStep.value = next.otherStep;
@@ -105,14 +105,14 @@ const chosen = computed<Place>(() => ({
   selected: choices.chosenScope.value,
   view: choices.view.value,
   scope: choices.timelineScope.value,
-  unstacked: choices.unstacked.value,
+  unstacked: choices.ungrouped.value,
   trace: choices.trace.value,
 }));
 
 /** Takes up an address, and what it asks for. */
 function take(next: DeepLink, unread: readonly string[]): void {
   const { run, graph, worker, tensor, visit, range, selected, color } = next;
-  asked.value = { run, graph, worker, tensor, visit, range, selected, color, step: next.follow ? null : next.step, unread };
+  linkRequest.value = { run, graph, worker, tensor, visit, range, selected, color, step: next.follow ? null : next.step, unread };
   apply(next);
 }
 
@@ -150,7 +150,7 @@ export function syncAddress(): () => void {
     // Somebody has just gone elsewhere, and the event that tells of it is still to come: their address stays.
     if (location.hash !== known) return;
     // Browsers take 200 addresses in 30 seconds, and nobody goes back through all that flew by.
-    if (flying.value) return;
+    if (isRapidInput.value) return;
     write(next, isNewPlace(shown, chosen.value));
     known = location.hash;
     rememberForHost(encodeLink(next));

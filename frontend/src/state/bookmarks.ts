@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals';
 import { exactPlace } from '../lib/host_page';
-import { type Bookmark, type Here, isOf, naturalName } from '../model/run/bookmarks';
+import { type Bookmark, type CurrentPlace, defaultName, isSamePlace } from '../model/run/bookmarks';
 import { chosenScope, view } from './choices';
 import { keptBookmarks } from './preferences';
 import { graphId, runId } from './runs';
@@ -10,12 +10,12 @@ import { step } from './steps';
 /** Bookmarks of the run on show, kept in this browser; the newest is the last. */
 export const bookmarks = computed<readonly Bookmark[]>(() => (runId.value === null ? [] : (keptBookmarks.value[runId.value] ?? [])));
 
-const here = computed<Here>(() => {
+const here = computed<CurrentPlace>(() => {
   const scope = chosenScope.value === null ? '' : `${chosenScope.value}/`;
   return { graph: graphId.value ?? '', place: selectedNode.value ?? scope, step: step.value, view: view.value };
 });
 
-export const bookmarkedHere = computed(() => bookmarks.value.some((one) => isOf(one, here.value)));
+export const bookmarkedHere = computed(() => bookmarks.value.some((one) => isSamePlace(one, here.value)));
 
 /** Places of the graph on show that are bookmarked, at any step. */
 export const bookmarkedPlaces = computed(() =>
@@ -40,13 +40,13 @@ function keep(list: readonly Bookmark[]): void {
 
 /** Bookmarks what is on show, or takes its bookmark away. */
 export function toggleBookmark(): void {
-  const found = bookmarks.value.find((one) => isOf(one, here.value));
+  const found = bookmarks.value.find((one) => isSamePlace(one, here.value));
   if (found) {
     removeBookmark(found);
     return;
   }
   const { view: shown, ...place } = here.value;
-  keep([...bookmarks.value, { ...place, link: exactPlace(location.hash), name: naturalName(place.place, shown), note: '' }]);
+  keep([...bookmarks.value, { ...place, link: exactPlace(location.hash), name: defaultName(place.place, shown), note: '' }]);
 }
 
 export function removeBookmark(bookmark: Bookmark): void {

@@ -55,7 +55,7 @@ export const tableRows = signal<TableRows>(EMPTY_LINK.rows);
 /** Opened scopes of the graph; null leaves them to the graph. */
 export const openScopes = signal<readonly string[] | null>(EMPTY_LINK.open);
 /** Stacks of repeated blocks that were taken apart; `*` for all. */
-export const unstacked = signal<readonly string[]>(EMPTY_LINK.unstacked);
+export const ungrouped = signal<readonly string[]>(EMPTY_LINK.unstacked);
 /** What is traced on the graph. */
 export const trace = signal<Trace | null>(EMPTY_LINK.trace);
 /** `health`, `op`, …, or `statistic:abs_max`. */

@@ -1,9 +1,9 @@
 import { computed, effect } from '@preact/signals';
 import { Lru } from '../lib/lru';
-import { Latest } from '../lib/scheduling';
+import { LatestRequest } from '../lib/scheduling';
 import { COLOUR_KINDS, type ColourBy, type GraphData } from '../model/wire/graph';
 import type { StepStatistics } from '../model/wire/step_statistics';
-import { STATISTIC_NAMES } from '../model/wire/value_scale';
+import { NODE_STATISTICS } from '../model/wire/value_scale';
 import { colour } from './choices';
 import { api } from './provider';
 import { resource } from './resource';
@@ -45,7 +45,7 @@ export const overlay = resource(
 
 /** Once a step is on show, fetches the next and the previous one ahead; moving on cancels that. */
 export function prefetchNeighbours(): () => void {
-  const latest = new Latest();
+  const latest = new LatestRequest();
   return effect(() => {
     if (overlay.data.value?.step !== step.value) return;
     const wanted = [overlayRequest(1), overlayRequest(-1)].filter((request) => request !== null && overlays.get(request.key) === undefined);
@@ -62,6 +62,6 @@ export function prefetchNeighbours(): () => void {
 export const colourBy = computed<ColourBy>(() => {
   const [kind, name] = colour.value.split(':');
   const known = COLOUR_KINDS.find((candidate) => candidate === kind) ?? 'health';
-  const statistic = STATISTIC_NAMES.find((candidate) => candidate === name);
+  const statistic = NODE_STATISTICS.find((candidate) => candidate === name);
   return known === 'statistic' ? { kind: known, statistic: statistic ?? 'abs_max' } : { kind: known };
 });

@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals';
-import { type Asked, lostOf, lostOnGraph, lostVisit, unreadText } from '../model/run/link_errors';
+import { type LinkRequest, missingInGraph, missingInRun, missingVisit, unreadText } from '../model/run/link_errors';
 import {
   chosenGraph,
   chosenRun,
@@ -17,27 +17,27 @@ import { snapshot, visits } from './node';
 import { graphId, runDetail } from './runs';
 import { allSteps, step } from './steps';
 
-/** What the address asked for; null once the message about it was put away. */
-export const asked = signal<Asked | null>(null);
+/** What the address linkRequest for; null once the message about it was put away. */
+export const linkRequest = signal<LinkRequest | null>(null);
 
 /** Of that, what the graph on show does not have. */
 const lostHere = computed<string | null>(() => {
-  const [wanted, shown] = [asked.value, graph.data.value];
+  const [wanted, shown] = [linkRequest.value, graph.data.value];
   if (wanted === null || shown === null || shown.id !== graphId.value) return null;
   const selected = wanted.selected === chosenScope.value ? wanted.selected : null;
-  return lostOnGraph({ selected, color: wanted.color === colour.value ? wanted.color : null }, shown);
+  return missingInGraph({ selected, color: wanted.color === colour.value ? wanted.color : null }, shown);
 });
 
 /** The visit, if the tensor on show has none such. */
 const visitLost = computed<string | null>(() => {
-  const [wanted, shown] = [asked.value, snapshot.value];
+  const [wanted, shown] = [linkRequest.value, snapshot.value];
   if (wanted === null || shown === null || wanted.tensor !== chosenTensor.value || wanted.visit !== chosenVisit.value) return null;
-  return lostVisit(wanted, shown.step, visits.value, shown.visit);
+  return missingVisit(wanted, shown.step, visits.value, shown.visit);
 });
 
-/** What the address asked for and is not there, while what is shown in its place has not been left. */
-export const lost = computed<string | null>(() => {
-  const [wanted, run] = [asked.value, runDetail.value];
+/** What the address linkRequest for and is not there, while what is shown in its place has not been left. */
+export const linkError = computed<string | null>(() => {
+  const [wanted, run] = [linkRequest.value, runDetail.value];
   if (wanted === null) return null;
   const unread = unreadText(wanted.unread);
   if (run === null || wanted.run !== chosenRun.value) return unread;
@@ -48,6 +48,6 @@ export const lost = computed<string | null>(() => {
     step: wanted.step === chosenStep.value ? wanted.step : null,
     range: wanted.range === stepRange.value ? wanted.range : null,
   };
-  const texts = [unread, lostOf(still, run.graphs, run.workers, allSteps.value.step, step.value), visitLost.value, lostHere.value];
+  const texts = [unread, missingInRun(still, run.graphs, run.workers, allSteps.value.step, step.value), visitLost.value, lostHere.value];
   return texts.filter((text) => text !== null).join(' ') || null;
 });

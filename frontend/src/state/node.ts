@@ -4,7 +4,7 @@ import type { Snapshot } from '../model/wire/answers';
 import { chosenTensor, chosenVisit, panelTab } from './choices';
 import { histogramScale, historyBand, panelOpen } from './preferences';
 import { api } from './provider';
-import { computedPlace, noticeLoss } from './replay/replay';
+import { computedPlace, watchForLoss } from './replay/replay';
 import { resource } from './resource';
 import { graphId, runId, runRevision, workerId } from './runs';
 import { selected, selectedNode } from './selection';
@@ -34,7 +34,7 @@ export const captured = computed<boolean | null>(() => {
 });
 
 /** The selected output, if the node is known not to have it: an address can ask for any. */
-export const lostSlot = computed<number | null>(() => {
+export const missingSlot = computed<number | null>(() => {
   const [detail, chosen] = [node.data.value, selected.value];
   if (detail === null || chosen === null || detail.name !== chosen.node) return null;
   const nothing = detail.outputs.length === 0 && chosen.slot === 0; // it stands for the node
@@ -68,7 +68,7 @@ export const snapshots = resource(
   }),
   async (wanted, abort) => {
     const { graph, worker, tensor, step } = wanted;
-    const page = await noticeLoss(
+    const page = await watchForLoss(
       wanted.run,
       api().snapshots(wanted.run, { graph, worker, tensor, step, limit: 1000, samples: true }, abort),
     );

@@ -2,7 +2,7 @@ import { computed, effect, type Signal, signal } from '@preact/signals';
 import { listenToHostTheme } from '../lib/host_page';
 import { type Bookmark, readBookmarks } from '../model/run/bookmarks';
 import { type ColumnId, TABLE_COLUMNS } from '../model/run/tensor_table';
-import { CHART_CHOICES, NATURAL_PICTURE, type PictureWish, readPictureWish } from '../model/run/view_settings';
+import { CHART_CHOICES, DEFAULT_PICTURE, type PictureSettings, readPictureSettings } from '../model/run/view_settings';
 
 const PREFIX = 'tensortap.';
 
@@ -106,4 +106,4 @@ window.addEventListener('storage', ({ key }) => {
   if (key === `${PREFIX}bookmarks`) keptBookmarks.value = load('bookmarks', {}, readBookmarks);
 });
 /** How the graph was last saved as a picture. */
-export const pictureWish = remembered<PictureWish>('picture', NATURAL_PICTURE, readPictureWish);
+export const pictureSettings = remembered<PictureSettings>('picture', DEFAULT_PICTURE, readPictureSettings);

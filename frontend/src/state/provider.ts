@@ -1,5 +1,5 @@
 import { Api } from '../api/api';
-import { Ahead } from '../api/prefetch';
+import { Prefetch } from '../api/prefetch';
 import type { Provider } from '../api/provider';
 import { HttpProvider } from '../api/provider';
 import { beginLayout } from '../layout/client';
@@ -28,10 +28,10 @@ export async function chooseProvider(): Promise<Provider> {
     if (mock) return new (await import('../api/mock/mock_provider')).MockProvider(mock === 'empty');
   }
   const link = decodeLink(location.hash || stateFromHost());
-  const ahead = new Ahead(new HttpProvider(), link);
+  const ahead = new Prefetch(new HttpProvider(), link);
   ahead.graph
     .then((answer) => {
-      if (answer && link.view === 'graph') beginLayout({ ...link, graph: decodeGraph(answer) });
+      if (answer && link.view === 'graph') beginLayout({ open: link.open, ungrouped: link.unstacked, graph: decodeGraph(answer) });
     })
     .catch(() => undefined); // whoever asks for the graph is told what is wrong with it
   // Drawing the page first would keep the answers waiting; a slow server does not keep the page waiting.

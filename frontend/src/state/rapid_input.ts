@@ -4,15 +4,15 @@ import { signal } from '@preact/signals';
 const REST_MS = 150;
 
 /** Whether a held key flies along a list, or something is being typed: what it only passes is asked for now and then, and is no place that the address holds. */
-export const flying = signal(false);
+export const isRapidInput = signal(false);
 
 let rest: ReturnType<typeof setTimeout> | undefined;
 
 /** A key has repeated, or one more letter was typed. */
-export function fly(): void {
-  flying.value = true;
+export function noteRapidInput(): void {
+  isRapidInput.value = true;
   clearTimeout(rest);
   rest = setTimeout(() => {
-    flying.value = false;
+    isRapidInput.value = false;
   }, REST_MS);
 }

@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import { expect, test, vi } from 'vitest';
 import { ApiError, NoAnswer } from '../api/provider';
 import { Lru } from '../lib/lru';
-import { fly, flying } from './rapid_input';
+import { isRapidInput, noteRapidInput } from './rapid_input';
 import { askAgain, type Request, resource } from './resource';
 
 const request = (key: string, subject = key): Request => ({ key, subject });
@@ -102,15 +102,15 @@ test('while a held key flies by, what it passes is asked for now and then, and a
   const { open, load } = byHand();
   resource(wanted, load);
   for (let i = 1; i <= 30; i++) {
-    fly();
+    noteRapidInput();
     wanted.value = request(String(i), 's');
     vi.advanceTimersByTime(33);
   }
-  expect(flying.value).toBe(true);
+  expect(isRapidInput.value).toBe(true);
   expect(open.size).toBeGreaterThan(4);
   expect(open.size).toBeLessThan(9);
   vi.advanceTimersByTime(200);
-  expect(flying.value).toBe(false);
+  expect(isRapidInput.value).toBe(false);
   expect(open.has('30')).toBe(true);
   vi.useRealTimers();
 });

@@ -1,8 +1,8 @@
 import { batch, computed, effect, type ReadonlySignal, signal } from '@preact/signals';
 import { NoAnswer } from '../api/provider';
 import type { Lru } from '../lib/lru';
-import { isAbort, Latest } from '../lib/scheduling';
-import { flying } from './rapid_input';
+import { isAbort, LatestRequest } from '../lib/scheduling';
+import { isRapidInput } from './rapid_input';
 
 /** Something loaded from the provider: the last data, whether newer data is on its way, and what went wrong. */
 export interface Resource<T> {
@@ -24,7 +24,7 @@ export interface ResourceOptions<T> {
 }
 
 /** While a held key flies by, one request in so long is enough to follow it. */
-const PACE_MS = 150;
+const THROTTLE_MS = 150;
 
 /** Loads whenever the request changes; a newer request aborts the one under way, and only the newest answer is kept. */
 export function resource<R extends Request, T>(
@@ -38,7 +38,7 @@ export function resource<R extends Request, T>(
   const error = signal<Error | null>(null);
   const loading = signal(false);
   const reloads = signal(0);
-  const latest = new Latest();
+  const latest = new LatestRequest();
   let subject: string | null = null;
   let key: string | null = null;
   let reloaded = 0;
@@ -62,7 +62,7 @@ export function resource<R extends Request, T>(
     const again = reloads.value;
     clearTimeout(waiting);
     if (wanted?.key === key && again === reloaded) return;
-    const early = flying.value ? begun + PACE_MS - performance.now() : 0;
+    const early = isRapidInput.value ? begun + THROTTLE_MS - performance.now() : 0;
     if (early > 0) {
       waiting = setTimeout(reload, early);
       return;

@@ -1,5 +1,5 @@
 import { computed, effect, signal } from '@preact/signals';
-import { runCalled } from '../model/run/link_errors';
+import { resolveRunId } from '../model/run/link_errors';
 import type { GraphEntry, RunDetail, RunEntry, RunList } from '../model/wire/answers';
 import { runNames } from '../model/wire/names';
 import { chosenGraph, chosenRun, chosenWorker } from './choices';
@@ -14,7 +14,7 @@ export const runs = computed<RunEntry[]>(() => runList.value?.runs ?? []);
 /** The run on show: the chosen one, by id or by its name where that is one run's alone; else the newest. */
 export const runId = computed<string | null>(() => {
   const chosen = chosenRun.value;
-  return chosen === null ? (runs.value[0]?.id ?? null) : runCalled(chosen, runs.value);
+  return chosen === null ? (runs.value[0]?.id ?? null) : resolveRunId(chosen, runs.value);
 });
 
 export const runEntry = computed<RunEntry | null>(() => runs.value.find((run) => run.id === runId.value) ?? null);

@@ -13,7 +13,7 @@ import {
   resetTimeline,
   sourcePlace,
   trace,
-  unstacked,
+  ungrouped,
   view,
 } from './choices';
 import { panelOpen } from './preferences';
@@ -53,7 +53,7 @@ export function chooseGraph(graph: string | null): void {
   batch(() => {
     if (graph !== graphId.value) {
       openScopes.value = null;
-      unstacked.value = [];
+      ungrouped.value = [];
       clearTrace();
       resetTimeline();
       chosenVisit.value = null;

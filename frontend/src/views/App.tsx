@@ -10,7 +10,7 @@ import { Message } from './kit/Message';
 import { Palette } from './palette/Palette';
 import { NodePanel } from './panel/NodePanel';
 import { ProblemsSidebar } from './problems/ProblemList';
-import { Banner, LostBar, ReadingBar } from './shell/Banners';
+import { Banner, LinkErrorBanner, ReadingBar } from './shell/Banners';
 import { Help } from './shell/Help';
 import { MainView } from './shell/MainView';
 import { onPageKey } from './shell/page_keys';
@@ -37,7 +37,7 @@ export function App() {
       <div>
         <Banner />
         <ReadingBar />
-        <LostBar />
+        <LinkErrorBanner />
       </div>
       <Body />
       {helpOpen.value && <Help />}

@@ -1,11 +1,11 @@
 import type { RunDetail, RunEntry } from '../../model/wire/answers';
 import type { Query } from '../provider';
 import { ApiError } from '../provider';
-import { encodeNpy } from './encode';
+import { encodeNpy } from './mock_encoding';
+import { MOCK_FILE, MOCK_SOURCE, type MockNode } from './mock_network';
 import { GRAPH_ID, type MockRun } from './mock_run';
+import { symlogHistograms } from './mock_summary';
 import { BREAK_STEP, mockArray } from './mock_values';
-import { MOCK_FILE, MOCK_SOURCE, type MockNode } from './network';
-import { symlogHistograms } from './summary';
 
 /** The answers of the made-up server, one function a noun of server/http_api.md. */
 const WORKER = 'gpu-3-4711-9f3ac2e1';

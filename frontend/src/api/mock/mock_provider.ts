@@ -1,7 +1,7 @@
 import { ApiError, type Provider, type Query } from '../provider';
 import * as nouns from './endpoints';
+import { MOCK_FILE, MOCK_SOURCE, type MockNode } from './mock_network';
 import { MockRun } from './mock_run';
-import { MOCK_FILE, MOCK_SOURCE, type MockNode } from './network';
 
 /** A server inside the page, for working on the interface without one (`?mock=1` while developing). */
 export class MockProvider implements Provider {

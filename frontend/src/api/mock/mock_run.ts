@@ -1,8 +1,8 @@
 import { rangeOf, type ValueRange } from '../../model/wire/value_scale';
-import { type ColumnSource, encodeColumns } from './encode';
+import { type ColumnSource, encodeColumns } from './mock_encoding';
+import { type MockNode, mockNetwork } from './mock_network';
+import { type MockSummary, summarize } from './mock_summary';
 import { mockArray } from './mock_values';
-import { type MockNode, mockNetwork } from './network';
-import { type MockSummary, summarize } from './summary';
 
 export const GRAPH_ID = 'train_step-5f2c91';
 const SAMPLE = 4096;

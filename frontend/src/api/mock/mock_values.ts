@@ -1,4 +1,4 @@
-import type { MockNode } from './network';
+import type { MockNode } from './mock_network';
 
 /** A small seeded generator (mulberry32): the same tensor and step always give the same numbers. */
 function generator(seed: number): () => number {

@@ -4,8 +4,8 @@
  */
 
 import { type Adjacency, floats, integers, type Numbers } from '../../lib/typed_arrays';
+import { GAP_X, type LayeredInput } from './layered_input';
 import type { Levels } from './levels';
-import { GAP_X, type Problem } from './problem';
 
 const PASSES = 8;
 const PASSES_WITHOUT_WAYPOINTS = 4;
@@ -15,7 +15,7 @@ const GAP_WAYPOINT = 10;
 /** Weight of what nothing pulls. */
 const ALONE = 0.05;
 
-export function placeHorizontally(problem: Problem, levels: Levels): Numbers {
+export function placeHorizontally(problem: LayeredInput, levels: Levels): Numbers {
   if (levels.rows.every((row) => row.length === 1)) return straightLine(problem, levels);
   const solver = new Rows(problem, levels);
   const passes = levels.hasWaypoints ? PASSES : PASSES_WITHOUT_WAYPOINTS;
@@ -25,7 +25,7 @@ export function placeHorizontally(problem: Problem, levels: Levels): Numbers {
 }
 
 /** One vertex a rank: each stands right below the one before. */
-function straightLine(problem: Problem, levels: Levels): Numbers {
+function straightLine(problem: LayeredInput, levels: Levels): Numbers {
   const x = floats(levels.count);
   let line = 0;
   for (let rank = 0; rank < levels.rows.length; rank++) {
@@ -49,7 +49,7 @@ class Rows {
   private pull = 0;
 
   constructor(
-    private readonly problem: Problem,
+    private readonly problem: LayeredInput,
     private readonly levels: Levels,
   ) {
     this.x = floats(levels.count);
@@ -148,7 +148,7 @@ class Rows {
 const ROUNDS = 2;
 
 /** `distance` is the least distance of two neighbours in a row. */
-export function straighten(problem: Problem, levels: Levels, x: Numbers, distance: (left: number, right: number) => number): void {
+export function straighten(problem: LayeredInput, levels: Levels, x: Numbers, distance: (left: number, right: number) => number): void {
   if (levels.count === levels.boxes) return;
   const index = integers(levels.count);
   for (const row of levels.rows) for (let i = 0; i < row.length; i++) index[row[i]!] = i;
@@ -169,7 +169,7 @@ function waypoints(levels: Levels, edge: number): number {
   return levels.firstSegment[edge + 1]! - levels.firstSegment[edge]! - 1;
 }
 
-function straightenEdge(problem: Problem, levels: Levels, x: Numbers, edge: number, room: (v: number) => [number, number]): void {
+function straightenEdge(problem: LayeredInput, levels: Levels, x: Numbers, edge: number, room: (v: number) => [number, number]): void {
   const [first, end] = [levels.firstSegment[edge]!, levels.firstSegment[edge + 1]! - 1];
   const [upper, lower] = [levels.segmentUpper[first]!, levels.segmentLower[end]!];
   const start = x[upper]! + problem.outOffset[upper]!;

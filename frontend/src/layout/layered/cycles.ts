@@ -6,7 +6,7 @@ import { type Adjacency, adjacency, floats, integers, type Numbers } from '../..
 const MOST_SEARCHED = 3000;
 
 /** 1 for edges to turn. */
-export function edgesToTurn(count: number, source: Numbers, target: Numbers, weight: Numbers): Numbers {
+export function edgesToReverse(count: number, source: Numbers, target: Numbers, weight: Numbers): Numbers {
   const turned = backEdges(count, source, target);
   if (count > MOST_SEARCHED || !turned.includes(1)) return turned;
   const place = heavyEdgesFirst(count, source, target, weight);

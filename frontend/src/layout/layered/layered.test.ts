@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { randomNumbers } from '../../model/graph/graph_fixture';
 import { layered, pieceLayouts } from './layered';
-import type { Placement, Problem } from './problem';
+import type { LayeredInput, Placement } from './layered_input';
 
 const filled = (count: number, value: number) => new Array<number>(count).fill(value);
 
-function chainOfBoxes(count: number, width: number): Problem {
+function chainOfBoxes(count: number, width: number): LayeredInput {
   const source = Array.from({ length: count - 1 }, (_, i) => i);
   return {
     count,
@@ -42,7 +42,7 @@ function problem(
   count: number,
   edges: readonly (readonly [number, number])[],
   sizes: { width?: number[]; height?: number[] } = {},
-): Problem {
+): LayeredInput {
   const fill = (value: number) => new Array<number>(count).fill(value);
   const [width, height] = [sizes.width ?? fill(100), sizes.height ?? fill(36)];
   return {
@@ -61,7 +61,7 @@ function problem(
   };
 }
 
-function overlaps({ count, width, height }: Problem, { x, y }: Placement): number {
+function overlaps({ count, width, height }: LayeredInput, { x, y }: Placement): number {
   let pairs = 0;
   for (let a = 0; a < count; a++) {
     for (let b = a + 1; b < count; b++) {

@@ -8,14 +8,14 @@ import { floats } from '../../lib/typed_arrays';
 import { NumberMemo } from '../number_memo';
 import { placeHorizontally } from './coordinates';
 import { reduceCrossings } from './crossings';
+import type { LayeredInput, Placement } from './layered_input';
 import { buildLevels } from './levels';
-import type { Placement, Problem } from './problem';
 import { assignRanks } from './ranks';
 import { routeEdges } from './routes';
 import { placeRows } from './rows';
 
 /** Lays out one connected piece. */
-export function layered(problem: Problem): Placement {
+export function layered(problem: LayeredInput): Placement {
   const { count, width, height } = problem;
   if (count === 1) return { width: width[0]!, height: height[0]!, x: [width[0]! / 2], y: [height[0]! / 2], routes: [] };
   const ranks = assignRanks(count, problem.source, problem.target, problem.weight);
@@ -41,7 +41,7 @@ const MOST_NUMBERS = 1000;
 const scratch = new Float32Array(MOST_NUMBERS);
 
 /** Lays out pieces of one scope, of which there are `count`. */
-export function pieceLayouts(count: number): (problem: Problem) => Placement {
+export function pieceLayouts(count: number): (problem: LayeredInput) => Placement {
   if (count < FEW_PIECES) return layered;
   const memo = new NumberMemo<Placement>(scratch, MOST_SHAPES);
   return (problem) => {
@@ -54,7 +54,7 @@ const BOX_NUMBERS = 8;
 const EDGE_NUMBERS = 3;
 
 /** Writes all that a layout depends on; returns how many numbers that are, 0 for too many. */
-function write(problem: Problem): number {
+function write(problem: LayeredInput): number {
   const { width, height, restWidth, restHeight, inOffset, outOffset, inset, plug, source, target, weight } = problem;
   if (1 + BOX_NUMBERS * problem.count + EDGE_NUMBERS * source.length > MOST_NUMBERS) return 0;
   scratch[0] = problem.count;

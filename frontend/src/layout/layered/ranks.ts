@@ -1,7 +1,7 @@
 /** Ranks: rows of the layered layout, so that edges run downwards. */
 
 import { type Adjacency, adjacency, integers, type Numbers } from '../../lib/typed_arrays';
-import { edgesToTurn } from './cycles';
+import { edgesToReverse } from './cycles';
 
 export interface Ranks {
   readonly rank: Numbers;
@@ -15,7 +15,7 @@ export interface Ranks {
 }
 
 export function assignRanks(count: number, source: Numbers, target: Numbers, weight: Numbers): Ranks {
-  const turned = edgesToTurn(count, source, target, weight);
+  const turned = edgesToReverse(count, source, target, weight);
   const upper = integers(source.length);
   const lower = integers(source.length);
   for (let e = 0; e < source.length; e++) {

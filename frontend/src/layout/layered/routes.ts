@@ -1,8 +1,8 @@
 /** Edges as polylines: down from a box, through its waypoints, into the next box; around the columns where ranks are folded. */
 
 import { floats, integers, type Numbers } from '../../lib/typed_arrays';
+import type { LayeredInput } from './layered_input';
 import type { Levels } from './levels';
-import type { Problem } from './problem';
 import type { Ranks } from './ranks';
 import { laneX, type Rows } from './rows';
 
@@ -12,7 +12,7 @@ const PORT_SHARE = 0.5;
 /** Edges around columns leave and enter ranks at this distance. */
 const ELBOW = 9;
 
-export function routeEdges(problem: Problem, ranks: Ranks, levels: Levels, rows: Rows, x: Numbers, y: Numbers): number[][] {
+export function routeEdges(problem: LayeredInput, ranks: Ranks, levels: Levels, rows: Rows, x: Numbers, y: Numbers): number[][] {
   const port = inPorts(problem, levels, x);
   const geometry = new Geometry(problem, levels, rows, x, y, port);
   const routes: number[][] = [];
@@ -26,7 +26,7 @@ export function routeEdges(problem: Problem, ranks: Ranks, levels: Levels, rows:
 }
 
 /** Offset of each segment's arrival from its box's entry point, so that arrows stand side by side in the order they come from. */
-function inPorts(problem: Problem, levels: Levels, x: Numbers): Numbers {
+function inPorts(problem: LayeredInput, levels: Levels, x: Numbers): Numbers {
   const port = floats(levels.segmentUpper.length);
   const { start, list, edge } = levels.up;
   for (let v = 0; v < levels.boxes; v++) {
@@ -43,7 +43,7 @@ function inPorts(problem: Problem, levels: Levels, x: Numbers): Numbers {
 
 class Geometry {
   constructor(
-    private readonly problem: Problem,
+    private readonly problem: LayeredInput,
     private readonly levels: Levels,
     private readonly rows: Rows,
     private readonly x: Numbers,

@@ -1,8 +1,8 @@
 /** Where each rank stands: its top, its height, its column. */
 
 import type { Numbers } from '../../lib/typed_arrays';
+import { GAP_X, GAP_Y, type LayeredInput } from './layered_input';
 import type { Levels } from './levels';
-import { GAP_X, GAP_Y, type Problem } from './problem';
 
 /** Steeper curves need room: a gap grows with the widest sidestep in it, up to this. */
 const WIDEST_GAP = 90;
@@ -30,7 +30,7 @@ export interface Rows {
   readonly total: number;
 }
 
-export function placeRows(problem: Problem, levels: Levels, x: Numbers): Rows {
+export function placeRows(problem: LayeredInput, levels: Levels, x: Numbers): Rows {
   const ranks = levels.rows.length;
   const height = rowHeights(problem.height, levels);
   const { gap, crossing } = gaps(problem, levels, x);
@@ -73,7 +73,7 @@ function rowWidths(width: Numbers, levels: Levels): number[] {
 }
 
 /** Room below each rank, and how many edges run through it. */
-function gaps(problem: Problem, levels: Levels, x: Numbers): { gap: number[]; crossing: number[] } {
+function gaps(problem: LayeredInput, levels: Levels, x: Numbers): { gap: number[]; crossing: number[] } {
   const ranks = levels.rows.length;
   const sidestep = new Array<number>(ranks).fill(0);
   const begins = new Array<number>(ranks + 1).fill(0);
@@ -95,7 +95,7 @@ function gaps(problem: Problem, levels: Levels, x: Numbers): { gap: number[]; cr
   return { gap, crossing };
 }
 
-function placeColumns(problem: Problem, levels: Levels, x: Numbers, starts: readonly number[], crossing: readonly number[]): Column[] {
+function placeColumns(problem: LayeredInput, levels: Levels, x: Numbers, starts: readonly number[], crossing: readonly number[]): Column[] {
   let left = 0;
   return starts.map((firstRank, c) => {
     const endRank = starts[c + 1] ?? levels.rows.length;
@@ -125,7 +125,7 @@ export function laneX(column: Column, lane: number): number {
 /** Lower than this stays one column, whatever its proportions. */
 const TALL = 1500;
 const STEEP = 3.2;
-/** Wanted height by width of a folded layout. */
+/** LayoutJob height by width of a folded layout. */
 const PROPORTION = 0.7;
 /** With scopes opened, the cut stays as it is up to this steepness, what one looks at stays put; less where it fills many screens. */
 const STEEPEST = 8;

@@ -30,7 +30,7 @@ const ATTACHED_GAP_X = 14;
 const ATTACHED_GAP_Y = 5;
 const BLOCK_GAP = 6;
 export const BLOCK_PADDING = 8;
-/** Wanted width by height of a block. */
+/** LayoutJob width by height of a block. */
 const BLOCK_PROPORTION = 2.4;
 
 export interface Cells {

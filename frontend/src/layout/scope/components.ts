@@ -2,14 +2,14 @@
 
 import { integers, type Numbers } from '../../lib/typed_arrays';
 import { pieceLayouts } from '../layered/layered';
-import type { Problem } from '../layered/problem';
+import type { LayeredInput } from '../layered/layered_input';
 import type { Cell } from './cells';
 import type { CellEdges } from './hubs';
 
 const GAP = 30;
 
 export interface CellPorts {
-  /** Entry, exit and inset of each cell, as in `Problem`. */
+  /** Entry, exit and inset of each cell, as in `LayeredInput`. */
   readonly inOffset: Numbers;
   readonly outOffset: Numbers;
   readonly inset: Numbers;
@@ -100,7 +100,7 @@ function connectedPieces(count: number, edges: CellEdges, skipped: Numbers): Pie
 }
 
 /** `local`: room for the place of each of the scope's cells in its piece. */
-function problemOf(piece: Piece, cells: readonly Cell[], edges: CellEdges, ports: CellPorts, local: Numbers): Problem {
+function problemOf(piece: Piece, cells: readonly Cell[], edges: CellEdges, ports: CellPorts, local: Numbers): LayeredInput {
   piece.cells.forEach((cell, i) => {
     local[cell] = i;
   });
@@ -165,7 +165,7 @@ export interface Packing {
   readonly y: number[];
 }
 
-/** Wanted width by height. */
+/** LayoutJob width by height. */
 const PROPORTION = 1.6;
 /** With scopes opened the shelves stay as they are up to these proportions. */
 const [NARROWEST, WIDEST] = [0.2, 6];

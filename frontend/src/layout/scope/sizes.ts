@@ -32,7 +32,7 @@ export function closedWidth(label: string): number {
 }
 
 /** A stack has room for what its second line says: from which block to which. */
-export function stackWidth(label: string, subtitle: string): number {
+export function blockGroupWidth(label: string, subtitle: string): number {
   return stepped(clamp(Math.max(closedWidth(label), textWidth(subtitle, SUBTITLE_FONT) + 46), 104, 320));
 }
 

@@ -113,7 +113,7 @@ function mergeChains(scopes: RawScopes, counts: ChildCounts, dissolved: Uint8Arr
 // The scopes of a graph by their paths, for what lists them without a drawing.
 
 export interface ScopeList {
-  /** As the graph's drawing has them, blocks of stacks each by itself. */
+  /** As the graph's drawing has them, grouped blocks each by itself. */
   readonly paths: TextColumn;
   /** How many nodes lie in each. */
   readonly nodes: Int32Array;

@@ -6,7 +6,7 @@ import type { GraphData } from '../wire/graph';
 import type { StepStatistics } from '../wire/step_statistics';
 import type { MetaEdges } from './meta_edges';
 import { bytesOfNode, FINE, INF, NAN, NOT_COUNTED } from './node_values';
-import { entityLabel, type ScopeTree, scopePath, stackSize } from './tree';
+import { blockGroupSize, entityLabel, type ScopeTree, scopePath } from './tree';
 
 export interface Fact {
   readonly name: string;
@@ -39,7 +39,7 @@ export function describeEntity(subject: Subject, entity: number): Description {
   const owner = tree.owner[scope]!;
   const name = owner >= 0 ? graph.names.at(owner) : scopePath(tree, graph.paths, scope);
   const facts: Fact[] = [{ name: 'nodes', value: formatCount(tree.nodesIn[scope]!) }];
-  if (tree.stacks.has(scope)) facts.unshift({ name: 'repeated blocks', value: formatCount(stackSize(tree, scope)) });
+  if (tree.blockGroups.has(scope)) facts.unshift({ name: 'repeated blocks', value: formatCount(blockGroupSize(tree, scope)) });
   if (owner >= 0) facts.push(...nodeFacts(subject, owner));
   else facts.push(...healthFact(subject.health[entity]!));
   return { title, name, facts };

@@ -25,7 +25,7 @@ export function nodeSubtitle(tree: ScopeTree, columns: LabelColumns, row: number
 export function scopeSubtitle(tree: ScopeTree, columns: Omit<LabelColumns, 'shapes'>, scope: number): string {
   const nodes = tree.nodesIn[scope]!;
   const count = counted(nodes, 'node');
-  const stack = tree.stacks.get(scope);
+  const stack = tree.blockGroups.get(scope);
   if (stack) return visible(`${ownLabel(tree, columns.paths, scope)} … ${stack.last} · ${count}`);
   const owner = tree.owner[scope]!;
   return owner < 0 ? count : visible(`${columns.opTypes.at(owner)} · ${count}`);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { DictColumn } from '../../lib/columns';
 import type { GraphData } from '../wire/graph';
-import { byteScale, rangeOf, type StatisticName, valueScale } from '../wire/value_scale';
+import { byteScale, type NodeStatistic, rangeOf, valueScale } from '../wire/value_scale';
 import { makeGraph, makeStep, treeOf } from './graph_fixture';
 import {
   bytesByEntity,
@@ -51,7 +51,7 @@ describe('a step on the scope tree', () => {
 });
 
 describe('valueScale', () => {
-  const scaleOf = (name: StatisticName, ...values: number[]) => valueScale(name, rangeOf(name, Float64Array.from(values)));
+  const scaleOf = (name: NodeStatistic, ...values: number[]) => valueScale(name, rangeOf(name, Float64Array.from(values)));
   const labels = (scale: ReturnType<typeof valueScale>) => scale.ticks.map(({ label }) => label);
 
   test('spreads magnitudes evenly by factors', () => {

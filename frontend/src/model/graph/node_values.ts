@@ -3,7 +3,7 @@
 import { itemsize } from '../value/elements';
 import type { GraphData } from '../wire/graph';
 import { type StepStatistics, statisticOf } from '../wire/step_statistics';
-import type { StatisticName } from '../wire/value_scale';
+import type { NodeStatistic } from '../wire/value_scale';
 import type { ScopeTree } from './tree';
 
 export const NOT_CAPTURED = 0;
@@ -38,7 +38,7 @@ export function healthOfCounts(nan: number, inf: number): number {
 }
 
 /** A statistic of every entity, NaN where nothing was captured. */
-export function valuesByEntity(tree: ScopeTree, step: StepStatistics | null, name: StatisticName): Float64Array {
+export function valuesByEntity(tree: ScopeTree, step: StepStatistics | null, name: NodeStatistic): Float64Array {
   const values = new Float64Array(tree.nodeCount + tree.scopeCount).fill(Number.NaN);
   if (!step) return values;
   const stronger = STRONGER[name] ?? larger;
@@ -57,7 +57,7 @@ export function valuesByEntity(tree: ScopeTree, step: StepStatistics | null, nam
 }
 
 const larger = (a: number, b: number): number => (a >= b ? a : b);
-const STRONGER: Partial<Record<StatisticName, (a: number, b: number) => number>> = {
+const STRONGER: Partial<Record<NodeStatistic, (a: number, b: number) => number>> = {
   min: (a, b) => (a <= b ? a : b),
   mean: (a, b) => (Math.abs(a) >= Math.abs(b) ? a : b),
 };

@@ -22,7 +22,7 @@ const RULES: readonly (readonly [RegExp, OpFamily])[] = [
   [/^(_Arg|_Retval|Placeholder|Iterator|Queue|.*Dataset|DecodeRaw|Parse|.*Recv|.*Send)/, 'input'],
   [/^(Const|HostConst|ZerosLike|OnesLike|Fill|Range|LinSpace)/, 'constant'],
   [
-    /(Variable|VarHandle|Assign|ReadVariable|ResourceApply|ResourceGather|ResourceScatter|HashTable|Lookup|Stack|TensorArray|TensorList|Restore|Save)/,
+    /(Variable|VarHandle|Assign|ReadVariable|ResourceApply|ResourceGather|ResourceScatter|HashTable|Lookup|BlockGroup|TensorArray|TensorList|Restore|Save)/,
     'state',
   ],
   [/(Random|Stateless|Uniform|Normal$|Dropout|Multinomial)/, 'random'],

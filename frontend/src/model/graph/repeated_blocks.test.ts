@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import type { GraphData } from '../wire/graph';
 import { makeGraph, type NodeSpec, treeOf } from './graph_fixture';
-import { commonLabel, hasBlocks, stackBlocksOf, stackPlace, withToggled } from './repeated_blocks';
-import { entityLabel, findScope, type ScopeTree, scopePath, stackSize } from './tree';
+import { blockGroupPlace, commonLabel, groupRepeatedBlocks, hasBlocks, withToggled } from './repeated_blocks';
+import { blockGroupSize, entityLabel, findScope, type ScopeTree, scopePath } from './tree';
 
 const OPS = ['MatMul', 'BiasAdd', 'Relu', 'Mul', 'Sub', 'Exp', 'Sum', 'AddV2'];
 
@@ -25,8 +25,8 @@ function blocks(names: readonly string[], between: (i: number) => string | null 
   return makeGraph(nodes, edges);
 }
 
-function stackedOf(graph: GraphData, unstacked: readonly string[] = []): ReturnType<typeof stackBlocksOf> {
-  return stackBlocksOf(treeOf(graph), { ...graph, unstacked });
+function groupedTree(graph: GraphData, ungrouped: readonly string[] = []): ReturnType<typeof groupRepeatedBlocks> {
+  return groupRepeatedBlocks(treeOf(graph), { ...graph, ungrouped });
 }
 
 function labels(tree: ScopeTree, graph: GraphData, scope: number): string[] {
@@ -36,28 +36,28 @@ function labels(tree: ScopeTree, graph: GraphData, scope: number): string[] {
 }
 
 const NAMES = ['block_0', 'block_1', 'block_2', 'block_10'];
-const STACK = 'model/block_0..block_10';
+const GROUP = 'model/block_0..block_10';
 
 test('blocks that repeat are one scope, in the place of the first, with the edges between them inside', () => {
   const graph = blocks(NAMES);
-  const { tree, meta } = stackedOf(graph);
+  const { tree, meta } = groupedTree(graph);
   const model = findScope(tree, graph.paths, 'model');
   expect(labels(tree, graph, model)).toEqual(['in', 'block × 4', 'out']);
-  const stack = findScope(tree, graph.paths, STACK);
-  expect([tree.stacks.has(stack), stackSize(tree, stack), tree.nodesIn[stack]]).toEqual([true, 4, 32]);
+  const stack = findScope(tree, graph.paths, GROUP);
+  expect([tree.blockGroups.has(stack), blockGroupSize(tree, stack), tree.nodesIn[stack]]).toEqual([true, 4, 32]);
   expect(labels(tree, graph, stack)).toEqual(NAMES);
-  expect(scopePath(tree, graph.paths, stack)).toBe(STACK);
+  expect(scopePath(tree, graph.paths, stack)).toBe(GROUP);
   const edgesIn = (scope: number): number => meta.start[scope + 1]! - meta.start[scope]!;
   expect([edgesIn(model), edgesIn(stack)]).toEqual([2, 3]);
 });
 
 test('scopes are numbered depth first, and every path leads to its block', () => {
   const graph = blocks(NAMES);
-  const { tree } = stackedOf(graph);
+  const { tree } = groupedTree(graph);
   for (const name of NAMES) {
     const scope = findScope(tree, graph.paths, `model/${name}`);
     expect(scopePath(tree, graph.paths, scope)).toBe(`model/${name}`);
-    expect(tree.stacks.has(tree.parent[tree.nodeCount + scope]!)).toBe(true);
+    expect(tree.blockGroups.has(tree.parent[tree.nodeCount + scope]!)).toBe(true);
   }
   for (let scope = 1; scope < tree.scopeCount; scope++) {
     const around = tree.parent[tree.nodeCount + scope]!;
@@ -74,22 +74,22 @@ test.each<[string, GraphData]>([
   ['blocks of a few nodes', makeGraph(NAMES.flatMap((name) => OPS.slice(0, 3).map((op) => `model/${name}/${op}`)))],
   ['what stands between them is not hidden', blocks(NAMES, (i) => `Pool_${i}`)],
 ])('no stack: %s', (_, graph) => {
-  const { tree } = stackedOf(graph);
+  const { tree } = groupedTree(graph);
   expect(hasBlocks(tree)).toBe(false);
   expect(tree.scopeCount).toBe(treeOf(graph).scopeCount);
 });
 
 test('the order of nodes in the dump makes no other kind of block', () => {
   const paths = NAMES.flatMap((name, i) => (i % 2 ? [...OPS].reverse() : OPS).map((op) => `model/${name}/${op}`));
-  expect(stackedOf(makeGraph(paths)).tree.stacks.size).toBe(1);
+  expect(groupedTree(makeGraph(paths)).tree.blockGroups.size).toBe(1);
 });
 
-test('stacks in stacks', () => {
+test('groups in groups', () => {
   const paths = [0, 1, 2].flatMap((tower) => NAMES.flatMap((name) => OPS.map((op) => `tower_${tower}/${name}/${op}`)));
   const graph = makeGraph(paths);
-  const { tree } = stackedOf(graph);
+  const { tree } = groupedTree(graph);
   expect(labels(tree, graph, 0)).toEqual(['tower × 3']);
-  expect([...tree.stacks.keys()].map((scope) => scopePath(tree, graph.paths, scope))).toEqual([
+  expect([...tree.blockGroups.keys()].map((scope) => scopePath(tree, graph.paths, scope))).toEqual([
     'tower_0..tower_2',
     'tower_0/block_0..block_10',
     'tower_1/block_0..block_10',
@@ -99,20 +99,20 @@ test('stacks in stacks', () => {
 
 test('a stack that was taken apart knows how to become one again', () => {
   const graph = blocks(NAMES);
-  const { tree } = stackedOf(graph);
+  const { tree } = groupedTree(graph);
   const entity = tree.nodeCount + findScope(tree, graph.paths, 'model/block_2');
-  const place = stackPlace(tree, graph.paths, entity)!;
-  expect(place).toEqual({ path: STACK, stacked: true });
+  const place = blockGroupPlace(tree, graph.paths, entity)!;
+  expect(place).toEqual({ path: GROUP, grouped: true });
   const apart = withToggled(tree, [], place);
-  expect(apart).toEqual([STACK]);
-  for (const unstacked of [apart, ['*']]) {
-    const loose = stackedOf(graph, unstacked).tree;
+  expect(apart).toEqual([GROUP]);
+  for (const ungrouped of [apart, ['*']]) {
+    const loose = groupedTree(graph, ungrouped).tree;
     expect(labels(loose, graph, findScope(loose, graph.paths, 'model'))).toEqual(['in', ...NAMES, 'out']);
-    const again = stackPlace(loose, graph.paths, loose.nodeCount + findScope(loose, graph.paths, 'model/block_2'))!;
-    expect(again).toEqual({ path: STACK, stacked: false });
-    expect(withToggled(loose, unstacked, again)).toEqual([]);
+    const again = blockGroupPlace(loose, graph.paths, loose.nodeCount + findScope(loose, graph.paths, 'model/block_2'))!;
+    expect(again).toEqual({ path: GROUP, grouped: false });
+    expect(withToggled(loose, ungrouped, again)).toEqual([]);
   }
-  expect(stackPlace(tree, graph.paths, 0)).toBe(null);
+  expect(blockGroupPlace(tree, graph.paths, 0)).toBe(null);
 });
 
 test.each([

@@ -1,5 +1,5 @@
 /**
- * Repeated blocks: siblings of the same inside whose names differ by numbers only (`block_0` … `block_23`) become one stack, a
+ * Repeated blocks: siblings of the same inside whose names differ by numbers only (`block_0` … `block_23`) become one group, a
  * scope of its own that holds them. The same inside: as many nodes of each op type and number of data inputs, and scopes of the
  * same names (without numbers) and the same inside. Which node feeds which is not compared, nor are shapes and dtypes.
  */
@@ -7,7 +7,7 @@
 import type { DictColumn, TextColumn } from '../../lib/columns';
 import type { EdgeColumns } from '../wire/graph';
 import { buildMetaEdges, type MetaEdges } from './meta_edges';
-import { enclosingScopes, ownLabel, type Paths, type ScopeTree, type Stack, scopePath, stackPath } from './tree';
+import { type BlockGroup, blockGroupPath, enclosingScopes, ownLabel, type Paths, type ScopeTree, scopePath } from './tree';
 import { sumSubtrees } from './tree_writer';
 
 /** Fewer blocks than this are told apart at a glance. */
@@ -15,51 +15,51 @@ const FEWEST_BLOCKS = 3;
 /** Blocks of fewer nodes are as quickly read as counted. */
 const FEWEST_NODES = 8;
 
-export interface StackInput {
+export interface GroupingInput {
   readonly paths: TextColumn;
   readonly opTypes: DictColumn;
   readonly edges: EdgeColumns;
-  /** Paths of stacks that are not wanted; `*`: none are. */
-  readonly unstacked: readonly string[];
+  /** Paths of block groups that are to stay apart; `*`: all of them. */
+  readonly ungrouped: readonly string[];
 }
 
-/** Scopes of a tree that make a stack, in the tree's order. */
-export interface BlockGroup {
+/** Scopes of a tree that make a group, in the tree's order. */
+export interface RepeatedBlocks {
   readonly path: string;
   readonly label: string;
   readonly last: string;
   readonly blocks: readonly number[];
 }
 
-/** The tree with its repeated blocks on stacks, and its meta edges. */
-export function stackBlocksOf(tree: ScopeTree, input: StackInput): { tree: ScopeTree; meta: MetaEdges } {
+/** The tree with its repeated blocks grouped, and its meta edges. */
+export function groupRepeatedBlocks(tree: ScopeTree, input: GroupingInput): { tree: ScopeTree; meta: MetaEdges } {
   const found = findBlocks(tree, input);
-  const wanted = (group: BlockGroup): boolean => !input.unstacked.includes('*') && !input.unstacked.includes(group.path);
+  const wanted = (group: RepeatedBlocks): boolean => !input.ungrouped.includes('*') && !input.ungrouped.includes(group.path);
   const loose = found.filter((group) => !wanted(group));
-  const made = stacked(
+  const made = grouped(
     tree,
     found.filter((group) => wanted(group)),
     loose,
     input.edges,
   );
-  const woven = new Set([...made.tree.stacks.keys()].filter((scope) => isWoven(made.tree, made.meta, scope)));
+  const woven = new Set([...made.tree.blockGroups.keys()].filter((scope) => isWoven(made.tree, made.meta, scope)));
   if (woven.size === 0) return made;
   const paths = new Set([...woven].map((scope) => scopePath(made.tree, input.paths, scope)));
   const kept = found.filter((group) => wanted(group) && !paths.has(group.path));
-  return stacked(tree, kept, loose, input.edges);
+  return grouped(tree, kept, loose, input.edges);
 }
 
-function stacked(
+function grouped(
   tree: ScopeTree,
-  groups: readonly BlockGroup[],
-  loose: readonly BlockGroup[],
+  groups: readonly RepeatedBlocks[],
+  loose: readonly RepeatedBlocks[],
   edges: EdgeColumns,
 ): { tree: ScopeTree; meta: MetaEdges } {
-  const made = groups.length + loose.length > 0 ? insertStacks(tree, groups, loose) : tree;
+  const made = groups.length + loose.length > 0 ? insertBlockGroups(tree, groups, loose) : tree;
   return { tree: made, meta: buildMetaEdges(made, edges) };
 }
 
-/** Whether data leaves a stack for a sibling and comes back: then what stands between the blocks is part of the story. */
+/** Whether data leaves a group for a sibling and comes back: then what stands between the blocks is part of the story. */
 function isWoven(tree: ScopeTree, meta: MetaEdges, scope: number): boolean {
   const self = tree.nodeCount + scope;
   const around = tree.parent[self]!;
@@ -82,9 +82,9 @@ function isWoven(tree: ScopeTree, meta: MetaEdges, scope: number): boolean {
 }
 
 /** All groups of repeated blocks, outermost first. */
-export function findBlocks(tree: ScopeTree, { paths, opTypes, edges }: StackInput): BlockGroup[] {
+export function findBlocks(tree: ScopeTree, { paths, opTypes, edges }: GroupingInput): RepeatedBlocks[] {
   const kinds = kindsOfScopes(tree, paths, opTypes, edges);
-  const groups: BlockGroup[] = [];
+  const groups: RepeatedBlocks[] = [];
   for (let scope = 0; scope < tree.scopeCount; scope++) {
     if (!mayRepeat(tree, scope)) continue;
     const alike = new Map<number, number[]>();
@@ -110,10 +110,10 @@ function mayRepeat(tree: ScopeTree, scope: number): boolean {
   return candidates >= FEWEST_BLOCKS;
 }
 
-function groupOf(tree: ScopeTree, paths: TextColumn, blocks: readonly number[]): BlockGroup {
+function groupOf(tree: ScopeTree, paths: TextColumn, blocks: readonly number[]): RepeatedBlocks {
   const labels = blocks.map((block) => ownLabel(tree, paths, block));
   const last = labels[labels.length - 1]!;
-  return { path: stackPath(scopePath(tree, paths, blocks[0]!), last), label: commonLabel(labels), last, blocks };
+  return { path: blockGroupPath(scopePath(tree, paths, blocks[0]!), last), label: commonLabel(labels), last, blocks };
 }
 
 /** What labels have in common: `block` of `block_0`, `block_1`; `conv_a` of `conv1_a`, `conv2_a`; `dense` of `dense`, `dense_1`. */
@@ -169,14 +169,14 @@ function mix(a: number, b: number): number {
   return hash ^ (hash >>> 13);
 }
 
-// Puts repeated blocks onto stacks: the same tree with a scope more for each group, numbered depth first again.
+// Groups repeated blocks: the same tree with a scope more for each group, numbered depth first again.
 
-/** `groups` become stacks; the blocks of `loose` stay where they are, and the tree says where they could be. */
-export function insertStacks(tree: ScopeTree, groups: readonly BlockGroup[], loose: readonly BlockGroup[]): ScopeTree {
-  return new StackWriter(tree, groups, loose).write();
+/** `groups` become scopes; the blocks of `loose` stay where they are, and the tree says where they could be. */
+export function insertBlockGroups(tree: ScopeTree, groups: readonly RepeatedBlocks[], loose: readonly RepeatedBlocks[]): ScopeTree {
+  return new BlockGroupWriter(tree, groups, loose).write();
 }
 
-class StackWriter {
+class BlockGroupWriter {
   /** Group of each scope of the old tree, or -1. */
   private readonly groupOf: Int32Array;
   /** 1 for scopes of the old tree that hold blocks of a group. */
@@ -184,12 +184,12 @@ class StackWriter {
   /** Scopes of the new tree: a scope of the old one, or `~group`. */
   private readonly order: Int32Array;
   private readonly scopeOf: Int32Array;
-  private readonly stackOf: Int32Array;
+  private readonly newScopeOf: Int32Array;
 
   constructor(
     private readonly tree: ScopeTree,
-    private readonly groups: readonly BlockGroup[],
-    private readonly loose: readonly BlockGroup[],
+    private readonly groups: readonly RepeatedBlocks[],
+    private readonly loose: readonly RepeatedBlocks[],
   ) {
     this.groupOf = new Int32Array(tree.scopeCount).fill(-1);
     this.holdsBlocks = new Uint8Array(tree.scopeCount);
@@ -199,7 +199,7 @@ class StackWriter {
     });
     this.order = new Int32Array(tree.scopeCount + groups.length);
     this.scopeOf = new Int32Array(tree.scopeCount);
-    this.stackOf = new Int32Array(groups.length);
+    this.newScopeOf = new Int32Array(groups.length);
     this.number();
   }
 
@@ -225,7 +225,7 @@ class StackWriter {
     const waiting = [0];
     for (let count = 0, item = waiting.pop(); item !== undefined; count++, item = waiting.pop()) {
       order[count] = item;
-      if (item < 0) this.stackOf[~item] = count;
+      if (item < 0) this.newScopeOf[~item] = count;
       else this.scopeOf[item] = count;
       if (item >= 0 && !this.holdsBlocks[item]) {
         for (let i = tree.childStart[item + 1]! - 1; i >= tree.childStart[item]!; i--) {
@@ -250,7 +250,7 @@ class StackWriter {
   }
 
   private addChildren(out: ScopeTree, item: number, scope: number, filled: number): number {
-    const { tree, scopeOf, stackOf } = this;
+    const { tree, scopeOf, newScopeOf } = this;
     let at = filled;
     const add = (child: number): void => {
       out.children[at++] = child;
@@ -261,14 +261,14 @@ class StackWriter {
         add(entity);
         continue;
       }
-      const child = entity < 0 ? stackOf[~entity]! : scopeOf[entity - tree.nodeCount]!;
+      const child = entity < 0 ? newScopeOf[~entity]! : scopeOf[entity - tree.nodeCount]!;
       add(tree.nodeCount + child);
       out.depth[child] = out.depth[scope]! + 1;
     }
     return at;
   }
 
-  /** Scopes in a stack, or in a scope that holds blocks: of the old tree, or `~group`. */
+  /** Scopes in a group, or in a scope that holds blocks: of the old tree, or `~group`. */
   private scopesIn(item: number): number[] {
     const { nodeCount } = this.tree;
     return this.childrenOf(item).flatMap((entity) => (entity < 0 ? [entity] : entity >= nodeCount ? [entity - nodeCount] : []));
@@ -289,7 +289,7 @@ class StackWriter {
   }
 
   private emptyTree(): ScopeTree {
-    const { tree, order, scopeOf, stackOf, groups } = this;
+    const { tree, order, scopeOf, newScopeOf, groups } = this;
     const scopes = (): Int32Array => new Int32Array(order.length);
     return {
       nodeCount: tree.nodeCount,
@@ -306,8 +306,8 @@ class StackWriter {
       labelStart: scopes(),
       labelEnd: scopes(),
       nodeLabelStart: tree.nodeLabelStart,
-      stacks: new Map(groups.map(({ label, last }, group): [number, Stack] => [stackOf[group]!, { label, last }])),
-      unstacked: new Map(this.loose.flatMap(({ path, blocks }) => blocks.map((block): [number, string] => [scopeOf[block]!, path]))),
+      blockGroups: new Map(groups.map(({ label, last }, group): [number, BlockGroup] => [newScopeOf[group]!, { label, last }])),
+      ungrouped: new Map(this.loose.flatMap(({ path, blocks }) => blocks.map((block): [number, string] => [scopeOf[block]!, path]))),
     };
   }
 
@@ -331,35 +331,35 @@ class StackWriter {
   }
 }
 
-// Which stacks are wanted, as the address holds it: paths of those that are not; `*` for none.
+// Which blocks stay apart, as the address holds it: paths of their groups; `*` for all.
 
-export const NO_STACKS: readonly string[] = ['*'];
+export const NONE_GROUPED: readonly string[] = ['*'];
 
-/** The stack that an entity is, or is in: or would be in, had nobody unstacked it. Null where nothing repeats. */
-export interface StackPlace {
+/** The group that an entity is, or is in: or would be in, had nobody ungrouped it. Null where nothing repeats. */
+export interface BlockGroupPlace {
   readonly path: string;
-  readonly stacked: boolean;
+  readonly grouped: boolean;
 }
 
-export function stackPlace(tree: ScopeTree, paths: Paths, entity: number): StackPlace | null {
+export function blockGroupPlace(tree: ScopeTree, paths: Paths, entity: number): BlockGroupPlace | null {
   if (entity < 0) return null;
   const own = entity >= tree.nodeCount ? [entity - tree.nodeCount] : [];
   for (const scope of [...own, ...enclosingScopes(tree, entity)]) {
-    if (tree.stacks.has(scope)) return { path: scopePath(tree, paths, scope), stacked: true };
-    const path = tree.unstacked.get(scope);
-    if (path !== undefined) return { path, stacked: false };
+    if (tree.blockGroups.has(scope)) return { path: scopePath(tree, paths, scope), grouped: true };
+    const path = tree.ungrouped.get(scope);
+    if (path !== undefined) return { path, grouped: false };
   }
   return null;
 }
 
-/** The choice with one stack taken apart, or put together again. */
-export function withToggled(tree: ScopeTree, unstacked: readonly string[], { path, stacked }: StackPlace): readonly string[] {
-  if (stacked) return [...unstacked, path];
-  const before = unstacked.includes('*') ? [...new Set(tree.unstacked.values())] : unstacked;
+/** The choice with one group ungrouped, or grouped again. */
+export function withToggled(tree: ScopeTree, ungrouped: readonly string[], { path, grouped }: BlockGroupPlace): readonly string[] {
+  if (grouped) return [...ungrouped, path];
+  const before = ungrouped.includes('*') ? [...new Set(tree.ungrouped.values())] : ungrouped;
   return before.filter((other) => other !== path);
 }
 
 /** Whether anything repeats in the graph. */
 export function hasBlocks(tree: ScopeTree): boolean {
-  return tree.stacks.size + tree.unstacked.size > 0;
+  return tree.blockGroups.size + tree.ungrouped.size > 0;
 }

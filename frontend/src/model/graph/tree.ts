@@ -25,13 +25,13 @@ export interface ScopeTree {
   /** Where a node's label begins in its path. */
   readonly nodeLabelStart: Int32Array;
   /** Scopes that hold repeated blocks and nothing else (repeated_blocks.ts); their label columns are those of the first block. */
-  readonly stacks: ReadonlyMap<number, Stack>;
-  /** Blocks that somebody took off their stack: the scope of each, and the path of the stack it would be in. */
-  readonly unstacked: ReadonlyMap<number, string>;
+  readonly blockGroups: ReadonlyMap<number, BlockGroup>;
+  /** Repeated blocks that the user ungrouped: the scope of each, and the path of the group it would be in. */
+  readonly ungrouped: ReadonlyMap<number, string>;
 }
 
 /** Repeated blocks, `block_0` to `block_23`, drawn as one. */
-export interface Stack {
+export interface BlockGroup {
   /** What the blocks are called without what tells them apart: `block`. */
   readonly label: string;
   /** Label of the last block. */
@@ -43,15 +43,15 @@ export interface Paths {
   at(row: number): string;
 }
 
-/** That of a stack is its first block's, and where it ends: `model/block_0..block_23`. */
+/** That of a group of blocks is its first block's, and where it ends: `model/block_0..block_23`. */
 export function scopePath(tree: ScopeTree, paths: Paths, scope: number): string {
   if (scope === 0) return '';
   const path = paths.at(tree.labelRow[scope]!).slice(0, tree.labelEnd[scope]);
-  const stack = tree.stacks.get(scope);
-  return stack ? stackPath(path, stack.last) : path;
+  const group = tree.blockGroups.get(scope);
+  return group ? blockGroupPath(path, group.last) : path;
 }
 
-export function stackPath(first: string, last: string): string {
+export function blockGroupPath(first: string, last: string): string {
   return `${first}..${last}`;
 }
 
@@ -59,21 +59,21 @@ export function entityLabel(tree: ScopeTree, paths: Paths, entity: number): stri
   if (entity < tree.nodeCount) return paths.at(entity).slice(tree.nodeLabelStart[entity]);
   const scope = entity - tree.nodeCount;
   if (scope === 0) return '';
-  const stack = tree.stacks.get(scope);
-  return stack ? `${stack.label} × ${stackSize(tree, scope)}` : ownLabel(tree, paths, scope);
+  const group = tree.blockGroups.get(scope);
+  return group ? `${group.label} × ${blockGroupSize(tree, scope)}` : ownLabel(tree, paths, scope);
 }
 
-/** Number of blocks in a stack. */
-export function stackSize(tree: ScopeTree, scope: number): number {
+/** Number of blocks in a group. */
+export function blockGroupSize(tree: ScopeTree, scope: number): number {
   return tree.childStart[scope + 1]! - tree.childStart[scope]!;
 }
 
-/** The blocks of a stack: scopes. */
-export function stackBlocks(tree: ScopeTree, scope: number): number[] {
+/** The blocks of a group: scopes. */
+export function groupedBlocks(tree: ScopeTree, scope: number): number[] {
   return [...tree.children.subarray(tree.childStart[scope], tree.childStart[scope + 1])].map((entity) => entity - tree.nodeCount);
 }
 
-/** The label of a scope; of a stack that of its first block. */
+/** The label of a scope; of a group that of its first block. */
 export function ownLabel(tree: ScopeTree, paths: Paths, scope: number): string {
   return paths.at(tree.labelRow[scope]!).slice(tree.labelStart[scope], tree.labelEnd[scope]);
 }
@@ -106,9 +106,9 @@ function childScopeAt(tree: ScopeTree, paths: Paths, scope: number, path: string
     const child = tree.children[i]! - tree.nodeCount;
     if (child < 0) continue;
     const label = ownLabel(tree, paths, child);
-    const stack = tree.stacks.get(child);
-    if (stack) {
-      if (path.slice(at) === stackPath(label, stack.last)) return child;
+    const group = tree.blockGroups.get(child);
+    if (group) {
+      if (path.slice(at) === blockGroupPath(label, group.last)) return child;
       const block = childScopeAt(tree, paths, child, path, at);
       if (block >= 0) return block;
       continue;

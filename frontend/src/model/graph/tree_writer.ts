@@ -119,8 +119,8 @@ export class TreeWriter {
       labelStart: new Int32Array(scopeCount),
       labelEnd: new Int32Array(scopeCount),
       nodeLabelStart: new Int32Array(this.rows),
-      stacks: new Map(),
-      unstacked: new Map(),
+      blockGroups: new Map(),
+      ungrouped: new Map(),
     };
   }
 

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { type Bookmark, bookmarksText, type Here, isOf, naturalName, readBookmarks, whereabouts } from './bookmarks';
+import { type Bookmark, bookmarksText, type CurrentPlace, defaultName, isSamePlace, placeText, readBookmarks } from './bookmarks';
 
 const RELU: Bookmark = { link: '#run=r&tensor=net/Relu:0', graph: 'g', place: 'net/Relu', step: 4, name: 'Relu', note: '' };
 
 test('a bookmark is called as its place, or as the view', () => {
-  expect(naturalName('net/block_1/Relu', 'graph')).toBe('Relu');
-  expect(naturalName('net/block_1/', 'graph')).toBe('block_1');
-  expect(naturalName('', 'table')).toBe('Tensors');
+  expect(defaultName('net/block_1/Relu', 'graph')).toBe('Relu');
+  expect(defaultName('net/block_1/', 'graph')).toBe('block_1');
+  expect(defaultName('', 'table')).toBe('Tensors');
 });
 
 test.each([
@@ -17,22 +17,22 @@ test.each([
   ['net/block_1/Relu', 'lu', 'net/block_1/Relu'],
   ['', 'Timeline', ''],
 ])('%s, called %s, is in %s', (place, name, scope) => {
-  expect(whereabouts({ ...RELU, place, name })).toBe(scope);
+  expect(placeText({ ...RELU, place, name })).toBe(scope);
 });
 
-const HERE: Here = { graph: 'g', place: 'net/Relu', step: 4, view: 'graph' };
+const HERE: CurrentPlace = { graph: 'g', place: 'net/Relu', step: 4, view: 'graph' };
 
 test('one place at another step is another bookmark', () => {
-  expect(isOf({ ...RELU, name: 'x' }, HERE)).toBe(true);
-  expect(isOf(RELU, { ...HERE, step: 5 })).toBe(false);
-  expect(isOf(RELU, { ...HERE, graph: 'h' })).toBe(false);
+  expect(isSamePlace({ ...RELU, name: 'x' }, HERE)).toBe(true);
+  expect(isSamePlace(RELU, { ...HERE, step: 5 })).toBe(false);
+  expect(isSamePlace(RELU, { ...HERE, graph: 'h' })).toBe(false);
 });
 
 test('a node has one bookmark in all views; without a place each view has its own', () => {
-  expect(isOf(RELU, { ...HERE, view: 'table' })).toBe(true);
+  expect(isSamePlace(RELU, { ...HERE, view: 'table' })).toBe(true);
   const timeline = { ...RELU, link: '#run=r&view=timeline', place: '' };
-  expect(isOf(timeline, { ...HERE, place: '', view: 'timeline' })).toBe(true);
-  expect(isOf(timeline, { ...HERE, place: '', view: 'table' })).toBe(false);
+  expect(isSamePlace(timeline, { ...HERE, place: '', view: 'timeline' })).toBe(true);
+  expect(isSamePlace(timeline, { ...HERE, place: '', view: 'table' })).toBe(false);
 });
 
 test('all of them as text', () => {

@@ -14,24 +14,24 @@ export interface Bookmark {
 }
 
 /** What is on show. */
-export interface Here extends Pick<Bookmark, 'graph' | 'place' | 'step'> {
+export interface CurrentPlace extends Pick<Bookmark, 'graph' | 'place' | 'step'> {
   readonly view: View;
 }
 
 /** Whether it is a bookmark of what is on show: there is one a place and step, and without a place one a view and step. */
-export function isOf(bookmark: Bookmark, here: Here): boolean {
+export function isSamePlace(bookmark: Bookmark, here: CurrentPlace): boolean {
   const same = bookmark.graph === here.graph && bookmark.place === here.place && bookmark.step === here.step;
   return same && (here.place !== '' || decodeLink(bookmark.link).view === here.view);
 }
 
 /** What a place is called until it is given a name: the end of its path, or the view. */
-export function naturalName(place: string, view: View): string {
+export function defaultName(place: string, view: View): string {
   if (place === '') return VIEW_TITLES[view];
   return place.replace(/\/$/, '').replace(/^.*\//, '');
 }
 
 /** Where a bookmark is, beside its name: the scope, or all of the place once it has a name of its own; nothing for what is on show as a whole. */
-export function whereabouts({ place, name }: Bookmark): string {
+export function placeText({ place, name }: Bookmark): string {
   const path = place.replace(/\/$/, '');
   const cut = path.lastIndexOf('/') + 1;
   return path.slice(cut) === name ? path.slice(0, Math.max(0, cut - 1)) : path;

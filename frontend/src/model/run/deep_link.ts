@@ -137,7 +137,7 @@ export const EMPTY_LINK: DeepLink = {
 
 const NOTHING_ASKED = JSON.stringify(EMPTY_LINK);
 
-/** Browsers and mail programs cut addresses that are much longer than this: more opened scopes or stacks taken apart are left out. */
+/** Browsers and mail programs cut addresses that are much longer than this: further opened scopes and ungrouped blocks are left out. */
 const LONGEST_LIST = 1200;
 
 const TEXTS = ['run', 'graph', 'worker', 'tensor', 'selected', 'other', 'otherWorker'] as const;

@@ -1,50 +1,50 @@
 import { expect, test } from 'vitest';
 import { makeGraph } from '../graph/graph_fixture';
-import { lostOf, lostOnGraph, lostVisit, runCalled, unreadText } from './link_errors';
+import { missingInGraph, missingInRun, missingVisit, resolveRunId, unreadText } from './link_errors';
 
 const GRAPHS = [{ id: 'fit' }, { id: 'predict' }];
 const NOTHING = { graph: null, worker: null, step: null, range: null };
 const WORKERS = [{ id: 'a-1' }, { id: 'a-2' }];
 
 test('what is there needs no message', () => {
-  expect(lostOf({ graph: 'fit', worker: 'a-1', step: 5, range: { first: 3, last: 9 } }, GRAPHS, WORKERS, [0, 5], 5)).toBeNull();
-  expect(lostOf(NOTHING, GRAPHS, WORKERS, [0, 5], 5)).toBeNull();
+  expect(missingInRun({ graph: 'fit', worker: 'a-1', step: 5, range: { first: 3, last: 9 } }, GRAPHS, WORKERS, [0, 5], 5)).toBeNull();
+  expect(missingInRun(NOTHING, GRAPHS, WORKERS, [0, 5], 5)).toBeNull();
 });
 
 test('a graph or step that is not there is named, with what is shown in its place', () => {
-  expect(lostOf({ ...NOTHING, graph: 'zzz' }, GRAPHS, WORKERS, [0, 5], 5)).toBe(
+  expect(missingInRun({ ...NOTHING, graph: 'zzz' }, GRAPHS, WORKERS, [0, 5], 5)).toBe(
     'The run has no graph zzz: the one with most snapshots is on show.',
   );
-  expect(lostOf({ ...NOTHING, step: 9999 }, GRAPHS, WORKERS, [0, 5], 5)).toBe(
+  expect(missingInRun({ ...NOTHING, step: 9999 }, GRAPHS, WORKERS, [0, 5], 5)).toBe(
     'Step 9999 was not captured: the nearest one, 5, is on show.',
   );
-  expect(lostOf({ ...NOTHING, graph: 'zzz', step: 9999 }, GRAPHS, WORKERS, [0, 5], 5)).toContain('zzz');
+  expect(missingInRun({ ...NOTHING, graph: 'zzz', step: 9999 }, GRAPHS, WORKERS, [0, 5], 5)).toContain('zzz');
 });
 
 test('a worker that is not there is named, with whose numbers are shown in its place', () => {
   const asked = { ...NOTHING, worker: 'b-7' };
-  expect(lostOf(asked, GRAPHS, WORKERS, [5], 5)).toBe('The run has no worker b-7: all of them are on show.');
-  expect(lostOf(asked, GRAPHS, WORKERS.slice(1), [5], 5)).toBe('The run has no worker b-7: its only one is on show.');
+  expect(missingInRun(asked, GRAPHS, WORKERS, [5], 5)).toBe('The run has no worker b-7: all of them are on show.');
+  expect(missingInRun(asked, GRAPHS, WORKERS.slice(1), [5], 5)).toBe('The run has no worker b-7: its only one is on show.');
 });
 
 test('a range without a step, and a step outside the range, are named', () => {
-  expect(lostOf({ ...NOTHING, range: { first: 6, last: 9 } }, GRAPHS, WORKERS, [0, 5], 5)).toBe(
+  expect(missingInRun({ ...NOTHING, range: { first: 6, last: 9 } }, GRAPHS, WORKERS, [0, 5], 5)).toBe(
     'No step from 6 to 9 was captured: all steps are on show.',
   );
-  expect(lostOf({ ...NOTHING, step: 5, range: { first: 0, last: 3 } }, GRAPHS, WORKERS, [0, 5], 0)).toBe(
+  expect(missingInRun({ ...NOTHING, step: 5, range: { first: 0, last: 3 } }, GRAPHS, WORKERS, [0, 5], 0)).toBe(
     'Step 5 lies outside the range of steps: the nearest one, 0, is on show.',
   );
 });
 
 test('a visit that the tensor does not have is named, with the one on show', () => {
-  const lost = (visit: number | null, visits: number[]) => lostVisit({ tensor: 'while/Mul:0', visit }, 20, visits, 0);
+  const lost = (visit: number | null, visits: number[]) => missingVisit({ tensor: 'while/Mul:0', visit }, 20, visits, 0);
   expect(lost(99, [0, 1, 2])).toBe('while/Mul:0 has no visit 99 at step 20: visit 0 is on show.');
   expect([lost(2, [0, 1, 2]), lost(null, [0, 1, 2]), lost(99, [])]).toEqual([null, null, null]);
 });
 
 test('a scope that the graph does not have, and a colouring that there is not, are named', () => {
   const graph = makeGraph(['model/block_0/Relu', 'model/block_1/Relu']);
-  const lost = (selected: string | null, color: string | null) => lostOnGraph({ selected, color }, graph);
+  const lost = (selected: string | null, color: string | null) => missingInGraph({ selected, color }, graph);
   expect([lost('model', 'size'), lost('model/block_0..block_1', 'statistic:mean'), lost(null, null)]).toEqual([null, null, null]);
   expect(lost('model/block', null)).toBe('The graph has no scope model/block.');
   expect(lost('mod', 'zzz')).toBe('The graph has no scope mod. Nothing can be coloured by zzz: health is on show.');
@@ -52,7 +52,7 @@ test('a scope that the graph does not have, and a colouring that there is not, a
 });
 
 test('nothing is said before the run and its steps are there', () => {
-  expect(lostOf({ ...NOTHING, graph: 'zzz', step: 9999 }, [], [], [], null)).toBeNull();
+  expect(missingInRun({ ...NOTHING, graph: 'zzz', step: 9999 }, [], [], [], null)).toBeNull();
 });
 
 test('a run is called by its id, or by a name that is its alone', () => {
@@ -61,7 +61,7 @@ test('a run is called by its id, or by a name that is its alone', () => {
     { id: 'a-1', name: 'a' },
     { id: 'a-2', name: 'a' },
   ];
-  expect(['cnn-1', 'cnn', 'a-2', 'a', 'gone'].map((called) => runCalled(called, runs))).toEqual(['cnn-1', 'cnn-1', 'a-2', 'a', 'gone']);
+  expect(['cnn-1', 'cnn', 'a-2', 'a', 'gone'].map((called) => resolveRunId(called, runs))).toEqual(['cnn-1', 'cnn-1', 'a-2', 'a', 'gone']);
 });
 
 test('what of the address cannot be read is named, as far as it fits', () => {

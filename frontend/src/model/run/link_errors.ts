@@ -1,12 +1,12 @@
 import type { GraphEntry, RunEntry, WorkerEntry } from '../wire/answers';
 import { COLOUR_KINDS, type GraphData } from '../wire/graph';
-import { STATISTIC_NAMES } from '../wire/value_scale';
+import { NODE_STATISTICS } from '../wire/value_scale';
 import type { StepRange } from './deep_link';
 
 const MOST_NAMED = 3;
 
 /** What an address asks for that the page may not find. */
-export interface Asked {
+export interface LinkRequest {
   run: string | null;
   graph: string | null;
   worker: string | null;
@@ -31,8 +31,8 @@ export function unreadText(parts: readonly string[]): string | null {
 }
 
 /** In one line, what of the asked is not in the run, and what is shown in its place; null where all of it is there. */
-export function lostOf(
-  asked: Pick<Asked, 'graph' | 'worker' | 'step' | 'range'>,
+export function missingInRun(
+  asked: Pick<LinkRequest, 'graph' | 'worker' | 'step' | 'range'>,
   graphs: readonly Pick<GraphEntry, 'id'>[],
   workers: readonly Pick<WorkerEntry, 'id'>[],
   steps: readonly number[],
@@ -57,24 +57,32 @@ function lostStep(asked: number, shown: number, steps: readonly number[]): strin
 }
 
 /** That a tensor did not run as often at a step, and which of its visits is on show; null where it did, or was not captured there. */
-export function lostVisit(asked: Pick<Asked, 'tensor' | 'visit'>, step: number, visits: readonly number[], shown: number): string | null {
+export function missingVisit(
+  asked: Pick<LinkRequest, 'tensor' | 'visit'>,
+  step: number,
+  visits: readonly number[],
+  shown: number,
+): string | null {
   if (asked.visit === null || visits.length === 0 || visits.includes(asked.visit)) return null;
   return `${asked.tensor} has no visit ${asked.visit} at step ${step}: visit ${shown} is on show.`;
 }
 
 /** The same of what is asked of the graph on show. */
-export function lostOnGraph(asked: Pick<Asked, 'selected' | 'color'>, graph: Pick<GraphData, 'paths' | 'nodeCount'>): string | null {
+export function missingInGraph(
+  asked: Pick<LinkRequest, 'selected' | 'color'>,
+  graph: Pick<GraphData, 'paths' | 'nodeCount'>,
+): string | null {
   const lines: string[] = [];
   if (asked.selected !== null && !hasScope(graph, asked.selected)) lines.push(`The graph has no scope ${asked.selected}.`);
   const [kind, statistic] = asked.color?.split(':') ?? [];
   if (kind !== undefined && !COLOUR_KINDS.some((known) => known === kind))
     lines.push(`Nothing can be coloured by ${asked.color}: health is on show.`);
-  else if (kind === 'statistic' && !STATISTIC_NAMES.some((known) => known === statistic))
+  else if (kind === 'statistic' && !NODE_STATISTICS.some((known) => known === statistic))
     lines.push(`There is no statistic ${statistic ?? ''}: abs_max is on show.`);
   return lines.length === 0 ? null : lines.join(' ');
 }
 
-/** Of a stack (`block_0..block_3`) its first block must be there. */
+/** Of grouped blocks (`block_0..block_3`) its first block must be there. */
 function hasScope({ paths, nodeCount }: Pick<GraphData, 'paths' | 'nodeCount'>, path: string): boolean {
   const inside = `${path.replace(/\.\.[^/]*$/, '')}/`;
   for (let row = 0; row < nodeCount; row++) if (paths.at(row).startsWith(inside)) return true;
@@ -82,7 +90,7 @@ function hasScope({ paths, nodeCount }: Pick<GraphData, 'paths' | 'nodeCount'>, 
 }
 
 /** Id of the run that an id, or a name that is one run's alone, stands for; itself where no run is called so. */
-export function runCalled(called: string, runs: readonly Pick<RunEntry, 'id' | 'name'>[]): string {
+export function resolveRunId(called: string, runs: readonly Pick<RunEntry, 'id' | 'name'>[]): string {
   if (runs.some((run) => run.id === called)) return called;
   const named = runs.filter((run) => run.name === called);
   return named.length === 1 && named[0] ? named[0].id : called;

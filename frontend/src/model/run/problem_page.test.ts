@@ -1,24 +1,24 @@
 import { describe, expect, it } from 'vitest';
 import type { NonfiniteProblem } from '../wire/answers';
-import type { Birth, Finding, NanReport } from '../wire/findings';
+import type { Finding, NanReport, Origin } from '../wire/findings';
 import {
-  birthReason,
-  birthsFirst,
-  birthTitle,
   chainGoal,
-  groupBirths,
   groupFindings,
+  groupOrigins,
   isIntended,
-  moreBirths,
+  moreOrigins,
   mutes,
+  originReason,
+  originsFirst,
+  originTitle,
   pageHead,
-  withoutBirths,
+  withoutOrigins,
 } from './problem_page';
 
 const finding = (rule: string, severity: Finding['severity'], first_step: number, tensor = 'a:0') =>
   ({ rule, severity, first_step, tensor, muted: false }) as Finding;
 
-const birth = (fields: Partial<Birth>) =>
+const origin = (fields: Partial<Origin>) =>
   ({
     node: 'loss/Log',
     op_type: 'Log',
@@ -29,9 +29,9 @@ const birth = (fields: Partial<Birth>) =>
     output: { nan: 0 },
     explanation: null,
     ...fields,
-  }) as Birth;
+  }) as Origin;
 
-const report = (previous: number | null, births: Birth[] = []) => ({ previous, births }) as unknown as NanReport;
+const report = (previous: number | null, births: Origin[] = []) => ({ previous, births }) as unknown as NanReport;
 
 describe('order of the findings', () => {
   it('is the one they come in, rules together', () => {
@@ -52,8 +52,8 @@ describe('order of the findings', () => {
 
   it('leaves to the births what they tell better', () => {
     const findings = [finding('ExplodingTensor', 'high', 1), finding('DeadRelu', 'high', 1)];
-    expect(withoutBirths(findings, report(null, [birth({})])).map((one) => one.rule)).toEqual(['DeadRelu']);
-    expect(withoutBirths(findings, report(null))).toHaveLength(2);
+    expect(withoutOrigins(findings, report(null, [origin({})])).map((one) => one.rule)).toEqual(['DeadRelu']);
+    expect(withoutOrigins(findings, report(null))).toHaveLength(2);
   });
 
   it('mutes a rule, or a rule on one tensor', () => {
@@ -65,33 +65,33 @@ describe('order of the findings', () => {
 
 describe('what is said of a birth', () => {
   it('names kind, step and node', () => {
-    expect(birthTitle(birth({}), report(24))).toBe('Infinity is born at step 25 in loss/Log');
-    expect(birthTitle(birth({ visit: 0 }), report(24))).toBe('Infinity is born at step 25 in loss/Log');
+    expect(originTitle(origin({}), report(24))).toBe('Infinity is born at step 25 in loss/Log');
+    expect(originTitle(origin({ visit: 0 }), report(24))).toBe('Infinity is born at step 25 in loss/Log');
   });
 
   it('names the visit of a node in a loop', () => {
-    expect(birthTitle(birth({ visit: 3 }), report(24))).toBe('Infinity is born at step 25 (visit 3) in loss/Log');
-    expect(birthTitle(birth({ visit: 3, verdict: 'suspected' }), report(24))).toContain('at step 25 (visit 3) in loss/Log');
+    expect(originTitle(origin({ visit: 3 }), report(24))).toBe('Infinity is born at step 25 (visit 3) in loss/Log');
+    expect(originTitle(origin({ visit: 3, verdict: 'suspected' }), report(24))).toContain('at step 25 (visit 3) in loss/Log');
   });
 
   it('does not call a birth what a variable brought along', () => {
-    const carried = birth({ verdict: 'carried', output: { nan: 3 } as Birth['output'] });
-    expect(birthTitle(carried, report(20))).toBe('NaN was in a variable when step 25 began: it arose after step 20');
-    expect(birthTitle(carried, report(null))).toContain('it arose before it');
-    expect(birthReason(carried)).toContain('only reads it');
+    const carried = origin({ verdict: 'carried', output: { nan: 3 } as Origin['output'] });
+    expect(originTitle(carried, report(20))).toBe('NaN was in a variable when step 25 began: it arose after step 20');
+    expect(originTitle(carried, report(null))).toContain('it arose before it');
+    expect(originReason(carried)).toContain('only reads it');
   });
 
   it('says where a reason is not proven', () => {
     const explanation = { pattern: 'log of 0', text: 'log(0) = -inf.', help: '', certain: false };
-    expect(birthReason(birth({ explanation }))).toBe('log(0) = -inf. (It fits, but is not proven.)');
+    expect(originReason(origin({ explanation }))).toBe('log(0) = -inf. (It fits, but is not proven.)');
   });
 
   it('writes out what is invisible in names', () => {
-    expect(birthTitle(birth({ node: 'a\u202eb' }), report(1))).not.toContain('\u202e');
+    expect(originTitle(origin({ node: 'a\u202eb' }), report(1))).not.toContain('\u202e');
   });
 
   it('tells alike births together', () => {
-    const groups = groupBirths([birth({ node: 'a' }), birth({ node: 'b' }), birth({ node: 'c', op_type: 'Exp' })]);
+    const groups = groupOrigins([origin({ node: 'a' }), origin({ node: 'b' }), origin({ node: 'c', op_type: 'Exp' })]);
     expect(groups.map((group) => [group.first.node, group.others.length])).toEqual([
       ['a', 1],
       ['c', 0],
@@ -105,8 +105,8 @@ describe('what is intended', () => {
     ({
       step: 5,
       graph: 'g',
-      births: births.map((tensor) => birth({ tensor, graph: 'g' })),
-      demoted: demoted.map((tensor) => birth({ tensor, graph: 'g' })),
+      births: births.map((tensor) => origin({ tensor, graph: 'g' })),
+      demoted: demoted.map((tensor) => origin({ tensor, graph: 'g' })),
       chain: births.map((tensor) => ({ tensor })),
     }) as unknown as NanReport;
 
@@ -128,17 +128,17 @@ describe('what is intended', () => {
 });
 
 it('births after the first are called so only where all of them are', () => {
-  const [born, carried] = [birth({ verdict: 'born' }), birth({ verdict: 'carried' })];
-  expect([[born], [born, born], [born, carried]].map(moreBirths)).toEqual(['1 more birth', '2 more births', '2 more places']);
+  const [born, carried] = [origin({ verdict: 'born' }), origin({ verdict: 'carried' })];
+  expect([[born], [born, born], [born, carried]].map(moreOrigins)).toEqual(['1 more birth', '2 more births', '2 more places']);
 });
 
 describe('what the page says of births', () => {
-  const told = (births: Birth[], chain: string[] = []) =>
+  const told = (births: Origin[], chain: string[] = []) =>
     ({ previous: null, births, chain: chain.map((tensor) => ({ tensor })), loss: 'loss:0' }) as unknown as NanReport;
 
   it('is that a run is spoilt only by what does not heal again', () => {
-    const heals = birth({ aftermath: 'It becomes finite again.' });
-    expect([pageHead([birth({})], 0), pageHead([heals, birth({})], 1)]).toEqual(Array(2).fill('NaN or Inf spoilt this run'));
+    const heals = origin({ aftermath: 'It becomes finite again.' });
+    expect([pageHead([origin({})], 0), pageHead([heals, origin({})], 1)]).toEqual(Array(2).fill('NaN or Inf spoilt this run'));
     expect([pageHead([heals], 1), pageHead([heals], 0), pageHead([], 0)]).toEqual([
       'Something is wrong',
       'NaN or Inf arise, but reach nothing that matters',
@@ -153,19 +153,19 @@ describe('what the page says of births', () => {
 
   it('names the op whose gradient it is, and what turned as the command line does', () => {
     const forward = { tensor: 'Log:0', node: 'Log', op_type: 'Log', chosen: '' };
-    expect(birthTitle(birth({ node: 'g', step: 1, verdict: 'turned', forward }), told([]))).toContain(
+    expect(originTitle(origin({ node: 'g', step: 1, verdict: 'turned', forward }), told([]))).toContain(
       'is born at step 1 in g, the gradient of Log (Log)',
     );
   });
 
   it('does not count constants as births', () => {
-    expect(moreBirths([birth({ verdict: 'born' }), birth({ verdict: 'constant' })])).toBe('1 more birth and 1 constant');
+    expect(moreOrigins([origin({ verdict: 'born' }), origin({ verdict: 'constant' })])).toBe('1 more birth and 1 constant');
   });
 });
 
 it('what was born heads the tensors, in the order of the births', () => {
   const [sub, log, exp, out] = ['sub:0', 'log:0', 'exp:0', 'out:0'].map((tensor) => ({ graph: 'g', tensor }) as NonfiniteProblem);
-  const told = report(null, [birth({ graph: 'g', tensor: 'exp:0' }), birth({ graph: 'g', tensor: 'log:0' })]);
-  expect(birthsFirst([sub!, log!, exp!, out!], told)).toEqual([exp, log, sub, out]);
-  expect(birthsFirst([sub!, log!], null)).toEqual([sub, log]);
+  const told = report(null, [origin({ graph: 'g', tensor: 'exp:0' }), origin({ graph: 'g', tensor: 'log:0' })]);
+  expect(originsFirst([sub!, log!, exp!, out!], told)).toEqual([exp, log, sub, out]);
+  expect(originsFirst([sub!, log!], null)).toEqual([sub, log]);
 });

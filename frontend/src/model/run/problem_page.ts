@@ -3,7 +3,7 @@
 import { counted } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
 import type { NonfiniteProblem } from '../wire/answers';
-import type { Birth, Finding, NanReport, Severity } from '../wire/findings';
+import type { Finding, NanReport, Origin, Severity } from '../wire/findings';
 
 /** Findings of one rule and severity. */
 export interface FindingGroup {
@@ -31,10 +31,10 @@ export function groupFindings(findings: readonly Finding[]): FindingGroup[] {
 }
 
 /** The births of a report say what this rule would only repeat. */
-const TOLD_BY_BIRTHS = 'ExplodingTensor';
+const REPEATS_ORIGINS = 'ExplodingTensor';
 
-export function withoutBirths(findings: readonly Finding[], report: NanReport | null): Finding[] {
-  return findings.filter((finding) => finding.rule !== TOLD_BY_BIRTHS || !report?.births.length);
+export function withoutOrigins(findings: readonly Finding[], report: NanReport | null): Finding[] {
+  return findings.filter((finding) => finding.rule !== REPEATS_ORIGINS || !report?.births.length);
 }
 
 /** Whether births say that a tensor's NaN and Inf are meant or without effect, as an attention mask's are; false where nothing is known. */
@@ -48,13 +48,13 @@ export function isIntended(problem: NonfiniteProblem, report: NanReport | null):
 }
 
 /** The tensors that births name head a list of them, in their order: in a loop the flow also leads back, so what stands first there may have been handed it. */
-export function birthsFirst(problems: readonly NonfiniteProblem[], report: NanReport | null): NonfiniteProblem[] {
+export function originsFirst(problems: readonly NonfiniteProblem[], report: NanReport | null): NonfiniteProblem[] {
   const born = new Map((report?.births ?? []).map(({ graph, tensor }, i) => [`${graph} ${tensor}`, i]));
   const place = ({ graph, tensor }: NonfiniteProblem) => born.get(`${graph} ${tensor}`) ?? born.size;
   return [...problems].sort((a, b) => place(a) - place(b));
 }
 
-export const bad = (birth: Birth): 'NaN' | 'Infinity' => (birth.output.nan > 0 ? 'NaN' : 'Infinity');
+export const bad = (origin: Origin): 'NaN' | 'Infinity' => (origin.output.nan > 0 ? 'NaN' : 'Infinity');
 
 /** By which colour it is told: NaN before infinity, as on the graph. */
 export const badColour = ({ nan }: { nan: number }): 'nan' | 'inf' => (nan > 0 ? 'nan' : 'inf');
@@ -63,38 +63,38 @@ export const badColour = ({ nan }: { nan: number }): 'nan' | 'inf' => (nan > 0 ?
 export const visitText = ({ visit = 0 }: { visit?: number }): string => (visit > 0 ? ` (visit ${visit})` : '');
 
 /** What happened, in one line. */
-export function birthTitle(birth: Birth, report: NanReport): string {
-  const [what, node] = [bad(birth), visible(birth.node)];
-  const of = birth.forward ? `, the gradient of ${visible(birth.forward.node)} (${birth.forward.op_type})` : '';
+export function originTitle(origin: Origin, report: NanReport): string {
+  const [what, node] = [bad(origin), visible(origin.node)];
+  const of = origin.forward ? `, the gradient of ${visible(origin.forward.node)} (${origin.forward.op_type})` : '';
   const between = report.previous === null ? 'before it' : `after step ${report.previous}`;
-  switch (birth.verdict) {
+  switch (origin.verdict) {
     case 'carried':
-      return `${what} was in a variable when step ${birth.step} began: it arose ${between}`;
+      return `${what} was in a variable when step ${origin.step} began: it arose ${between}`;
     case 'data':
-      return `${what} came in with the data of step ${birth.step}`;
+      return `${what} came in with the data of step ${origin.step}`;
     case 'constant':
       return `${what} is a constant of the program`;
     case 'suspected':
-      return `${what} appears first at step ${birth.step}${visitText(birth)} in ${node}${of}; not all of its inputs were captured`;
+      return `${what} appears first at step ${origin.step}${visitText(origin)} in ${node}${of}; not all of its inputs were captured`;
     default:
-      return `${what} is born at step ${birth.step}${visitText(birth)} in ${node}${of}`;
+      return `${what} is born at step ${origin.step}${visitText(origin)} in ${node}${of}`;
   }
 }
 
 /** Why, in one sentence. */
-export function birthReason(birth: Birth): string {
-  if (birth.explanation) return birth.explanation.text + (birth.explanation.certain ? '' : ' (It fits, but is not proven.)');
-  if (birth.verdict === 'carried')
-    return `${visible(birth.node)} only reads it. Capture the steps before, each of them, to see the birth itself.`;
-  if (birth.verdict === 'data') return 'Look at the input pipeline: the model did nothing wrong.';
-  if (birth.verdict === 'suspected')
-    return `It may have come from what was not captured: ${birth.missing.map(visible).join(', ') || 'an input'}.`;
-  return `${birth.op_type} made it of finite inputs; no known pattern fits.`;
+export function originReason(origin: Origin): string {
+  if (origin.explanation) return origin.explanation.text + (origin.explanation.certain ? '' : ' (It fits, but is not proven.)');
+  if (origin.verdict === 'carried')
+    return `${visible(origin.node)} only reads it. Capture the steps before, each of them, to see the birth itself.`;
+  if (origin.verdict === 'data') return 'Look at the input pipeline: the model did nothing wrong.';
+  if (origin.verdict === 'suspected')
+    return `It may have come from what was not captured: ${origin.missing.map(visible).join(', ') || 'an input'}.`;
+  return `${origin.op_type} made it of finite inputs; no known pattern fits.`;
 }
 
 /** What the page says above all else: births that do not heal again spoil a run, then come findings of the worst kind. */
-export function pageHead(births: readonly Birth[], high: number): string {
-  if (births.some((birth) => !birth.aftermath)) return 'NaN or Inf spoilt this run';
+export function pageHead(births: readonly Origin[], high: number): string {
+  if (births.some((origin) => !origin.aftermath)) return 'NaN or Inf spoilt this run';
   if (high > 0) return 'Something is wrong';
   return births.length > 0 ? 'NaN or Inf arise, but reach nothing that matters' : 'Worth a look';
 }
@@ -106,9 +106,9 @@ export function chainGoal(report: NanReport): { words: string; isName: boolean }
 }
 
 /** How many more there are: births only if all of them are, else places that were handed it, read it, or are suspected; constants of the program apart. */
-export function moreBirths(births: readonly Birth[]): string {
-  const others = births.filter((birth) => birth.verdict !== 'constant');
-  const allBorn = others.every((birth) => birth.verdict === 'born' || birth.verdict === 'turned');
+export function moreOrigins(births: readonly Origin[]): string {
+  const others = births.filter((origin) => origin.verdict !== 'constant');
+  const allBorn = others.every((origin) => origin.verdict === 'born' || origin.verdict === 'turned');
   const told = [
     { count: others.length, noun: allBorn ? 'more birth' : 'more place' },
     { count: births.length - others.length, noun: 'constant' },
@@ -120,18 +120,18 @@ export function moreBirths(births: readonly Birth[]): string {
 }
 
 /** Births after the first, the same verdict and op told as one line. */
-export interface BirthGroup {
-  first: Birth;
-  others: Birth[];
+export interface OriginGroup {
+  first: Origin;
+  others: Origin[];
 }
 
-export function groupBirths(births: readonly Birth[]): BirthGroup[] {
-  const groups = new Map<string, BirthGroup>();
-  for (const birth of births) {
-    const key = `${birth.verdict} ${birth.op_type} ${birth.explanation?.pattern ?? ''} ${birth.demoted}`;
+export function groupOrigins(births: readonly Origin[]): OriginGroup[] {
+  const groups = new Map<string, OriginGroup>();
+  for (const origin of births) {
+    const key = `${origin.verdict} ${origin.op_type} ${origin.explanation?.pattern ?? ''} ${origin.demoted}`;
     const group = groups.get(key);
-    if (group) group.others.push(birth);
-    else groups.set(key, { first: birth, others: [] });
+    if (group) group.others.push(origin);
+    else groups.set(key, { first: origin, others: [] });
   }
   return [...groups.values()];
 }

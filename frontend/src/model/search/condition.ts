@@ -3,7 +3,7 @@
 import { COUNTS, STATISTICS } from '../wire/statistics';
 
 /** The numbers and the texts that a condition may name. */
-export const FIELDS: readonly string[] = ['step', 'visit', 'size', ...COUNTS, 'inf', 'nonfinite', ...STATISTICS];
+export const CONDITION_FIELDS: readonly string[] = ['step', 'visit', 'size', ...COUNTS, 'inf', 'nonfinite', ...STATISTICS];
 export const TEXT_FIELDS: readonly string[] = ['tensor', 'node', 'op', 'op_type', 'layer', 'dtype', 'device', 'worker', 'graph'];
 
 const TOKEN = /\s*(?:('[^']*'|"[^"]*")|(<=|>=|==|!=|!~|[<>=~()+\-*/])|((?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?(?![\w.]))|([a-z_]\w*))/iy;
@@ -115,8 +115,8 @@ class Parser {
 
   private named(token: string | undefined): void {
     if (token === undefined) throw new ConditionError('a number is missing at the end');
-    if (!/^[\d.]/.test(token) && !FIELDS.includes(token))
-      throw new ConditionError(`there is no number "${token}"; known are ${FIELDS.join(', ')}`);
+    if (!/^[\d.]/.test(token) && !CONDITION_FIELDS.includes(token))
+      throw new ConditionError(`there is no number "${token}"; known are ${CONDITION_FIELDS.join(', ')}`);
   }
 
   private take(token: string): boolean {

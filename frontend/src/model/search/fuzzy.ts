@@ -1,5 +1,5 @@
 import { TextColumn } from '../../lib/columns';
-import { inPieces, mayPause, type Pieces } from '../../lib/scheduling';
+import { mayPause, runInSlices, type SlicedWork } from '../../lib/scheduling';
 
 /**
  * Fuzzy matching, as editors have it: the letters of a term in their order, not necessarily side by side (`mtml` is in MatMul). What stands together,
@@ -178,10 +178,10 @@ export interface Match {
 
 /** The rows that fit best, best first (of equal ones the first), at most `most`; null once `signal` is aborted. */
 export function findFuzzy(texts: Texts, terms: readonly string[], most: number, signal: AbortSignal): Promise<readonly Match[] | null> {
-  return inPieces(bestOf(texts, terms, most), signal);
+  return runInSlices(bestOf(texts, terms, most), signal);
 }
 
-function* bestOf(texts: Texts, terms: readonly string[], most: number): Pieces<readonly Match[]> {
+function* bestOf(texts: Texts, terms: readonly string[], most: number): SlicedWork<readonly Match[]> {
   const score = scorer(texts, terms);
   const best: Match[] = [];
   for (let row = 0; row < texts.length; row++) {

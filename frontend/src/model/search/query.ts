@@ -3,8 +3,8 @@
  * program (`train.py:17`), or nodes in a row (`MatMul->.*->Softmax`, connected.ts).
  */
 
-export const FIELDS = ['op', 'layer', 'dtype', 'shape', 'device', 'function', 'is', 'problem', 'source'] as const;
-export type Field = (typeof FIELDS)[number];
+export const QUERY_FIELDS = ['op', 'layer', 'dtype', 'shape', 'device', 'function', 'is', 'problem', 'source'] as const;
+export type Field = (typeof QUERY_FIELDS)[number];
 
 export interface FieldTerm {
   readonly kind: 'field';
@@ -74,7 +74,7 @@ function wordTerm(word: string): Term {
 
 function fieldTerm(word: string): FieldTerm | null {
   const colon = word.indexOf(':');
-  const field = FIELDS.find((name) => name === word.slice(0, colon).toLowerCase());
+  const field = QUERY_FIELDS.find((name) => name === word.slice(0, colon).toLowerCase());
   if (!field) return null;
   if (colon === word.length - 1) throw new SyntaxError(`${field}: goes on, as in ${EXAMPLES[field]}`);
   return { kind: 'field', field, text: word.slice(colon + 1).toLowerCase() };

@@ -1,13 +1,13 @@
 /** Search over a graph's nodes, as query.ts reads it. */
 
 import type { DictColumn, TextColumn } from '../../lib/columns';
-import { atOnce, mayPause, type Pieces } from '../../lib/scheduling';
+import { mayPause, runAtOnce, type SlicedWork } from '../../lib/scheduling';
 import { placesOf } from '../../lib/typed_arrays';
 import { nodesOfPlace, type SourceMap } from '../run/source_lines';
 import { type GraphData, rowOf } from '../wire/graph';
 import { markConnected, type Step } from './connected';
 import { fuzzyMatch, isAscii, LETTER, loweredWhole, scorer } from './fuzzy';
-import { type ChainStep, FIELDS, type Field, type FieldTerm, type Query, type Term } from './query';
+import { type ChainStep, type Field, type FieldTerm, QUERY_FIELDS, type Query, type Term } from './query';
 
 export interface SearchResult {
   /** Row numbers of the nodes that match, ascending; none for an empty query or a broken one. */
@@ -31,11 +31,11 @@ interface Search {
 }
 
 export function runQuery(graph: GraphData, query: Query, facts: SearchFacts = NO_FACTS): SearchResult {
-  return atOnce(queryPieces(graph, query, facts));
+  return runAtOnce(searchInSlices(graph, query, facts));
 }
 
 /** As `runQuery`, for what must not hold up the page. */
-export function* queryPieces(graph: GraphData, query: Query, facts: SearchFacts): Pieces<SearchResult> {
+export function* searchInSlices(graph: GraphData, query: Query, facts: SearchFacts): SlicedWork<SearchResult> {
   if (query.error !== null) return { ...NOTHING, told: query.error };
   if (query.terms.length === 0) return NOTHING;
   const search: Search = { graph, facts, fuzzy: false, ways: [] };
@@ -53,7 +53,7 @@ export function* queryPieces(graph: GraphData, query: Query, facts: SearchFacts)
   return { rows, fuzzy: search.fuzzy && rows.length > 0, ways, told: rows.length > 0 ? null : told };
 }
 
-function* markTerm(search: Search, term: Term, hit: Uint8Array): Pieces<void> {
+function* markTerm(search: Search, term: Term, hit: Uint8Array): SlicedWork<void> {
   const { graph } = search;
   if (term.kind === 'text') yield* markWord(search, term.text, hit);
   else if (term.kind === 'pattern') {
@@ -69,7 +69,7 @@ function* markTerm(search: Search, term: Term, hit: Uint8Array): Pieces<void> {
 }
 
 /** A text in a name; where it is in none, the next best that it may mean. */
-function* markWord(search: Search, text: string, hit: Uint8Array): Pieces<void> {
+function* markWord(search: Search, text: string, hit: Uint8Array): SlicedWork<void> {
   const { graph } = search;
   const found = () => hit.includes(1);
   markText(graph.names, text, hit);
@@ -104,7 +104,7 @@ function problemRows(graph: GraphData, { problems }: SearchFacts, text: string):
 }
 
 /** The nodes that one step of a connected pattern fits: by their op type or their own label. */
-function* stepRows(search: Search, step: Exclude<ChainStep, null>): Pieces<Uint8Array> {
+function* stepRows(search: Search, step: Exclude<ChainStep, null>): SlicedWork<Uint8Array> {
   const { graph } = search;
   const rows = new Uint8Array(graph.nodeCount);
   if (!(step instanceof RegExp)) markField(search, step, rows);
@@ -136,7 +136,7 @@ function markValues(column: DictColumn, text: string, hit: Uint8Array): void {
 function whyNothing({ facts }: Search, term: Term): string | null {
   if (term.kind === 'text') {
     const field = /^(\w+):/.exec(term.text)?.[1];
-    if (field) return `no name holds ${term.text}, and ${field} is none of ${FIELDS.map((name) => `${name}:`).join(' ')}`;
+    if (field) return `no name holds ${term.text}, and ${field} is none of ${QUERY_FIELDS.map((name) => `${name}:`).join(' ')}`;
     const isPattern = /[[\](){}*+?^$|\\]/.test(term.text);
     return isPattern ? `no name holds ${term.text}; a regular expression stands between slashes: /…/` : null;
   }
@@ -200,7 +200,7 @@ const LEAST_A_LETTER = 0.85 * LETTER;
 const NEARLY = 0.8;
 
 /** Marks the nodes whose name or op type fits a text letter by letter, those that fit best; false if there is none. */
-export function* markFuzzy(graph: GraphData, text: string, hit: Uint8Array): Pieces<boolean> {
+export function* markFuzzy(graph: GraphData, text: string, hit: Uint8Array): SlicedWork<boolean> {
   if (text.length < 2) return false;
   const terms = [text];
   const [name, ops] = [scorer(graph.names, terms), graph.opTypes.values.map((value) => fuzzyMatch(value, terms).score)];

@@ -4,13 +4,13 @@ import {
   assignIndex,
   type DimMapping,
   defaultMapping,
+  defaultMode,
   dimsText,
   fits,
   foldedDims,
   fullIndex,
   type Layout,
   mappingText,
-  naturalMode,
   parseMapping,
   shownBy,
   sliceStrides,
@@ -138,5 +138,5 @@ test.each([
   [[8, 24, 64], 'float32', 'table'],
   [[4, 8, 8, 3], 'string', 'table'],
 ] as [number[], string, string][])('a tensor of shape %j and %s opens as %s', (shape, dtype, mode) => {
-  expect(naturalMode(shape, dtype)).toBe(mode);
+  expect(defaultMode(shape, dtype)).toBe(mode);
 });

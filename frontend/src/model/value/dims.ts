@@ -204,7 +204,7 @@ export const LAYOUT_OF: Record<ValueMode, Layout> = {
 const SMALLEST_PICTURE = 3;
 
 /** The way that shows most of a tensor at first sight: pictures for what has height and width, else numbers. */
-export function naturalMode(shape: readonly number[], dtype: string): ValueMode {
+export function defaultMode(shape: readonly number[], dtype: string): ValueMode {
   if (dtype === 'string' || shape.length < 3) return 'table';
   const [y, x] = planeAxes(shape);
   if (Math.min(shape[y] as number, shape[x] as number) < SMALLEST_PICTURE) return 'table';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Snapshot } from '../wire/answers';
-import { isUntold, lastFiniteStep, noNumbers, nothingFinite, noValueWords, valuesMissing } from './missing_values';
+import { hasNoStatistics, lastFiniteStep, noNumbers, nothingFinite, noValueWords, valuesMissing } from './missing_values';
 
 const row = (dtype: string, size: number) => ({ dtype, size });
 
@@ -26,11 +26,11 @@ test('what the source of an import does not tell is no empty chart', () => {
     subnormal: unknown,
   };
   const statistics = { min: unknown, max: unknown, mean: unknown, std: unknown, l2: unknown, abs_max: unknown };
-  const untold = { dtype: 'float32', size: 9, ...counts, ...statistics };
-  expect(noNumbers([untold, untold])).toContain('tells neither statistics nor histograms of it. There are 2 snapshots');
-  expect(isUntold({ ...untold, size: unknown })).toBe(true);
-  expect(isUntold({ ...untold, nan: 9 })).toBe(false); // all of them NaN: nothing is left to tell
-  expect(noNumbers([untold, { ...untold, abs_max: 1 }])).toBeNull();
+  const unreported = { dtype: 'float32', size: 9, ...counts, ...statistics };
+  expect(noNumbers([unreported, unreported])).toContain('tells neither statistics nor histograms of it. There are 2 snapshots');
+  expect(hasNoStatistics({ ...unreported, size: unknown })).toBe(true);
+  expect(hasNoStatistics({ ...unreported, nan: 9 })).toBe(false); // all of them NaN: nothing is left to tell
+  expect(noNumbers([unreported, { ...unreported, abs_max: 1 }])).toBeNull();
 });
 
 const withReason = (facts: Partial<Snapshot>): Snapshot => ({ kept: false, ...facts }) as Snapshot;

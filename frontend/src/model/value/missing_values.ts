@@ -3,7 +3,7 @@ import type { NoValueReason, Snapshot } from '../wire/answers';
 import { infinities, isUnknown, type Measures, uncounted } from '../wire/statistics';
 
 /** Whether the source of an import tells neither statistics nor a histogram of a snapshot. */
-export function isUntold(row: Measures): boolean {
+export function hasNoStatistics(row: Measures): boolean {
   return Number.isNaN(row.abs_max) && (isUnknown(row.size) || uncounted(row) > 0);
 }
 
@@ -12,7 +12,7 @@ export function noNumbers(rows: readonly (Pick<Snapshot, 'dtype' | 'size'> & Par
   if (rows.length === 0) return null;
   const what = counted(rows.length, 'snapshot');
   if (rows.every((row) => row.size === 0)) return `A tensor without elements has no numbers to draw. There ${are(rows)} ${what} of it.`;
-  if (rows.every((row) => row.dtype !== 'string' && row.abs_max !== undefined && isUntold(row as Measures)))
+  if (rows.every((row) => row.dtype !== 'string' && row.abs_max !== undefined && hasNoStatistics(row as Measures)))
     return `The source of the import tells neither statistics nor histograms of it. There ${are(rows)} ${what} of it.`;
   if (rows.some((row) => row.dtype !== 'string' && row.size > 0)) return null;
   return `Text has no numbers to draw. There ${are(rows)} ${what} of it; "Value" shows the strings of those that were kept.`;

@@ -23,7 +23,7 @@ export interface Raster {
 
 export interface Paint {
   colormap: ColormapName;
-  range: ValueRange;
+  range: NumberRange;
   /** `#rrggbb` of NaN and of infinities. */
   nan: string;
   inf: string;
@@ -107,7 +107,7 @@ export function gridColumns(count: number, width: number, height: number, aspect
   return ideal;
 }
 
-function tileRange(slice: Slice, n: number): ValueRange | null {
+function tileRange(slice: Slice, n: number): NumberRange | null {
   const [width, height, channels] = [slice.length('x'), slice.length('y'), channelsOf(slice)];
   const values = new Float64Array(width * height * channels);
   let at = 0;
@@ -126,12 +126,12 @@ function picked(slice: Slice, at: Pixel): Picked {
 }
 
 /** The finite range of some values, and a robust one. */
-export interface ValueRange {
+export interface NumberRange {
   low: number;
   high: number;
 }
 
-export function finiteRange(values: Float64Array): ValueRange | null {
+export function finiteRange(values: Float64Array): NumberRange | null {
   let low = Number.POSITIVE_INFINITY;
   let high = Number.NEGATIVE_INFINITY;
   for (const value of values) {
@@ -143,7 +143,7 @@ export function finiteRange(values: Float64Array): ValueRange | null {
 }
 
 /** The range that leaves out `share` of the finite values at either end, so that outliers do not wash out the colours. */
-export function robustRange(values: Float64Array, share = 0.01): ValueRange | null {
+export function robustRange(values: Float64Array, share = 0.01): NumberRange | null {
   const finite = values.filter(Number.isFinite).sort();
   if (finite.length === 0) return null;
   const at = (place: number) => finite[Math.round(place * (finite.length - 1))] as number;
@@ -151,7 +151,7 @@ export function robustRange(values: Float64Array, share = 0.01): ValueRange | nu
 }
 
 /** A diverging scale is centred on zero. */
-export function symmetric(range: ValueRange): ValueRange {
+export function symmetric(range: NumberRange): NumberRange {
   const reach = Math.max(Math.abs(range.low), Math.abs(range.high));
   return { low: -reach, high: reach };
 }

@@ -9,7 +9,7 @@ import {
   sortedNaturally,
   type TensorDifference,
   telling,
-  untold,
+  unreported,
   verdictsByRow,
 } from './comparison';
 
@@ -55,9 +55,9 @@ describe('sorting', () => {
   test('what NaN tells apart is worse than any distance, and has none', () => {
     const rows = [...ROWS, difference('d:0', { order: 3, verdict: 'amplified', metrics: { max_abs: 0, cosine: 1, nonfinite_a: 1 } })];
     expect((['max_abs', 'relative', 'cosine', 'scale'] as const).map((sort) => names(sortDifferences(rows, sort))[0])).toEqual([...'ddda']);
-    expect(untold(rows[3] as TensorDifference, 'max_abs')).toEqual({ count: 1, instead: true });
-    expect(untold(rows[3] as TensorDifference, 'cosine')).toEqual({ count: 1, instead: false });
-    expect(untold(rows[3] as TensorDifference, 'nonfinite_a').count).toBe(0);
+    expect(unreported(rows[3] as TensorDifference, 'max_abs')).toEqual({ count: 1, instead: true });
+    expect(unreported(rows[3] as TensorDifference, 'cosine')).toEqual({ count: 1, instead: false });
+    expect(unreported(rows[3] as TensorDifference, 'nonfinite_a').count).toBe(0);
   });
 
   test('what an address names and is no column sorts by data flow', () => {

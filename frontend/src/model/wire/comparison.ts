@@ -8,7 +8,7 @@ export const VERDICTS = ['diverges', 'amplified', 'inherited', 'noise', 'same'] 
 export type Verdict = (typeof VERDICTS)[number];
 
 /** JSON has no NaN: such numbers are strings. */
-export type WireNumber = number | string;
+export type MetricNumber = number | string;
 
 /** The metrics that are columns of the table; adding one is one row. `worst`: which end of it is the bad one. */
 export const METRIC_COLUMNS = [
@@ -60,8 +60,8 @@ export interface TensorDifference {
   no_value_a?: NoValueReason | '';
   no_value_b?: NoValueReason | '';
   verdict: Verdict;
-  limit: WireNumber;
-  metrics: Record<string, WireNumber>;
+  limit: MetricNumber;
+  metrics: Record<string, MetricNumber>;
 }
 
 export interface ComparisonSide {
@@ -157,7 +157,7 @@ export function nonfiniteApart(row: TensorDifference): number {
 }
 
 /** Of how many elements a metric does not tell, as NaN or infinity tells them apart. `instead`: no number stands for them. */
-export function untold(row: TensorDifference, id: MetricId): { count: number; instead: boolean } {
+export function unreported(row: TensorDifference, id: MetricId): { count: number; instead: boolean } {
   return { count: OVER_ALL.includes(id) ? 0 : nonfiniteApart(row), instead: LARGEST.includes(id) };
 }
 
@@ -179,7 +179,7 @@ export function telling(rows: readonly TensorDifference[], differ: boolean): Ten
 
 /** What a row is sorted by before the number of a metric: the count that stands in its place, or that there is one. */
 function apartAs(row: TensorDifference, id: MetricId): number {
-  const { count, instead } = untold(row, id);
+  const { count, instead } = unreported(row, id);
   return instead ? count : Math.min(count, 1);
 }
 

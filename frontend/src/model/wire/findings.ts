@@ -115,7 +115,7 @@ export interface ElementStep {
   equal?: { tensor: string; index: number[] } | null;
 }
 
-export interface Birth {
+export interface Origin {
   tensor: string;
   node: string;
   graph: string;
@@ -155,8 +155,8 @@ export interface NanReport {
   graph: string;
   graph_name: string;
   loss: string | null;
-  births: Birth[];
-  demoted: Birth[];
+  births: Origin[];
+  demoted: Origin[];
   chain: Link[];
   nonfinite: number;
   passed: number;

@@ -1,7 +1,7 @@
 /** One graph of a run, as `runs/<run>/graphs/<graph>` sends it: columns over nodes (a row a node) and over edges. */
 
 import { type Columns, ColumnsError, type DictColumn, decodeColumns, type TextColumn } from '../../lib/columns';
-import type { StatisticName, ValueRange } from './value_scale';
+import type { NodeStatistic, ValueRange } from './value_scale';
 
 /** Edges by row number of their nodes; `slot` is the source's output slot, `input` the target's input position. */
 export interface EdgeColumns {
@@ -113,7 +113,7 @@ export function callerRows(graph: GraphData): number[] {
 export interface ColourBy {
   readonly kind: ColourKind;
   /** For `kind: 'statistic'`; `abs_max` where it is left out. */
-  readonly statistic?: StatisticName;
+  readonly statistic?: NodeStatistic;
   /** Over all steps, which then share one scale; without it the scale is that of the step's own values. */
   readonly range?: ValueRange;
   /** For `kind: 'difference'`: the worst verdict of each node, see `verdictsByRow`; for `changed`: see `changesByRow`. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { encodeColumns } from '../../api/mock/encode';
+import { encodeColumns } from '../../api/mock/mock_encoding';
 import { decodeNodeTrends, heightOf, placeOfStep } from './node_trends';
 
 const answer = encodeColumns(

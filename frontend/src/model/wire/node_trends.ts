@@ -1,7 +1,7 @@
 /** How a statistic of single nodes moves over the steps, as `…/graphs/<graph>/trends` sends it. */
 
 import { decodeColumns } from '../../lib/columns';
-import type { StatisticName } from './value_scale';
+import type { NodeStatistic } from './value_scale';
 
 /** Parallel columns, one row a place along the node's captured steps, ascending. */
 export interface NodeTrend {
@@ -18,7 +18,7 @@ export interface NodeTrend {
 
 /** The trends of the nodes on show, and what they are of. */
 export interface NodeTrends {
-  readonly statistic: StatisticName;
+  readonly statistic: NodeStatistic;
   /** The steps that all of them are drawn over, and the one on show. */
   readonly first: number;
   readonly last: number;

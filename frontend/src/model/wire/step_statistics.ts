@@ -2,7 +2,7 @@
 
 import { type Columns, type DictColumn, decodeColumns } from '../../lib/columns';
 import type { MeasureName } from './statistics';
-import type { StatisticName } from './value_scale';
+import type { NodeStatistic } from './value_scale';
 
 export interface StepStatistics {
   readonly step: number;
@@ -36,7 +36,7 @@ export function stepFromColumns(columns: Columns): StepStatistics {
 }
 
 /** A statistic of one row; shares are parts of the tensor's size. */
-export function statisticOf(step: StepStatistics, row: number, name: StatisticName): number {
+export function statisticOf(step: StepStatistics, row: number, name: NodeStatistic): number {
   const at = (column: MeasureName | 'size') => step.column(column)[row] ?? Number.NaN;
   if (name === 'zero_share') return at('zero') / at('size');
   if (name === 'nan_share') return at('nan') / at('size');

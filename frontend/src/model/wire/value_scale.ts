@@ -3,8 +3,8 @@
 import { formatBytes, formatNumber } from '../../lib/format';
 
 /** Statistics a node can be coloured by; shares are parts of the tensor's size. */
-export const STATISTIC_NAMES = ['mean', 'std', 'min', 'max', 'abs_max', 'l2', 'zero_share', 'nan_share', 'inf_share'] as const;
-export type StatisticName = (typeof STATISTIC_NAMES)[number];
+export const NODE_STATISTICS = ['mean', 'std', 'min', 'max', 'abs_max', 'l2', 'zero_share', 'nan_share', 'inf_share'] as const;
+export type NodeStatistic = (typeof NODE_STATISTICS)[number];
 
 /** Between which finite numbers values lie; NaN where there is none. Of what is never negative, those above 0 are meant. */
 export interface ValueRange {
@@ -25,23 +25,23 @@ export interface ValueScale {
   readonly diverging: boolean;
 }
 
-const DIVERGING: ReadonlySet<StatisticName> = new Set(['mean', 'min', 'max']);
-const SHARES: ReadonlySet<StatisticName> = new Set(['zero_share', 'nan_share', 'inf_share']);
+const DIVERGING: ReadonlySet<NodeStatistic> = new Set(['mean', 'min', 'max']);
+const SHARES: ReadonlySet<NodeStatistic> = new Set(['zero_share', 'nan_share', 'inf_share']);
 const LOW_PART = 0.01;
 const HIGH_PART = 0.99;
 const QUARTERS = [0, 0.25, 0.5, 0.75, 1];
 
 /** A share's scale is the same whatever the values are. */
-export function isShare(name: StatisticName): boolean {
+export function isShare(name: NodeStatistic): boolean {
   return SHARES.has(name);
 }
 
-export function rangeOf(name: StatisticName, values: Float64Array): ValueRange {
+export function rangeOf(name: NodeStatistic, values: Float64Array): ValueRange {
   const finite = values.filter((value) => Number.isFinite(value) && (DIVERGING.has(name) || value > 0));
   return { ...endsOf(finite.sort()), zeros: values.includes(0) };
 }
 
-export function valueScale(name: StatisticName, range: ValueRange): ValueScale {
+export function valueScale(name: NodeStatistic, range: ValueRange): ValueScale {
   if (SHARES.has(name)) return linear();
   return DIVERGING.has(name) ? symmetric(range) : logarithmic(range);
 }

@@ -2,7 +2,7 @@
 
 import { opFamily } from '../../model/graph/op_kinds';
 import type { BoxList } from '../box_list';
-import type { Frame, Pen } from '../frame';
+import type { DrawingContext, Frame } from '../frame';
 import { textScale } from '../text';
 import type { BoxStyle } from '../theme';
 
@@ -66,8 +66,8 @@ function drawDetailed(frame: Frame, boxes: BoxList, batch: readonly number[], st
   const { context, scene } = frame;
   if (kind === CLOSED && scene.zoom > 0.3) {
     const { tree } = frame.drawing;
-    const stacks = batch.filter((i) => tree.stacks.has(boxes.entity[i]! - tree.nodeCount));
-    if (stacks.length > 0) drawSheets(frame, boxes, stacks, style, 2);
+    const groups = batch.filter((i) => tree.blockGroups.has(boxes.entity[i]! - tree.nodeCount));
+    if (groups.length > 0) drawSheets(frame, boxes, groups, style, 2);
     drawSheets(frame, boxes, batch, style, 1);
   }
   context.beginPath();
@@ -80,7 +80,7 @@ function drawDetailed(frame: Frame, boxes: BoxList, batch: readonly number[], st
   if (kind === NODE && scene.zoom > 0.3) drawStripes(frame, boxes, batch);
 }
 
-/** A second sheet behind a closed scope says that there is more in it; a stack has a third one. */
+/** A second sheet behind a closed scope says that there is more in it; a group of blocks has a third one. */
 function drawSheets({ context, scene }: Frame, boxes: BoxList, batch: readonly number[], style: BoxStyle, sheet: number): void {
   const offset = 3 * textScale(scene.zoom) * sheet;
   context.beginPath();
@@ -100,7 +100,7 @@ function drawSheets({ context, scene }: Frame, boxes: BoxList, batch: readonly n
   context.stroke();
 }
 
-function addBox(context: Pen, { x, y, width, height }: BoxList, i: number, kind: number, zoom: number, inset: number): void {
+function addBox(context: DrawingContext, { x, y, width, height }: BoxList, i: number, kind: number, zoom: number, inset: number): void {
   const radius = cornerRadius(kind, height[i]!, zoom);
   // On whole pixels: a border between two of them would be a blur.
   const [left, top] = [Math.round(x[i]!), Math.round(y[i]!)];

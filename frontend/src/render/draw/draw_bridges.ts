@@ -4,7 +4,7 @@ import { BRIDGE_IN, BRIDGE_OUT, HUB_IN, HUB_OUT, STUB_IN, STUB_OUT } from '../..
 import { HEADER } from '../../layout/scope/sizes';
 import type { BoxList } from '../box_list';
 import { arrowHead } from '../edge_paths';
-import type { Frame, Pen } from '../frame';
+import type { DrawingContext, Frame } from '../frame';
 
 const FROM_ZOOM = 0.22;
 const STUB = 11;
@@ -73,7 +73,7 @@ export function entryX({ drawing }: Pick<Frame, 'drawing'>, entity: number): num
   return placed.plug[scope]!;
 }
 
-function fromPlug(context: Pen, x: number, top: number, below: number, toX: number, toY: number, zoom: number): void {
+function fromPlug(context: DrawingContext, x: number, top: number, below: number, toX: number, toY: number, zoom: number): void {
   const land = Math.min(toY, below + 34 * zoom);
   context.moveTo(x, top);
   context.lineTo(x, below);
@@ -81,7 +81,7 @@ function fromPlug(context: Pen, x: number, top: number, below: number, toX: numb
   context.lineTo(toX, toY);
 }
 
-function toPlug(context: Pen, fromX: number, fromY: number, x: number, bottom: number, zoom: number): void {
+function toPlug(context: DrawingContext, fromX: number, fromY: number, x: number, bottom: number, zoom: number): void {
   const leave = Math.max(fromY, bottom - 34 * zoom);
   context.moveTo(fromX, fromY);
   context.lineTo(fromX, leave);

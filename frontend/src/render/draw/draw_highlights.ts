@@ -6,7 +6,7 @@ import { entityLabel } from '../../model/graph/tree';
 import { BoxList } from '../box_list';
 import type { Camera } from '../camera';
 import type { Frame } from '../frame';
-import { type Link, Linker, screenBox } from '../links';
+import { type Link, Linker, screenBox } from '../neighbour_links';
 import { fontOf, roundSize } from '../text';
 import { boxKind, cornerRadius } from './draw_boxes';
 import { edgeWidth } from './draw_edges';
@@ -242,7 +242,7 @@ function drawBadge({ context, fitter, scene }: Frame, text: string, right: numbe
 export function describe({ tree, graph }: Frame['drawing'], entity: number): string {
   const label = entityLabel(tree, graph.paths, entity);
   const scope = entity - tree.nodeCount;
-  if (scope >= 0) return `${tree.stacks.has(scope) ? 'stack' : 'scope'} ${label}, ${tree.nodesIn[scope]} nodes`;
+  if (scope >= 0) return `${tree.blockGroups.has(scope) ? 'stack' : 'scope'} ${label}, ${tree.nodesIn[scope]} nodes`;
   const parts = [label, graph.opTypes.at(entity), graph.shapes.at(entity)].filter(Boolean);
   return parts.join(', ');
 }

@@ -2,7 +2,7 @@
 
 import { INF, NAN } from '../../model/graph/node_values';
 import type { BoxList } from '../box_list';
-import type { Frame, Pen } from '../frame';
+import type { DrawingContext, Frame } from '../frame';
 import { fontOf, roundSize } from '../text';
 
 const BADGE_FROM = 0.6;
@@ -98,7 +98,7 @@ export function drawBookmarks(frame: Frame, boxes: BoxList): void {
   context.fill();
 }
 
-function traceStar(context: Pen, x: number, y: number, radius: number): void {
+function traceStar(context: DrawingContext, x: number, y: number, radius: number): void {
   for (let k = 0; k < 2 * POINTS; k++) {
     const angle = (k * Math.PI) / POINTS - Math.PI / 2;
     const reach = k % 2 === 0 ? radius : INNER * radius;

@@ -3,7 +3,7 @@
 import { mixColours } from '../../lib/colours';
 import { INF, NAN } from '../../model/graph/node_values';
 import type { BoxList } from '../box_list';
-import type { Frame, Pen } from '../frame';
+import type { DrawingContext, Frame } from '../frame';
 
 /** Corners are round where they can be seen. */
 const ROUND_FROM = 46;
@@ -51,7 +51,7 @@ function isRound({ width, height }: Pick<BoxList, 'width' | 'height'>, i: number
   return width[i]! > ROUND_FROM && height[i]! > ROUND_FROM / 2;
 }
 
-function addScope(context: Pen, { x, y, width, height }: BoxList, i: number, radius: number, inset: number): void {
+function addScope(context: DrawingContext, { x, y, width, height }: BoxList, i: number, radius: number, inset: number): void {
   const [left, top] = [Math.round(x[i]!), Math.round(y[i]!)];
   const wide = Math.max(1, Math.round(x[i]! + width[i]!) - left - 2 * inset);
   const high = Math.max(1, Math.round(y[i]! + height[i]!) - top - 2 * inset);

@@ -2,7 +2,7 @@
 
 import { visible } from '../../lib/visible_text';
 import type { Legend, LegendItem } from '../colouring';
-import type { Pen } from '../frame';
+import type { DrawingContext } from '../frame';
 import { fontOf, type TextFitter, type Weight } from '../text';
 import type { BoxStyle, Theme } from '../theme';
 
@@ -15,7 +15,7 @@ export interface FooterContent {
 interface Cell {
   readonly width: number;
   /** Draws itself around the middle of its line. */
-  draw(pen: Pen, x: number, middle: number): void;
+  draw(pen: DrawingContext, x: number, middle: number): void;
 }
 
 const FONT = 11;
@@ -44,7 +44,7 @@ export class Footer {
     this.height = content === 0 ? 0 : content + 2 * PADDING - 8;
   }
 
-  draw(pen: Pen, top: number): void {
+  draw(pen: DrawingContext, top: number): void {
     if (this.height === 0) return;
     pen.fillStyle = this.theme.scopes[1]!;
     pen.fillRect(0, top, this.width, this.height);
@@ -135,7 +135,7 @@ export class Footer {
   }
 }
 
-function drawMarker(pen: Pen, x: number, y: number, colour: string, marker: LegendItem['marker']): void {
+function drawMarker(pen: DrawingContext, x: number, y: number, colour: string, marker: LegendItem['marker']): void {
   if (!marker) return;
   pen.fillStyle = colour;
   pen.beginPath();
@@ -149,7 +149,15 @@ function drawMarker(pen: Pen, x: number, y: number, colour: string, marker: Lege
   pen.fill();
 }
 
-function write(pen: Pen, text: string, x: number, middle: number, weight: Weight, colour: string, align: CanvasTextAlign = 'left'): void {
+function write(
+  pen: DrawingContext,
+  text: string,
+  x: number,
+  middle: number,
+  weight: Weight,
+  colour: string,
+  align: CanvasTextAlign = 'left',
+): void {
   pen.font = fontOf(align === 'center' ? FONT - 1.5 : FONT, weight);
   pen.textAlign = align;
   pen.textBaseline = 'middle';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { NATURAL_PICTURE, type PictureWish, readPictureWish } from '../../model/run/view_settings';
+import { DEFAULT_PICTURE, type PictureSettings, readPictureSettings } from '../../model/run/view_settings';
 import { MOST_PIXELS, MOST_SIDE, type PictureSubject, planPicture } from './picture_size';
 
 const SUBJECT: PictureSubject = {
@@ -9,23 +9,23 @@ const SUBJECT: PictureSubject = {
   footer: () => 40,
 };
 
-const wish = (part: Partial<PictureWish>): PictureWish => ({ ...NATURAL_PICTURE, ...part });
+const settings = (part: Partial<PictureSettings>): PictureSettings => ({ ...DEFAULT_PICTURE, ...part });
 
 test('what is on show keeps its camera; a PNG has pixels for each of the page', () => {
-  const plan = planPicture(wish({ format: 'png', scale: 2 }), SUBJECT);
+  const plan = planPicture(settings({ format: 'png', scale: 2 }), SUBJECT);
   expect(plan.camera).toEqual(SUBJECT.camera);
   expect([plan.width, plan.height, plan.ratio]).toEqual([1600, 1080, 2]);
 });
 
 test('the whole graph has its own size, and a margin', () => {
-  const plan = planPicture(wish({ what: 'whole', format: 'svg', scale: 4 }), SUBJECT);
+  const plan = planPicture(settings({ what: 'whole', format: 'svg', scale: 4 }), SUBJECT);
   expect(plan.camera).toEqual({ x: 1500, y: 450, zoom: 1 });
   expect([plan.width, plan.height]).toEqual([3048, 988]);
   expect(plan.tooLarge).toBeNull();
 });
 
 test('a small graph leaves room for the legend', () => {
-  const plan = planPicture(wish({ what: 'whole' }), { ...SUBJECT, whole: { width: 90, height: 60 } });
+  const plan = planPicture(settings({ what: 'whole' }), { ...SUBJECT, whole: { width: 90, height: 60 } });
   expect(plan.view.width).toBe(420);
 });
 
@@ -34,7 +34,7 @@ test.each([
   ['wide and high', { width: 30_000, height: 30_000 }, 4],
   ['just too large at its scale', { width: 6000, height: 900 }, 4],
 ] as const)('a graph that is %s becomes as large as a canvas may be, and that is told', (_, whole, scale) => {
-  const plan = planPicture(wish({ what: 'whole', format: 'png', scale }), { ...SUBJECT, whole });
+  const plan = planPicture(settings({ what: 'whole', format: 'png', scale }), { ...SUBJECT, whole });
   expect(Math.max(plan.width, plan.height)).toBeLessThanOrEqual(MOST_SIDE);
   expect(plan.width * plan.height).toBeLessThanOrEqual(MOST_PIXELS);
   expect(Math.max(plan.width / MOST_SIDE, plan.height / MOST_SIDE, (plan.width * plan.height) / MOST_PIXELS)).toBeGreaterThan(0.95);
@@ -45,12 +45,12 @@ test.each([
 });
 
 test('an SVG may be of any size', () => {
-  expect(planPicture(wish({ what: 'whole' }), { ...SUBJECT, whole: { width: 90_000, height: 9 } }).tooLarge).toBeNull();
+  expect(planPicture(settings({ what: 'whole' }), { ...SUBJECT, whole: { width: 90_000, height: 9 } }).tooLarge).toBeNull();
 });
 
-test('a stored wish is taken as far as it is one', () => {
-  expect(readPictureWish({ what: 'whole', format: 'gif', scale: 3, legend: false })).toEqual(
-    wish({ what: 'whole', legend: false, caption: true }),
+test('a stored settings is taken as far as it is one', () => {
+  expect(readPictureSettings({ what: 'whole', format: 'gif', scale: 3, legend: false })).toEqual(
+    settings({ what: 'whole', legend: false, caption: true }),
   );
-  expect(readPictureWish('png')).toBeNull();
+  expect(readPictureSettings('png')).toBeNull();
 });

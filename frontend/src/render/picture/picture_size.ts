@@ -1,6 +1,6 @@
 /** How large a picture of the graph becomes, and what of the graph it shows. */
 
-import type { PictureWish } from '../../model/run/view_settings';
+import type { PictureSettings } from '../../model/run/view_settings';
 import type { Camera, View } from '../camera';
 
 export interface PicturePlan {
@@ -36,16 +36,16 @@ export interface PictureSubject {
   footer(width: number): number;
 }
 
-export function planPicture(wish: PictureWish, subject: PictureSubject): PicturePlan {
-  const wanted = wish.format === 'svg' ? 1 : wish.scale;
-  const plan = planAt(wish, subject, wanted);
-  if (wish.format === 'svg' || fits(plan)) return plan;
-  const scale = mostScale(wish, subject, wanted);
-  return { ...planAt(wish, subject, scale), tooLarge: { width: plan.width, height: plan.height } };
+export function planPicture(settings: PictureSettings, subject: PictureSubject): PicturePlan {
+  const wanted = settings.format === 'svg' ? 1 : settings.scale;
+  const plan = planAt(settings, subject, wanted);
+  if (settings.format === 'svg' || fits(plan)) return plan;
+  const scale = mostScale(settings, subject, wanted);
+  return { ...planAt(settings, subject, scale), tooLarge: { width: plan.width, height: plan.height } };
 }
 
 /** Of a whole graph less than its own size shows less detail, as it does on the screen. */
-function planAt({ what }: PictureWish, { camera, view, whole, footer }: PictureSubject, scale: number): PicturePlan {
+function planAt({ what }: PictureSettings, { camera, view, whole, footer }: PictureSubject, scale: number): PicturePlan {
   const zoom = Math.min(1, scale);
   const part = what === 'shown' ? { camera, view } : wholeGraph(whole, zoom);
   const ratio = what === 'shown' ? scale : scale / zoom;
@@ -62,11 +62,11 @@ function wholeGraph(whole: View, zoom: number): { camera: Camera; view: View } {
 const fits = ({ width, height }: View): boolean => Math.max(width, height) <= MOST_SIDE && width * height <= MOST_PIXELS;
 
 /** The largest scale that a canvas has, to a hundredth of the wanted one or finer. */
-function mostScale(wish: PictureWish, subject: PictureSubject, wanted: number): number {
+function mostScale(settings: PictureSettings, subject: PictureSubject, wanted: number): number {
   let [low, high] = [0, wanted];
   while (high - low > low / 200) {
     const middle = (low + high) / 2;
-    if (fits(planAt(wish, subject, middle))) low = middle;
+    if (fits(planAt(settings, subject, middle))) low = middle;
     else high = middle;
   }
   return low;

@@ -3,7 +3,7 @@
  * shares a group. Whatever is drawn on top of each other in one go must be opaque or one path, as what is see-through adds up.
  */
 
-import type { Pen } from '../frame';
+import type { DrawingContext } from '../frame';
 import { numeral, type Shape, SvgPath, shapeElement, shapePath } from './svg_path';
 
 /** What a canvas knows of fonts. */
@@ -25,7 +25,7 @@ const ENCODER = new TextEncoder();
 /** Characters. */
 const PART = 1 << 16;
 
-export class SvgContext implements Pen {
+export class SvgContext implements DrawingContext {
   fillStyle: Paint = '#000000';
   strokeStyle: Paint = '#000000';
   lineWidth = 1;

@@ -11,15 +11,15 @@ import { api } from '../provider';
 import { resource } from '../resource';
 import { graphId, runId, runRevision, workerId } from '../runs';
 import { step } from '../steps';
-import { compareShown, handPairs, ofTwoWorkers, otherEntry, otherRunId } from './manual_matches';
-import { isOtherWorkerSought, otherWorkerLost, ownWorkerLost } from './other_worker';
+import { compareShown, manualPairs, ofTwoWorkers, otherEntry, otherRunId } from './manual_matches';
+import { isOtherWorkerSought, otherWorkerMissing, ownWorkerMissing } from './other_worker';
 
 const ASK_AGAIN_MS = 500;
 
 /** Each side's worker is there; of one run, another step of B or another worker is to be named: a side equals itself. */
 export const comparable = computed(() => {
   if (otherRunId.value === null || isOtherWorkerSought.value) return false;
-  if (ownWorkerLost.value !== null || otherWorkerLost.value !== null) return false;
+  if (ownWorkerMissing.value !== null || otherWorkerMissing.value !== null) return false;
   return otherRunId.value !== runId.value || ofTwoWorkers.value || (compareAt.value === 'step' && otherStep.value !== null);
 });
 
@@ -27,7 +27,7 @@ const query = computed<Query>(() => {
   const at = compareAt.value === 'step' ? step.value : null;
   const stepB = at === null ? null : (otherStep.value ?? at);
   const sides = { a: runId.value, b: otherRunId.value, step: at, step_b: stepB, worker: workerId.value, worker_b: otherWorker.value };
-  return { ...sides, match: matchText(handPairs.value) };
+  return { ...sides, match: matchText(manualPairs.value) };
 });
 
 /** How far the server is; null while it does nothing. */
@@ -142,7 +142,7 @@ export function partner(node: string): string | null {
   const [b, told] = [otherGraph.data.value, comparison.data.value?.comparison];
   if (b === null) return null;
   const found = told?.graphs.find((pair) => pair.b === b.id)?.matches ?? {};
-  return partnerOf(node, handPairs.value, found, (name) => rowOf(b, name) >= 0);
+  return partnerOf(node, manualPairs.value, found, (name) => rowOf(b, name) >= 0);
 }
 
 /** Where the selected tensor is farthest apart, if it has more dimensions than a picture. */

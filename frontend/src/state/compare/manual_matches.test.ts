@@ -27,5 +27,5 @@ test.each([
   ['none', null, 'b-1', null],
 ])('run B, called by %s', (_, called, id, lost) => {
   otherRun.value = called;
-  expect([state.otherRunId.value, state.otherLost.value]).toEqual([id, lost]);
+  expect([state.otherRunId.value, state.otherRunMissing.value]).toEqual([id, lost]);
 });

@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals';
-import { runCalled } from '../../model/run/link_errors';
+import { resolveRunId } from '../../model/run/link_errors';
 import { type Pairs, pairsOf } from '../../model/run/manual_matches';
 import { otherRun, otherWorker, view } from '../choices';
 import { colourBy } from '../graph';
@@ -12,12 +12,12 @@ const PREFIX = 'tensortap.matches.';
 const MOST_UNDONE = 100;
 
 const chosen = computed<string | null>(() => {
-  const called = otherRun.value === null ? null : runCalled(otherRun.value, runs.value);
+  const called = otherRun.value === null ? null : resolveRunId(otherRun.value, runs.value);
   return runs.value.find((run) => run.id === called)?.id ?? null;
 });
 
 /** What an address calls run B if there is no such run. */
-export const otherLost = computed<string | null>(() => (runList.value !== null && chosen.value === null ? otherRun.value : null));
+export const otherRunMissing = computed<string | null>(() => (runList.value !== null && chosen.value === null ? otherRun.value : null));
 
 /** Whether a comparison is on show. */
 export const compareShown = computed(() => view.value === 'compare' || colourBy.value.kind === 'difference');
@@ -59,7 +59,7 @@ const subject = computed(() => {
 const changed = signal(0);
 const before = signal<readonly { subject: string; pairs: Pairs }[]>([]);
 
-export const handPairs = computed<Pairs>(() => {
+export const manualPairs = computed<Pairs>(() => {
   changed.value;
   return load(subject.value);
 });
@@ -67,7 +67,7 @@ export const handPairs = computed<Pairs>(() => {
 export const canUndo = computed(() => before.value.some((entry) => entry.subject === subject.value));
 
 export function setPairs(pairs: Pairs): void {
-  before.value = [...before.value, { subject: subject.value, pairs: handPairs.value }].slice(-MOST_UNDONE);
+  before.value = [...before.value, { subject: subject.value, pairs: manualPairs.value }].slice(-MOST_UNDONE);
   keep(subject.value, pairs);
 }
 

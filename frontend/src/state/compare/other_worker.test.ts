@@ -83,13 +83,13 @@ test.each([
 
 test.each(['two', 'pair'])('a worker that B has not is lost, and not asked for', async (b) => {
   await choose('two', 'host-1', b, 'gone-1');
-  expect([state.otherWorkerLost.value, comparison.comparable.value]).toEqual(['gone-1', false]);
+  expect([state.otherWorkerMissing.value, comparison.comparable.value]).toEqual(['gone-1', false]);
   expect(asked).toEqual([]);
 });
 
 test('a worker that A has not is lost, and not asked for', async () => {
   await choose('two', 'gone-1', 'pair', 'host-7');
-  expect([state.ownWorkerLost.value, comparison.comparable.value]).toEqual(['gone-1', false]);
+  expect([state.ownWorkerMissing.value, comparison.comparable.value]).toEqual(['gone-1', false]);
   expect(asked).toEqual([]);
 });
 
@@ -104,7 +104,7 @@ test('two workers of the run on show are compared at once: the one on show, or t
 
 test('pairs made by hand are of two workers, or of two runs whichever workers are compared', async () => {
   const pairs = { 'a/MatMul': 'b/MatMul' };
-  const compared = (...sides: Parameters<typeof choose>) => choose(...sides).then(() => matches.handPairs.value);
+  const compared = (...sides: Parameters<typeof choose>) => choose(...sides).then(() => matches.manualPairs.value);
   await choose('two', 'host-1', 'two', 'host-2');
   matches.setPairs(pairs);
   expect(await compared('two', 'host-2', 'two', 'host-1')).toEqual({});

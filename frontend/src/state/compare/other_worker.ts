@@ -31,12 +31,12 @@ export const isOtherWorkerSought = computed(
 );
 
 /** The worker that was chosen for B, if run B has no such worker. */
-export const otherWorkerLost = computed<string | null>(() =>
+export const otherWorkerMissing = computed<string | null>(() =>
   known.value !== null && !known.value.some((worker) => worker.id === otherWorker.value) ? otherWorker.value : null,
 );
 
 /** The worker that was chosen for the page, if the run on show has no such worker: every other view shows all of them instead. */
-export const ownWorkerLost = computed<string | null>(() =>
+export const ownWorkerMissing = computed<string | null>(() =>
   runDetail.value !== null && workerId.value === null ? chosenWorker.value : null,
 );
 

@@ -1,6 +1,6 @@
 import { batch, computed, type Signal, signal } from '@preact/signals';
 import { ApiError } from '../../api/provider';
-import { groupFindings, mutes, withoutBirths } from '../../model/run/problem_page';
+import { groupFindings, mutes, withoutOrigins } from '../../model/run/problem_page';
 import { type Analysed, hasNews, type Progress } from '../../model/wire/findings';
 import { rowOf } from '../../model/wire/graph';
 import { view } from '../choices';
@@ -22,7 +22,7 @@ export const analysedRun = computed(() => {
 
 /** How far the server is; null while it does nothing. */
 export const rulesProgress = signal<Progress | null>(null);
-export const birthsProgress = signal<Progress | null>(null);
+export const nanProgress = signal<Progress | null>(null);
 
 /** Asks until the server's thread is through with the run. */
 export async function settled<T extends Analysed>(
@@ -46,9 +46,9 @@ export async function settled<T extends Analysed>(
 export const findings = resource(analysedRun, ({ id }, abort) => settled(() => api().findings(id, abort), abort, rulesProgress));
 
 /** Where NaN and infinities were born, at the first step at which some were. */
-export const births = resource(analysedRun, ({ id }, abort) => settled(() => api().nan(id, abort), abort, birthsProgress));
+export const nanAnswer = resource(analysedRun, ({ id }, abort) => settled(() => api().nan(id, abort), abort, nanProgress));
 
-export const report = computed(() => births.data.value?.report ?? null);
+export const report = computed(() => nanAnswer.data.value?.report ?? null);
 
 /** A file of settings may have changed although the run did not: asked again when its findings are looked at again. */
 export function readRulesAgain(): void {
@@ -57,7 +57,7 @@ export function readRulesAgain(): void {
 
 const entries = computed<readonly string[]>(() => mutedFindings.value[runId.value ?? ''] ?? []);
 
-const told = computed(() => withoutBirths(findings.data.value?.findings ?? [], report.value));
+const told = computed(() => withoutOrigins(findings.data.value?.findings ?? [], report.value));
 
 /** Findings to be seen, and those that are muted, by rule. */
 export const shownGroups = computed(() => groupFindings(told.value.filter((finding) => !mutes(entries.value, finding))));
@@ -106,11 +106,11 @@ export const chainRows = computed<readonly number[]>(() => {
 /** Goes to the birth on the graph, with the chain marked. */
 export function showChain(): void {
   const found = report.value;
-  const birth = found?.births[0];
-  if (!found || !birth) return;
+  const origin = found?.births[0];
+  if (!found || !origin) return;
   batch(() => {
     chainShown.value = true;
     view.value = 'graph';
-    goTo({ graph: birth.graph, tensor: birth.tensor, step: birth.step, visit: birth.visit });
+    goTo({ graph: origin.graph, tensor: origin.tensor, step: origin.step, visit: origin.visit });
   });
 }

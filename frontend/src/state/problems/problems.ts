@@ -1,5 +1,5 @@
 import { computed } from '@preact/signals';
-import { birthsFirst, isIntended } from '../../model/run/problem_page';
+import { isIntended, originsFirst } from '../../model/run/problem_page';
 import type { NonfiniteProblem } from '../../model/wire/answers';
 import { graph } from '../graph';
 import { api } from '../provider';
@@ -7,7 +7,7 @@ import { resource } from '../resource';
 import { run, runEntry, runId, runRevision } from '../runs';
 import { sourceMap } from '../source';
 import { raised, unseen } from './events';
-import { births, report, shownGroups } from './findings';
+import { nanAnswer, report, shownGroups } from './findings';
 
 /** Non-finite tensors of the run, in order of appearance; asked for again when the run grows. */
 export const problems = resource(
@@ -22,11 +22,11 @@ export const problems = resource(
 /** Those that births call harmless come apart; while births of a run without any are looked for again, only those that they name. */
 const sorted = computed(() => {
   const [found, all] = [report.value, problems.data.value?.nonfinite ?? []];
-  const known = found !== null && (found.births.length > 0 || !births.loading.value);
+  const known = found !== null && (found.births.length > 0 || !nanAnswer.loading.value);
   const named = new Set(found?.demoted.map((birth) => `${birth.graph} ${birth.tensor}`));
   const meant = (problem: NonfiniteProblem) => isIntended(problem, found) && (known || named.has(`${problem.graph} ${problem.tensor}`));
   return {
-    wrong: birthsFirst(
+    wrong: originsFirst(
       all.filter((problem) => !meant(problem)),
       found,
     ),
@@ -41,7 +41,7 @@ export const intendedProblems = computed(() => sorted.value.intended);
 export const problemCount = computed(() => wrongProblems.value.length);
 /** Whether it is not known yet which tensors are not finite, or whether theirs is meant. */
 export const counting = computed(() => problems.data.value === null && problems.loading.value);
-export const judging = computed(() => report.value === null && births.loading.value);
+export const judging = computed(() => report.value === null && nanAnswer.loading.value);
 
 export const nonfiniteCount = computed(() => problems.data.value?.nonfinite.length ?? 0);
 

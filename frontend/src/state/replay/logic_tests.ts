@@ -4,7 +4,7 @@ import type { LogicResult, LogicTest } from '../../model/wire/replay';
 import { api } from '../provider';
 import { runId } from '../runs';
 import { askReplay, recording } from './replay';
-import { type Trouble, troubleOf } from './replay_cursor';
+import { errorOf, type ReplayError } from './replay_cursor';
 
 /** Tests of the recorded step's logic: what each found, until the page is left. */
 
@@ -12,7 +12,7 @@ import { type Trouble, troubleOf } from './replay_cursor';
 export interface LogicOutcome {
   readonly test: LogicTest;
   readonly result: LogicResult | null;
-  readonly trouble: Trouble | null;
+  readonly trouble: ReplayError | null;
 }
 
 const MOST_KEPT = 32;
@@ -50,6 +50,6 @@ export async function testLogic(test: LogicTest): Promise<void> {
     const result = await askReplay(`Testing: ${test}`, recording.peek(), (run, { id }) => api().testLogic(run, id, test));
     note({ test, result, trouble: null });
   } catch (error) {
-    note({ test, result: null, trouble: troubleOf(error) });
+    note({ test, result: null, trouble: errorOf(error) });
   }
 }

@@ -146,10 +146,10 @@ export async function cancelComputing(): Promise<void> {
 }
 
 /** How often a result was missed that the server had given up. */
-export const losses = signal(0);
+export const recordingLosses = signal(0);
 
 /** Forgets a result that the server no longer has, where what is asked of it answers that; the failure goes on. */
-export async function noticeLoss<T>(run: string, asked: Promise<T>): Promise<T> {
+export async function watchForLoss<T>(run: string, asked: Promise<T>): Promise<T> {
   try {
     return await asked;
   } catch (error) {
@@ -168,7 +168,7 @@ function forgetRun(run: string): void {
   batch(() => {
     steps.value = new Map([...steps.peek()].filter(([, each]) => each.data.run !== run));
     tensors.value = new Map([...tensors.peek()].filter(([, each]) => each.run !== run));
-    if (steps.peek().size + tensors.peek().size < held) losses.value = losses.peek() + 1;
+    if (steps.peek().size + tensors.peek().size < held) recordingLosses.value = recordingLosses.peek() + 1;
   });
 }
 
@@ -198,7 +198,7 @@ export const computedOverlay = resource(
     const data = view.value === 'stepper' ? shownStep.value?.data : undefined;
     return data === undefined ? null : { key: data.run, subject: data.run, data };
   }),
-  ({ data }, abort) => noticeLoss(data.run, api().step(data.run, data.graph, data.step, null, abort)),
+  ({ data }, abort) => watchForLoss(data.run, api().step(data.run, data.graph, data.step, null, abort)),
 );
 
 /** Forgets what was computed of a tensor: it is shown as it was captured. */

@@ -132,7 +132,7 @@ test('a change that is computed when another run is shown is no change of that',
   held.letGo();
   await change;
   expect(names()).toEqual([]);
-  expect(stepper.changeTrouble.value).toBeNull();
+  expect(stepper.changeError.value).toBeNull();
 });
 
 test('saved what-ifs that arrive when another run is shown are not of that', async () => {

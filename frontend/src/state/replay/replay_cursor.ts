@@ -11,22 +11,22 @@ import { api } from '../provider';
 import { resource } from '../resource';
 import { runId } from '../runs';
 import { chooseGraph, selectedNode, selectTensor } from '../selection';
-import { computedStep, computeStep, losses, noticeLoss, recordedStep, recording, replayAllowed, shownStep } from './replay';
+import { computedStep, computeStep, recordedStep, recording, recordingLosses, replayAllowed, shownStep, watchForLoss } from './replay';
 import { noteSaved, openedSubject, openWhatIfs, shownWhatIfs, takeSaved } from './what_ifs';
 
 /** The stepper: a cursor on the nodes of a recorded step, which is the page's selection, and its what-ifs. */
 
-export interface Trouble {
+export interface ReplayError {
   readonly message: string;
   readonly hint: string;
 }
 
 /** Why the step as it was recorded could not be computed; why the last change could not be made. */
-export const stepTrouble = signal<Trouble | null>(null);
-export const changeTrouble = signal<Trouble | null>(null);
+export const stepError = signal<ReplayError | null>(null);
+export const changeError = signal<ReplayError | null>(null);
 /** What is written in the box that changes the selected tensor. */
 export const draft = signal('');
-export const troubleOf = (error: unknown): Trouble => ({
+export const errorOf = (error: unknown): ReplayError => ({
   message: error instanceof Error ? error.message : String(error),
   hint: error instanceof ApiError ? error.hint : '',
 });
@@ -51,26 +51,26 @@ const isOpen = (asked: string | null): boolean => openedSubject() === asked;
 async function open(asked: string): Promise<void> {
   const [run, at] = [runId.peek(), recording.peek()];
   if (run === null || at === null || !isOpen(asked)) return;
-  changeTrouble.value = null;
+  changeError.value = null;
   await recompute();
   if (!isOpen(asked)) return;
   try {
     const saved = await api().whatIfs(run, at.id);
     if (isOpen(asked)) takeSaved(saved);
   } catch (error) {
-    if (isOpen(asked)) changeTrouble.value = troubleOf(error);
+    if (isOpen(asked)) changeError.value = errorOf(error);
   }
 }
 
 /** Computes the step as it was recorded. */
 export async function recompute(): Promise<void> {
   const asked = openedSubject();
-  stepTrouble.value = null;
+  stepError.value = null;
   try {
     await computeStep([], 'Running the step again');
     if (isOpen(asked)) showRecorded();
   } catch (error) {
-    if (isOpen(asked)) stepTrouble.value = troubleOf(error);
+    if (isOpen(asked)) stepError.value = errorOf(error);
   }
 }
 
@@ -85,7 +85,7 @@ function showRecorded(): void {
 
 /** What the server no longer has is computed once more, where it is on show. */
 effect(() => {
-  if (losses.value > 0) queueMicrotask(() => void computeAgain());
+  if (recordingLosses.value > 0) queueMicrotask(() => void computeAgain());
 });
 
 async function computeAgain(): Promise<void> {
@@ -108,16 +108,16 @@ export function moveBy(offset: number): void {
 }
 
 /** What a move looks for: a node that makes NaN or Inf, that gives one, or that the what-if changed. */
-export type Sought = 'birth' | 'bad' | 'changed';
+export type MoveTarget = 'birth' | 'bad' | 'changed';
 
-const FITS: Readonly<Record<Sought, (shown: ComputedStep, node: string) => boolean>> = {
+const FITS: Readonly<Record<MoveTarget, (shown: ComputedStep, node: string) => boolean>> = {
   birth: (shown, node) => shown.isBirth(node),
   bad: (shown, node) => shown.isBad(node),
   changed: (shown, node) => shown.changedNodes.has(node),
 };
 
 /** To the next such node; says whether there is one. */
-export function moveToNext(what: Sought, offset: 1 | -1): boolean {
+export function moveToNext(what: MoveTarget, offset: 1 | -1): boolean {
   const shown = shownStep.peek();
   if (shown === null) return false;
   const place = shown.next(cursor.peek(), offset, (node) => FITS[what](shown, node));
@@ -159,13 +159,13 @@ export function dropWhatIf(name: string): void {
 async function become(make: (whatIfs: WhatIfs) => WhatIfs): Promise<void> {
   const [asked, before] = [openedSubject(), shownWhatIfs.peek()];
   const next = make(before);
-  changeTrouble.value = null;
+  changeError.value = null;
   try {
     const changes = changesOf(next);
     if (computedStep(changes) === null) await computeStep(changes, 'Computing what follows');
     if (isOpen(asked)) shownWhatIfs.value = carried(before, next, shownWhatIfs.peek());
   } catch (error) {
-    if (isOpen(asked)) changeTrouble.value = troubleOf(error);
+    if (isOpen(asked)) changeError.value = errorOf(error);
   }
 }
 
@@ -174,14 +174,14 @@ export async function saveWhatIfs(): Promise<void> {
   if (run === null || at === null) return;
   try {
     noteSaved(asked, await api().whatIfs(run, at.id, toSaved(shownWhatIfs.peek())));
-    if (isOpen(asked)) changeTrouble.value = null;
+    if (isOpen(asked)) changeError.value = null;
   } catch (error) {
-    if (isOpen(asked)) changeTrouble.value = troubleOf(error);
+    if (isOpen(asked)) changeError.value = errorOf(error);
   }
 }
 
 /** What the graph is coloured by in the stepper: the part that the what-if changed. */
-export const stepperColour = computed<ColourBy>(() => {
+export const replayColour = computed<ColourBy>(() => {
   const [data, shown] = [graph.data.value, shownStep.value];
   if (data === null || shown === null) return { kind: 'health' };
   const overridden = new Set(changesOf(shownWhatIfs.value).map(({ tensor }) => parseTensorName(tensor).node));
@@ -211,7 +211,7 @@ interface Column {
 async function columnOf(tensor: string, { name, shown }: Column, abort: AbortSignal) {
   if (shown === null || shown.tensor(tensor) === null) return { name, shown, row: null };
   try {
-    const page = await noticeLoss(shown.data.run, api().snapshots(shown.data.run, { tensor, limit: 1 }, abort));
+    const page = await watchForLoss(shown.data.run, api().snapshots(shown.data.run, { tensor, limit: 1 }, abort));
     return { name, shown, row: page.rows[0] ?? null };
   } catch (error) {
     if (isAbort(error)) throw error;

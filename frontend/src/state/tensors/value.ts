@@ -4,10 +4,10 @@ import {
   assignIndex,
   type DimMapping,
   defaultMapping,
+  defaultMode,
   fits,
   LAYOUT_OF,
   type Layout,
-  naturalMode,
   shownBy,
   toSelection,
   type ValueMode,
@@ -46,7 +46,7 @@ export const keptRow = computed<Snapshot | null>(() => (snapshot.value === null 
 export const valueMode = computed<ValueMode>(() => {
   const row = keptRow.value;
   if (row === null) return chosenMode.value ?? 'table';
-  return chosenMode.value !== null && supports(chosenMode.value, row) ? chosenMode.value : naturalMode(row.shape, row.dtype);
+  return chosenMode.value !== null && supports(chosenMode.value, row) ? chosenMode.value : defaultMode(row.shape, row.dtype);
 });
 
 const layout = computed<Layout>(() => LAYOUT_OF[valueMode.value]);

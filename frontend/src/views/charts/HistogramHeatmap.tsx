@@ -5,7 +5,7 @@ import type { PlotElement } from '../../lib/plotly';
 import type { HistogramAxis } from '../../model/charts/histogram_axis';
 import { tallestCount } from '../../model/charts/histogram_shapes';
 import type { HistogramRow } from '../../model/wire/answers';
-import type { Palette } from './chart_theme';
+import type { ChartColours } from './chart_theme';
 import { heatmapLayout } from './histogram_chart';
 import { Plot } from './Plot';
 
@@ -14,7 +14,7 @@ interface HeatmapProps {
   values: HistogramAxis;
   labels: string[];
   step: number | null;
-  colours: Palette;
+  colours: ChartColours;
   dark: boolean;
   saveAs: string;
   onStep: (step: number) => void;

@@ -3,7 +3,7 @@ import { colormap, formatColour } from '../../lib/colours';
 import { formatCount } from '../../lib/format';
 import type { Layout, PlotEvent, Trace } from '../../lib/plotly';
 import { type Overlay, outlinesInFront, type StepOutline } from '../../model/charts/histogram_overlay';
-import { axis, baseLayout, faded, type Palette } from './chart_theme';
+import { axis, baseLayout, type ChartColours, faded } from './chart_theme';
 import { valueAxis } from './histogram_chart';
 import { Plot } from './Plot';
 
@@ -11,7 +11,7 @@ interface OverlayProps {
   found: Overlay;
   step: number | null;
   label: string;
-  colours: Palette;
+  colours: ChartColours;
   dark: boolean;
   saveAs: string;
   onStep: (step: number) => void;
@@ -79,7 +79,7 @@ function ageColour(age: number, dark: boolean): string {
 }
 
 /** A line for each outline, in the order in which they are drawn over each other. */
-export function overlayTraces(outlines: readonly StepOutline[], step: number | null, colours: Palette, dark: boolean): Trace[] {
+export function overlayTraces(outlines: readonly StepOutline[], step: number | null, colours: ChartColours, dark: boolean): Trace[] {
   return outlines.map((outline) => {
     const current = outline.step === step;
     return {
@@ -102,7 +102,7 @@ export function overlayTraces(outlines: readonly StepOutline[], step: number | n
 /** Exact zeros are cut off a little above everything else. */
 const ROOM = 1.08;
 
-export function overlayLayout({ axis: values, top }: Overlay, colours: Palette): Layout {
+export function overlayLayout({ axis: values, top }: Overlay, colours: ChartColours): Layout {
   return {
     ...baseLayout(colours),
     hovermode: 'closest',

@@ -1,7 +1,7 @@
 import type { Layout } from '../../lib/plotly';
 
 /** The page's colours for what draws by itself (Plotly, canvases): read from the CSS variables in force. */
-export type Palette = Record<
+export type ChartColours = Record<
   | 'surface'
   | 'sunken'
   | 'text'
@@ -39,9 +39,9 @@ const NAMES = [
 ] as const;
 
 /** @param _theme the theme in force: named so that callers ask again when it changes */
-export function palette(_theme: string): Palette {
+export function chartColours(_theme: string): ChartColours {
   const style = getComputedStyle(document.documentElement);
-  return Object.fromEntries(NAMES.map((name) => [name, longHex(style.getPropertyValue(`--${name}`).trim())])) as Palette;
+  return Object.fromEntries(NAMES.map((name) => [name, longHex(style.getPropertyValue(`--${name}`).trim())])) as ChartColours;
 }
 
 /** The build shortens `#ffffff` to `#fff`. */
@@ -58,7 +58,7 @@ export function faded(colour: string, opacity: number): string {
 }
 
 /** What all charts share: no frame, small type, quiet grid. */
-export function baseLayout(colours: Palette): Layout {
+export function baseLayout(colours: ChartColours): Layout {
   return {
     paper_bgcolor: 'rgba(0,0,0,0)',
     plot_bgcolor: 'rgba(0,0,0,0)',
@@ -72,7 +72,7 @@ export function baseLayout(colours: Palette): Layout {
   };
 }
 
-export function axis(colours: Palette, more: Layout = {}): Layout {
+export function axis(colours: ChartColours, more: Layout = {}): Layout {
   return {
     gridcolor: colours.border,
     zerolinecolor: colours['border-strong'],
@@ -85,7 +85,7 @@ export function axis(colours: Palette, more: Layout = {}): Layout {
 }
 
 /** A vertical line at the step on show. */
-export function stepLine(colours: Palette, x: number): Layout {
+export function stepLine(colours: ChartColours, x: number): Layout {
   return {
     type: 'line',
     xref: 'x',
@@ -100,7 +100,7 @@ export function stepLine(colours: Palette, x: number): Layout {
 }
 
 /** The axis of steps: dragging over it chooses a range. */
-export function stepAxis(colours: Palette, more: Layout = {}): Layout {
+export function stepAxis(colours: ChartColours, more: Layout = {}): Layout {
   return axis(colours, {
     title: { text: 'step', standoff: 6 },
     showspikes: true,
@@ -113,7 +113,7 @@ export function stepAxis(colours: Palette, more: Layout = {}): Layout {
 }
 
 /** A small heading above a chart, at a part of the height. */
-export function caption(colours: Palette, y: number, text: string): Layout {
+export function caption(colours: ChartColours, y: number, text: string): Layout {
   return {
     text,
     x: 0,

@@ -1,7 +1,7 @@
 import type { Layout, Trace } from '../../lib/plotly';
 import { type ChartUnit, chartUnit, type SignedLog, signedLog, unitTitle } from '../../model/charts/axes';
 import type { ComparedHistory, ComparedName } from '../../model/charts/compared_histories';
-import { axis, baseLayout, caption, type Palette, stepAxis, stepLine } from './chart_theme';
+import { axis, baseLayout, type ChartColours, caption, stepAxis, stepLine } from './chart_theme';
 import { course, hasDots } from './history_chart';
 
 /** Histories of several tensors by one statistic: over each other, or below each other with an axis of their own. */
@@ -59,7 +59,7 @@ function ticksOf(scale: CompareScale | undefined, low: boolean): Layout {
 /** Space between small multiples, as a part of the height. */
 const GAP = 0.06;
 
-export function compareLayout(options: CompareOptions, step: number | null, colours: Palette): Layout {
+export function compareLayout(options: CompareOptions, step: number | null, colours: ChartColours): Layout {
   const { histories, multiples, lines } = options;
   const scales = compareScales(options);
   const count = multiples ? Math.max(1, histories.length) : 1;

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { histogramAxis } from '../../model/charts/histogram_axis';
 import type { HistogramRow } from '../../model/wire/answers';
-import type { Palette } from './chart_theme';
+import type { ChartColours } from './chart_theme';
 import { ridgelineTraces } from './histogram_chart';
 
 test('no row of a ridgeline cuts the step on show', () => {
   const rows = [1, 2, 3].map((step) => ({ step, visit: 0, counts: [step] })) as unknown as HistogramRow[];
-  const traces = ridgelineTraces(rows, histogramAxis([1, 2], null, 'symlog'), 2, { accent: '#000000', surface: '#ffffff' } as Palette);
+  const traces = ridgelineTraces(rows, histogramAxis([1, 2], null, 'symlog'), 2, { accent: '#000000', surface: '#ffffff' } as ChartColours);
   expect(traces.map(({ name }) => name)).toEqual(['1', '3', '2']);
 });

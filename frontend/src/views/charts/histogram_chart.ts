@@ -2,10 +2,10 @@ import type { Layout, Trace } from '../../lib/plotly';
 import type { HistogramAxis } from '../../model/charts/histogram_axis';
 import { ridgeExtent, ridges, stepOutline } from '../../model/charts/histogram_shapes';
 import type { HistogramRow } from '../../model/wire/answers';
-import { axis, baseLayout, faded, type Palette } from './chart_theme';
+import { axis, baseLayout, type ChartColours, faded } from './chart_theme';
 
 /** The axis of values, with its own ticks where it is not linear. */
-export function valueAxis(colours: Palette, values: HistogramAxis, more: Layout = {}): Layout {
+export function valueAxis(colours: ChartColours, values: HistogramAxis, more: Layout = {}): Layout {
   const span = [values.at[0], values.at[values.at.length - 1]];
   const ticks =
     values.scale === 'linear'
@@ -16,7 +16,7 @@ export function valueAxis(colours: Palette, values: HistogramAxis, more: Layout 
 }
 
 /** Histograms of the steps behind each other; the step on show in the accent colour, before all of them. */
-export function ridgelineTraces(rows: HistogramRow[], values: HistogramAxis, step: number | null, colours: Palette): Trace[] {
+export function ridgelineTraces(rows: HistogramRow[], values: HistogramAxis, step: number | null, colours: ChartColours): Trace[] {
   const behind = ridges(rows, values);
   const shown = behind.filter((ridge) => ridge.step === step);
   return [...behind.filter((ridge) => ridge.step !== step), ...shown].map((ridge) => {
@@ -36,7 +36,7 @@ export function ridgelineTraces(rows: HistogramRow[], values: HistogramAxis, ste
   });
 }
 
-export function ridgelineLayout(rows: HistogramRow[], values: HistogramAxis, colours: Palette): Layout {
+export function ridgelineLayout(rows: HistogramRow[], values: HistogramAxis, colours: ChartColours): Layout {
   const count = rows.length;
   const every = Math.max(1, Math.ceil(count / 8));
   const labelled = rows
@@ -62,7 +62,7 @@ export function singleTraces(
   other: HistogramRow | null,
   values: HistogramAxis,
   labels: string[],
-  colours: Palette,
+  colours: ChartColours,
 ): Trace[] {
   const middles = row.counts.map((_, i) => ((values.at[i] as number) + (values.at[i + 1] as number)) / 2);
   const widths = row.counts.map((_, i) => (values.at[i + 1] as number) - (values.at[i] as number));
@@ -80,7 +80,7 @@ export function singleTraces(
   return [bars, { ...shape, mode: 'lines', line: { width: 1.2, color: colours['text-2'] }, hoverinfo: 'skip' }];
 }
 
-export function singleLayout(values: HistogramAxis, colours: Palette): Layout {
+export function singleLayout(values: HistogramAxis, colours: ChartColours): Layout {
   return {
     ...baseLayout(colours),
     bargap: 0,
@@ -91,7 +91,7 @@ export function singleLayout(values: HistogramAxis, colours: Palette): Layout {
 }
 
 /** Axes for a heatmap that is drawn on a canvas below: steps across (one place each), values upwards. */
-export function heatmapLayout(rows: HistogramRow[], values: HistogramAxis, index: number, colours: Palette): Layout {
+export function heatmapLayout(rows: HistogramRow[], values: HistogramAxis, index: number, colours: ChartColours): Layout {
   const every = Math.max(1, Math.ceil(rows.length / 7));
   const labelled = rows.map((row, i) => ({ at: i, label: String(row.step) })).filter((_, i) => i % every === 0);
   const frame = {

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import type { HistorySeries } from '../../model/charts/history_series';
-import type { Palette } from './chart_theme';
+import type { ChartColours } from './chart_theme';
 import { historyLayout, historyTraces, NOTHING_FINITE, spreadScale } from './history_chart';
 
 const STEPS = [0, 1, 2, 3, 200, 201, 400];
 const GAP = Number.NaN;
-const COLOURS = new Proxy({}, { get: () => '#123456' }) as Palette;
+const COLOURS = new Proxy({}, { get: () => '#123456' }) as ChartColours;
 const LINES = ['min', 'max', 'mean', 'lower', 'upper', 'std', 'absMax', 'l2', 'zeros', 'nan', 'inf'] as const;
 const SERIES = {
   step: STEPS,

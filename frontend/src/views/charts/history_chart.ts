@@ -1,7 +1,7 @@
 import type { Layout, Trace } from '../../lib/plotly';
 import { type ChartUnit, chartUnit, countTick, logTicks, type SignedLog, signedLog, unitTitle } from '../../model/charts/axes';
 import { alone, drawnOrder, type HistorySeries, inOrder, outline, type QuantileSeries } from '../../model/charts/history_series';
-import { axis, baseLayout, caption, faded, type Palette, stepAxis, stepLine } from './chart_theme';
+import { axis, baseLayout, type ChartColours, caption, faded, stepAxis, stepLine } from './chart_theme';
 
 /** What the first chart shows: exact extremes and mean, or quantiles out of the histograms. */
 export type Spread = { kind: 'spread' } | { kind: 'quantiles'; quantiles: QuantileSeries };
@@ -29,7 +29,7 @@ export function spreadScale(series: HistorySeries, log: boolean): SpreadScale {
 }
 
 /** The history of a tensor as three charts above each other over one step axis: spread, magnitude, and shares of special values. */
-export function historyTraces(series: HistorySeries, spread: Spread, scale: SpreadScale, colours: Palette): Trace[] {
+export function historyTraces(series: HistorySeries, spread: Spread, scale: SpreadScale, colours: ChartColours): Trace[] {
   const line = lineOf(series.step);
   const sizes = lineOf(series.step, { ...scale, log: null }); // Plotly's own logarithms: none is negative
   return [
@@ -43,12 +43,12 @@ export function historyTraces(series: HistorySeries, spread: Spread, scale: Spre
 }
 
 /** As `lineOf`, for what bounds a band. */
-function edgeOf(step: number[], scale: SpreadScale, { accent }: Palette) {
+function edgeOf(step: number[], scale: SpreadScale, { accent }: ChartColours) {
   const line = lineOf(step, scale);
   return (name: string, y: number[]) => line(name, y, accent, { line: { width: 1, color: faded(accent, 0.55) } }, false);
 }
 
-function extremes(series: HistorySeries, scale: SpreadScale, colours: Palette): Trace[] {
+function extremes(series: HistorySeries, scale: SpreadScale, colours: ChartColours): Trace[] {
   const [line, edge] = [lineOf(series.step, scale), edgeOf(series.step, scale, colours)];
   return [
     band(series.step, series.min, series.max, 0.12, scale, colours),
@@ -59,7 +59,7 @@ function extremes(series: HistorySeries, scale: SpreadScale, colours: Palette): 
   ];
 }
 
-function quantiles(series: HistorySeries, found: QuantileSeries, scale: SpreadScale, colours: Palette): Trace[] {
+function quantiles(series: HistorySeries, found: QuantileSeries, scale: SpreadScale, colours: ChartColours): Trace[] {
   const [line, edge] = [lineOf(found.step, scale), edgeOf(found.step, scale, colours)];
   const outer = edgeOf(series.step, scale, colours);
   return [
@@ -79,7 +79,7 @@ function placed(values: readonly number[], { unit, log }: SpreadScale): number[]
   return values.map((value) => (log ? log.at(unit.at(value)) : unit.at(value)));
 }
 
-function band(step: number[], low: number[], high: number[], opacity: number, scale: SpreadScale, colours: Palette): Trace {
+function band(step: number[], low: number[], high: number[], opacity: number, scale: SpreadScale, colours: ChartColours): Trace {
   const order = drawnOrder(step);
   const [lower, upper] = [low, high].map((column) => inOrder(order, placed(column, scale))) as [number[], number[]];
   return {
@@ -137,7 +137,7 @@ export interface HistoryLayoutOptions {
   bad: number;
 }
 
-export function historyLayout(colours: Palette, { step, log, scale, spread, finite, bad }: HistoryLayoutOptions): Layout {
+export function historyLayout(colours: ChartColours, { step, log, scale, spread, finite, bad }: HistoryLayoutOptions): Layout {
   const statistics = spread === 'spread' ? 'min, mean ± std, max' : 'min, 5, 25, 50, 75, 95 %, max';
   return {
     ...baseLayout(colours),

@@ -96,7 +96,7 @@ interface SideProps {
 
 /** One graph; what is opened and traced in it is its own. */
 function Side({ name, graph, colour, selected, onSelect }: SideProps) {
-  const [unstacked, setUnstacked] = useState<readonly string[]>([]);
+  const [ungrouped, setUngrouped] = useState<readonly string[]>([]);
   const [trace, setTrace] = useState<Trace | null>(null);
   const [pathStart, setPathStart] = useState<string | null>(null);
   return (
@@ -112,11 +112,11 @@ function Side({ name, graph, colour, selected, onSelect }: SideProps) {
           subject={[name, graph?.name ?? '']}
           chain={NOTHING}
           legendElsewhere
-          unstacked={unstacked}
+          ungrouped={ungrouped}
           trace={trace}
           pathStart={pathStart}
           onSelect={(name) => onSelect(name?.endsWith('/') ? null : name)}
-          onUnstack={setUnstacked}
+          onUngroup={setUngrouped}
           onTrace={(kind, from) => {
             const path = kind === 'path';
             const begins = path && (pathStart === null || pathStart === from);

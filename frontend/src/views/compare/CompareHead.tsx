@@ -6,7 +6,7 @@ import { byRank, workerName } from '../../model/wire/names';
 import { chosenWorker, compareAt, otherRun, otherStep, otherWorker } from '../../state/choices';
 import { equalShown, reportHref } from '../../state/compare/comparison';
 import { otherRunId } from '../../state/compare/manual_matches';
-import { otherWorkers, ownWorkerLost } from '../../state/compare/other_worker';
+import { otherWorkers, ownWorkerMissing } from '../../state/compare/other_worker';
 import { namesOfRuns, runDetail, runId, runName, runs, workerId } from '../../state/runs';
 import { step } from '../../state/steps';
 import { Select, Switch } from '../kit/Button';
@@ -22,7 +22,7 @@ export function CompareHead() {
       <WorkerSelect
         side="A"
         workers={runDetail.value?.workers ?? []}
-        chosen={ownWorkerLost.value ?? workerId.value}
+        chosen={ownWorkerMissing.value ?? workerId.value}
         choose={(id) => {
           chosenWorker.value = id;
         }}

@@ -9,7 +9,7 @@ import {
   type MetricId,
   metricOf,
   type TensorDifference,
-  untold,
+  unreported,
 } from '../../model/wire/comparison';
 import { splitScope } from '../../model/wire/names';
 import { chosenGraph, chosenStep, chosenTensor, chosenVisit, compareAt, compareSort } from '../../state/choices';
@@ -139,10 +139,10 @@ const BOUNDED: readonly string[] = ['max_abs', 'relative', 'rmse', 'l2'];
 
 function Metric({ row, id }: { row: TensorDifference; id: MetricId }) {
   const value = metricOf(row, id);
-  const { count, instead } = untold(row, id);
+  const { count, instead } = unreported(row, id);
   const replaced = count > 0 && instead;
   const bound = isBound(row) && BOUNDED.includes(id) && (replaced || !Number.isNaN(value)) ? '≥' : '';
-  const number = Number.isNaN(value) ? '–' : bound + numberText(value);
+  const number = Number.isNaN(value) ? '–' : bound + metricText(value);
   const where = `where A and B are finite: ${value}`;
   return (
     <td
@@ -167,6 +167,6 @@ export function showDifference(row: TensorDifference): void {
 }
 
 /** A metric as text, empty where it is unknown. */
-export function numberText(value: number): string {
+export function metricText(value: number): string {
   return Number.isNaN(value) ? '' : formatNumber(value, 3);
 }

@@ -3,8 +3,8 @@ import { formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
 import { type Comparison, sameSide, type Unmatched as UnmatchedNode } from '../../model/wire/comparison';
 import { comparable, compareAgain, comparison, comparisonProgress, stopComparison } from '../../state/compare/comparison';
-import { isOtherSought, otherEntry, otherLost } from '../../state/compare/manual_matches';
-import { compareTwoWorkers, isOtherWorkerSought, otherWorkerLost, ownWorkerLost } from '../../state/compare/other_worker';
+import { isOtherSought, otherEntry, otherRunMissing } from '../../state/compare/manual_matches';
+import { compareTwoWorkers, isOtherWorkerSought, otherWorkerMissing, ownWorkerMissing } from '../../state/compare/other_worker';
 import { runDetail, runEntry } from '../../state/runs';
 import { Segmented } from '../kit/Button';
 import { Failure, Message } from '../kit/Message';
@@ -33,9 +33,9 @@ export function CompareView() {
 }
 
 function Body() {
-  if (otherLost.value !== null) return <Lost called={otherLost.value} />;
+  if (otherRunMissing.value !== null) return <Lost called={otherRunMissing.value} />;
   if (otherEntry.value === null) return isOtherSought.value ? null : <Alone />;
-  if (ownWorkerLost.value !== null || otherWorkerLost.value !== null) return <LostWorkers />;
+  if (ownWorkerMissing.value !== null || otherWorkerMissing.value !== null) return <LostWorkers />;
   if (isOtherWorkerSought.value) return null;
   const told = comparison.data.value?.comparison;
   if (!comparable.value || (told && sameSide(told.a, told.b))) return <Itself />;
@@ -104,7 +104,7 @@ function Lost({ called }: { called: string }) {
 
 /** The workers that an address asked for, of either side or both. */
 function LostWorkers() {
-  const [a, b] = [ownWorkerLost.value, otherWorkerLost.value];
+  const [a, b] = [ownWorkerMissing.value, otherWorkerMissing.value];
   return (
     <div>
       {a !== null && <LostWorker side="A" run={runEntry.value?.name} called={a} />}

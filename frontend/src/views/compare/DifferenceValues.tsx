@@ -5,7 +5,7 @@ import { valuesMissing } from '../../model/value/missing_values';
 import { metricOf, nonfiniteApart, pictureSelection, type TensorDifference } from '../../model/wire/comparison';
 import { differenceQuery, selectedDifference, worstElement } from '../../state/compare/comparison';
 import { api } from '../../state/provider';
-import { numberText } from './CompareTable';
+import { metricText } from './CompareTable';
 
 const WITHOUT_VALUES = {
   shapes: 'The shapes differ.',
@@ -34,7 +34,7 @@ function vectorText(row: TensorDifference): string {
   const apart = nonfiniteApart(row);
   const said = [
     ...(apart > 0 ? [`${counted(apart, 'element')} apart by NaN or infinity`] : []),
-    ...(Number.isNaN(most) ? [] : [`${apart > 0 ? 'the others ' : ''}${numberText(most)} apart at most, ${numberText(mean)} on average`]),
+    ...(Number.isNaN(most) ? [] : [`${apart > 0 ? 'the others ' : ''}${metricText(most)} apart at most, ${metricText(mean)} on average`]),
   ];
   return `Of ${row.shape_a.join('×') || 'a scalar'}: ${said.join('; ') || 'nothing to tell'}.`;
 }
@@ -46,10 +46,10 @@ function Pictures({ row }: { row: TensorDifference }) {
   if (worstElement.loading.value && worst === null) return null;
   const [scale, most, ulp] = [metricOf(row, 'scale'), metricOf(row, 'max_abs'), metricOf(row, 'max_ulp')];
   const sides: [string, string, string, number, number][] = [
-    ['a', 'A', `${row.dtype_a}, black ${numberText(-scale)}, white ${numberText(scale)}`, -scale, scale],
+    ['a', 'A', `${row.dtype_a}, black ${metricText(-scale)}, white ${metricText(scale)}`, -scale, scale],
     ['b', 'B', `${row.dtype_b}, on the same scale`, -scale, scale],
-    ['difference', 'A − B', most > 0 ? `grey is 0, black ${numberText(-most)}, white ${numberText(most)}` : 'grey is 0', -most, most],
-    ['ulp', 'ULP', ulp > 0 ? `black is equal, white ${numberText(ulp)}` : 'black is equal', 0, ulp],
+    ['difference', 'A − B', most > 0 ? `grey is 0, black ${metricText(-most)}, white ${metricText(most)}` : 'grey is 0', -most, most],
+    ['ulp', 'ULP', ulp > 0 ? `black is equal, white ${metricText(ulp)}` : 'black is equal', 0, ulp],
   ];
   return (
     <>

@@ -2,7 +2,7 @@ import { counted } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
 import { type Comparison, earlierThan, isBound, metricOf, nonfiniteApart, type TensorDifference } from '../../model/wire/comparison';
 import { comparison } from '../../state/compare/comparison';
-import { numberText, showDifference } from './CompareTable';
+import { metricText, showDifference } from './CompareTable';
 
 /** Where the difference begins, why, what it takes, and the lines that made it. */
 export function FirstDivergence({ first }: { first: NonNullable<Comparison['first']> }) {
@@ -51,9 +51,9 @@ function distance(entry: TensorDifference): string {
   if (entry.basis === 'shapes') return `[${entry.shape_a.join(', ')}] in A, [${entry.shape_b.join(', ')}] in B`;
   const bound = isBound(entry) ? 'at least ' : '';
   if (nonfiniteApart(entry) > 0) return `${bound}${counted(nonfiniteApart(entry), 'element')} apart by NaN or infinity`;
-  const [apart, scale] = [numberText(metricOf(entry, 'max_abs')), numberText(metricOf(entry, 'scale'))];
+  const [apart, scale] = [metricText(metricOf(entry, 'max_abs')), metricText(metricOf(entry, 'scale'))];
   if (apart === '') return entry.verdict;
-  return `${bound}${apart} apart at a scale of ${scale}; rounding explains ${numberText(Number(entry.limit))} of the scale`;
+  return `${bound}${apart} apart at a scale of ${scale}; rounding explains ${metricText(Number(entry.limit))} of the scale`;
 }
 
 function Line({ side, frame }: { side: string; frame: { file: string; line: number; text: string | null } | null }) {

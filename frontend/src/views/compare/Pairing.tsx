@@ -5,7 +5,7 @@ import { visible } from '../../lib/visible_text';
 import { matchesFile, parseMatches, tooMany, withoutPair, withPair } from '../../model/run/manual_matches';
 import { rowOf } from '../../model/wire/graph';
 import { otherGraph, partner } from '../../state/compare/comparison';
-import { canUndo, handPairs, ofTwoWorkers, setPairs, undoPairs } from '../../state/compare/manual_matches';
+import { canUndo, manualPairs, ofTwoWorkers, setPairs, undoPairs } from '../../state/compare/manual_matches';
 import { selectedNode, selectNode } from '../../state/selection';
 
 const OFFERED = 200;
@@ -14,7 +14,7 @@ const OFFERED = 200;
 export function Pairing({ inB, choose }: { inB: string | null; choose: (node: string | null) => void }) {
   const node = selectedNode.value;
   const now = node === null ? null : partner(node);
-  const pairs = handPairs.value;
+  const pairs = manualPairs.value;
   return (
     <section class="compare-pairing" aria-label="Pairs of nodes" data-testid="pairing">
       {node === null ? (
@@ -104,14 +104,14 @@ function Files() {
       setWrong(error instanceof Error ? error.message : String(error));
     }
   };
-  const none = Object.keys(handPairs.value).length === 0;
+  const none = Object.keys(manualPairs.value).length === 0;
   return (
     <>
       <button
         type="button"
         class="button small"
         disabled={none}
-        onClick={() => downloadText(fileName('pairs.json'), matchesFile(handPairs.value), 'application/json')}
+        onClick={() => downloadText(fileName('pairs.json'), matchesFile(manualPairs.value), 'application/json')}
         data-testid="pairs-download"
       >
         Download

@@ -15,12 +15,12 @@ import { describeEdge, describeEntity, type Subject } from '../../model/graph/de
 import { rowsByNode } from '../../model/graph/node_values';
 import { toGraphX, toGraphY } from '../../render/camera';
 import { MINIMAP, minimapCamera } from '../../render/minimap';
+import { CanvasPainter } from './canvas/canvas_painter';
 import type { GraphEvents, Hover } from './canvas/graph_events';
 import { handleKey } from './canvas/graph_keys';
 import { probeOf } from './canvas/graph_probe';
 import { GraphView } from './canvas/graph_view';
 import { PointerInput } from './canvas/pointer';
-import { Screen } from './canvas/screen';
 import { showTrace } from './canvas/shown_entities';
 import { GraphMenu } from './GraphMenu';
 import { LegendBox } from './LegendBox';
@@ -50,12 +50,12 @@ export interface GraphPaneProps {
   readonly onModel?: (model: GraphView | null) => void;
   /** Rows of nodes to mark, each leading to the next: how NaN went from its birth to the loss. */
   readonly chain: readonly number[];
-  /** Paths of stacks that are taken apart; `*` for all. */
-  readonly unstacked: readonly string[];
+  /** Paths of repeated blocks that are not grouped; `*` for all. */
+  readonly ungrouped: readonly string[];
   readonly trace: Trace | null;
   /** Where a path begins that has no end yet. */
   readonly pathStart: string | null;
-  readonly onUnstack: (paths: readonly string[]) => void;
+  readonly onUngroup: (paths: readonly string[]) => void;
   /** A trace is started at a node or scope; null clears it. */
   readonly onTrace: (kind: TraceKind | null, name: string) => void;
   /** The page shows what the colours mean, where it hides nothing. */
@@ -97,7 +97,7 @@ export function GraphPane(props: GraphPaneProps) {
     <div ref={pane} class="graph-pane" data-theme={theme} data-status={status.kind} data-layouts={model.layouts.value}>
       {/* Tab goes from the tools to the graph, to what it answered, to the panel. */}
       <SearchBox model={model} onDone={focusGraph} />
-      <Toolbar model={model} subject={props.subject} stacked={props.unstacked.length === 0} />
+      <Toolbar model={model} subject={props.subject} grouped={props.ungrouped.length === 0} />
       <div
         ref={surface}
         class="graph-surface"
@@ -131,7 +131,7 @@ type Canvases = Record<'graph' | 'highlights' | 'minimap', Reference<HTMLCanvasE
 function useScreen(model: GraphView, surface: Reference<HTMLDivElement>, canvases: Canvases): void {
   useLayoutEffect(() => {
     const [base, above, minimap] = [canvases.graph.current!, canvases.highlights.current!, canvases.minimap.current!];
-    const detach = model.attach(new Screen(model, { graph: base, highlights: above, minimap }));
+    const detach = model.attach(new CanvasPainter(model, { graph: base, highlights: above, minimap }));
     const pointer = new PointerInput(model, surface.current!);
     const unregister = registerGraphProbe(probeOf(model, base));
     return () => {
@@ -147,14 +147,14 @@ const NONE: readonly string[] = [];
 
 /** Tells the model what the page shows. The scopes to open matter only when a graph comes. */
 function useShown(model: GraphView, props: GraphPaneProps): void {
-  const { graph, overlay, selected, colour, theme, chain, unstacked, trace, pathStart, expandedScopes, trends, bookmarks = NONE } = props;
+  const { graph, overlay, selected, colour, theme, chain, ungrouped, trace, pathStart, expandedScopes, trends, bookmarks = NONE } = props;
   const { kind, statistic, range, verdicts } = colour;
   useLayoutEffect(() => model.setColours(overlay, colour, theme), [model, overlay, kind, statistic, range, verdicts, theme]);
   useLayoutEffect(() => {
     model.lines.set(trends ?? null, model.drawing?.tree ?? null, overlay);
     model.viewport.changed();
   }, [model, trends, overlay, graph]);
-  useLayoutEffect(() => model.setUnstacked(unstacked), [model, unstacked]);
+  useLayoutEffect(() => model.setUngrouped(ungrouped), [model, ungrouped]);
   useLayoutEffect(() => model.setGraph(graph, expandedScopes ?? null), [model, graph]);
   useLayoutEffect(() => model.select(selected), [model, selected, graph]);
   useLayoutEffect(() => model.setChain(chain), [model, chain]);
@@ -173,7 +173,7 @@ function eventsOf(latest: { current: GraphPaneProps }): GraphEvents {
     bookmark: latest.current.onBookmark && (() => latest.current.onBookmark?.()),
     expanded: (scopes) => latest.current.onExpandedChange?.(scopes),
     leave: () => latest.current.onLeave?.(),
-    unstack: (paths) => latest.current.onUnstack(paths),
+    ungroup: (paths) => latest.current.onUngroup(paths),
     trends: (graph, rows) => latest.current.onTrends?.(graph, rows),
     trace: (kind, name) => latest.current.onTrace(kind, name),
   };

@@ -2,9 +2,9 @@ import { type Signal, useSignal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { downloadBlob, fileName } from '../../lib/download';
 import { formatCount } from '../../lib/format';
-import { PICTURE_SCALES, type PictureScale, type PictureWish } from '../../model/run/view_settings';
+import { PICTURE_SCALES, type PictureScale, type PictureSettings } from '../../model/run/view_settings';
 import type { PicturePlan } from '../../render/picture/picture_size';
-import { pictureWish } from '../../state/preferences';
+import { pictureSettings } from '../../state/preferences';
 import { Segmented, Switch } from '../kit/Button';
 import { Popover } from '../kit/Popover';
 import type { GraphView } from './canvas/graph_view';
@@ -48,7 +48,7 @@ interface Job {
   readonly error: string;
   /** How it stands, for screen readers. */
   readonly told: string;
-  start(picture: Picture, wish: PictureWish): Promise<void>;
+  start(picture: Picture, settings: PictureSettings): Promise<void>;
   cancel(): void;
 }
 
@@ -104,35 +104,35 @@ const SCALES = PICTURE_SCALES.map((scale) => ({ value: String(scale), label: `${
 
 function Choices({ model, subject, job }: PictureMenuProps & { job: Job }) {
   const save = useRef<HTMLButtonElement>(null);
-  const wish = pictureWish.value;
-  const choose = (part: Partial<PictureWish>) => {
-    pictureWish.value = { ...wish, ...part };
+  const settings = pictureSettings.value;
+  const choose = (part: Partial<PictureSettings>) => {
+    pictureSettings.value = { ...settings, ...part };
   };
   const { drawing } = model;
   const colouring = model.colouring.value;
   if (!drawing || !colouring) return null;
   // Made when it is asked for: the view may move while the menu is open.
-  const picture = () => new Picture(model, drawing, wish, [...subject, `colours: ${colouring.legend.title}`].join(' · '));
+  const picture = () => new Picture(model, drawing, settings, [...subject, `colours: ${colouring.legend.title}`].join(' · '));
   return (
     <div class="picture-menu">
-      <Segmented label="What" options={WHATS} value={wish.what} onChange={(what) => choose({ what })} />
+      <Segmented label="What" options={WHATS} value={settings.what} onChange={(what) => choose({ what })} />
       <div class="row">
-        <Segmented label="Format" options={FORMATS} value={wish.format} onChange={(format) => choose({ format })} />
-        {wish.format === 'png' && (
+        <Segmented label="Format" options={FORMATS} value={settings.format} onChange={(format) => choose({ format })} />
+        {settings.format === 'png' && (
           <Segmented
             label="Size"
             options={SCALES}
-            value={String(wish.scale)}
+            value={String(settings.scale)}
             onChange={(scale) => choose({ scale: Number(scale) as PictureScale })}
           />
         )}
       </div>
       <div class="row">
-        <Switch label="Legend" on={wish.legend} onChange={() => choose({ legend: !wish.legend })} />
-        <Switch label="Caption" on={wish.caption} onChange={() => choose({ caption: !wish.caption })} />
+        <Switch label="Legend" on={settings.legend} onChange={() => choose({ legend: !settings.legend })} />
+        <Switch label="Caption" on={settings.caption} onChange={() => choose({ caption: !settings.caption })} />
       </div>
       <p class="faint num" data-testid="picture-size">
-        {told(picture().plan, wish)}
+        {told(picture().plan, settings)}
       </p>
       {job.error !== '' && <p role="alert">{job.error}</p>}
       {/* It keeps the focus while it works: a disabled button would lose it, and Escape with it. */}
@@ -142,7 +142,7 @@ function Choices({ model, subject, job }: PictureMenuProps & { job: Job }) {
         class="button primary"
         data-testid="save-picture"
         aria-disabled={job.busy}
-        onClick={() => job.busy || void job.start(picture(), wish)}
+        onClick={() => job.busy || void job.start(picture(), settings)}
       >
         Save picture
       </button>
@@ -168,7 +168,7 @@ function Progress({ job, onGone }: { job: Job; onGone: () => void }) {
   );
 }
 
-function told({ width, height, tooLarge, scale }: PicturePlan, { format }: PictureWish): string {
+function told({ width, height, tooLarge, scale }: PicturePlan, { format }: PictureSettings): string {
   const size = `${formatCount(width)} × ${formatCount(height)}`;
   if (format === 'svg') return `${size}, text stays text`;
   if (tooLarge === null) return `${size} pixels`;

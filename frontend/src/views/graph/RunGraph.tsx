@@ -4,7 +4,7 @@ import { visible } from '../../lib/visible_text';
 import { workerName } from '../../model/wire/names';
 import { keepPlace } from '../../state/address';
 import { bookmarkedPlaces, toggleBookmark } from '../../state/bookmarks';
-import { chosenScope, openScopes, trace, unstacked, view } from '../../state/choices';
+import { chosenScope, openScopes, trace, ungrouped, view } from '../../state/choices';
 import { comparison, graphColour } from '../../state/compare/comparison';
 import { isOtherSought } from '../../state/compare/manual_matches';
 import { isOtherWorkerSought } from '../../state/compare/other_worker';
@@ -12,7 +12,7 @@ import { colourBy, graph, overlay } from '../../state/graph';
 import { theme } from '../../state/preferences';
 import { chainRows, chainShown, report } from '../../state/problems/findings';
 import { computedOverlay } from '../../state/replay/replay';
-import { stepperColour } from '../../state/replay/replay_cursor';
+import { replayColour } from '../../state/replay/replay_cursor';
 import { detailOutdated, graphId, graphOfWorker, run, runDetail, runEntry, workerId } from '../../state/runs';
 import { chooseGraph, chooseWorker, clearTrace, pathStart, selectedNode, selectNode, selectScope, startTrace } from '../../state/selection';
 import { step } from '../../state/steps';
@@ -51,11 +51,11 @@ export function RunGraph() {
         selected={selectedNode.value ?? (chosenScope.value === null ? null : `${chosenScope.value}/`)}
         bookmarks={bookmarkedPlaces.value}
         onBookmark={toggleBookmark}
-        colour={view.value === 'stepper' ? stepperColour.value : graphColour.value}
+        colour={view.value === 'stepper' ? replayColour.value : graphColour.value}
         theme={theme.value}
         subject={[runEntry.value?.name ?? '', graph.data.value?.name ?? '', ...(step.value === null ? [] : [`step ${step.value}`])]}
         chain={chainRows.value}
-        unstacked={unstacked.value}
+        ungrouped={ungrouped.value}
         trace={trace.value}
         pathStart={pathStart.value}
         onSelect={(name) => (name?.endsWith('/') ? selectScope(name.slice(0, -1)) : selectNode(name))}
@@ -63,8 +63,8 @@ export function RunGraph() {
         onTrends={(graph, rows) => {
           trendNodes.value = { graph, rows };
         }}
-        onUnstack={(paths) => {
-          unstacked.value = paths;
+        onUngroup={(paths) => {
+          ungrouped.value = paths;
         }}
         onTrace={(kind, name) => (kind ? startTrace(kind, name) : clearTrace())}
         onModel={(model) => {

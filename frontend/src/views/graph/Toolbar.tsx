@@ -1,7 +1,7 @@
 import { Fragment } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { moveFocus } from '../kit/Popover';
-import { toggleAllStacks } from './canvas/graph_commands';
+import { toggleAllBlockGroups } from './canvas/graph_commands';
 import type { GraphView } from './canvas/graph_view';
 import { zoomBy } from './canvas/navigation';
 import { PictureMenu } from './PictureMenu';
@@ -12,8 +12,8 @@ interface Tool {
   readonly icon: GraphIconName;
   readonly label: string;
   readonly run: (model: GraphView) => void;
-  /** Of a switch: whether it is on. `stacked`: whether repeated blocks are grouped. */
-  readonly pressed?: (model: GraphView, stacked: boolean) => boolean;
+  /** Of a switch: whether it is on. `grouped`: whether repeated blocks are. */
+  readonly pressed?: (model: GraphView, grouped: boolean) => boolean;
   readonly disabled?: (model: GraphView) => boolean;
 }
 
@@ -29,9 +29,9 @@ const TOOLS: readonly (readonly Tool[])[] = [
     { icon: 'closeAll', label: 'Close all scopes ([)', run: (model) => model.setAllOpen(false), disabled: (model) => !model.anyOpen.value },
     {
       icon: 'stack',
-      label: 'Stack repeated blocks (U)',
-      run: toggleAllStacks,
-      pressed: (_, stacked) => stacked,
+      label: 'BlockGroup repeated blocks (U)',
+      run: toggleAllBlockGroups,
+      pressed: (_, grouped) => grouped,
       disabled: (model) => !model.hasBlocks.value,
     },
   ],
@@ -46,7 +46,7 @@ const TOOLS: readonly (readonly Tool[])[] = [
 ];
 
 /** Buttons over the graph's upper right corner: one stop of the Tab key, the arrow keys go from one to the next. */
-export function Toolbar({ model, subject, stacked }: { model: GraphView; subject: readonly string[]; stacked: boolean }) {
+export function Toolbar({ model, subject, grouped }: { model: GraphView; subject: readonly string[]; grouped: boolean }) {
   const progress = model.progress.value;
   const root = useRef<HTMLDivElement>(null);
   useEffect(() => tabTo(root.current, null), []);
@@ -74,7 +74,7 @@ export function Toolbar({ model, subject, stacked }: { model: GraphView; subject
               icon={icon}
               label={label}
               onClick={() => run(model)}
-              {...(pressed && { pressed: pressed(model, stacked) })}
+              {...(pressed && { pressed: pressed(model, grouped) })}
               disabled={disabled?.(model) ?? false}
             />
           ))}

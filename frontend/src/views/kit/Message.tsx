@@ -51,7 +51,7 @@ export function Hint({ text }: { text: string }) {
 }
 
 /** How far an analysis is; nothing once it is done. */
-export function Working({ what, progress }: { what: string; progress: Progress | null }) {
+export function AnalysisProgress({ what, progress }: { what: string; progress: Progress | null }) {
   if (progress === null) return null;
   const { done, total, doing } = progress;
   return (

@@ -1,5 +1,5 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { Pace } from '../../lib/scheduling';
+import { Throttle } from '../../lib/scheduling';
 
 /** The content size of an element in CSS pixels, kept up to date. */
 export function useSize<T extends HTMLElement>() {
@@ -15,9 +15,9 @@ export function useSize<T extends HTMLElement>() {
   return { ref, ...size };
 }
 
-/** Does something whenever its inputs have changed, at a pace (lib/scheduling.ts). */
-export function usePaced(act: () => void, inputs: readonly unknown[]): void {
-  const pace = useMemo(() => new Pace(), []);
-  useEffect(() => pace.run(act), inputs);
-  useEffect(() => () => pace.cancel(), []);
+/** Does something whenever its inputs have changed, at a throttle (lib/scheduling.ts). */
+export function useThrottled(act: () => void, inputs: readonly unknown[]): void {
+  const throttle = useMemo(() => new Throttle(), []);
+  useEffect(() => throttle.run(act), inputs);
+  useEffect(() => () => throttle.cancel(), []);
 }

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { keyName } from '../../lib/keyboard';
-import { Latest } from '../../lib/scheduling';
+import { LatestRequest } from '../../lib/scheduling';
 import { visible } from '../../lib/visible_text';
 import { fuzzyMatch, fuzzyTerms } from '../../model/search/fuzzy';
 import { linesWanted } from '../../state/source';
@@ -114,7 +114,7 @@ interface Found {
 /** What a text finds; what was found before stays until it is known. */
 function useFound(text: string, onText: () => void): Found {
   const [found, setFound] = useState<Found>({ groups: [], of: null });
-  const latest = useMemo(() => new Latest(), []);
+  const latest = useMemo(() => new LatestRequest(), []);
   const known = sources.value; // lines and findings may come while it is open
   useEffect(() => {
     void findChoices(text, known, latest.start()).then((groups) => {

@@ -9,7 +9,7 @@ import { comparedStatistic, historyLog, historyView, theme } from '../../state/p
 import { selectTensor } from '../../state/selection';
 import { allSteps, goToStep, step } from '../../state/steps';
 import { comparedHistories, missingPins } from '../../state/tensors/pins';
-import { lineColours, palette } from '../charts/chart_theme';
+import { chartColours, lineColours } from '../charts/chart_theme';
 import { type CompareOptions, compareLayout, compareTraces } from '../charts/compare_chart';
 import { Plot } from '../charts/Plot';
 import { Select, Switch } from '../kit/Button';
@@ -66,7 +66,7 @@ interface CompareProps {
 
 function CompareChart({ histories, lines }: CompareProps) {
   const [statistic, log, multiples, at] = [comparedStatistic.value, historyLog.value, historyView.value === 'multiples', step.value];
-  const colours = useMemo(() => palette(theme.value), [theme.value]);
+  const colours = useMemo(() => chartColours(theme.value), [theme.value]);
   const options = useMemo<CompareOptions>(
     () => ({ histories, statistic, multiples, log, lines }),
     [histories, statistic, multiples, log, lines],

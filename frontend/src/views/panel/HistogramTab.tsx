@@ -12,7 +12,7 @@ import { chosenTensor, chosenVisit } from '../../state/choices';
 import { captured, histograms, history, hoveredStep, stepHistogram } from '../../state/node';
 import { histogramMode, histogramScale, theme } from '../../state/preferences';
 import { goToStep, step } from '../../state/steps';
-import { type Palette, palette } from '../charts/chart_theme';
+import { type ChartColours, chartColours } from '../charts/chart_theme';
 import { HistogramHeatmap } from '../charts/HistogramHeatmap';
 import { HistogramOverlay } from '../charts/HistogramOverlay';
 import { ridgelineLayout, ridgelineTraces, singleLayout, singleTraces } from '../charts/histogram_chart';
@@ -78,7 +78,7 @@ const MOST_RIDGES = 32;
 
 function HistogramChart({ data }: { data: Histograms }) {
   const at = step.value;
-  const colours = useMemo(() => palette(theme.value), [theme.value]);
+  const colours = useMemo(() => chartColours(theme.value), [theme.value]);
   return (
     <div class="chart-frame" data-testid="histogram" data-tensor={data.tensor} data-step={at ?? ''}>
       {histogramMode.value === 'heatmap' && <Heatmap data={data} colours={colours} />}
@@ -91,7 +91,7 @@ function HistogramChart({ data }: { data: Histograms }) {
 
 interface ChartProps {
   data: Histograms;
-  colours: Palette;
+  colours: ChartColours;
 }
 
 /** The chart of one step is named by it. */

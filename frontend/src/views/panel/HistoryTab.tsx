@@ -10,7 +10,7 @@ import { captured, history, hoveredStep, quantileHistograms } from '../../state/
 import { type HistoryView, historyBand, historyLog, historyView, theme } from '../../state/preferences';
 import { goToStep, shownRange, step } from '../../state/steps';
 import { comparing } from '../../state/tensors/pins';
-import { palette } from '../charts/chart_theme';
+import { chartColours } from '../charts/chart_theme';
 import { historyLayout, historyTraces, type Spread, spreadScale } from '../charts/history_chart';
 import { Plot } from '../charts/Plot';
 import { IconButton, Segmented } from '../kit/Button';
@@ -92,7 +92,7 @@ function HistoryChart() {
   const data = history.data.value;
   const found = quantileHistograms.data.value;
   const [band, log] = [historyBand.value, historyLog.value];
-  const colours = useMemo(() => palette(theme.value), [theme.value]);
+  const colours = useMemo(() => chartColours(theme.value), [theme.value]);
   const series = useMemo(() => historySeries(data?.rows ?? []), [data]);
   const spread = useMemo<Spread>(
     () => (band === 'quantiles' && found ? { kind: 'quantiles', quantiles: quantileSeries(found) } : { kind: 'spread' }),

@@ -5,7 +5,7 @@ import { splitScope, tensorName } from '../../model/wire/names';
 import { proofOf } from '../../model/wire/replay';
 import { bookmarkedHere, toggleBookmark } from '../../state/bookmarks';
 import { chosenTensor, chosenVisit, panelTab, view } from '../../state/choices';
-import { captured, lostSlot, node, snapshot, visits } from '../../state/node';
+import { captured, missingSlot, node, snapshot, visits } from '../../state/node';
 import { computedPlace, forgetTensor } from '../../state/replay/replay';
 import { selected, selectedNode, selectTensor } from '../../state/selection';
 import { maximisePanel, panelMaximised, togglePanel } from '../../state/ui';
@@ -57,7 +57,7 @@ export function NodePanel() {
             />
           </div>
           <div class="panel-body" role="tabpanel" aria-label={panelTab.value}>
-            {lostSlot.value !== null && panelTab.value !== 'source' ? <NoSuchOutput slot={lostSlot.value} /> : <Tab />}
+            {missingSlot.value !== null && panelTab.value !== 'source' ? <NoSuchOutput slot={missingSlot.value} /> : <Tab />}
           </div>
         </>
       )}

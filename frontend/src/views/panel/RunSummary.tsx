@@ -4,7 +4,7 @@ import type { WorkerEntry } from '../../model/wire/answers';
 import { writingState } from '../../model/wire/names';
 import { view } from '../../state/choices';
 import { batch, batchSteps, triggers, triggersHere } from '../../state/problems/events';
-import { births, report, severeCount } from '../../state/problems/findings';
+import { nanAnswer, report, severeCount } from '../../state/problems/findings';
 import { problemCount, wrongProblems } from '../../state/problems/problems';
 import { recordedSteps } from '../../state/replay/replay';
 import { nothingCaptured, run, runEntry, runName, runPhase } from '../../state/runs';
@@ -101,13 +101,13 @@ function textOf(value: unknown): string | null {
   return Array.isArray(value) && value.length > 0 && value.every((part) => typeof part === 'string') ? value.join(' ') : null;
 }
 
-/** Where it began: the birth, as soon as that is known. */
+/** Where it began: the origin, as soon as that is known. */
 function FirstProblem() {
-  const [birth, first] = [report.value?.births[0], wrongProblems.value[0]];
-  const [nan, at] = birth ? [birth.output.nan, birth.step] : [first?.nan, first?.first_step];
-  const visit = birth?.visit ?? 0;
-  const place = birth ?? first;
-  const looking = report.value === null && births.error.value === null;
+  const [origin, first] = [report.value?.births[0], wrongProblems.value[0]];
+  const [nan, at] = origin ? [origin.output.nan, origin.step] : [first?.nan, first?.first_step];
+  const visit = origin?.visit ?? 0;
+  const place = origin ?? first;
+  const looking = report.value === null && nanAnswer.error.value === null;
   if (looking || !place || nan === undefined || at === undefined) return null;
   return (
     <button

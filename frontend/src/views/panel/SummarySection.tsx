@@ -1,7 +1,7 @@
 import { counted, formatBytes, formatCount, formatNumber, formatShare } from '../../lib/format';
 import { neighbourSteps } from '../../model/run/step_list';
 import { itemsize } from '../../model/value/elements';
-import { isUntold } from '../../model/value/missing_values';
+import { hasNoStatistics } from '../../model/value/missing_values';
 import { sampleText } from '../../model/value/sample';
 import type { Histograms, Snapshot } from '../../model/wire/answers';
 import { workerName } from '../../model/wire/names';
@@ -61,8 +61,8 @@ export function SummaryCard({ row, histogram, onHistogram }: SummaryCardProps) {
       {row.dtype !== 'string' && (
         <>
           <CountsBar row={row} />
-          {isUntold(row) ? (
-            <p class="faint" data-testid="untold">
+          {hasNoStatistics(row) ? (
+            <p class="faint" data-testid="unreported">
               The source of the import tells neither statistics nor a histogram of it.
             </p>
           ) : hasFinite(row) ? (
@@ -151,7 +151,7 @@ const PIECES: readonly CountName[] = ['nan', 'neg_inf', 'pos_inf', 'negative', '
 export function CountsBar({ row }: { row: Snapshot }) {
   const shown = PIECES.filter((name) => row[name] > 0);
   const unknown = uncounted(row);
-  const untold = PIECES.filter((name) => isUnknown(row[name]));
+  const unreported = PIECES.filter((name) => isUnknown(row[name]));
   return (
     <div class="counts">
       <div class="counts-bar" role="img" aria-label={shown.map((name) => `${LABELS[name]} ${row[name]}`).join(', ')}>
@@ -178,9 +178,9 @@ export function CountsBar({ row }: { row: Snapshot }) {
             not counted <b>{formatCount(unknown)}</b> <span class="faint">{formatShare(unknown, row.size)}</span>
           </li>
         )}
-        {untold.length > 0 && (
+        {unreported.length > 0 && (
           <li class="faint" data-testid="counts-unknown" title="The run was imported from a format that does not tell">
-            {untold.map((name) => LABELS[name]).join(', ')}: unknown
+            {unreported.map((name) => LABELS[name]).join(', ')}: unknown
           </li>
         )}
       </ul>

@@ -1,10 +1,10 @@
 import { counted, formatCount, formatNumber } from '../../lib/format';
-import type { Birth, Measured, Operand } from '../../model/wire/findings';
-import { TensorLink } from './Places';
+import type { Measured, Operand, Origin } from '../../model/wire/findings';
+import { TensorLink } from './PlaceLinks';
 
-/** The numbers behind a birth: what came out, and what went in. */
-export function Operands({ birth }: { birth: Birth }) {
-  const rows = [{ role: 'output', operand: birth.output }, ...birth.inputs.map((operand) => ({ role: 'input', operand }))];
+/** The numbers behind a origin: what came out, and what went in. */
+export function Operands({ origin }: { origin: Origin }) {
+  const rows = [{ role: 'output', operand: origin.output }, ...origin.inputs.map((operand) => ({ role: 'input', operand }))];
   return (
     <table class="operands">
       <thead class="offscreen">
@@ -20,7 +20,7 @@ export function Operands({ birth }: { birth: Birth }) {
             <td class="faint">{role}</td>
             <td>
               <TensorLink
-                place={{ graph: birth.graph, tensor: operand.tensor, step: birth.step, visit: operand.visit }}
+                place={{ graph: origin.graph, tensor: operand.tensor, step: origin.step, visit: operand.visit }}
                 {...(operand.kept && { tab: 'value' })}
               />
             </td>

@@ -1,34 +1,34 @@
-import { badColour, birthReason, birthTitle } from '../../model/run/problem_page';
-import { births } from '../../state/problems/findings';
+import { badColour, originReason, originTitle } from '../../model/run/problem_page';
+import { nanAnswer } from '../../state/problems/findings';
 import { Prose } from '../kit/Prose';
-import { Chain } from './Chain';
+import { PropagationPath } from './PropagationPath';
 
-/** Why the first NaN or infinity arose, and the chain from there to the loss; BirthCard.tsx says all of it. */
+/** Why the first NaN or infinity arose, and the chain from there to the loss; OriginCard.tsx says all of it. */
 export function OriginSummary() {
-  const report = births.data.value?.report;
-  const birth = report?.births[0];
-  if (!report || !birth) return null;
+  const report = nanAnswer.data.value?.report;
+  const origin = report?.births[0];
+  if (!report || !origin) return null;
   return (
     <section
       class="problem-first"
       aria-label="Where it came from"
       data-testid="birth"
-      data-node={birth.node}
-      data-bad={badColour(birth.output)}
+      data-node={origin.node}
+      data-bad={badColour(origin.output)}
     >
       <b>
-        <Prose text={birthTitle(birth, report)} />
+        <Prose text={originTitle(origin, report)} />
       </b>
       <div>
-        <Prose text={birthReason(birth)} />
+        <Prose text={originReason(origin)} />
       </div>
-      {birth.frame && (
-        <div title={birth.frame.text ?? ''}>
-          <Prose text={birth.frame.file} />:{birth.frame.line}
+      {origin.frame && (
+        <div title={origin.frame.text ?? ''}>
+          <Prose text={origin.frame.file} />:{origin.frame.line}
         </div>
       )}
-      {birth.explanation?.help && <div>{birth.explanation.help}</div>}
-      {report.chain.length > 1 && <Chain report={report} step={birth.step} compact />}
+      {origin.explanation?.help && <div>{origin.explanation.help}</div>}
+      {report.chain.length > 1 && <PropagationPath report={report} step={origin.step} compact />}
     </section>
   );
 }

@@ -1,13 +1,13 @@
 import { useEffect } from 'preact/hooks';
 import { counted, formatCount } from '../../lib/format';
-import { bad, badColour, type FindingGroup as Group, groupBirths, pageHead } from '../../model/run/problem_page';
-import type { Birth, Findings } from '../../model/wire/findings';
+import { bad, badColour, type FindingGroup as Group, groupOrigins, pageHead } from '../../model/run/problem_page';
+import type { Findings, Origin } from '../../model/wire/findings';
 import { raised } from '../../state/problems/events';
 import {
-  births,
-  birthsProgress,
   findings,
   mutedGroups,
+  nanAnswer,
+  nanProgress,
   readRulesAgain,
   report,
   rulesProgress,
@@ -15,11 +15,11 @@ import {
 } from '../../state/problems/findings';
 import { notices } from '../../state/problems/problems';
 import { nanUncounted, nothingCaptured, run, runPhase } from '../../state/runs';
-import { Failure, Working } from '../kit/Message';
-import { BirthCard } from './BirthCard';
-import { FindingGroup } from './FindingGroup';
-import { Ledger } from './Ledger';
-import { TensorLink } from './Places';
+import { AnalysisProgress, Failure } from '../kit/Message';
+import { FindingCard } from './FindingCard';
+import { OriginCard } from './OriginCard';
+import { TensorLink } from './PlaceLinks';
+import { ZeroGradients } from './ZeroGradients';
 
 /** Everything that is wrong with a run, the worst first: what, where, since when, why it is said, and where to look next. */
 export function ProblemsView() {
@@ -27,15 +27,15 @@ export function ProblemsView() {
   return (
     <section class="pane-body problems-page" aria-label="Problems of the run" tabIndex={0} data-testid="problems-page">
       <Headline />
-      <Working what="Looking for where NaN and Inf came from" progress={birthsProgress.value} />
-      {births.error.value && <Failure error={births.error.value} retry={births.reload} />}
-      {report.value && report.value.births.length > 0 && <BirthCard report={report.value} />}
-      <Working what="Applying the rules" progress={rulesProgress.value} />
+      <AnalysisProgress what="Looking for where NaN and Inf came from" progress={nanProgress.value} />
+      {nanAnswer.error.value && <Failure error={nanAnswer.error.value} retry={nanAnswer.reload} />}
+      {report.value && report.value.births.length > 0 && <OriginCard report={report.value} />}
+      <AnalysisProgress what="Applying the rules" progress={rulesProgress.value} />
       {findings.error.value && <Failure error={findings.error.value} retry={findings.reload} />}
       {shownGroups.value.map((group) => (
-        <FindingGroup key={`${group.severity} ${group.rule}`} group={group} />
+        <FindingCard key={`${group.severity} ${group.rule}`} group={group} />
       ))}
-      <Ledger />
+      <ZeroGradients />
       <Harmless births={report.value?.demoted ?? []} />
       <Muted groups={mutedGroups.value} />
       <Limits />
@@ -53,7 +53,7 @@ function Headline() {
   const total = counts.reduce((sum, { count }) => sum + count, 0);
   if (nothingCaptured.value && run.data.value?.workers.length) return <Nothing />;
   if (found === null) return null;
-  if (!first && total === 0 && births.data.value === null) return null;
+  if (!first && total === 0 && nanAnswer.data.value === null) return null;
   if (!first && total === 0) return <Healthy found={found} />;
   return (
     <header class="problems-head">
@@ -123,7 +123,7 @@ function Muted({ groups }: { groups: readonly Group[] }) {
     <details class="problems-more">
       <summary>Muted: {groups.map((group) => group.rule).join(', ')}</summary>
       {groups.map((group) => (
-        <FindingGroup key={`${group.severity} ${group.rule}`} group={group} />
+        <FindingCard key={`${group.severity} ${group.rule}`} group={group} />
       ))}
     </details>
   );
@@ -153,7 +153,7 @@ function Limits() {
 }
 
 /** Infinities and NaN that are meant, or touch nothing that matters, each with the reason. */
-export function Harmless({ births }: { births: readonly Birth[] }) {
+export function Harmless({ births }: { births: readonly Origin[] }) {
   if (births.length === 0) return null;
   return (
     <details class="problems-more" data-testid="harmless">
@@ -162,7 +162,7 @@ export function Harmless({ births }: { births: readonly Birth[] }) {
         effect
       </summary>
       <ul class="births">
-        {groupBirths(births).map(({ first, others }) => (
+        {groupOrigins(births).map(({ first, others }) => (
           <li key={first.tensor}>
             <TensorLink place={first} /> <span class="faint">{bad(first)}</span>
             {others.length > 0 && <span class="faint"> and {formatCount(others.length)} more</span>}

@@ -2,7 +2,7 @@ import { useEffect } from 'preact/hooks';
 import { changesOf, READY_CHANGES } from '../../model/wire/what_ifs';
 import { chosenTensor } from '../../state/choices';
 import { computing, shownStep } from '../../state/replay/replay';
-import { changeTrouble, draft, makeChange, redoChange, undoChange } from '../../state/replay/replay_cursor';
+import { changeError, draft, makeChange, redoChange, undoChange } from '../../state/replay/replay_cursor';
 import { shownWhatIfs } from '../../state/replay/what_ifs';
 
 /** What becomes of the selected tensor `x`; applying it computes everything that follows. */
@@ -11,7 +11,7 @@ export function OverrideBox() {
   const facts = tensor === null ? null : (shownStep.value?.tensor(tensor) ?? null);
   const busy = computing.value !== null;
   useEffect(() => {
-    changeTrouble.value = null;
+    changeError.value = null;
   }, [tensor]);
   const apply = (event: Event) => {
     event.preventDefault();
@@ -28,7 +28,7 @@ export function OverrideBox() {
           placeholder={facts ? 'clip(x, 0, 6)' : 'Choose a tensor'}
           disabled={facts === null}
           aria-label="Expression over x"
-          aria-invalid={changeTrouble.value !== null}
+          aria-invalid={changeError.value !== null}
           aria-describedby="override-trouble"
           spellcheck={false}
           maxLength={500}
@@ -43,7 +43,7 @@ export function OverrideBox() {
       </div>
       <Ready disabled={facts === null} />
       <p id="override-trouble" class="override-trouble" role="alert" data-testid="override-trouble">
-        {changeTrouble.value && `${changeTrouble.value.message} ${changeTrouble.value.hint}`}
+        {changeError.value && `${changeError.value.message} ${changeError.value.hint}`}
       </p>
       {facts && <p class="faint">A double click on an element in the panel's Value table sets that one.</p>}
     </form>

@@ -12,7 +12,7 @@ import {
   replayAllowed,
   shownStep,
 } from '../../state/replay/replay';
-import { cursor, moveBy, moveOut, moveToNext, recompute, stepTrouble } from '../../state/replay/replay_cursor';
+import { cursor, moveBy, moveOut, moveToNext, recompute, stepError } from '../../state/replay/replay_cursor';
 import { RunGraph } from '../graph/RunGraph';
 import { IconButton, Select } from '../kit/Button';
 import { CodeBlock } from '../kit/CopyButton';
@@ -21,7 +21,7 @@ import { LogicTests } from './LogicTests';
 import { NodeCard } from './NodeCard';
 import { NodeList } from './NodeList';
 import { OverrideBox } from './OverrideBox';
-import { onStepperKey } from './replay_keys';
+import { onReplayKey } from './replay_keys';
 import { WhatIfTable } from './WhatIfTable';
 
 /** A recorded step, node by node: what goes in and comes out, what becomes of it when a tensor is changed. */
@@ -32,12 +32,12 @@ export function ReplayView() {
   if (!replayAllowed.value) return <NotAllowed />;
   return (
     <div class="pane-body stepper" data-testid="stepper" data-computing={computing.value !== null}>
-      <section class="stepper-side" aria-label="Stepper" onKeyDown={onStepperKey}>
+      <section class="stepper-side" aria-label="Stepper" onKeyDown={onReplayKey}>
         <Head />
-        {stepTrouble.value && (
+        {stepError.value && (
           <div class="stepper-trouble" role="alert">
-            <p>{stepTrouble.value.message}</p>
-            <p class="faint">{stepTrouble.value.hint}</p>
+            <p>{stepError.value.message}</p>
+            <p class="faint">{stepError.value.hint}</p>
             <button type="button" class="button small" onClick={() => void recompute()}>
               Try again
             </button>

@@ -11,7 +11,7 @@ interface StepperKey {
 const focusBox = () => document.querySelector<HTMLElement>('.override-text')?.focus();
 
 /** Keys while the stepper has the focus. */
-export const STEPPER_KEYS: readonly StepperKey[] = [
+export const REPLAY_KEYS: readonly StepperKey[] = [
   { keys: ['↑', '↓'], does: 'Previous, next node', actions: { ArrowUp: () => moveBy(-1), ArrowDown: () => moveBy(1) } },
   { keys: ['PgUp', 'PgDn'], does: 'Ten nodes back, forward', actions: { PageUp: () => moveBy(-10), PageDown: () => moveBy(10) } },
   {
@@ -38,11 +38,11 @@ export const STEPPER_KEYS: readonly StepperKey[] = [
   },
 ];
 
-export function onStepperKey(event: KeyboardEvent): void {
+export function onReplayKey(event: KeyboardEvent): void {
   const typing = event.target instanceof HTMLElement && event.target.closest('input, select, textarea') !== null;
   if (typing || event.altKey || computing.value !== null) return;
   const name = event.ctrlKey || event.metaKey ? `Ctrl+${event.key}` : event.key;
-  const action = STEPPER_KEYS.find((row) => name in row.actions)?.actions[name];
+  const action = REPLAY_KEYS.find((row) => name in row.actions)?.actions[name];
   if (!action) return;
   event.preventDefault();
   action();

@@ -1,6 +1,6 @@
 import { counted } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
-import { asked, lost } from '../../state/link_errors';
+import { linkError, linkRequest } from '../../state/link_errors';
 import { connectionError, firstUnread, hiddenReading, hideUnread, percent, reading, unreadCount } from '../../state/live';
 import { runEntry, runList } from '../../state/runs';
 import { IconButton } from '../kit/Button';
@@ -39,11 +39,11 @@ function NotLookedInto() {
 }
 
 /** Says that the address asks for what is not there, until it is put away or left. */
-export function LostBar() {
-  const text = lost.value;
+export function LinkErrorBanner() {
+  const text = linkError.value;
   if (text === null) return <div />;
   return (
-    <div class="reading" role="status" data-testid="lost">
+    <div class="reading" role="status" data-testid="linkError">
       <span>{text}</span>
       <span class="grow" />
       <IconButton
@@ -51,7 +51,7 @@ export function LostBar() {
         icon="close"
         label="Put this message away"
         onClick={() => {
-          asked.value = null;
+          linkRequest.value = null;
         }}
       />
     </div>

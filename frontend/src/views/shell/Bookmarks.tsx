@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { addressOf } from '../../lib/host_page';
-import { type Bookmark, bookmarksText, whereabouts } from '../../model/run/bookmarks';
+import { type Bookmark, bookmarksText, placeText } from '../../model/run/bookmarks';
 import {
   bookmarkedHere,
   bookmarks,
@@ -70,7 +70,7 @@ function List({ close }: { close: () => void }) {
 function Row({ bookmark, close }: { bookmark: Bookmark; close: () => void }) {
   const [editing, setEditing] = useState(false);
   const { name, note, place, step } = bookmark;
-  const scope = whereabouts(bookmark);
+  const scope = placeText(bookmark);
   const go = () => {
     close();
     goToBookmark(bookmark);

@@ -1,4 +1,4 @@
-import { STATISTIC_NAMES } from '../../model/wire/value_scale';
+import { NODE_STATISTICS } from '../../model/wire/value_scale';
 import { colour } from '../../state/choices';
 import { Select } from '../kit/Button';
 
@@ -12,7 +12,7 @@ const KINDS = [
   { value: 'difference', label: 'Difference to run B' },
 ];
 
-export const STATISTIC_LABELS: Record<(typeof STATISTIC_NAMES)[number], string> = {
+export const STATISTIC_LABELS: Record<(typeof NODE_STATISTICS)[number], string> = {
   mean: 'Mean',
   std: 'Std',
   min: 'Min',
@@ -27,7 +27,7 @@ export const STATISTIC_LABELS: Record<(typeof STATISTIC_NAMES)[number], string> 
 /** All of them. */
 export const COLOURINGS: readonly { value: string; label: string }[] = [
   ...KINDS,
-  ...STATISTIC_NAMES.map((name) => ({ value: `statistic:${name}`, label: STATISTIC_LABELS[name] })),
+  ...NODE_STATISTICS.map((name) => ({ value: `statistic:${name}`, label: STATISTIC_LABELS[name] })),
 ];
 
 /** What the boxes of the graph are coloured by. */
@@ -47,7 +47,7 @@ export function ColourControl() {
         </option>
       ))}
       <optgroup label="Statistic at this step">
-        {STATISTIC_NAMES.map((name) => (
+        {NODE_STATISTICS.map((name) => (
           <option key={name} value={`statistic:${name}`}>
             {STATISTIC_LABELS[name]}
           </option>

@@ -4,7 +4,7 @@ import { SEARCH_FORMS } from '../../model/search/search_forms';
 import { helpOpen } from '../../state/ui';
 import { GRAPH_KEYS } from '../graph/canvas/graph_keys';
 import { IconButton } from '../kit/Button';
-import { STEPPER_KEYS } from '../replay/replay_keys';
+import { REPLAY_KEYS } from '../replay/replay_keys';
 import { KEYS, type KeyRow } from './page_keys';
 
 /** What the names of the timeline do. */
@@ -53,7 +53,7 @@ export function Help() {
         <h3>In the timeline</h3>
         <KeyTable rows={TIMELINE_KEYS} />
         <h3>In the stepper</h3>
-        <KeyTable rows={STEPPER_KEYS} />
+        <KeyTable rows={REPLAY_KEYS} />
         <h3>Colours</h3>
         <p class="muted">
           Red is NaN, orange is Inf. The strip above the graph has one place for each step; a step with a single bad tensor keeps its

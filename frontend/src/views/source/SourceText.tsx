@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { counted, formatCount } from '../../lib/format';
-import { Pace } from '../../lib/scheduling';
+import { Throttle } from '../../lib/scheduling';
 import { virtualWindow } from '../../lib/virtual_scroll';
 import { LINE, lineTop, type NumberedLine, numberedLines, PART, partsOf, type SourceLine, worst } from '../../model/run/source_lines';
 import { nodeHealth, place, showLine, sourceFiles, sourceLines, sourceText } from '../../state/source';
@@ -13,8 +13,8 @@ export const HEALTH_NAMES = ['', '', 'fine', 'inf', 'nan'] as const; // by the s
 export function SourceText() {
   const { ref, height } = useSize<HTMLElement>();
   const [scroll, setScroll] = useState(0);
-  const pace = useMemo(() => new Pace(), []);
-  useEffect(() => () => pace.cancel(), []);
+  const throttle = useMemo(() => new Throttle(), []);
+  useEffect(() => () => throttle.cancel(), []);
   const [text, made] = [sourceText.data.value, sourceLines.value];
   const lines = useMemo(() => numberedLines(text, made), [text, made]);
   const parts = useMemo(() => partsOf(lines), [lines]);
@@ -30,7 +30,7 @@ export function SourceText() {
       ref={ref}
       aria-label="Program"
       tabIndex={0}
-      onScroll={({ currentTarget }) => pace.run(() => setScroll(currentTarget.scrollTop))}
+      onScroll={({ currentTarget }) => throttle.run(() => setScroll(currentTarget.scrollTop))}
     >
       {embedded === false && (
         <p class="source-hint">

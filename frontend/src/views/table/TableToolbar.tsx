@@ -2,12 +2,12 @@ import { useState } from 'preact/hooks';
 import { csvText, downloadText, fileName } from '../../lib/download';
 import { formatCount, counted as formatCounted } from '../../lib/format';
 import { cellNumber, cellText, patternError, TABLE_COLUMNS, type TableFilter } from '../../model/run/tensor_table';
-import { FIELDS, TEXT_FIELDS } from '../../model/search/condition';
+import { CONDITION_FIELDS, TEXT_FIELDS } from '../../model/search/condition';
 import type { Snapshot } from '../../model/wire/answers';
 import { tableFilter as filter, tableRows } from '../../state/choices';
 import { graph } from '../../state/graph';
 import { tableColumns } from '../../state/preferences';
-import { fly } from '../../state/rapid_input';
+import { noteRapidInput } from '../../state/rapid_input';
 import { runEntry } from '../../state/runs';
 import { shownRange, step } from '../../state/steps';
 import { type SnapshotPages, tensorList, whereError } from '../../state/tensors/tensor_list';
@@ -19,7 +19,7 @@ const ROWS = [
   { value: 'all', label: 'All steps' },
 ] as const;
 
-const CONDITION_HELP = `Such as: nan > 0, or zero / size > 0.9 and op == 'Relu'. Numbers: ${FIELDS.join(', ')}. Texts: ${TEXT_FIELDS.join(', ')}.`;
+const CONDITION_HELP = `Such as: nan > 0, or zero / size > 0.9 and op == 'Relu'. Numbers: ${CONDITION_FIELDS.join(', ')}. Texts: ${TEXT_FIELDS.join(', ')}.`;
 
 interface ToolbarProps {
   list: SnapshotPages | null;
@@ -78,7 +78,7 @@ function change(part: Partial<TableFilter>): void {
 
 /** What is typed fast is asked for now and then, not at each letter. */
 function type(part: Partial<TableFilter>): void {
-  fly();
+  noteRapidInput();
   change(part);
 }
 

@@ -10,7 +10,7 @@ import { LABELS } from '../../model/wire/statistics';
 import { tableSort as sort, tableRows, tableSort } from '../../state/choices';
 import { tableColumns } from '../../state/preferences';
 import type { SnapshotPages } from '../../state/tensors/tensor_list';
-import { usePaced, useSize } from '../kit/hooks';
+import { useSize, useThrottled } from '../kit/hooks';
 import { Failure } from '../kit/Message';
 import { Sparkline } from './Sparkline';
 import { isSelected, ROW, useSelectedRow } from './selected_row';
@@ -39,7 +39,7 @@ export function TensorGrid({ list }: GridProps) {
     [width, tableColumns.value, several, visits],
   );
   const load = () => list.load(Math.max(0, seen.first - AHEAD), seen.last + AHEAD);
-  usePaced(load, [list, seen.first, seen.last, list.arrived.value]);
+  useThrottled(load, [list, seen.first, seen.last, list.arrived.value]);
   useFineWheel(ref, height, list.total);
   const { go, onKey } = useSelectedRow(list, { ref, height });
   const selectedAt = rows.findIndex((row) => row !== null && isSelected(row));

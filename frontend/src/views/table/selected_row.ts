@@ -4,7 +4,7 @@ import { isAbort } from '../../lib/scheduling';
 import { scrollScale, scrollTo } from '../../lib/virtual_scroll';
 import type { Snapshot } from '../../model/wire/answers';
 import { chosenTensor, chosenVisit } from '../../state/choices';
-import { fly } from '../../state/rapid_input';
+import { noteRapidInput } from '../../state/rapid_input';
 import { goTo } from '../../state/selection';
 import { step } from '../../state/steps';
 import type { SnapshotPages } from '../../state/tensors/tensor_list';
@@ -62,7 +62,7 @@ export function useSelectedRow(list: SnapshotPages, scroller: Scroller) {
     const index = rowAfterKey(event.key, from ?? first, list.total, Math.floor(scroller.height / ROW) - 2);
     if (index === null || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
-    if (event.repeat) fly();
+    if (event.repeat) noteRapidInput();
     // The first key selects the row on top of those in view.
     const next = from === null && event.key.startsWith('Arrow') ? first : index;
     bringIntoView(scroller, next, list.total, 'key');

@@ -16,7 +16,7 @@ import { hoveredStep } from '../../state/node';
 import { theme } from '../../state/preferences';
 import { step } from '../../state/steps';
 import { firstBad, goToCell, selectedRow, timelineScale, timelineStatistic, toggleRow } from '../../state/tensors/timeline';
-import { palette } from '../charts/chart_theme';
+import { chartColours } from '../charts/chart_theme';
 import { useSize } from '../kit/hooks';
 import { STATISTIC_LABELS } from '../shell/ColourControl';
 import { RowName, rowId } from './RowName';
@@ -127,7 +127,7 @@ interface StripsProps {
 function Strips({ timeline, scroll, height, hover, setHover }: StripsProps) {
   const { ref, width } = useSize<HTMLDivElement>();
   const canvas = useRef<HTMLCanvasElement>(null);
-  const colours = useMemo(() => palette(theme.value), [theme.value]);
+  const colours = useMemo(() => chartColours(theme.value), [theme.value]);
   const columns = timeline.first.length;
   const [bad, chosen] = [firstBad.value, selectedRow.value];
   // Who leaves by a key does so without the pointer.

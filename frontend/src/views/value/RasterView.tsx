@@ -57,7 +57,7 @@ interface Hover {
 
 /** Where the picture lies in a room of `width` x `height`, what the pointer is at, and what moves both. */
 function usePointing(raster: Raster, describe: RasterViewProps['describe'], width: number, height: number) {
-  const [moved, setMoved] = useState<Viewport | null>(null);
+  const [moved, setMoved] = useState<ImageViewport | null>(null);
   const [hover, setHover] = useState<Hover | null>(null);
   const fit = useMemo(() => fitPicture(raster.width, raster.height, width, height), [raster.width, raster.height, width, height]);
   useEffect(() => setMoved(null), [fit]);
@@ -120,7 +120,7 @@ function draw(
   canvas: HTMLCanvasElement,
   bitmap: HTMLCanvasElement,
   raster: Raster,
-  view: Viewport,
+  view: ImageViewport,
   width: number,
   height: number,
   mark: [number, number] | null,
@@ -144,7 +144,7 @@ function draw(
 }
 
 /** How a picture stands in its frame: picture pixel (px, py) is drawn at (x + px * scaleX, y + py * scaleY). */
-export interface Viewport {
+export interface ImageViewport {
   x: number;
   y: number;
   scaleX: number;
@@ -155,7 +155,7 @@ export interface Viewport {
 const MOST_ASPECT = 6;
 
 /** The whole picture, centred, with square pixels unless it is very long and thin. */
-export function fitPicture(width: number, height: number, frameWidth: number, frameHeight: number, margin = 12): Viewport {
+export function fitPicture(width: number, height: number, frameWidth: number, frameHeight: number, margin = 12): ImageViewport {
   const [roomX, roomY] = [Math.max(1, frameWidth - 2 * margin), Math.max(1, frameHeight - 2 * margin)];
   let [scaleX, scaleY] = [roomX / width, roomY / height];
   const aspect = width / height;
@@ -165,7 +165,7 @@ export function fitPicture(width: number, height: number, frameWidth: number, fr
 }
 
 /** Zooms by `factor` so that the point (x, y) of the frame stays where it is. */
-export function zoomAt(view: Viewport, x: number, y: number, factor: number): Viewport {
+export function zoomAt(view: ImageViewport, x: number, y: number, factor: number): ImageViewport {
   const limited = Math.max(0.02 / Math.min(view.scaleX, view.scaleY), Math.min(160 / Math.max(view.scaleX, view.scaleY), factor));
   return {
     x: x - (x - view.x) * limited,

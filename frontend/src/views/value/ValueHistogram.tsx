@@ -4,7 +4,7 @@ import { canBeDrawn, type ValueHistogram as Found, valueHistogram } from '../../
 import type { Snapshot } from '../../model/wire/answers';
 import { theme } from '../../state/preferences';
 import { slice, valueFile } from '../../state/tensors/value';
-import { axis, baseLayout, faded, type Palette, palette } from '../charts/chart_theme';
+import { axis, baseLayout, type ChartColours, chartColours, faded } from '../charts/chart_theme';
 import { Plot } from '../charts/Plot';
 import { Switch } from '../kit/Button';
 import { Failure, Message } from '../kit/Message';
@@ -17,7 +17,7 @@ export function ValueHistogram({ row }: { row: Snapshot }) {
   const [log, setLog] = useState(false);
   const values = numbers.value;
   const found = useMemo(() => valueHistogram(values), [values]);
-  const colours = useMemo(() => palette(theme.value), [theme.value]);
+  const colours = useMemo(() => chartColours(theme.value), [theme.value]);
   const traces = useMemo(() => [bars(found, colours)], [found, colours]);
   const layout = useMemo(() => layoutOf(colours, log), [colours, log]);
   const data = slice.data.value;
@@ -52,7 +52,7 @@ export function ValueHistogram({ row }: { row: Snapshot }) {
   );
 }
 
-function bars({ edges, counts }: Found, colours: Palette) {
+function bars({ edges, counts }: Found, colours: ChartColours) {
   return {
     type: 'bar',
     x: counts.map((_, i) => ((edges[i] as number) + (edges[i + 1] as number)) / 2),
@@ -64,7 +64,7 @@ function bars({ edges, counts }: Found, colours: Palette) {
   };
 }
 
-const layoutOf = (colours: Palette, log: boolean) => ({
+const layoutOf = (colours: ChartColours, log: boolean) => ({
   ...baseLayout(colours),
   bargap: 0,
   hovermode: 'closest',

@@ -5,7 +5,7 @@ import type { Slice } from '../../model/value/slice';
 import type { Snapshot } from '../../model/wire/answers';
 import { theme } from '../../state/preferences';
 import { slice, valueFile } from '../../state/tensors/value';
-import { axis, baseLayout, palette } from '../charts/chart_theme';
+import { axis, baseLayout, chartColours } from '../charts/chart_theme';
 import { Plot } from '../charts/Plot';
 import { Failure } from '../kit/Message';
 import { Magnitude } from './ColourBar';
@@ -19,7 +19,7 @@ export function ValueLine({ row }: { row: Snapshot }) {
 }
 
 function Line({ data, row }: { data: Slice; row: Snapshot }) {
-  const colours = useMemo(() => palette(theme.value), [theme.value]);
+  const colours = useMemo(() => chartColours(theme.value), [theme.value]);
   const { traces, unit } = useMemo(() => {
     const count = data.length('x');
     const at = Array.from({ length: count }, (_, x) => x);

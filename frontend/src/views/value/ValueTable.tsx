@@ -10,7 +10,7 @@ import { snapshot } from '../../state/node';
 import { draft } from '../../state/replay/replay_cursor';
 import { TiledPlane } from '../../state/tensors/tiles';
 import { focusedElement, keyText, mapping, snapshotKey } from '../../state/tensors/value';
-import { usePaced, useSize } from '../kit/hooks';
+import { useSize, useThrottled } from '../kit/hooks';
 import { Failure } from '../kit/Message';
 import { cellId, drawnFocus, moveFocus, useFocus } from './table_focus';
 
@@ -32,7 +32,7 @@ export function ValueTable({ row }: { row: Snapshot }) {
   useFocus(ref, plane, sizes);
   const rows = virtualWindow(scroll.top, height - ROW, ROW, plane?.rows ?? 0);
   const columns = virtualWindow(scroll.left, width - HEAD, columnWidth(row), plane?.columns ?? 0, 1);
-  usePaced(() => plane?.load(rows, columns), [plane, rows.first, rows.last, columns.first, columns.last, plane?.arrived.value]);
+  useThrottled(() => plane?.load(rows, columns), [plane, rows.first, rows.last, columns.first, columns.last, plane?.arrived.value]);
   if (!plane) return null;
   if (plane.error.value) return <Failure error={plane.error.value} retry={plane.retry} />;
 

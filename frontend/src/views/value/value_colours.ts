@@ -1,11 +1,11 @@
 import { computed, signal } from '@preact/signals';
 import type { ColormapName } from '../../lib/colours';
 import type { Paint } from '../../model/value/raster';
-import { finiteRange, robustRange, symmetric, type ValueRange } from '../../model/value/raster';
+import { finiteRange, type NumberRange, robustRange, symmetric } from '../../model/value/raster';
 import { chosenTensor } from '../../state/choices';
 import { theme } from '../../state/preferences';
 import { slice } from '../../state/tensors/value';
-import { palette } from '../charts/chart_theme';
+import { chartColours } from '../charts/chart_theme';
 
 /** How values become colours in heatmaps and images. `auto`: diverging where there are both signs. */
 export type ColourChoice = ColormapName | 'auto';
@@ -43,7 +43,7 @@ export function scaleFor(image: boolean): ColormapName {
   return image && !slice.data.value?.request.mapping.includes('n') ? 'grey' : 'viridis';
 }
 
-export function rangeFor(scale: ColormapName): ValueRange {
+export function rangeFor(scale: ColormapName): NumberRange {
   const automatic = scale === 'diverging' ? symmetric(dataRange.value) : dataRange.value;
   const [low, high] = [clip.value.low ?? automatic.low, clip.value.high ?? automatic.high];
   return { low: Math.min(low, high), high: Math.max(low, high) };
@@ -51,6 +51,6 @@ export function rangeFor(scale: ColormapName): ValueRange {
 
 export function paintFor(image: boolean): Paint {
   const scale = scaleFor(image);
-  const { nan, inf } = palette(theme.value);
+  const { nan, inf } = chartColours(theme.value);
   return { colormap: scale, range: rangeFor(scale), nan, inf };
 }

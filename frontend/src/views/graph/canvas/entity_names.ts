@@ -1,6 +1,6 @@
 /** What the page calls what is selected on the graph: a node's name, or a scope's path with a slash at its end. */
 
-import { findScope, scopePath, shownEntity, stackPath } from '../../../model/graph/tree';
+import { blockGroupPath, findScope, scopePath, shownEntity } from '../../../model/graph/tree';
 import { rowOf } from '../../../model/wire/graph';
 import type { Drawing } from '../../../render/frame';
 
@@ -22,12 +22,12 @@ export function entityNamed({ tree, graph }: Drawing, name: string | null): numb
   return scope > 0 && scopePath(tree, graph.paths, scope) === path ? tree.nodeCount + scope : -1;
 }
 
-/** Finds an entity again in a later version of the graph; -1 where it is gone. A stack is found by its first block: as long as it is one it hides that. */
+/** Finds an entity again in a later version of the graph; -1 where it is gone. A group of blocks is found by its first one: as long as it is one it hides that. */
 export function sameEntity({ tree, graph }: Drawing, entity: number): (now: Drawing) => number {
   const scope = entity - tree.nodeCount;
   const name = scope < 0 ? graph.names.at(entity) : scopePath(tree, graph.paths, scope);
-  const stack = tree.stacks.get(scope);
-  const end = stack ? name.length - stackPath('', stack.last).length : name.length;
+  const group = tree.blockGroups.get(scope);
+  const end = group ? name.length - blockGroupPath('', group.last).length : name.length;
   const first = name.slice(0, end);
   return (now) => {
     const row = scope < 0 ? rowOf(now.graph, name) : -1;

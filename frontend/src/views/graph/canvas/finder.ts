@@ -1,13 +1,13 @@
 /** The search of one graph: its text, its hits in drawing order, and the one that is current. */
 
 import { batch, signal } from '@preact/signals';
-import { inPieces, Latest } from '../../../lib/scheduling';
+import { LatestRequest, runInSlices } from '../../../lib/scheduling';
 import { type Marks, markNodes } from '../../../model/graph/neighbours';
 import type { ScopeTree } from '../../../model/graph/tree';
 import { linksOnce } from '../../../model/search/connected';
 import { parseQuery, type Query } from '../../../model/search/query';
 import type { SearchFacts } from '../../../model/search/search';
-import { queryPieces, type SearchResult } from '../../../model/search/search';
+import { type SearchResult, searchInSlices } from '../../../model/search/search';
 import type { GraphData } from '../../../model/wire/graph';
 
 export class Finder {
@@ -29,7 +29,7 @@ export class Finder {
 
   /** The last search, as `search` returns it. */
   done: Promise<boolean> = Promise.resolve(true);
-  private readonly latest = new Latest();
+  private readonly latest = new LatestRequest();
 
   /**
    * Searches anew, a piece at a time: what was found before stays until the end. The current hit stays where it still is one and is to be `kept`, else it is
@@ -38,7 +38,7 @@ export class Finder {
   search(text: string, graph: GraphData, tree: ScopeTree, facts: SearchFacts, kept = false): Promise<boolean> {
     this.asked = text;
     const query = parseQuery(text);
-    this.done = inPieces(queryPieces(graph, query, facts), this.latest.start()).then((found) => {
+    this.done = runInSlices(searchInSlices(graph, query, facts), this.latest.start()).then((found) => {
       if (found) this.take(text, query, found, tree, kept ? this.currentRow : -1);
       return found !== null;
     });

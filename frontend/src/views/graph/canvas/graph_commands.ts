@@ -1,8 +1,8 @@
 /** What can be done with an entity of the graph: the rows of its menu. */
 
-import { NO_STACKS, stackPlace, withToggled } from '../../../model/graph/repeated_blocks';
+import { blockGroupPlace, NONE_GROUPED, withToggled } from '../../../model/graph/repeated_blocks';
 import type { TraceKind } from '../../../model/graph/trace';
-import { entityLabel, scopePath, stackBlocks } from '../../../model/graph/tree';
+import { entityLabel, groupedBlocks, scopePath } from '../../../model/graph/tree';
 import type { GraphView } from './graph_view';
 
 export interface Command {
@@ -16,7 +16,7 @@ export function commandsFor(model: GraphView, entity: number): Command[] {
   const { drawing } = model;
   if (!drawing || entity < 0) return [];
   const scope = entity - drawing.tree.nodeCount;
-  const [stack, trace] = [stackCommands(model, entity), traceCommands(model, entity)];
+  const [stack, trace] = [blockGroupCommands(model, entity), traceCommands(model, entity)];
   const own = scope > 0 ? [...scopeCommands(model, scope), ...stack, ...trace] : [...trace, ...stack];
   return [...own, ...bookmarkCommands(model, entity)];
 }
@@ -24,8 +24,8 @@ export function commandsFor(model: GraphView, entity: number): Command[] {
 function scopeCommands(model: GraphView, scope: number): Command[] {
   const { tree, placed, graph } = model.drawing!;
   const commands: Command[] = [{ label: placed.open[scope] ? 'Close' : 'Open', key: 'Enter', run: () => model.toggle(scope) }];
-  if (!tree.stacks.has(scope)) return commands;
-  const blocks = stackBlocks(tree, scope);
+  if (!tree.blockGroups.has(scope)) return commands;
+  const blocks = groupedBlocks(tree, scope);
   const first = blocks[0]!;
   const name = entityLabel(tree, graph.paths, tree.nodeCount + first);
   const open = (which: readonly number[]) => () => model.openScopes([scope, ...which]);
@@ -34,27 +34,27 @@ function scopeCommands(model: GraphView, scope: number): Command[] {
   return commands;
 }
 
-function stackCommands(model: GraphView, entity: number): Command[] {
+function blockGroupCommands(model: GraphView, entity: number): Command[] {
   const { tree, graph } = model.drawing!;
-  const place = stackPlace(tree, graph.paths, entity);
+  const place = blockGroupPlace(tree, graph.paths, entity);
   if (!place) return [];
   const blocks = shortName(place.path);
-  return [{ label: place.stacked ? `Take ${blocks} apart` : `Stack ${blocks}`, key: 'u', run: () => toggleStack(model, entity) }];
+  return [{ label: place.grouped ? `Take ${blocks} apart` : `BlockGroup ${blocks}`, key: 'u', run: () => toggleBlockGroup(model, entity) }];
 }
 
-/** Takes the stack apart that an entity is or is in, or puts its blocks onto a stack again; false where nothing repeats. */
-export function toggleStack(model: GraphView, entity: number): boolean {
+/** Ungroups the repeated blocks that an entity is or is in, or groups them again; false where nothing repeats. */
+export function toggleBlockGroup(model: GraphView, entity: number): boolean {
   const { drawing } = model;
-  const place = drawing && stackPlace(drawing.tree, drawing.graph.paths, entity);
+  const place = drawing && blockGroupPlace(drawing.tree, drawing.graph.paths, entity);
   if (!drawing || !place) return false;
   model.pick(entity);
-  model.events.unstack(withToggled(drawing.tree, model.unstacked, place));
+  model.events.ungroup(withToggled(drawing.tree, model.ungrouped, place));
   return true;
 }
 
-/** Takes all stacks apart, or puts all together again. */
-export function toggleAllStacks(model: GraphView): void {
-  model.events.unstack(model.unstacked.length === 0 ? NO_STACKS : []);
+/** Ungroups all repeated blocks, or groups them again. */
+export function toggleAllBlockGroups(model: GraphView): void {
+  model.events.ungroup(model.ungrouped.length === 0 ? NONE_GROUPED : []);
 }
 
 function traceCommands(model: GraphView, entity: number): Command[] {

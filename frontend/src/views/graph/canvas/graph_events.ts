@@ -31,8 +31,8 @@ export interface GraphEvents {
   expanded(scopes: readonly string[]): void;
   /** All of what is open is about to change: "back" is to lead to what is on show. */
   leave(): void;
-  /** Which stacks are not wanted from now on. */
-  unstack(paths: readonly string[]): void;
+  /** Which repeated blocks are not grouped from now on. */
+  ungroup(paths: readonly string[]): void;
   /** Starts a trace at a node's name or a scope's path; null clears it. */
   trace(kind: TraceKind | null, name: string): void;
 }

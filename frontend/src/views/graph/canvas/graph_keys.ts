@@ -1,7 +1,7 @@
 /** The graph's keys: one row a key, for the help overlay and for the handler. */
 
 import { type Direction, move } from '../../../model/graph/neighbours';
-import { toggleAllStacks, toggleStack, traceSelection } from './graph_commands';
+import { toggleAllBlockGroups, toggleBlockGroup, traceSelection } from './graph_commands';
 import type { GraphView } from './graph_view';
 import { clearSearch, nextBad, nextHit, nextTraced, zoomBy } from './navigation';
 
@@ -85,7 +85,7 @@ export const GRAPH_KEYS: readonly GraphKey[] = [
     keys: ['u', 'U'],
     does: 'Take the stack of repeated blocks apart, or put it together; all stacks',
     each: { u: 'Take the stack of repeated blocks apart, or put it together', U: 'Take all stacks apart, or put them together' },
-    actions: { u: (m) => toggleStack(m, m.shown(m.selected)), U: toggleAllStacks },
+    actions: { u: (m) => toggleBlockGroup(m, m.shown(m.selected)), U: toggleAllBlockGroups },
   },
   { keys: ['right click', 'Shift+F10'], does: 'All that can be done with a node or scope' },
   { keys: ['c'], does: 'Show or hide control edges', actions: { c: (m) => m.setShowControl(!m.showControl.value) } },

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test, vi } from 'vitest';
-import type { Wanted } from '../../../layout/client';
+import type { LayoutJob } from '../../../layout/client';
 import { loadRequest } from '../../../layout/messages';
 import { LayoutSession } from '../../../layout/session';
 
@@ -15,7 +15,7 @@ vi.hoisted(() => {
 const worker = vi.hoisted(() => ({ held: null as (() => void)[] | null, opened: [] as unknown[] }));
 
 vi.mock('../../../layout/client', () => ({
-  layoutOf: ({ graph, open, unstacked }: Wanted, onReply: OnReply) => {
+  layoutOf: ({ graph, open, ungrouped }: LayoutJob, onReply: OnReply) => {
     let closed = false;
     const session = new LayoutSession((reply) => {
       const tell = () => {
@@ -24,7 +24,7 @@ vi.mock('../../../layout/client', () => ({
       if (worker.held) worker.held.push(tell);
       else tell();
     });
-    void session.receive(loadRequest(graph, [], open, unstacked));
+    void session.receive(loadRequest(graph, [], open, ungrouped));
     return {
       setOpen(scopes: number[] | 'all', open: boolean): void {
         worker.opened.push(scopes);
@@ -62,7 +62,7 @@ function blocks() {
 
 async function shown(graph: ReturnType<typeof makeGraph>, open: string[]) {
   const selected: (string | null)[] = [];
-  const events = { select: (name: string | null) => selected.push(name), hover() {}, expanded() {}, leave() {}, unstack() {}, trace() {} };
+  const events = { select: (name: string | null) => selected.push(name), hover() {}, expanded() {}, leave() {}, ungroup() {}, trace() {} };
   const view = new GraphView(events as never);
   view.setGraph(graph, open);
   await vi.waitFor(() => expect(view.layouts.value).toBe(1));
@@ -88,7 +88,7 @@ test('scopes of a drawing that is about to be replaced are not opened by their n
   const graph = blocks();
   const { view } = await shown(graph, ['model']);
   worker.held = [];
-  view.setUnstacked(['*']);
+  view.setUngrouped(['*']);
   view.toggle(findScope(view.drawing!.tree, graph.paths, 'model/tail'));
   view.setAllOpen(true);
   await answer(view);

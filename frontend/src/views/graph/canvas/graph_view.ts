@@ -67,7 +67,7 @@ export class GraphView {
   chain: readonly number[] = [];
   marks: Marks | null = null;
   overlay: StepStatistics | null = null;
-  unstacked: readonly string[] = [];
+  ungrouped: readonly string[] = [];
   /** Names of what has a star. */
   bookmarks: readonly string[] = [];
 
@@ -133,7 +133,7 @@ export class GraphView {
     this.screen?.request();
     if (!graph) return;
     const load = ++this.loads;
-    this.client = layoutOf({ graph, open: again ? this.openPaths : open, unstacked: this.unstacked }, (reply) => {
+    this.client = layoutOf({ graph, open: again ? this.openPaths : open, ungrouped: this.ungrouped }, (reply) => {
       if (load === this.loads) this.receive(graph, reply);
     });
   }
@@ -155,10 +155,10 @@ export class GraphView {
     if (another) this.searchAgain(/is:/i);
   }
 
-  /** Which stacks are taken apart: the graph is laid out anew around what is selected, everything else stays as it is. */
-  setUnstacked(unstacked: readonly string[]): void {
-    if (unstacked.join() === this.unstacked.join()) return;
-    this.unstacked = unstacked;
+  /** Which repeated blocks are not grouped: the graph is laid out anew around what is selected, everything else stays as it is. */
+  setUngrouped(ungrouped: readonly string[]): void {
+    if (ungrouped.join() === this.ungrouped.join()) return;
+    this.ungrouped = ungrouped;
     this.reopen(this.openPaths);
   }
 

@@ -1,8 +1,8 @@
 /** Pictures of the graph as files: the same renderer on a canvas of any size, or on an SVG document. */
 
-import type { PictureWish } from '../../../model/run/view_settings';
+import type { PictureSettings } from '../../../model/run/view_settings';
 import { drawHighlights, type Highlights } from '../../../render/draw/draw_highlights';
-import type { Drawing, Frame, Pen } from '../../../render/frame';
+import type { Drawing, DrawingContext, Frame } from '../../../render/frame';
 import { Motion } from '../../../render/motion';
 import { paintingOf } from '../../../render/painter';
 import { Footer } from '../../../render/picture/picture_footer';
@@ -36,14 +36,14 @@ export class Picture {
   constructor(
     private readonly model: GraphView,
     private readonly drawing: Drawing,
-    private readonly wish: PictureWish,
+    private readonly settings: PictureSettings,
     private readonly caption: string,
   ) {
     this.fitter = new TextFitter(measuring());
     const { placed, tree } = drawing;
     const { camera, view } = model.viewport;
     const whole = { width: placed.width[tree.nodeCount]!, height: placed.height[tree.nodeCount]! };
-    this.plan = planPicture(wish, { camera, view, whole, footer: (width) => this.footerOf(width).height });
+    this.plan = planPicture(settings, { camera, view, whole, footer: (width) => this.footerOf(width).height });
     this.footer = this.footerOf(this.plan.view.width);
   }
 
@@ -60,14 +60,14 @@ export class Picture {
       progress(share);
     };
     const highlights = { ...highlightsOf(this.model), ...NO_POINTER };
-    return this.wish.format === 'svg' ? this.svg(highlights, pause) : this.png(highlights, pause);
+    return this.settings.format === 'svg' ? this.svg(highlights, pause) : this.png(highlights, pause);
   }
 
   private async svg(highlights: Highlights, pause: Pause): Promise<Blob> {
     const { view, camera } = this.plan;
     const context = new SvgContext(fontsOf(measuring()));
     const frame = this.frame(context);
-    await inPieces(paintingOf(frame, BOXES_A_PIECE), pause);
+    await runInSlices(paintingOf(frame, BOXES_A_PIECE), pause);
     context.flush();
     if (!areEmpty(highlights)) drawHighlights(frame, camera, highlights);
     context.flush();
@@ -81,7 +81,7 @@ export class Picture {
     const { canvas, context } = canvasOf(width, height);
     context.scale(ratio, ratio);
     const frame = this.frame(context);
-    await inPieces(paintingOf(frame, BOXES_A_PIECE), pause);
+    await runInSlices(paintingOf(frame, BOXES_A_PIECE), pause);
     if (!areEmpty(highlights)) {
       // On a canvas of its own: it clears what it leaves free.
       const above = canvasOf(width, height);
@@ -98,7 +98,7 @@ export class Picture {
     return blob;
   }
 
-  private frame(context: Pen): Frame {
+  private frame(context: DrawingContext): Frame {
     const { drawing, fitter, model } = this;
     const { camera, view } = this.plan;
     const [scene, motion] = [new Scene(), new Motion()];
@@ -119,13 +119,13 @@ export class Picture {
   }
 
   private footerOf(width: number): Footer {
-    const { wish, caption, model, fitter } = this;
-    const legend = wish.legend ? (model.colouring.value?.legend ?? null) : null;
-    return new Footer(fitter, model.themeColours, { caption: wish.caption ? caption : '', legend }, width);
+    const { settings, caption, model, fitter } = this;
+    const legend = settings.legend ? (model.colouring.value?.legend ?? null) : null;
+    return new Footer(fitter, model.themeColours, { caption: settings.caption ? caption : '', legend }, width);
   }
 }
 
-async function inPieces(pieces: readonly (() => void)[], pause: Pause): Promise<void> {
+async function runInSlices(pieces: readonly (() => void)[], pause: Pause): Promise<void> {
   let begun = performance.now();
   for (const [i, piece] of pieces.entries()) {
     piece();

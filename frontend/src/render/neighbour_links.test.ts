@@ -3,7 +3,7 @@ import { LayoutEngine } from '../layout/engine';
 import { PlacedGraph } from '../layout/placed';
 import { indexOf, makeGraph, treeAndMeta } from '../model/graph/graph_fixture';
 import { findScope } from '../model/graph/tree';
-import { crossing } from './links';
+import { crossing } from './neighbour_links';
 
 const OPS = ['MatMul', 'Relu', 'Exp', 'Tanh'];
 const graph = makeGraph(

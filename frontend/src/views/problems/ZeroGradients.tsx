@@ -4,21 +4,21 @@ import { visible } from '../../lib/visible_text';
 import type { LedgerEntry } from '../../model/wire/findings';
 import { comparedPairs, ledgerHeading, zeroAt } from '../../model/wire/findings';
 import { ledger, ledgerHealthy, ledgerNews, ledgerProgress } from '../../state/problems/findings';
-import { Failure, Working } from '../kit/Message';
+import { AnalysisProgress, Failure } from '../kit/Message';
 import { Prose } from '../kit/Prose';
-import { TensorLink } from './Places';
+import { TensorLink } from './PlaceLinks';
 
 const MOST = 100; // variables that are listed
 
 /** Variables that do not learn: gradients that are exactly zero and why, and updates that are rounded away. */
-export function Ledger() {
+export function ZeroGradients() {
   const news = ledgerNews.value;
   return (
     <>
-      <Working what="Following gradients that are zero" progress={ledgerProgress.value} />
+      <AnalysisProgress what="Following gradients that are zero" progress={ledgerProgress.value} />
       {ledger.error.value && <Failure error={ledger.error.value} retry={ledger.reload} />}
       {news.length > 0 && (
-        <article class="problem-card" aria-label="Ledger of dead layers" data-testid="ledger">
+        <article class="problem-card" aria-label="ZeroGradients of dead layers" data-testid="ledger">
           <h3>
             <span class="grow">{ledgerHeading(news)}</span>
           </h3>

@@ -6,10 +6,10 @@ import type { Finding } from '../../model/wire/findings';
 import { isMutedHere, toggleMute } from '../../state/problems/findings';
 import { Prose } from '../kit/Prose';
 import { measured } from './Operands';
-import { NextLooks, SourceLink, TensorLink } from './Places';
+import { NextLooks, SourceLink, TensorLink } from './PlaceLinks';
 
 /** What one rule found; the first in full, the others a line each. */
-export function FindingGroup({ group }: { group: Group }) {
+export function FindingCard({ group }: { group: Group }) {
   const [chosen, choose] = useState(0);
   const finding = group.findings[chosen] ?? group.findings[0];
   if (!finding) return null;

@@ -2,7 +2,7 @@
 
 import type { Numbers } from '../../lib/typed_arrays';
 
-export interface Problem {
+export interface LayeredInput {
   /** Number of boxes. */
   readonly count: number;
   readonly width: Numbers;

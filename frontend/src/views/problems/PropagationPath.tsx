@@ -4,7 +4,7 @@ import { badColour } from '../../model/run/problem_page';
 import type { Link, NanReport } from '../../model/wire/findings';
 import { goTo } from '../../state/selection';
 
-interface ChainProps {
+interface PathProps {
   report: NanReport;
   step: number;
   /** Op types only, as chips. */
@@ -12,9 +12,9 @@ interface ChainProps {
 }
 
 /** The tensors between a NaN's origin and the loss, in order; a click selects one. */
-export function Chain({ report, step, compact = false }: ChainProps) {
+export function PropagationPath({ report, step, compact = false }: PathProps) {
   const links = report.chain.map((link) => (
-    <ChainLink
+    <PathLink
       key={link.tensor}
       link={link}
       compact={compact}
@@ -31,7 +31,7 @@ export function Chain({ report, step, compact = false }: ChainProps) {
   );
 }
 
-function ChainLink({ link, compact, go }: { link: Link; compact: boolean; go: () => void }) {
+function PathLink({ link, compact, go }: { link: Link; compact: boolean; go: () => void }) {
   const name = visible(link.op_type || link.node);
   if (compact) {
     const bad = link.nan > 0 ? `${link.nan} NaN` : `${link.inf} Inf`;

@@ -3,7 +3,7 @@ import { counted } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
 import { visitText } from '../../model/run/problem_page';
 import { exactText } from '../../model/value/elements';
-import type { Birth, ElementStep } from '../../model/wire/findings';
+import type { ElementStep, Origin } from '../../model/wire/findings';
 import { goTo } from '../../state/selection';
 import { focusedElement } from '../../state/tensors/value';
 import { Prose } from '../kit/Prose';
@@ -12,8 +12,8 @@ const FIRST = 40; // elements of a long way back that are listed, and of its end
 const LAST = 5;
 
 /** The elements themselves, each led back as far as values were kept. */
-export function Elements({ birth }: { birth: Birth }) {
-  const [first] = birth.elements;
+export function Backtrace({ origin }: { origin: Origin }) {
+  const [first] = origin.elements;
   if (!first) return null;
   const left = first.trail.length - FIRST - LAST;
   const [start, end] = left > 0 ? [first.trail.slice(0, FIRST), first.trail.slice(-LAST)] : [first.trail, []];
@@ -25,11 +25,11 @@ export function Elements({ birth }: { birth: Birth }) {
       </h4>
       <ol class="led-back">
         {start.map((element, i) => (
-          <Step key={`${i} ${element.tensor}`} birth={birth} element={element} />
+          <Step key={`${i} ${element.tensor}`} origin={origin} element={element} />
         ))}
         {left > 0 && <li class="muted">… {counted(left, 'more op')}</li>}
         {end.map((element, i) => (
-          <Step key={`${i} ${element.tensor}`} birth={birth} element={element} />
+          <Step key={`${i} ${element.tensor}`} origin={origin} element={element} />
         ))}
       </ol>
       {first.cut && <p class="muted">Not followed further: {first.trail.length} ops.</p>}
@@ -37,10 +37,10 @@ export function Elements({ birth }: { birth: Birth }) {
   );
 }
 
-function Step({ birth, element }: { birth: Birth; element: ElementStep }) {
+function Step({ origin, element }: { origin: Origin; element: ElementStep }) {
   return (
     <li>
-      <button type="button" class="link" title="Show this element" onClick={() => showElement(birth, element)}>
+      <button type="button" class="link" title="Show this element" onClick={() => showElement(origin, element)}>
         {placeOf(element)}
         <span class="mono">
           <Prose text={visible(element.tensor)} />
@@ -71,9 +71,9 @@ function placeOf({ place, index }: ElementStep): string {
 }
 
 /** The value viewer at an element; it scrolls there once the value is on show. */
-function showElement(birth: Birth, element: ElementStep): void {
+function showElement(origin: Origin, element: ElementStep): void {
   batch(() => {
-    goTo({ graph: birth.graph, tensor: element.tensor, step: birth.step, visit: element.visit, tab: 'value' });
+    goTo({ graph: origin.graph, tensor: element.tensor, step: origin.step, visit: element.visit, tab: 'value' });
     focusedElement.value = element.index;
   });
 }

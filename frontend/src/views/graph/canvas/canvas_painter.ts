@@ -16,7 +16,7 @@ export interface Canvases {
   readonly minimap: HTMLCanvasElement;
 }
 
-export class Screen {
+export class CanvasPainter {
   private readonly scene = new Scene();
   private readonly contexts: { graph: CanvasRenderingContext2D; highlights: CanvasRenderingContext2D; minimap: CanvasRenderingContext2D };
   private readonly fitter: TextFitter;

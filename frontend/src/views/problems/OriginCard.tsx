@@ -1,44 +1,44 @@
 import { counted, formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
-import { bad, birthReason, birthTitle, chainGoal, groupBirths, moreBirths } from '../../model/run/problem_page';
-import type { Birth, NanReport } from '../../model/wire/findings';
+import { bad, chainGoal, groupOrigins, moreOrigins, originReason, originTitle } from '../../model/run/problem_page';
+import type { NanReport, Origin } from '../../model/wire/findings';
 import { showChain } from '../../state/problems/findings';
 import { Prose } from '../kit/Prose';
-import { Chain } from './Chain';
-import { Elements } from './Elements';
+import { Backtrace } from './Backtrace';
 import { Operands } from './Operands';
-import { NextLooks, SourceLink, TensorLink } from './Places';
+import { NextLooks, SourceLink, TensorLink } from './PlaceLinks';
+import { PropagationPath } from './PropagationPath';
 
 /** Where the first NaN or infinity came from, and how it spread. */
-export function BirthCard({ report }: { report: NanReport }) {
-  const [birth, ...others] = report.births;
-  if (!birth) return null;
+export function OriginCard({ report }: { report: NanReport }) {
+  const [origin, ...others] = report.births;
+  if (!origin) return null;
   const goal = chainGoal(report);
   return (
     <article
       class="problem-card"
-      data-severity={birth.aftermath ? 'medium' : 'high'}
+      data-severity={origin.aftermath ? 'medium' : 'high'}
       data-testid="birth-card"
-      data-node={birth.node}
-      data-verdict={birth.verdict}
+      data-node={origin.node}
+      data-verdict={origin.verdict}
     >
       <h3>
         <span>
-          <Prose text={birthTitle(birth, report)} />
+          <Prose text={originTitle(origin, report)} />
         </span>
       </h3>
       <p class="problem-reason">
-        <Prose text={birthReason(birth)} />
+        <Prose text={originReason(origin)} />
       </p>
-      {birth.aftermath && <p>{birth.aftermath}</p>}
-      {birth.explanation?.help && (
+      {origin.aftermath && <p>{origin.aftermath}</p>}
+      {origin.explanation?.help && (
         <p>
-          <b>What usually helps:</b> {birth.explanation.help}
+          <b>What usually helps:</b> {origin.explanation.help}
         </p>
       )}
-      <SourceLink frame={birth.frame} place={birth.forward ? { ...placeOf(birth), tensor: birth.forward.tensor } : birth} />
-      <Operands birth={birth} />
-      <Elements birth={birth} />
+      <SourceLink frame={origin.frame} place={origin.forward ? { ...placeOf(origin), tensor: origin.forward.tensor } : origin} />
+      <Operands origin={origin} />
+      <Backtrace origin={origin} />
       {report.chain.length > 1 && (
         <>
           <h4>
@@ -52,17 +52,17 @@ export function BirthCard({ report }: { report: NanReport }) {
               Show on the graph
             </button>
           </h4>
-          <Chain report={report} step={birth.step} />
+          <PropagationPath report={report} step={origin.step} />
         </>
       )}
       <Spread report={report} />
-      <NextLooks place={birth} />
-      <MoreBirths births={others} />
+      <NextLooks place={origin} />
+      <MoreOrigins births={others} />
     </article>
   );
 }
 
-const placeOf = ({ graph, step }: Birth) => ({ graph, step });
+const placeOf = ({ graph, step }: Origin) => ({ graph, step });
 
 function Spread({ report }: { report: NanReport }) {
   if (report.nonfinite < 2) return null;
@@ -79,12 +79,12 @@ function Spread({ report }: { report: NanReport }) {
 /** Fewer lines than that stand open: the NaN of a loop beside the Inf of a side branch is no less bad. */
 const FEW = 4;
 
-function MoreBirths({ births }: { births: readonly Birth[] }) {
+function MoreOrigins({ births }: { births: readonly Origin[] }) {
   if (births.length === 0) return null;
-  const groups = groupBirths(births);
+  const groups = groupOrigins(births);
   return (
     <details class="problems-more" open={groups.length < FEW}>
-      <summary>{moreBirths(births)} at this step</summary>
+      <summary>{moreOrigins(births)} at this step</summary>
       <ul class="births">
         {groups.map(({ first, others }) => (
           <li key={first.tensor}>
@@ -97,7 +97,7 @@ function MoreBirths({ births }: { births: readonly Birth[] }) {
             )}
             <div>
               <Prose
-                text={first.explanation ? first.explanation.text : `${bad(first)}, ${visible(first.op_type)}: ${birthReason(first)}`}
+                text={first.explanation ? first.explanation.text : `${bad(first)}, ${visible(first.op_type)}: ${originReason(first)}`}
               />
             </div>
           </li>
