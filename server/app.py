@@ -10,7 +10,7 @@ from flask import Flask
 from werkzeug.routing import PathConverter
 
 from tensortap.index.logdir_index import LogIndex
-from tensortap.replay.computing import Computer
+from tensortap.replay.client import ReplayProcess
 
 from . import log_reader, response_cache
 from .responses import error_responses, responses
@@ -67,7 +67,7 @@ def create_app(
     port: int | None = None,
     mode: Literal["standalone", "plugin"] = "standalone",
     any_address: bool = False,
-    computer: Computer | None = None,
+    replay_process: ReplayProcess | None = None,
     framing: Framing | None = None,
     rules: Path | None = None,
 ) -> Flask:
@@ -80,14 +80,14 @@ def create_app(
         port: the port that loopback names must carry; None accepts any.
         mode: `plugin` words the refusals for a tab of TensorBoard.
         any_address: accept any IP address as `Host`, for a server that listens on the network.
-        computer: what replays recorded steps; None: requests for that are refused.
+        replay_process: what replays recorded steps; None: requests for that are refused.
         framing: who may embed the page, below a path of its own; None: nobody.
         rules: a file of rule settings, read again whenever it changes.
 
     Raises:
-        ValueError: one of `allowed_hosts` is no host name, or a computer is given without a token.
+        ValueError: one of `allowed_hosts` is no host name, or a replay process is given without a token.
     """
-    if computer is not None and token is None:
+    if replay_process is not None and token is None:
         raise ValueError("Replaying needs a token.")
     app = Flask(__name__, static_folder=None, template_folder=None)
     app.debug = False  # whatever FLASK_DEBUG says: answers must not depend on the environment
@@ -97,7 +97,7 @@ def create_app(
     error_responses.install(app)
     responses.install(app)
     findings.install(app, rules)
-    replay.install(app, computer)
+    replay.install(app, replay_process)
     response_cache.install(app)
     for module in ROUTES:
         app.register_blueprint(module.blueprint)
@@ -105,7 +105,7 @@ def create_app(
     policy = (
         Policy(hosts, token, _PLUGIN_HINT)
         if mode == "plugin"
-        else Policy(hosts, token, may_replay=computer is not None, framing=framing)
+        else Policy(hosts, token, may_replay=replay_process is not None, framing=framing)
     )
     app.wsgi_app = SecurityMiddleware(RequestTimeout(app.wsgi_app), policy)  # type: ignore[method-assign]
     return app

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from waitress.server import create_server
 
 from tensortap.core.errors import TensortapError
-from tensortap.replay.computing import Computer
+from tensortap.replay.client import ReplayProcess
 
 from .app import create_app
 from .connections.accept_limit import AcceptLimit
@@ -64,7 +64,7 @@ class Server:
         port: the TCP port it listens on.
         moved: whether another port than the default one had to be taken.
 
-    `computer`: what replays recorded steps, where the page may ask for that.
+    `replay_process`: what replays recorded steps, where the page may ask for that.
     `framing`: who may embed the page, at `frame_url`.
     `rules`: a file of rule settings, read again whenever it changes.
     `own_process`: whether this process does nothing else, so that it may keep its memory small.
@@ -86,13 +86,13 @@ class Server:
         use_token: bool = True,
         allowed_hosts: Iterable[str] = (),
         trusted_proxy: str | None = None,
-        computer: Computer | None = None,
+        replay_process: ReplayProcess | None = None,
         framing: Framing | None = None,
         rules: Path | None = None,
         own_process: bool = False,
     ) -> None:
         local = is_loopback(host)
-        if computer is not None and not use_token:
+        if replay_process is not None and not use_token:
             raise ServingError(
                 "Without a token every user of this machine could make the server run graphs from files.",
                 "Leave out --no-token or --allow-replay.",
@@ -121,7 +121,7 @@ class Server:
                 allowed_hosts=names,
                 port=self.port,
                 any_address=not local,
-                computer=computer,
+                replay_process=replay_process,
                 framing=framing,
                 rules=rules,
             )

@@ -1,5 +1,4 @@
-"""Analyses that requests ask for: done in processes of their own, or in a thread where only this process can
-read the run."""
+"""Analyses that requests ask for, in worker processes; in a thread where only this one can read the run."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from tensortap.system.subprocess_worker import WorkerPool
 
 from ..responses.error_responses import no_answer_text, without_local_paths
 from .analysis_worker import perform, place_of
-from .job_queue import Advance, Background, Job
+from .job_queue import Job, JobQueue
 
 _KEY = "tensortap-analysis"
 _WORKERS = WorkerPool("server.jobs.analysis_worker", most=2, idle=300.0)  # for all applications of a process
@@ -25,8 +24,8 @@ _LOOK = 0.2  # s between two looks whether one that waits shall end
 
 
 def install(app: Flask) -> None:
-    """Gives `app` what analyses runs."""
-    app.extensions[_KEY] = Background()
+    """Gives `app` its queue of analyses."""
+    app.extensions[_KEY] = JobQueue("analysis", 4, forget=True)
 
 
 def ask(
@@ -44,27 +43,28 @@ def ask(
         what, options: the name of the task, and its arguments. key: tells apart what is asked of a run.
         version: of what is analysed: another one, and it begins anew. cancel: end it instead.
     """
-    background: Background = current_app.extensions[_KEY]
+    queue: JobQueue = current_app.extensions[_KEY]
     name = f"{runs[0].id}/{runs[0].generation}/{key}"
     if cancel:
-        return background.cancel(name)
-    return background.ask(name, version, lambda advance: _analyse(runs, what, options, advance))
+        queue.cancel(lambda job: job.key == name)
+        return queue.get(name) or Job(name)
+    return queue.ask(name, version, lambda job: _analyse(runs, what, options, job))
 
 
-def _analyse(runs: tuple[RunIndex, ...], what: str, options: Mapping[str, Any], advance: Advance) -> Any:
+def _analyse(runs: tuple[RunIndex, ...], what: str, options: Mapping[str, Any], job: Job) -> Any:
     places = [place for run in runs if (place := place_of(run)) is not None]
     try:
         if len(places) == len(runs):
             _, pickled = _WORKERS.ask(
                 {"what": what, "places": places, "options": options},
-                progress=lambda state: advance(*state),
-                cancellation=advance.cancellation,
+                progress=lambda state: job.advance(*state),
+                cancellation=job.cancellation,
             )
             return pickle.loads(pickled)
         while not _HERE.acquire(timeout=_LOOK):
-            advance(0, 0, "waiting for another analysis")
+            job.advance(0, 0, "waiting for another analysis")
         try:
-            return perform(what, runs, options, advance)
+            return perform(what, runs, options, job.advance)
         finally:
             _HERE.release()
     except TensortapError as error:
@@ -78,7 +78,7 @@ def _analyse(runs: tuple[RunIndex, ...], what: str, options: Mapping[str, Any], 
 def job_state(job: Job) -> dict[str, Any]:
     """How far it is, as answers say it."""
     return {
-        "working": job.working or job.waiting,
+        "working": job.active,
         "progress": {"done": job.done, "total": job.total, "doing": job.doing},
         "error": job.error or None,
         "hint": job.hint,

@@ -1,21 +1,24 @@
-"""Work that takes seconds, done elsewhere: requests get the last result, and how far the next is."""
+"""A queue of work that takes seconds: requests get the last result, and how far the next one is.
+
+Requests for the same key share one job. A few threads work, first come, first served; each waits for a worker
+process most of the time. The newest results are held.
+"""
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Callable
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tensortap.core.errors import TensortapError
-from tensortap.system.subprocess_worker import Cancellation
+from tensortap.core.errors import LimitError, TensortapError
+from tensortap.system.subprocess_worker import Cancellation, WorkerEndedError, WorkerFailedError
 
 _LOG = logging.getLogger(__name__)
-_KEPT = 16  # results of that many runs are held
-_QUEUED = 4  # pieces of work that are under way or wait: who asks for every step at once starts no crowd
 PATIENCE = 0.5  # s that a request waits for a first result
 FORGOTTEN = 90.0  # s after which work that nobody asks for is ended: a hidden tab asks once a minute
 REST = 4.0  # times as long as the work took, before it is done again on a run that grows
@@ -23,131 +26,234 @@ REST = 4.0  # times as long as the work took, before it is done again on a run t
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """What is known of one piece of work. `version`: of what it was done on; `done`, `total`, `doing`: how
-    far the work is that is under way; `waiting`: it has not begun, as others' has not ended: ask again."""
+    """Work on one key, with its last result.
 
+    Attributes:
+        number: tells jobs of a queue apart.
+        version: of what the result, or the error, was found in.
+        queued, working: it waits for a thread, or has one. done, total, doing: how far it is then.
+        needs: another job, which has ended when the work of this one begins (in a queue with one thread).
+    """
+
+    key: Hashable
+    number: int = 0
     result: Any = None
     version: object = None
+    error: str = ""
+    hint: str = ""
+    queued: bool = False
     working: bool = False
-    waiting: bool = False
     done: int = 0
     total: int = 0
     doing: str = ""
-    error: str = ""
-    hint: str = ""
+    needs: Job | None = None
+    counted: bool = False  # of the limit: a request asked for it
+    cancellation: Cancellation = field(default_factory=Cancellation)
+    ready: threading.Event = field(default_factory=threading.Event)  # it ended once
     rest_until: float = 0.0
     asked: float = 0.0
-    advance: Advance | None = None
-    ready: threading.Event = field(default_factory=threading.Event)
-
-
-class Advance:
-    """What work tells how far it is: `advance(done, total, doing)`, which raises once it shall end."""
-
-    def __init__(self, job: Job) -> None:
-        self._job = job
-        self.cancellation = Cancellation()
-
-    def __call__(self, done: int, total: int, doing: str) -> None:
-        if self.ended:
-            raise _EndedError
-        self._job.done, self._job.total, self._job.doing = done, total, doing
 
     @property
-    def ended(self) -> bool:
-        return self.cancellation.cancelled
+    def active(self) -> bool:
+        """Whether there will be another result."""
+        return self.queued or self.working
+
+    def advance(self, done: int, total: int, doing: str) -> None:
+        """Takes the work's progress. Raises an error of its own once the work was cancelled."""
+        if self.cancellation.cancelled:
+            raise _CancelledError
+        self.done, self.total, self.doing = done, total, doing
 
 
-Work = Callable[[Advance], Any]
+Work = Callable[[Job], Any]
 
 
-class _EndedError(Exception):
+class _CancelledError(Exception):
     """Nobody asks for the result any more."""
 
 
-class Background:
-    """One thread a key at most, which waits for the work; the newest result is kept."""
+class JobQueue:
+    """Jobs of one kind.
 
-    def __init__(self) -> None:
-        self._jobs: OrderedDict[str, Job] = OrderedDict()
+    Args:
+        noun: what a job is called in errors. threads: jobs at a time.
+        most: jobs that requests may have waiting; None: any number.
+        keep: jobs that are held; the oldest give way.
+        forget: whether a job is ended that nobody asks for any more.
+        tell_cancelled: whether a cancelled job ends with an error; else asking again begins it anew.
+        ended: called in the thread after each job.
+    """
+
+    def __init__(
+        self,
+        noun: str,
+        threads: int,
+        *,
+        most: int | None = None,
+        keep: int = 16,
+        forget: bool = False,
+        tell_cancelled: bool = False,
+        ended: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._noun, self._threads, self._most, self._keep = noun, threads, most, keep
+        self._forget, self._tell_cancelled, self._ended = forget, tell_cancelled, ended
+        self._jobs: OrderedDict[Hashable, Job] = OrderedDict()  # the one that was asked for last stands last
+        self._waiting: deque[tuple[Job, object, Work]] = deque()
+        self._working: set[Job] = set()  # some may be forgotten
         self._lock = threading.Lock()
-        self._queued = 0
-        self._watching = False
+        self._numbers = itertools.count(1)
+        self._running = 0  # threads
+        self._watching = self._closed = False
 
-    def ask(self, key: str, version: object, work: Work) -> Job:
-        """The state of the work on a key; begins anew if it was done on another version."""
+    def ask(
+        self, key: Hashable, version: object, work: Work, *, needs: tuple[Hashable, Work] | None = None
+    ) -> Job:
+        """The job of a key, begun if there is no result of this version; waits a moment for a first result.
+
+        Args:
+            needs: key and work of another job that is done first, unless its result is known.
+
+        Raises:
+            LimitError: too many wait.
+        """
         with self._lock:
-            job = self._jobs.setdefault(key, Job())
-            job.asked = time.monotonic()
-            self._jobs.move_to_end(key)
-            self._forget([self._jobs.popitem(last=False)[1] for _ in range(len(self._jobs) - _KEPT)])
-            due = not job.working and job.version != version and time.monotonic() >= job.rest_until
-            job.waiting = due and self._queued >= _QUEUED
-            if due and not job.waiting:
+            job = self._jobs.get(key)
+            if job is None:
+                self._check_limit()
+                job = self._jobs[key] = Job(key, next(self._numbers))
+            job.asked, job.counted = time.monotonic(), True
+            if not job.active and job.version != version and time.monotonic() >= job.rest_until:
+                if needs is not None:
+                    job.needs = self._needed(*needs, version)
                 self._begin(job, version, work)
+            self._jobs.move_to_end(key)
+            self._drop_oldest()
         job.ready.wait(PATIENCE)
         return job
 
-    def cancel(self, key: str) -> Job:
-        """Ends the work on a key, if there is any; what was found before stays."""
+    def cancel(self, chosen: Callable[[Job], bool]) -> int:
+        """Ends the work of jobs, and returns of how many; what was found before stays."""
         with self._lock:
-            job = self._jobs.get(key) or Job()
-            self._forget([job])
+            jobs = [job for job in self._jobs.values() if job.active and chosen(job)]
+            self._cancel(jobs)
+        return len(jobs)
+
+    def get(self, key: Hashable) -> Job | None:
+        """The job of a key, if there is one."""
+        return self._jobs.get(key)
+
+    def drop(self, job: Job) -> None:
+        """Forgets a job: who asks for its key gets another one."""
+        with self._lock:
+            if self._jobs.get(job.key) is job:
+                self._jobs.pop(job.key)
+                self._cancel([job])
+
+    def jobs(self) -> list[Job]:
+        """Those that are held, the one that was asked for last at the end, and those that still work."""
+        with self._lock:
+            return [*self._jobs.values(), *(self._working - set(self._jobs.values()))]
+
+    def close(self) -> None:
+        """Ends all work."""
+        with self._lock:
+            self._closed = True
+            self._cancel(list(self._jobs.values()))
+            self._jobs.clear()
+
+    def _check_limit(self) -> None:
+        waiting = sum(job.active and job.counted for job in self._jobs.values())
+        if self._most is not None and waiting >= self._most:
+            raise LimitError(f"{self._most} {self._noun}s wait already.", "Ask again when one has ended.")
+
+    def _needed(self, key: Hashable, work: Work, version: object) -> Job:
+        job = self._jobs.pop(key, None)
+        if job is None or job.cancellation.cancelled or (job.error and not job.active):
+            job = Job(key, next(self._numbers))
+            self._begin(job, version, work)
+        self._jobs[key] = job
         return job
 
     def _begin(self, job: Job, version: object, work: Work) -> None:
-        job.working, job.done, job.total, job.doing = True, 0, 0, ""
-        job.advance = Advance(job)
-        self._queued += 1
-        threading.Thread(
-            target=self._run, args=(job, version, work), name="tensortap-analysis", daemon=True
-        ).start()
-        if not self._watching:
+        job.queued, job.done, job.total, job.doing = True, 0, 0, ""
+        job.cancellation = Cancellation()
+        self._waiting.append((job, version, work))
+        if self._running < self._threads:
+            self._running += 1
+            threading.Thread(target=self._work, name=f"tensortap-{self._noun}", daemon=True).start()
+        if self._forget and not self._watching:
             self._watching = True
             threading.Thread(target=self._watch, name="tensortap-forgotten", daemon=True).start()
 
-    @staticmethod
-    def _forget(jobs: list[Job]) -> None:
+    def _drop_oldest(self) -> None:
+        while len(self._jobs) > self._keep:
+            through = (job for job in self._jobs.values() if not job.active)
+            oldest = next(through, None) or next(iter(self._jobs.values()))
+            self._jobs.pop(oldest.key)
+            self._cancel([oldest])
+
+    def _cancel(self, jobs: list[Job]) -> None:
         for job in jobs:
-            if job.working and job.advance is not None:
-                job.advance.cancellation.cancel()
+            job.cancellation.cancel()
+            if job.queued:
+                entry = next(entry for entry in self._waiting if entry[0] is job)
+                self._waiting.remove(entry)
+                self._finish(job, entry[1])
 
     def _watch(self) -> None:
         """Ends work that nobody has asked for any more, as long as there is any."""
         while True:
             with self._lock:
-                working = [job for job in self._jobs.values() if job.working]
-                self._watching = bool(working)
-                if not working:
+                active = [job for job in self._jobs.values() if job.active]
+                self._watching = bool(active)
+                if not active:
                     return
                 late = time.monotonic() - FORGOTTEN
-                self._forget([job for job in working if job.asked < late])
+                self._cancel([job for job in active if job.asked < late])
             time.sleep(1.0)
 
-    def _run(self, job: Job, version: object, work: Work) -> None:
-        advance = job.advance
-        assert advance is not None
-        begun = time.monotonic()
-        try:
-            job.result, job.error, job.hint = work(advance), "", ""
-            job.version = version
-        except TensortapError as error:
-            if not advance.ended:
-                job.error, job.hint, job.version = error.message, error.hint, version
-        except Exception as error:  # the thread has nobody to raise to
-            if not advance.ended:
-                _LOG.error("an analysis failed", exc_info=error)
-                job.error, job.hint = f"The analysis failed: {_told(error)}.", ""
-                job.version = version
-        finally:
+    def _work(self) -> None:
+        """Does what waits, as long as something does."""
+        while True:
             with self._lock:
-                self._queued -= 1
-            taken = 0.0 if advance.ended else time.monotonic() - begun
-            job.rest_until = time.monotonic() + REST * taken
-            job.working = False
-            job.ready.set()
+                if not self._waiting:
+                    self._running -= 1
+                    return
+                job, version, work = self._waiting.popleft()
+                job.working = True
+                job.queued = False
+                self._working.add(job)
+            begun = time.monotonic()
+            result, failure = self._done(job, work)
+            with self._lock:
+                self._working.remove(job)
+                job.rest_until = time.monotonic() + REST * (time.monotonic() - begun)
+                self._finish(job, version, result, failure)
+            self._ended()
 
+    def _done(self, job: Job, work: Work) -> tuple[Any, tuple[str, str] | None]:
+        """The result of the work, or what went wrong, and what to do about it."""
+        try:
+            return work(job), None
+        except TensortapError as error:
+            return None, (error.message, error.hint)
+        except Exception as error:  # the thread has nobody to raise to
+            if not (job.cancellation.cancelled or self._closed):
+                _LOG.error("the %s failed", self._noun, exc_info=error)
+            of_worker = isinstance(error, WorkerEndedError | WorkerFailedError)
+            why = str(error) if of_worker else type(error).__name__  # its text may name folders
+            return None, (f"The {self._noun} failed: {why}.", "")
 
-def _told(error: Exception) -> str:
-    """What kind of error it was; nothing of the machine."""
-    return str(error) if type(error) is RuntimeError else type(error).__name__
+    def _finish(
+        self, job: Job, version: object, result: Any = None, failure: tuple[str, str] | None = None
+    ) -> None:
+        if not job.cancellation.cancelled:
+            job.version, (job.error, job.hint) = version, failure or ("", "")
+            if failure is None:
+                job.result = result
+        else:
+            job.rest_until = 0.0
+            if self._tell_cancelled:
+                job.version, job.error, job.hint = version, f"The {self._noun} was cancelled.", ""
+        job.queued = job.working = False  # last: who sees that takes the result
+        job.ready.set()

@@ -17,10 +17,13 @@ from tensortap.dump.recording.recording_files import (
     recording_note,
 )
 from tensortap.index.run_index import RunIndex
-from tensortap.replay.computing import Computed, Computer, LogicTest, Wanted
-from tensortap.replay.protocol import TESTS
+from tensortap.replay.client import ReplayProcess
+from tensortap.replay.protocol import TESTS, StepperAnswer
+from tensortap.replay.stepper.what_if_file import read_what_ifs, write_what_ifs
+from tensortap.replay.stepper.what_ifs import WhatIfs
 
-from ..jobs.computations import Computations, Job
+from ..jobs.job_queue import Job
+from ..jobs.replay_jobs import ComputedStep, ReplayJobs
 from ..log_reader import add_hidden_runs, current_run
 from ..responses.error_responses import STATUS, BadRequestError, without_local_paths
 from ..responses.parameters import Parameters
@@ -32,7 +35,7 @@ MAX_BODY = 65536
 MAX_CHANGES = 500
 MAX_TENSORS = 1000
 MAX_ROWS = 200
-_KEY = "tensortap-computations"
+_KEY = "tensortap-replay-jobs"
 
 
 class ReplayNotAllowedError(TensortapError):
@@ -42,18 +45,18 @@ class ReplayNotAllowedError(TensortapError):
 STATUS[ReplayNotAllowedError] = 403
 
 
-def install(app: Flask, computer: Computer | None) -> None:
-    """Lets `app` replay recorded steps with `computer`, if there is one."""
-    if computer is not None:
-        computations = app.extensions[_KEY] = Computations(computer)
-        add_hidden_runs(app, computations.run)
+def install(app: Flask, process: ReplayProcess | None) -> None:
+    """Lets `app` replay recorded steps in `process`, if there is one."""
+    if process is not None:
+        jobs = app.extensions[_KEY] = ReplayJobs(process)
+        add_hidden_runs(app, jobs.run)
 
 
 def close_replays(app: Flask) -> None:
     """Ends running computations and removes their results."""
-    computations: Computations | None = app.extensions.get(_KEY)
-    if computations is not None:
-        computations.close()
+    jobs: ReplayJobs | None = app.extensions.get(_KEY)
+    if jobs is not None:
+        jobs.close()
 
 
 @blueprint.get("/api/runs/<run>/recordings")
@@ -61,11 +64,11 @@ def list_recordings(run: str) -> Response:
     """GET api/runs/<run>/recordings"""
     Parameters().done()
     found = find_recordings(current_run(run).path)
-    computations: Computations | None = current_app.extensions.get(_KEY)
+    allowed = _KEY in current_app.extensions
     return json_response(
         {
-            "allowed": computations is not None,
-            "hint": "" if computations is not None else NO_REPLAY[1],
+            "allowed": allowed,
+            "hint": "" if allowed else NO_REPLAY[1],
             "recordings": [_recording_fields(place) for place in found],
         }
     )
@@ -96,50 +99,49 @@ def _note(folder: Path) -> RecordingNote:
 @blueprint.post("/api/replay/<run>/compute")
 def compute(run: str) -> Response:
     """POST api/replay/<run>/compute"""
-    computations, found = _computations(), current_run(run)
+    jobs, found = _replay_jobs(), current_run(run)
     body = _body("recording", "changes", "tensors")
-    wanted = Wanted(_place(found, body).path, _changes(body), _tensors(body))
-    return json_response(_computation_state(found, computations.ask(_subject(found), wanted)))
+    job = jobs.compute(_subject(found), _place(found, body).path, _changes(body), _tensors(body))
+    return json_response(_state(found, job, _result))
 
 
 @blueprint.post("/api/replay/<run>/test")
 def test(run: str) -> Response:
     """POST api/replay/<run>/test"""
-    computations, found = _computations(), current_run(run)
+    jobs, found = _replay_jobs(), current_run(run)
     body = _body("recording", "test")
     if body.get("test") not in TESTS:
         raise BadRequestError(f"There is no test {str(body.get('test'))[:80]!r}.", f"Use {', '.join(TESTS)}.")
-    wanted = Wanted(_place(found, body).path, test=body["test"])
-    job = computations.ask(_subject(found), wanted)
-    return json_response(_state(found, job, lambda: None if job.tested is None else _test_result(job.tested)))
+    job = jobs.test(_subject(found), _place(found, body).path, body["test"])
+    return json_response(_state(found, job, _test_result))
 
 
 @blueprint.post("/api/replay/<run>/cancel")
 def cancel(run: str) -> Response:
     """POST api/replay/<run>/cancel"""
     _body()
-    return json_response({"cancelled": _computations().cancel(_subject(current_run(run)))})
+    return json_response({"cancelled": _replay_jobs().cancel(_subject(current_run(run)))})
 
 
 @blueprint.post("/api/replay/<run>/what-ifs")
 def what_ifs(run: str) -> Response:
     """POST api/replay/<run>/what-ifs"""
-    computer, found = _computations().computer, current_run(run)
+    _replay_jobs()
     body = _body("recording", "what_ifs")
-    place = _place(found, body)
+    place = _place(current_run(run), body)
     changes = body.get("what_ifs")
     if changes is not None:
         if not isinstance(changes, Mapping):
             raise BadRequestError("'what_ifs' is no object.", "Give lists of changes by name.")
         try:
-            computer.write_what_ifs(place.path, changes)
+            write_what_ifs(place.path, WhatIfs.of(changes))
         except OSError as error:
             raise TensortapError("The what-ifs cannot be saved: no folder can be written to.") from error
-    return json_response({"what_ifs": computer.read_what_ifs(place.path)})
+    return json_response({"what_ifs": read_what_ifs(place.path).as_record()})
 
 
-def _computations() -> Computations:
-    found: Computations | None = current_app.extensions.get(_KEY)
+def _replay_jobs() -> ReplayJobs:
+    found: ReplayJobs | None = current_app.extensions.get(_KEY)
     if found is None:
         raise ReplayNotAllowedError(*NO_REPLAY)
     return found
@@ -202,61 +204,52 @@ def _tensors(body: Mapping[str, Any]) -> tuple[str, ...] | None:
     return tuple(names)
 
 
-def _computation_state(run: RunIndex, job: Job) -> dict[str, Any]:
-    def result() -> dict[str, Any] | None:
-        return None if job.result is None or job.run is None else _result(job.result, job.run, job.changed)
-
-    return _state(run, job, result)
-
-
-def _state(run: RunIndex, job: Job, result: Callable[[], dict[str, Any] | None]) -> dict[str, Any]:
-    working = job.working  # before its result, which is there only once it is through
+def _state(run: RunIndex, job: Job, result_fields: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+    working = job.active  # before its result, which is there once it is not
     error, hint = without_local_paths(job.error, run), without_local_paths(job.hint, run)
+    result = None if working or job.result is None else result_fields(job.result)
+    return {"working": working, "error": error or None, "hint": hint, "result": result}
+
+
+def _test_result(study: Mapping[str, Any]) -> dict[str, Any]:
+    columns, rows = study["columns"], study["rows"]
     return {
-        "working": working,
-        "error": error or None,
-        "hint": hint,
-        "result": None if working else result(),
+        "passed": study["passed"],
+        "summary": study["summary"],
+        "columns": columns,
+        "rows": [[row.get(column) for column in columns] for row in rows[:MAX_ROWS]],
+        "rows_total": len(rows),
     }
 
 
-def _test_result(tested: LogicTest) -> dict[str, Any]:
-    return {
-        "passed": tested.passed,
-        "summary": tested.summary,
-        "columns": list(tested.columns),
-        "rows": [[row.get(column) for column in tested.columns] for row in tested.rows[:MAX_ROWS]],
-        "rows_total": len(tested.rows),
-    }
-
-
-def _largest_ulp(computed: Computed) -> int | None:
+def _largest_ulp(answer: StepperAnswer) -> int | None:
     """ULP distance of the result farthest from the recorded one; None if any is unknown."""
-    known = [computed.ulp.get(name) for name in computed.differing]
+    known = [answer.ulp.get(name) for name in answer.differing]
     return max((each for each in known if each is not None), default=None) if None not in known else None
 
 
-def _result(computed: Computed, run: RunIndex, changed: list[str]) -> dict[str, Any]:
-    rows = computed.tensors.values()
+def _result(computed: ComputedStep) -> dict[str, Any]:
+    answer, run = computed.answer, computed.run
+    rows = answer.tensors.values()
     return {
         "run": run.id,
         "graph": run.graphs[0].id if run.graphs else "",
-        "step": computed.step,
-        "identical": computed.identical,
-        "outputs": computed.outputs,
-        "variables": computed.variables,
-        "differing": list(computed.differing[:100]),
-        "differing_total": len(computed.differing),
-        "untapped": computed.untapped,
-        "ulp": _largest_ulp(computed),
-        "failed": computed.failed,
-        "recorded_failure": computed.recorded_failure,
-        "versions": list(computed.versions),
-        "changed": changed,
+        "step": answer.step,
+        "identical": answer.identical,
+        "outputs": answer.outputs,
+        "variables": answer.variables,
+        "differing": list(answer.differing[:100]),
+        "differing_total": len(answer.differing),
+        "untapped": answer.untapped,
+        "ulp": _largest_ulp(answer),
+        "failed": answer.failed,
+        "recorded_failure": answer.recorded_failure,
+        "versions": list(answer.versions),
+        "changed": list(computed.changed),
         "order": list(computed.order),
-        "births": list(computed.births),
+        "births": list(computed.origins),
         "tensors": {
-            "name": list(computed.tensors),
+            "name": list(answer.tensors),
             **{
                 column: [getattr(row, column) for row in rows]
                 for column in ("dtype", "shape", "nan", "inf", "bad_visit", "visits", "kept", "proven")

@@ -6,7 +6,6 @@ import threading
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from polling import until
@@ -14,7 +13,7 @@ from small_dump import Api
 
 from tensortap.core.errors import NotFoundError
 from tensortap.server.jobs.analysis_jobs import _HERE
-from tensortap.server.jobs.job_queue import Background, Job
+from tensortap.server.jobs.job_queue import Job, JobQueue
 
 
 def test_findings_name_the_tensor_and_the_evidence(api: Api, first: str) -> None:
@@ -50,15 +49,15 @@ def test_the_ledger(api: Api, first: str) -> None:
 
 def test_a_request_does_not_wait_for_slow_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tensortap.server.jobs.job_queue.PATIENCE", 0.01)
-    background, release = Background(), threading.Event()
+    queue, release = JobQueue("analysis", 4), threading.Event()
 
-    def slow(advance: Any) -> str:
-        advance(1, 2, "half")
+    def slow(job: Job) -> str:
+        job.advance(1, 2, "half")
         release.wait(30)
         return "result"
 
     def ask(version: int) -> Job:
-        return background.ask("key", version, slow)
+        return queue.ask("key", version, slow)
 
     until(lambda: ask(1).doing == "half", "the work's progress")
     job = ask(2)  # another version meanwhile: what is under way is not begun twice
@@ -70,18 +69,18 @@ def test_a_request_does_not_wait_for_slow_work(monkeypatch: pytest.MonkeyPatch) 
 
 def test_work_that_is_cancelled_ends_and_can_be_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tensortap.server.jobs.job_queue.PATIENCE", 0.01)
-    background, ended = Background(), threading.Event()
+    queue, ended = JobQueue("analysis", 4), threading.Event()
 
-    def slow(advance: Any) -> str:
-        with advance.cancellation.calling(ended.set):
+    def slow(job: Job) -> str:
+        with job.cancellation.calling(ended.set):
             ended.wait(30)
-        advance(1, 2, "half")
+        job.advance(1, 2, "half")
         return "result"
 
-    until(lambda: background.ask("key", 1, slow).working, "the work")
-    background.cancel("key")
-    until(lambda: not background.ask("key", 1, lambda advance: "again").working, "its end")
-    until(lambda: background.ask("key", 1, lambda advance: "again").result == "again", "the next result")
+    until(lambda: queue.ask("key", 1, slow).working, "the work")
+    assert queue.cancel(lambda job: job.key == "key") == 1
+    until(lambda: not queue.ask("key", 1, lambda job: "again").working, "its end")
+    until(lambda: queue.ask("key", 1, lambda job: "again").result == "again", "the next result")
 
 
 def test_work_that_nobody_asks_for_any_more_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,11 +88,11 @@ def test_work_that_nobody_asks_for_any_more_is_ended(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("tensortap.server.jobs.job_queue.FORGOTTEN", 0.0)
     ended = threading.Event()
 
-    def slow(advance: Any) -> None:
-        with advance.cancellation.calling(ended.set):
+    def slow(job: Job) -> None:
+        with job.cancellation.calling(ended.set):
             ended.wait(30)
 
-    Background().ask("key", 1, slow)
+    JobQueue("analysis", 4, forget=True).ask("key", 1, slow)
     assert ended.wait(30)
 
 
@@ -121,37 +120,34 @@ def test_an_analysis_is_cancelled_over_http(api: Api, first: str) -> None:
 
 
 def test_work_that_fails_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    background = Background()
+    queue = JobQueue("analysis", 4)
 
-    def fail(advance: Any) -> None:
+    def fail(job: Job) -> None:
         raise ZeroDivisionError
 
-    until(lambda: not background.ask("key", 1, fail).working, "the failure")
-    assert background.ask("key", 1, fail).error == "The analysis failed: ZeroDivisionError."
+    until(lambda: not queue.ask("key", 1, fail).working, "the failure")
+    assert queue.ask("key", 1, fail).error == "The analysis failed: ZeroDivisionError."
 
 
 def test_work_that_cannot_be_done_says_why_and_what_helps() -> None:
-    background = Background()
+    queue = JobQueue("analysis", 4)
 
-    def refuse(advance: Any) -> None:
+    def refuse(job: Job) -> None:
         raise NotFoundError("The runs share no step.", "Choose steps.")
 
-    until(lambda: not background.ask("key", 1, refuse).working, "the refusal")
-    job = background.ask("key", 1, refuse)
+    until(lambda: not queue.ask("key", 1, refuse).working, "the refusal")
+    job = queue.ask("key", 1, refuse)
     assert (job.error, job.hint) == ("The runs share no step.", "Choose steps.")
 
 
 def test_who_asks_for_everything_at_once_starts_no_crowd(monkeypatch: pytest.MonkeyPatch) -> None:
     """GIVEN slow work WHEN hundreds of others are asked for THEN few threads wait, and later each is done."""
     monkeypatch.setattr("tensortap.server.jobs.job_queue.PATIENCE", 0.0)
-    background, release = Background(), threading.Event()
+    queue, release = JobQueue("analysis", 4), threading.Event()
     before = threading.active_count()
-    jobs = [background.ask(f"nan/{step}", 1, lambda advance: release.wait(30)) for step in range(300)]
+    jobs = [queue.ask(f"nan/{step}", 1, lambda job: release.wait(30)) for step in range(300)]
     assert threading.active_count() - before <= 5  # four that wait for their work, one that watches
-    assert jobs[-1].waiting and not jobs[-1].working
+    assert jobs[-1].queued and not jobs[-1].working
     release.set()
 
-    def done() -> bool:
-        return background.ask("nan/299", 1, lambda advance: "late").result == "late"
-
-    until(done, "the last one", 30)
+    until(lambda: queue.ask("nan/299", 1, lambda job: None).result is True, "the last one")

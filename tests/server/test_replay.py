@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,62 +20,77 @@ from tensortap.core.model import Graph, Node
 from tensortap.dump.recording.recording import Recording
 from tensortap.dump.recording.recording_files import write_recording
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.replay.computing import Computed, ComputedTensor, LogicTest, Wanted
+from tensortap.replay.client import ReplayProcess
+from tensortap.replay.protocol import (
+    Answer,
+    Progress,
+    Request,
+    StepperAnswer,
+    StepperRequest,
+    TensorFacts,
+    ignore_progress,
+)
 from tensortap.server.app import create_app
-from tensortap.server.jobs.computations import Computations
+from tensortap.server.jobs.replay_jobs import ReplayJobs
 from tensortap.server.serve import Server, ServingError
+from tensortap.system.subprocess_worker import Cancellation
 
 TOKEN = "0123456789abcdef" * 3
 OWN = {"Host": "localhost:6016", "Authorization": f"Bearer {TOKEN}"}
 REPLAY = OWN | {"X-Tensortap-Replay": "1"}
 
 
-@dataclass
-class FakeComputer:
+class FakeProcess(ReplayProcess):
     """Writes `x` plus the number of changes; waits while `hold` is set."""
 
-    asked: list[Wanted] = field(default_factory=list)
-    rested: int = 0
-    saved: Mapping[str, object] = field(default_factory=dict)
-    hold: threading.Event = field(default_factory=threading.Event)
-    ended: threading.Event = field(default_factory=threading.Event)
+    def __init__(self) -> None:
+        super().__init__()
+        self.computed: list[StepperRequest] = []
+        self.tested: list[object] = []
+        self.closed = 0
+        self.hold = threading.Event()
 
-    def compute(self, wanted: Wanted, logdir: Path, run: str) -> Computed:
-        self.asked.append(wanted)
+    def compute(self, request: StepperRequest, cancellation: Cancellation | None = None) -> StepperAnswer:
+        self.computed.append(request)
         while self.hold.is_set():
-            if self.ended.wait(0.01):
-                self.ended.clear()
+            time.sleep(0.01)
+            if cancellation is not None and cancellation.cancelled:
                 raise TensortapError("cancelled")
-        if any("bad" in expression for _, expression in wanted.changes):
-            raise TensortapError(f"bad, in {wanted.recording}", "Mend it.")
-        with DumpWriter(logdir, run) as writer:
-            graph = writer.graph(Graph("g", [Node("x", "Relu", output_dtypes=["float32"])]))
-            value = np.full(3, len(wanted.changes), np.float32)
+        if any("bad" in expression for _, expression in request.changes):
+            raise TensortapError(f"bad, in {request.source}", "Mend it.")
+        with DumpWriter(request.logdir, request.run) as writer:
+            nodes = [
+                Node("x", "Relu", output_dtypes=["float32"]),
+                Node("y", "Log", inputs=["x"], output_dtypes=["float32"]),
+            ]
+            graph = writer.graph(Graph("g", nodes))
+            value = np.full(3, len(request.changes), np.float32)
             writer.log("x:0", value, step=5, graph=graph)
-        x = ComputedTensor("float32", (3,), 0, 0, -1, 1, str(len(wanted.changes)), True)
-        same = ComputedTensor("float32", (), 1, 0, 0, 1, "same", False)
-        return Computed(
-            5, not wanted.changes, 1, 2, ["w"], "", "", [], {"x:0": x, "y:0": same}, ["x", "y"], ["y"]
-        )
+        x = TensorFacts("float32", (3,), 0, 0, -1, 1, str(len(request.changes)), True)
+        same = TensorFacts("float32", (), 1, 0, 0, 1, "same", False)
+        return StepperAnswer(5, not request.changes, 1, 2, ["w"], "", "", [], {"x:0": x, "y:0": same})
 
-    def test(self, wanted: Wanted) -> LogicTest:
-        self.asked.append(wanted)
-        if wanted.test == "causal":
+    def replay(
+        self,
+        request: Request,
+        progress: Progress = ignore_progress,
+        cancellation: Cancellation | None = None,
+    ) -> Answer:
+        test = request.options["test"]
+        self.tested.append(test)
+        if test == "causal":
             raise TensortapError("The step was given no sequences.", "Give it some.")
         rows = [{"tensor": f"t{number}:0", "change": float("inf"), "line": ""} for number in range(300)]
-        return LogicTest(False, "3 tensors looked at", ["tensor", "change"], rows)
+        study = {
+            "passed": False,
+            "summary": "3 tensors looked at",
+            "columns": ["tensor", "change"],
+            "rows": rows,
+        }
+        return Answer(None, 0, 0, [], 0, "", "", [], study=study)
 
-    def cancel(self) -> None:
-        self.ended.set()
-
-    def rest(self) -> None:
-        self.rested += 1
-
-    def read_what_ifs(self, recording: Path) -> Mapping[str, object]:
-        return self.saved
-
-    def write_what_ifs(self, recording: Path, what_ifs: Mapping[str, object]) -> None:
-        self.saved = what_ifs
+    def close(self) -> None:
+        self.closed += 1
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +104,8 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @dataclass
 class Asked:
     client: Client
-    computer: FakeComputer
+    process: FakeProcess
+    jobs: ReplayJobs
     run: str
     recording: str
 
@@ -110,8 +127,8 @@ class Asked:
 
 @pytest.fixture
 def asked(logdir: Path) -> Iterator[Asked]:
-    computer = FakeComputer()
-    app = create_app(logdir, token=TOKEN, port=6016, computer=computer)
+    process = FakeProcess()
+    app = create_app(logdir, token=TOKEN, port=6016, replay_process=process)
     client = Client(app)
     runs = client.get("/api/runs", headers=OWN).get_json()["runs"]
     run = next(each["id"] for each in runs if each["name"] == "exp/first")
@@ -119,9 +136,10 @@ def asked(logdir: Path) -> Iterator[Asked]:
     assert listed["allowed"] is True
     (recording,) = listed["recordings"]
     assert recording == {"id": recording["id"], "step": 5, "call": 0, "function": "f", "graph": "f-1"}
-    yield Asked(client, computer, run, recording["id"])
-    app.extensions["tensortap-computations"].close()
-    assert computer.rested
+    jobs = app.extensions["tensortap-replay-jobs"]
+    yield Asked(client, process, jobs, run, recording["id"])
+    jobs.close()
+    assert process.closed
 
 
 def test_what_is_computed_answers_like_a_run_that_is_not_listed(asked: Asked) -> None:
@@ -144,10 +162,10 @@ def test_a_what_if_is_compared_with_the_call_as_it_was(asked: Asked) -> None:
     assert result["births"] == ["y"]
     assert result["tensors"]["name"] == ["x:0", "y:0"]
     assert result["tensors"]["nan"] == [0, 1]
-    assert [len(wanted.changes) for wanted in asked.computer.asked] == [0, 1]
+    assert [len(request.changes) for request in asked.process.computed] == [0, 1]
     asked.compute(changes=[["x:0", "x + 1"]])
     asked.compute()
-    assert len(asked.computer.asked) == 2  # both were known
+    assert len(asked.process.computed) == 2  # both were known
 
 
 def test_the_logic_of_a_step_is_tested(asked: Asked) -> None:
@@ -166,7 +184,7 @@ def test_the_logic_of_a_step_is_tested(asked: Asked) -> None:
     assert (result["columns"], result["rows"][0]) == (["tensor", "change"], ["t0:0", "Infinity"])
     assert (len(result["rows"]), result["rows_total"]) == (200, 300)
     assert ask("batch")["result"] == result
-    assert [wanted.test for wanted in asked.computer.asked] == ["batch"]
+    assert asked.process.tested == ["batch"]
     refused = ask("causal")
     assert (refused["error"], refused["hint"]) == ("The step was given no sequences.", "Give it some.")
     unknown = asked.post("test", {"recording": asked.recording, "test": "rm"})
@@ -178,16 +196,16 @@ def test_a_failure_is_told_without_places_and_tried_again(asked: Asked) -> None:
         answer = asked.compute(changes=[["x:0", "bad"]])
         assert answer["error"].startswith("bad, in first/recordings/5-0-")
         assert answer["hint"] == "Mend it."
-    assert len(asked.computer.asked) == 3  # the call as it was only once
+    assert len(asked.process.computed) == 3  # the call as it was only once
 
 
 def test_cancelling_ends_what_is_under_way_and_what_waits(asked: Asked) -> None:
-    asked.computer.hold.set()
+    asked.process.hold.set()
     for number in range(3):
         body = {"recording": asked.recording, "tensors": [f"t{number}:0"]}
         assert asked.post("compute", body).get_json()["working"] is True
     assert asked.post("cancel", {}).get_json() == {"cancelled": 3}
-    asked.computer.hold.clear()
+    asked.process.hold.clear()
     assert asked.compute(tensors=["t0:0"])["error"] == "The computation was cancelled."
     assert asked.compute(tensors=["t0:0"])["error"] is None
     assert asked.post("cancel", {}).get_json() == {"cancelled": 0}
@@ -195,14 +213,14 @@ def test_cancelling_ends_what_is_under_way_and_what_waits(asked: Asked) -> None:
 
 def test_a_cancelled_what_if_stays_so_until_it_was_told_and_is_tried_again_then(asked: Asked) -> None:
     """GIVEN the call as it was, which a what-if waits for WHEN both are cancelled."""
-    asked.computer.hold.set()
+    asked.process.hold.set()
     change = [["x:0", "x + 1"]]
     asked.post("compute", {"recording": asked.recording, "changes": change})
-    until(lambda: len(asked.computer.asked) == 1, "its begin")
+    until(lambda: len(asked.process.computed) == 1, "its begin")
     assert asked.post("cancel", {}).get_json() == {"cancelled": 2}
     answer = asked.compute(changes=change)
     assert (answer["error"], answer["result"]) == ("The computation was cancelled.", None)
-    asked.computer.hold.clear()
+    asked.process.hold.clear()
     assert asked.compute(changes=change)["result"]["changed"] == ["x:0"]
 
 
@@ -210,14 +228,14 @@ def test_a_result_is_told_with_what_it_changed(asked: Asked, monkeypatch: pytest
     """GIVEN a comparison that takes longer than a request waits."""
     compared = threading.Event()
 
-    def slow(before: Computed, after: Computed) -> list[str]:
+    def slow(after: StepperAnswer, before: StepperAnswer) -> list[str]:
         compared.wait(30)
         return ["x:0"]
 
-    monkeypatch.setattr("tensortap.server.jobs.computations._changed", slow)
+    monkeypatch.setattr(StepperAnswer, "changed_since", slow)
     body = {"recording": asked.recording, "changes": [["x:0", "x + 1"]]}
     asked.post("compute", body)
-    until(lambda: len(asked.computer.asked) == 2, "the what-if")
+    until(lambda: len(asked.process.computed) == 2, "the what-if")
     answer = asked.post("compute", body).get_json()
     assert (answer["working"], answer["result"]) == (True, None)
     compared.set()
@@ -229,41 +247,19 @@ def test_results_are_found_while_others_are_tidied_up(asked: Asked) -> None:
         assert asked.compute(tensors=[f"t{number}:0"])["result"] is not None
 
 
-def test_a_cancellation_that_came_too_early_is_repeated(
-    asked: Asked, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """GIVEN a computation that is about to begin, so that the computer does not notice."""
-    asked.computer.hold.set()
-    cancelled: list[int] = []
-
-    def cancel() -> None:
-        cancelled.append(1)
-        if len(cancelled) > 1:
-            asked.computer.ended.set()
-
-    monkeypatch.setattr(asked.computer, "cancel", cancel)
-    asked.post("compute", {"recording": asked.recording, "tensors": ["t:0"]})
-    until(lambda: len(asked.computer.asked) == 1, "its begin")
-    assert asked.post("cancel", {}).get_json() == {"cancelled": 1}
-    until(lambda: len(cancelled) == 2 and not asked.computer.ended.is_set(), "its end")
-    asked.computer.hold.clear()
-    assert asked.compute(tensors=["t:0"])["error"] == "The computation was cancelled."
-    assert asked.compute(tensors=["t:0"])["error"] is None
-
-
 def test_no_more_than_eight_wait(asked: Asked) -> None:
-    asked.computer.hold.set()
+    asked.process.hold.set()
     answers = [
         asked.post("compute", {"recording": asked.recording, "tensors": [f"t{number}:0"]}).status_code
         for number in range(9)
     ]
     assert answers == [200] * 8 + [413]
     asked.post("cancel", {})
-    asked.computer.hold.clear()
+    asked.process.hold.clear()
 
 
 def test_only_the_last_results_stay(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tensortap.server.jobs.computations._KEPT", 2)
+    monkeypatch.setattr(asked.jobs._queue, "_keep", 2)
     runs = [asked.compute(tensors=[f"t{number}:0"])["result"]["run"] for number in range(3)]
 
     def gone() -> bool:
@@ -278,7 +274,7 @@ def test_what_ifs_are_saved_and_read(asked: Asked) -> None:
     assert asked.post("what-ifs", body).get_json() == {"what_ifs": {}}
     what_ifs = {"mine": [["x:0", "x * 2"]]}
     assert asked.post("what-ifs", body | {"what_ifs": what_ifs}).get_json() == {"what_ifs": what_ifs}
-    assert asked.computer.saved == what_ifs
+    assert asked.post("what-ifs", body).get_json() == {"what_ifs": what_ifs}
 
 
 @pytest.mark.parametrize(
@@ -307,7 +303,7 @@ def test_requests_that_make_no_sense(asked: Asked, what: str, body: Any, status:
     answer = asked.post(what, body)
     assert answer.status_code == status
     assert set(answer.get_json()) == {"error", "hint"}
-    assert asked.computer.asked == []
+    assert asked.process.computed == []
 
 
 @pytest.mark.parametrize(
@@ -332,7 +328,7 @@ def test_bodies_that_are_no_object(asked: Asked, data: bytes) -> None:
         answer = asked.client.post(f"/api/replay/{asked.run}/{what}", data=data, headers=headers)
         assert answer.status_code in (400, 413)
         assert set(answer.get_json()) == {"error", "hint"}
-    assert asked.computer.asked == []
+    assert asked.process.computed == []
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH", "TRACE", "post"])
@@ -361,7 +357,7 @@ def test_who_may_make_the_server_compute(asked: Asked, headers: dict[str, str], 
     body = {"recording": asked.recording, "tensors": ["x:0"]}
     headers = {"Content-Type": "application/json"} | headers
     assert asked.post("compute", body, headers).status_code == status
-    assert bool(asked.computer.asked) == (status == 200)
+    assert bool(asked.process.computed) == (status == 200)
 
 
 def test_a_token_in_the_address_reads_only(asked: Asked) -> None:
@@ -385,18 +381,18 @@ def test_without_the_flag_the_answer_names_it(logdir: Path) -> None:
 
 def test_replaying_needs_a_token(logdir: Path) -> None:
     with pytest.raises(ValueError, match="token"):
-        create_app(logdir, computer=FakeComputer())
+        create_app(logdir, replay_process=FakeProcess())
     with pytest.raises(ServingError, match="token"):
-        Server([logdir], port=0, use_token=False, computer=FakeComputer())
+        Server([logdir], port=0, use_token=False, replay_process=FakeProcess())
 
 
 def test_closing_ends_the_process_and_removes_what_was_computed(logdir: Path) -> None:
-    computer = FakeComputer()
-    computations = Computations(computer)
+    process = FakeProcess()
+    jobs = ReplayJobs(process)
     recording = next((logdir / "exp" / "first" / "recordings").glob("5-0-*"))
-    job = computations.ask("run", Wanted(recording))
-    assert job.ended.wait(20) and job.run is not None
-    folder = job.run.path.parent
+    job = jobs.compute("run", recording)
+    until(lambda: not job.active, "the computation")
+    folder = job.result.run.path.parent
     assert folder.is_dir()
-    computations.close()
-    assert (computer.rested, folder.exists()) == (1, False)
+    jobs.close()
+    assert (process.closed, folder.exists()) == (1, False)

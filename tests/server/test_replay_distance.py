@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tensortap.replay.computing import Computed
+from tensortap.replay.protocol import StepperAnswer
+from tensortap.server.jobs.replay_jobs import ComputedStep
 from tensortap.server.routes.replay import _result
 
 
@@ -24,6 +25,6 @@ def test_the_farthest_result_is_told_where_all_are_known(
     differing: list[str], ulp: dict[str, int], farthest: int | None
 ) -> None:
     run: Any = SimpleNamespace(id="computed-1", graphs=[])
-    computed = Computed(5, not differing, 1, 2, differing, "", "", [], {}, untapped=True, ulp=ulp)
-    result = _result(computed, run, [])
+    answer = StepperAnswer(5, not differing, 1, 2, differing, "", "", [], {}, untapped=True, ulp=ulp)
+    result = _result(ComputedStep(answer, run))
     assert (result["untapped"], result["ulp"]) == (True, farthest)

@@ -19,7 +19,7 @@ from ..exit import interrupted_at_once, leave, status_of
 from ..replay_options import add_limits
 
 if TYPE_CHECKING:
-    from tensortap.server.jobs.replaying import ReplayComputer
+    from tensortap.replay.client import ReplayProcess
     from tensortap.server.serve import Server
 
 HELP = "serve the page for one or more log directories"
@@ -102,7 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
         use_token=not arguments.no_token,
         allowed_hosts=arguments.allow_host,
         trusted_proxy=arguments.trusted_proxy,
-        computer=_computer(arguments),
+        replay_process=_replay_process(arguments),
         rules=_checked(arguments.rules),
         own_process=True,
     )
@@ -133,12 +133,12 @@ def _checked(rules: Path | None) -> Path | None:
     return rules
 
 
-def _computer(arguments: argparse.Namespace) -> ReplayComputer | None:
+def _replay_process(arguments: argparse.Namespace) -> ReplayProcess | None:
     if not arguments.allow_replay:
         return None
-    from tensortap.server.jobs.replaying import ReplayComputer
+    from tensortap.replay.client import Limits, ReplayProcess
 
-    return ReplayComputer(arguments.seconds, arguments.memory_bytes)
+    return ReplayProcess(Limits(arguments.seconds, arguments.memory_bytes), idle=300.0)
 
 
 def announce(server: Server, logdirs: list[Path]) -> None:
