@@ -14,7 +14,6 @@ from tensortap.system.progress_line import progress_line
 from tensortap.system.user_dirs import USER_DIRS
 
 from .console import cell, console
-from .views.replay import untapped_text
 from .views.stepper import print_nodes, print_values, print_what_ifs, side_by_side
 
 if TYPE_CHECKING:
@@ -98,8 +97,6 @@ class StepperShell(cmd.Cmd):
 
         recorded = self._session.answer("")
         self._out.print(proof(recorded))
-        if recorded.untapped is not None:
-            self._out.print(cell(untapped_text(recorded.untapped), "yellow"))
         told = _non_finite(self._session, recorded)
         self._out.print(cell(told, "dim" if told.startswith("0 ") else "red"))
         self._show()

@@ -45,8 +45,8 @@ def replay(request: Request, told: Progress = ignore_progress) -> dict[str, Any]
     with LoadedCall(changed) as call:
         wanted = _wanted(request, call)
         again = call.run(wanted)
-        answer = compare_results(recording, again, bool(changes))
-        answer = replace(answer, **UntappedRun(recording, call).beside(answer, again))
+        results = compare_results(recording, again, bool(changes))
+        results = UntappedRun(recording, call).explain(results, again)
         tapped = [each for each in call.candidates if wanted(each)]
         found = measure_observer_effect(changed, call, tapped) if request.certify else None
     judges = request.verdicts or request.study
@@ -55,7 +55,7 @@ def replay(request: Request, told: Progress = ignore_progress) -> dict[str, Any]
     proofs = {} if changes else proofs_of(recording, again)
     unlike = [name for name, proven in proofs.items() if not proven]
     certificate = None if found is None else asdict(replace(found, kept=len(proofs), unlike_kept=unlike))
-    answer = replace(answer, certificate=certificate, proofs=proofs)
+    answer = Answer.extend(results, tensors=len(again.tensors), certificate=certificate, proofs=proofs)
     if request.study:
         answer = replace(answer, study=_studied(request, changed, told))
     return asdict(_judged(answer, changed, request.nodes or "", told) if request.verdicts else answer)

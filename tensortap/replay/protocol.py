@@ -6,14 +6,16 @@ They travel as JSON. Imports no TensorFlow: the server and the command line read
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
 
 Progress = Callable[[str], None]
 """Takes one line of text: what a replay is doing now, or has found."""
 TESTS = ("batch", "causal", "padding", "gradient", "determinism", "sensitivity")
 """Tests of a step's logic (docs/replay.md)."""
 VALUE_BYTES = 1 << 30
+MAX_NAMES = 100  # of results that differ, for clients of the server
+_TENSOR_COLUMNS = ("dtype", "shape", "nan", "inf", "bad_visit", "visits", "kept", "proven")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +26,11 @@ class Request:
         source: folder of a recording, or a bundle.
         nodes: regular expression; the tensors whose names match are kept as values. None: no tensors.
         tensors: names of further tensors to keep.
-        changes: tensor name -> expressions, `;` between them (`expression.parse_changes`).
+        changes: tensor name -> expressions, `;` between them (`tensor_expression.parse_changes`).
         logdir, run: the run that the tensors are written into.
         verdicts: whether nodes are judged, each run alone: those that `nodes` names, or all.
         certify: whether the call is run with and without taps on these tensors, and compared.
-        study: what else is found out, of `studies.STUDIES`, about the tensors that `nodes` names, or all;
+        study: an analysis, by its name in `analysis_registry`, of the tensors that `nodes` names, or all;
             `options` say how.
     """
 
@@ -44,51 +46,85 @@ class Request:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a replay found.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultComparison:
+    """The results of a call that ran again, compared bit by bit with what was recorded of them.
 
     Attributes:
-        identical: whether every output and variable is bit by bit as recorded; None if tensors were changed,
-            so that there is nothing to compare with.
+        identical: whether every output and variable is as recorded; None if tensors were changed, so that
+            there is nothing to compare with.
         outputs, variables: how many were compared.
         differing: names of variables, and `output N`, that are not as recorded.
-        tensors: how many tensors were written.
-        failed: what the call raised, or empty.
-        recorded_failure: what it raised when it was recorded.
+        failed: what the call raised, or empty. recorded_failure: what it raised when it was recorded.
         versions: `name: recorded, here` where they differ.
-        verdicts: `verdict.Verdict` as objects, worst first.
-        not_judged: reason -> how many nodes.
-        certificate: `certificate.Certificate` as an object, if it was asked for.
-        study: what the study found, as its function says.
-        proofs: of each tensor that was captured in the recorded call and is computed again, whether each of
-            its visits has the hash that was recorded of it; empty if tensors were changed.
         untapped: whether every output and variable is as recorded if no tensor is tapped; None if that was
-            not looked at, as none was tapped, or nothing differs.
+            not checked, as none was tapped, or nothing differs.
         ulp: of those that differ only where tensors are tapped, how far they are from what was recorded, in
-            units in the last place of the largest number (`ulp_of_largest`), where that can be said.
+            units in the last place of the largest number (`ulp_of_largest`), where that is known.
     """
 
     identical: bool | None
     outputs: int
     variables: int
     differing: Sequence[str]
-    tensors: int
     failed: str
     recorded_failure: str
     versions: Sequence[str]
+    untapped: bool | None = None
+    ulp: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def extend(cls, results: ResultComparison, **more: Any) -> Self:
+        """An answer that holds these results, and more."""
+        return cls(**{each.name: getattr(results, each.name) for each in fields(ResultComparison)}, **more)
+
+    @property
+    def largest_ulp(self) -> int | None:
+        """The ULP distance of the result that differs most; None if that is not known of each."""
+        known = [self.ulp[name] for name in self.differing if name in self.ulp]
+        return max(known) if known and len(known) == len(self.differing) else None
+
+    def to_json(self) -> dict[str, Any]:
+        """As clients of the server get it (server/http_api.md), with the first names of what differs."""
+        return {
+            "identical": self.identical,
+            "outputs": self.outputs,
+            "variables": self.variables,
+            "differing": list(self.differing[:MAX_NAMES]),
+            "differing_total": len(self.differing),
+            "untapped": self.untapped,
+            "ulp": self.largest_ulp,
+            "failed": self.failed,
+            "recorded_failure": self.recorded_failure,
+            "versions": list(self.versions),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer(ResultComparison):
+    """What a replay found.
+
+    Attributes:
+        tensors: how many tensors were written.
+        verdicts: `NodeAccuracy` as objects, worst first.
+        not_judged: reason -> how many nodes.
+        certificate: `ObserverEffect` as an object, if it was asked for.
+        study: what the analysis found, as its function says.
+        proofs: of each tensor that was captured in the recorded call and is computed again, whether each of
+            its visits has the hash that was recorded of it; empty if tensors were changed.
+    """
+
+    tensors: int
     verdicts: Sequence[Mapping[str, Any]] = ()
     not_judged: Mapping[str, int] = field(default_factory=dict)
     certificate: Mapping[str, Any] | None = None
     study: Mapping[str, Any] | None = None
     proofs: Mapping[str, bool] = field(default_factory=dict)
-    untapped: bool | None = None
-    ulp: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Answer:
-        """From JSON."""
-        return cls(**{name: record[name] for name in cls.__slots__})
+        """From what the replaying process wrote: `asdict` as JSON."""
+        return cls(**{each.name: record[each.name] for each in fields(cls)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,42 +174,33 @@ class TensorFacts:
     proven: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StepperAnswer:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepperAnswer(ResultComparison):
     """Tensors of a recorded call, as they are with some changes.
 
     Attributes:
         step: the recorded step.
-        identical: whether every output and variable is bit by bit as recorded; None if tensors were changed.
-        outputs, variables: how many were compared.
-        differing: names of variables, and `output N`, that are not as recorded.
-        failed: what the call raised, or empty. recorded_failure: what it raised when it was recorded.
-        versions: `name: recorded, here` where they differ.
         tensors: tensor name -> its facts, of all that ran.
-        untapped, ulp: as in `Answer`.
     """
 
     step: int
-    identical: bool | None
-    outputs: int
-    variables: int
-    differing: Sequence[str]
-    failed: str
-    recorded_failure: str
-    versions: Sequence[str]
     tensors: Mapping[str, TensorFacts] = field(default_factory=dict)
-    untapped: bool | None = None
-    ulp: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> StepperAnswer:
-        """From JSON."""
-        fields = {name: record[name] for name in cls.__slots__}
+        """From what the replaying process wrote: `asdict` as JSON."""
         facts = {
             str(name): TensorFacts(**each | {"shape": tuple(each["shape"])})
             for name, each in record["tensors"].items()
         }
-        return cls(**fields | {"tensors": facts})
+        return cls(**{each.name: record[each.name] for each in fields(cls)} | {"tensors": facts})
+
+    def to_json(self) -> dict[str, Any]:
+        """As clients of the server get it (server/http_api.md): the tensors in columns."""
+        rows = self.tensors.values()
+        columns = {name: [getattr(row, name) for row in rows] for name in _TENSOR_COLUMNS}
+        shared = ResultComparison.to_json(self)
+        return {"step": self.step, **shared, "tensors": {"name": list(self.tensors), **columns}}
 
     def changed_since(self, before: StepperAnswer) -> list[str]:
         """Tensors that are other ones than there, bit by bit, or that ran in one of both only."""

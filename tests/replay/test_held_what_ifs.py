@@ -36,7 +36,10 @@ class Written(ReplayProcess):
             raise TensortapError("That cannot be computed.")
         with DumpWriter(request.logdir, request.run) as writer:
             writer.graph(Graph("f", [Node("x", "Relu")]))
-        return StepperAnswer(1, True, 0, 0, (), "", "", ())
+        return StepperAnswer(
+            step=1, identical=True, outputs=0, variables=0, differing=(), failed="", recorded_failure="",
+            versions=(),
+        )  # fmt: skip
 
 
 def session_in(folder: Path) -> tuple[StepperSession, Written]:

@@ -82,7 +82,7 @@ def test_the_command_says_what_is_proven(run_dir: Path, capsys: pytest.CaptureFi
     (total,) = (name for name in recording.tensor_hashes if "total" in name)
     assert main(["replay", str(run_dir), "--certify", "--tensor", total]) == 0  # the last call of step 1
     out = capsys.readouterr().out
-    assert "proven equal, by its hash, to what was captured" in out
+    assert "proven: equal by SHA-256 to what was captured" in out
     assert "as computed: the 3 tensors that the run captured in that call\n" in out
     manifest = find_recordings(run_dir)[-1].path / "recording.json"
     text = manifest.read_text()

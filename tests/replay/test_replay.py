@@ -23,7 +23,7 @@ from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.tracing.candidate import Candidate
 from tensortap.capture.watch import Watch
-from tensortap.cli.commands import replay as replay_command
+from tensortap.cli.views.replay import comparison_line
 from tensortap.core.errors import DamagedError, InvalidValueError, NotFoundError, TensortapError
 from tensortap.dump.recording.bundle import write_bundle
 from tensortap.dump.recording.recording import Argument, Recording
@@ -242,7 +242,7 @@ def test_a_graph_that_was_edited_is_called_damaged(logdir: Path, edited: dict[st
 def test_what_is_not_as_recorded_is_said(fields: dict[str, Any], says: str) -> None:
     known = {"identical": False, "outputs": 0, "variables": 2, "differing": []}
     answer = SimpleNamespace(**{**known, "failed": "", "recorded_failure": "", **fields})
-    assert str(replay_command._verdict(answer)) == says
+    assert str(comparison_line(answer)) == says
 
 
 def test_a_change_in_a_loop_is_made_at_each_visit(tmp_path: Path) -> None:

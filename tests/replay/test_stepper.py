@@ -109,9 +109,16 @@ def test_an_infinity_that_a_mask_holds_is_no_birth() -> None:
     assert nonfinite_origins(stepper.nodes, given) == ["x"]
 
 
+def answered(identical: bool | None, tensors: dict[str, TensorFacts]) -> StepperAnswer:
+    return StepperAnswer(
+        step=1, identical=identical, outputs=0, variables=0, differing=(), failed="", recorded_failure="",
+        versions=(), tensors=tensors,
+    )  # fmt: skip
+
+
 def test_what_changed_is_told_by_digests() -> None:
-    before = StepperAnswer(1, True, 0, 0, (), "", "", (), {"a:0": facts(), "b:0": facts("b"), "c:0": facts()})
-    after = StepperAnswer(1, None, 0, 0, (), "", "", (), {"a:0": facts(), "b:0": facts("x"), "d:0": facts()})
+    before = answered(True, {"a:0": facts(), "b:0": facts("b"), "c:0": facts()})
+    after = answered(None, {"a:0": facts(), "b:0": facts("x"), "d:0": facts()})
     assert after.changed_since(before) == ["b:0", "c:0", "d:0"]
 
 

@@ -22,6 +22,7 @@ from tensortap.dump.recording.recording import Recording
 from tensortap.dump.recording.recording_files import find_recordings, read_recording
 from tensortap.replay.engine import replay
 from tensortap.replay.locate import locate, open_recording
+from tensortap.replay.proof import proofs_json, results_proof
 from tensortap.replay.protocol import Request, StepperAnswer, StepperRequest
 from tensortap.replay.run.comparison import UntappedRun, compare_results, ulp_of_largest
 from tensortap.replay.run.loaded_call import CallResult, LoadedCall
@@ -117,10 +118,8 @@ def test_of_two_variables_of_one_name_the_farther_one_is_told(tmp_path: Path) ->
             off = replace(again, variables=left)
             answer = compare_results(recording, off, changed=False)
             assert answer.differing == ["same/kernel"]
-            assert UntappedRun(recording, call).beside(answer, off) == {
-                "untapped": True,
-                "ulp": {"same/kernel": 1},
-            }
+            explained = UntappedRun(recording, call).explain(answer, off)
+            assert (explained.untapped, explained.ulp) == (True, {"same/kernel": 1})
 
 
 def test_of_what_is_as_recorded_nothing_more_is_run(
@@ -151,6 +150,17 @@ def answered(**fields: Any) -> StepperAnswer:
 )
 def test_the_line_of_a_stepper(answer: StepperAnswer, says: str) -> None:
     assert says in str(proof(answer))
+
+
+def test_a_page_is_told_what_a_terminal_is() -> None:
+    answer = answered(identical=False, outputs=2, differing=["w", "v"], ulp={"w": 1, "v": 3}, untapped=True)
+    proofs = proofs_json(answer)
+    assert proofs is not None and proofs["step"] == results_proof(answer).to_json()
+    text = results_proof(answer).text
+    assert text.startswith("of 2 outputs, 2 differ: w, v, by up to 3 ULP of their largest numbers. Only as")
+    assert not text.endswith(".") and text in str(proof(answer))
+    assert [proofs["tensor"][each]["proven"] for each in ("true", "false", "null")] == [True, False, False]
+    assert answer.to_json()["ulp"] == 3 and proofs_json(answered(identical=None)) is None
 
 
 def test_the_distance_of_results() -> None:

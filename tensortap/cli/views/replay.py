@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensortap.core.errors import TensortapError
 from tensortap.core.text import counted
+from tensortap.replay.proof import (
+    NOT_CAPTURED,
+    Proof,
+    distance_text,
+    results_text,
+    tensor_proof,
+    untapped_text,
+)
 
 from ..console import cell, console, number_text, plain_table, print_json
 from ..select_run import only_run
@@ -23,6 +31,7 @@ if TYPE_CHECKING:
 
     from tensortap.index.run_index import RunIndex
     from tensortap.index.snapshot import Snapshot
+    from tensortap.replay.protocol import Answer
 
     from .tensor import TensorView
 
@@ -32,7 +41,7 @@ _MOST_ROWS = 40
 
 
 def print_answer(
-    answer: Any, views: list[TensorView], proofs: list[Proof | None], arguments: argparse.Namespace
+    answer: Answer, views: list[TensorView], proofs: list[Proof | None], arguments: argparse.Namespace
 ) -> None:
     """Prints what a replay computed, judged and compared."""
     out = console()
@@ -43,7 +52,7 @@ def print_answer(
         print_certificate(answer.certificate, out)
     if answer.study is not None:
         print_study(answer.study, out)
-    out.print(_comparison(answer))
+    out.print(comparison_line(answer))
     for name in answer.differing[:20]:
         out.print(cell(f"  {name}{distance_text(answer.ulp.get(name))}", "yellow"))
     if len(answer.differing) > 20:
@@ -92,7 +101,7 @@ def print_recordings(found: list[Any], as_json: bool) -> None:
     console().print(table)
 
 
-def print_verdicts(answer: Any, out: Console) -> None:
+def print_verdicts(answer: Answer, out: Console) -> None:
     """The worst outputs, how many of each judgement, and what could not be judged and why."""
     numeric = ("error", "scale", "error/scale", "moved by 1 ULP")
     table = plain_table(
@@ -157,14 +166,7 @@ def is_refuted(certificate: Mapping[str, Any] | None) -> bool:
     return certificate is not None and bool(certificate["changed"] or certificate["unlike_kept"])
 
 
-class Proof(NamedTuple):
-    """A line, and its colour on a terminal."""
-
-    text: str
-    colour: str = ""
-
-
-def proof_of(answer: Any, view: TensorView, source: Path) -> Proof | None:
+def proof_of(answer: Answer, view: TensorView, source: Path) -> Proof | None:
     """By the hash that the recording has of the tensor; None if tensors were changed.
 
     Args:
@@ -174,37 +176,14 @@ def proof_of(answer: Any, view: TensorView, source: Path) -> Proof | None:
         return None
     proven = answer.proofs.get(view.snapshot.tensor)
     if proven is None:
-        return Proof("recomputed: it was not captured in the recorded step, whose results are compared below")
-    if proven:
-        return Proof("proven equal, by its hash, to what was captured in the recorded step", "green")
-    return Proof(f"not bit by bit what was captured in the recorded step{_difference(view, source)}", "red")
+        return Proof(False, "Recomputed", f"{NOT_CAPTURED}, whose results are compared below")
+    found = tensor_proof(proven, answer)
+    return found if proven else found._replace(text=found.text + _difference(view, source))
 
 
-def results_text(outputs: int, variables: int) -> str:
-    """How many were compared, of outputs, variables or both; empty if there are neither."""
-    counts = ((outputs, "output"), (variables, "variable"))
-    return " and ".join(counted(number, noun) for number, noun in counts if number)
-
-
-def distance_text(ulp: int | None) -> str:
-    """How far a result is from the recorded one; empty where that is not known."""
-    if ulp is None:
-        return ""
-    return f", by up to {ulp:,} ULP of its largest number" if ulp else ", by signs of 0 or payloads of NaN"
-
-
-def untapped_text(as_recorded: bool) -> str:
-    """Why results differ where tensors are tapped. `as_recorded`: whether without that none does."""
-    if as_recorded:
-        return (
-            "Only as tensors are tapped: without, all results are bit-identical. TensorFlow merges nodes into"
-            " one kernel where nobody reads what is between them; apart, they may round last bits otherwise."
-        )
-    return "Not only as tensors are tapped: without, results differ, too."
-
-
-def _comparison(answer: Any) -> Any:
-    compared = results_text(answer.outputs, answer.variables) or "nothing to compare"
+def comparison_line(answer: Answer) -> Any:
+    """Whether the step's results are as recorded: a line."""
+    compared = results_text(answer) or "nothing to compare"
     if answer.identical:
         return cell(f"bit-identical to the recorded step ({compared})", "green")
     unlike = f"{len(answer.differing)} of the step's results ({compared})"
@@ -220,7 +199,8 @@ def _print_tensors(views: list[TensorView], proofs: list[Proof | None], out: Con
     for view, proof in zip(views, proofs, strict=True):
         view.print(out)
         if proof is not None:
-            out.print(cell(proof.text, proof.colour))
+            colour = "green" if proof.proven else "" if proof.text.startswith(NOT_CAPTURED) else "red"
+            out.print(cell(f"{proof.word.lower()}: {proof.text}", colour))
         out.print()
 
 

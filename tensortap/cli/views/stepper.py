@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from tensortap.replay.proof import results_proof
+
 from ..console import cell, number_text, plain_table
-from .replay import results_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,21 +22,9 @@ _SLOTS = 20
 
 def proof(answer: StepperAnswer) -> Any:
     """Whether what is shown is what was recorded: a line."""
-    compared = results_text(answer.outputs, answer.variables)
-    versions = f" ({'; '.join(answer.versions)})" if answer.versions else ""
-    if answer.identical and not compared:
-        return cell("recomputed: the step returns nothing and leaves no variable, so that nothing proves it")
-    if answer.identical:
-        verb = "is" if answer.outputs + answer.variables == 1 else "are"
-        return cell(f"proven: {compared} {verb} bit-identical to the recorded step", "green")
-    if not answer.differing:
-        raised = f"raises {answer.failed or 'nothing'}, it had raised {answer.recorded_failure or 'nothing'}"
-        return cell(f"recomputed: the step {raised}{versions}", "yellow")
-    names = ", ".join(answer.differing[:3])
-    all_known = len(answer.ulp) == len(answer.differing)
-    farthest = f", by up to {max(answer.ulp.values()):,} ULP of their largest numbers" if all_known else ""
-    told = f"recomputed: of {compared}, {len(answer.differing):,} differ: {names}{farthest}{versions}"
-    return cell(told, "yellow")
+    found = results_proof(answer)
+    colour = "green" if found.proven else "" if answer.identical else "yellow"
+    return cell(f"{found.word.lower()}: {found.text}", colour)
 
 
 def print_node(session: StepperSession, out: Console) -> None:

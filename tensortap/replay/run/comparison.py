@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import keras
 import numpy as np
@@ -14,7 +15,7 @@ import tensorflow as tf
 from tensortap.core.dtypes import Array
 from tensortap.dump.recording.recording import Recording
 
-from ..protocol import Answer
+from ..protocol import ResultComparison
 from .loaded_call import CallResult, LoadedCall
 
 T = TypeVar("T")
@@ -28,19 +29,18 @@ _RESOLUTION = {
 }
 
 
-def compare_results(recording: Recording, again: CallResult, changed: bool) -> Answer:
+def compare_results(recording: Recording, again: CallResult, changed: bool) -> ResultComparison:
     """What came out, beside what was recorded. `changed`: tensors were, so that nothing can be proven."""
     differing = _differing(recording, again)
     failed = (
         "" if again.failure is None else f"{type(again.failure).__name__}: {again.failure}".splitlines()[0]
     )
     identical = not differing and bool(failed) == bool(recording.failed)
-    return Answer(
+    return ResultComparison(
         identical=None if changed else identical,
         outputs=len(recording.output_hashes),
         variables=len(recording.variable_hashes),
         differing=differing,
-        tensors=len(again.tensors),
         failed=failed[:500],
         recorded_failure=recording.failed,
         versions=_versions(recording.versions),
@@ -68,14 +68,14 @@ class UntappedRun:
     def _again(self) -> CallResult:
         return self._call.run()
 
-    def beside(self, answer: Answer, again: CallResult) -> dict[str, Any]:
-        """Fields `untapped` and `ulp` of an answer; none where nothing was tapped, or nothing differs.
+    def explain(self, results: ResultComparison, again: CallResult) -> ResultComparison:
+        """Adds `untapped` and `ulp`, where something was tapped and results differ.
 
         Args:
-            answer: `compare_results` of `again`.
+            results: `compare_results` of `again`.
         """
-        if answer.identical is not False or not again.tensors:
-            return {}
+        if results.identical is not False or not again.tensors:
+            return results
         plain = compare_results(self._recording, self._again, changed=False)
         here = numbered_results(again.outputs, again.variables)
         there = numbered_results(self._again.outputs, self._again.variables)
@@ -83,14 +83,12 @@ class UntappedRun:
         farthest: dict[str, int | None] = {}  # by name, which several variables may have
         for each, array in there.items():
             name = result_name(self._recording, each)
-            if name in answer.differing:
+            if name in results.differing:
                 known = each in here and each not in unlike
                 ulp, before = ulp_of_largest(here[each], array) if known else None, farthest.get(name, 0)
                 farthest[name] = None if ulp is None or before is None else max(ulp, before)
-        return {
-            "untapped": plain.identical,
-            "ulp": {name: ulp for name, ulp in farthest.items() if ulp is not None},
-        }
+        distances = {name: ulp for name, ulp in farthest.items() if ulp is not None}
+        return replace(results, untapped=plain.identical, ulp=distances)
 
 
 def _versions(recorded: Mapping[str, str]) -> list[str]:

@@ -20,7 +20,7 @@ from tensortap.dump.write.writer import DumpWriter
 
 from ..engine import recorded_graph
 from ..locate import open_recording
-from ..protocol import Answer, StepperAnswer, StepperRequest, TensorFacts
+from ..protocol import ResultComparison, StepperAnswer, StepperRequest, TensorFacts
 from ..run.comparison import CapturedHashes, UntappedRun, compare_results
 from ..run.float_arrays import is_float
 from ..run.loaded_call import LoadedCall
@@ -53,10 +53,10 @@ def compute_run(request: StepperRequest) -> dict[str, Any]:
         kept = _Kept(writer, writer.graph(graph), recording.step, request.value_bytes, names, proofs)
         wanted = _wanted(call, names, request.tensors)
         untapped = UntappedRun(recording, call)
-        answers = [
+        results = [
             _run(call, recording, group, kept, None if changes else untapped) for group in _groups(wanted)
         ]
-    return asdict(_joined(recording.step, answers, kept.facts()))
+    return asdict(StepperAnswer.extend(_merged(results), step=recording.step, tensors=kept.facts()))
 
 
 def _by_tensor(changes: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -104,28 +104,29 @@ def _run(
     group: Sequence[Candidate],
     kept: _Kept,
     untapped: UntappedRun | None,
-) -> Answer:
+) -> ResultComparison:
     """Of a changed call there is no `untapped` to compare with."""
     names = {candidate.name for candidate in group}
     again = call.run(lambda candidate: candidate.name in names)
     for candidate, visit, array in again.tensors:
         kept.add(candidate.name, visit, array)
-    answer = compare_results(recording, again, untapped is None)
-    return answer if untapped is None else replace(answer, **untapped.beside(answer, again))
+    results = compare_results(recording, again, untapped is None)
+    return results if untapped is None else untapped.explain(results, again)
 
 
-def _joined(step: int, answers: Sequence[Answer], facts: Mapping[str, TensorFacts]) -> StepperAnswer:
-    last = answers[-1]
-    identical = None if last.identical is None else all(answer.identical for answer in answers)
-    differing = dict.fromkeys(name for answer in answers for name in answer.differing)
+def _merged(results: Sequence[ResultComparison]) -> ResultComparison:
+    """Of runs of one call with taps on other tensors."""
+    last = results[-1]
     ulp: dict[str, int] = {}
-    for answer in answers:
-        ulp |= {name: max(distance, ulp.get(name, 0)) for name, distance in answer.ulp.items()}
-    untapped = next((each.untapped for each in answers if each.untapped is not None), None)
-    shared = ("outputs", "variables", "failed", "recorded_failure", "versions")
-    told: dict[str, Any] = {name: getattr(last, name) for name in shared}
-    told |= {"identical": identical, "differing": list(differing), "untapped": untapped, "ulp": ulp}
-    return StepperAnswer(step, tensors=facts, **told)
+    for each in results:
+        ulp |= {name: max(distance, ulp.get(name, 0)) for name, distance in each.ulp.items()}
+    return replace(
+        last,
+        identical=None if last.identical is None else all(each.identical for each in results),
+        differing=list(dict.fromkeys(name for each in results for name in each.differing)),
+        untapped=next((each.untapped for each in results if each.untapped is not None), None),
+        ulp=ulp,
+    )
 
 
 @dataclass(slots=True)
