@@ -1,4 +1,4 @@
-"""A limit of time, kept by what reads a dump piece by piece: a thread cannot be interrupted."""
+"""A time limit of the calling thread, checked by readers before each piece: threads cannot be interrupted."""
 
 from __future__ import annotations
 

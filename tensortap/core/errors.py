@@ -1,4 +1,4 @@
-"""Every failure that a reader or writer of dumps reports, one class each."""
+"""The errors that tensortap raises on purpose, a class for each failure."""
 
 from __future__ import annotations
 

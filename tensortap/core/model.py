@@ -1,4 +1,4 @@
-"""What a dump holds, as plain data: summaries, and the nodes of a graph."""
+"""Records of a dump as plain data: `Summary`, `Graph`, `Node`, `Function`."""
 
 from __future__ import annotations
 

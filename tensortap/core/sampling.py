@@ -1,4 +1,4 @@
-"""Samples: which elements of a huge value are kept, computed alike by writer and reader (FORMAT.md)."""
+"""`Sample`: which elements of a huge value are stored, computed alike by writer and reader (FORMAT.md)."""
 
 from __future__ import annotations
 

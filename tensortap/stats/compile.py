@@ -90,13 +90,7 @@ def _compile_now(name: str, result: str, arguments: tuple[str, ...]) -> Kernel:
         raise CannotCompileError("the limit of the address space (ulimit -v) leaves it too little memory")
     import numba
 
-    from . import (  # numba takes 0.4 s to import
-        kernels,
-        kernels_16bit,
-        kernels_batch,
-        kernels_bitmask,
-        numba_options,
-    )
+    from . import kernels, kernels_batch
 
     if getattr(numba.config, "DISABLE_JIT", False):
         raise CannotCompileError("NUMBA_DISABLE_JIT is set")
@@ -112,13 +106,13 @@ def _compile_now(name: str, result: str, arguments: tuple[str, ...]) -> Kernel:
         return numba.types.Array(getattr(numba.types, item), rank, "C", readonly=free, aligned=not free)
 
     signature = getattr(numba.types, result)(*map(numba_type, arguments))
-    modules = (kernels, kernels_16bit, kernels_batch, kernels_bitmask)
+    modules = (kernels, kernels_batch)
     function: Kernel = next(getattr(module, name) for module in modules if hasattr(module, name))
     try:
         with cache_settings_of_environment():
-            return numba_options.kernel(signature, function, keep=True)
+            return kernels.compile_kernel(signature, function, keep=True)
     except Exception:  # nowhere to keep compiled code (a read-only home), or what is kept there is damaged
-        return numba_options.kernel(signature, function, keep=False)
+        return kernels.compile_kernel(signature, function, keep=False)
 
 
 class Scratch(threading.local):

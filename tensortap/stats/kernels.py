@@ -1,4 +1,4 @@
-"""One-pass statistics, compiled by numba. Imported when the first array is measured, not before.
+"""One-pass statistics, compiled by numba. Its import takes 0.4 s: only the first array that is measured does.
 
 All kernels add to one accumulator, an int64 array of `ACC_SIZE`: `BUCKETS` counts by id, then the counts
 `FINITE` … `NAN`, then from `MOMENTS` on the float64 bits of mean, m2 (sum of squared deviations), minimum and
@@ -10,19 +10,48 @@ of 16 bits (neighbours often hit one bucket, and a counter is busy for some cycl
 multiple of 4 KiB (which would make loads wait for unrelated stores). Minimum and maximum are taken of ordered
 integers, as float comparisons do not vectorise; NaN and Inf show in them, and blocks with some are read
 twice. Everything else is measured as float64, whose bucket ids are computed for a block and then counted
-likewise.
+likewise. Of numbers of 8 and 16 bits it is counted which occur; their statistics follow from that.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
+import numba
 import numpy as np
 
 from tensortap.core.histogram import BUCKETS, TOP
 
-from .numba_options import fast_helper, helper
+F = TypeVar("F", bound=Callable[..., Any])
+
+# Division by zero gives NaN, as in NumPy; nobody calls a kernel from C.
+_KERNEL = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+# Nobody calls a helper from Python either; the entry would keep the compiler longer than the helper does.
+_HELPER = _KERNEL | {"no_cpython_wrapper": True}
+_REORDER = {"reassoc", "nsz", "contract", "arcp"}
+
+_njit: Any = numba.njit  # its types leave out the options above
+
+
+def compile_kernel(signature: Any, function: F, *, keep: bool) -> F:
+    """Compiles an entry point for one signature; with `keep`, the code is read from, or put on, the disk."""
+    compiled: F = _njit(signature, cache=keep, **_KERNEL)(function)
+    return compiled
+
+
+def helper(function: F) -> F:
+    """For functions that only kernels call."""
+    compiled: F = _njit(**_HELPER)(function)
+    return compiled
+
+
+def fast_helper(function: F) -> F:
+    """A helper whose sums may be reordered, so that they vectorise. NaN and Inf keep their meaning."""
+    compiled: F = _njit(fastmath=_REORDER, **_HELPER)(function)
+    return compiled
+
 
 FINITE, POS_ZERO, NEG_ZERO, SUBNORMAL, POS_INF, NEG_INF, NAN = range(BUCKETS, BUCKETS + 7)
 MOMENTS = BUCKETS + 8
@@ -397,3 +426,74 @@ def finish(acc: Any, tiny_id: int, ids: Any, counts: Any, result: Any) -> int:
     _put(acc, 2, np.inf)
     _put(acc, 3, -np.inf)
     return used
+
+
+# Several tables, filled in turn, as for float32; their strides keep them from sharing addresses modulo 4 KiB.
+_BYTE_STRIDE, _SHORT_STRIDE = 288, 65568
+_MANY = 1 << 30  # words after which counters of 32 bits are emptied
+
+
+@helper
+def _gather(tables: Any, stride: int, counts: Any) -> None:
+    """Moves the counts of several tables, `stride` apart, into one."""
+    for table in range(tables.size // stride):
+        for code in range(counts.size):
+            counts[code] += np.int64(tables[stride * table + code])
+            tables[stride * table + code] = 0
+
+
+def count_bytes(codes: Any, counts: Any) -> None:
+    """Adds up how often each uint8 occurs; `counts` is int64[256]."""
+    tables = np.zeros(8 * _BYTE_STRIDE, np.uint32)
+    words = codes[: codes.size & ~7].view(np.uint64)
+    for start in range(0, words.size, _MANY):
+        part = words[start : start + _MANY]
+        for i in range(np.uint64(0), np.uint64(part.size)):
+            word = part[i]
+            for table in range(8):
+                code = (word >> np.uint64(8 * table)) & np.uint64(0xFF)
+                tables[np.uint64(_BYTE_STRIDE * table) + code] += np.uint32(1)
+        _gather(tables, _BYTE_STRIDE, counts)
+    for i in range(8 * words.size, codes.size):
+        counts[codes[i]] += 1
+
+
+def count_shorts(codes: Any, counts: Any) -> None:
+    """Adds up how often each uint16 occurs; `counts` is int64[65536]."""
+    tables = np.zeros(4 * _SHORT_STRIDE, np.uint32)
+    words = codes[: codes.size & ~3].view(np.uint64)
+    for start in range(0, words.size, _MANY):
+        part = words[start : start + _MANY]
+        for i in range(np.uint64(0), np.uint64(part.size)):
+            word = part[i]
+            for table in range(4):
+                code = (word >> np.uint64(16 * table)) & np.uint64(0xFFFF)
+                tables[np.uint64(_SHORT_STRIDE * table) + code] += np.uint32(1)
+        _gather(tables, _SHORT_STRIDE, counts)
+    for i in range(4 * words.size, codes.size):
+        counts[codes[i]] += 1
+
+
+def pack_nonzero(items: Any, bitmap: Any, kept: Any) -> int:
+    """Copies the items that are not zero, and sets a bit for each, without a branch.
+
+    Args:
+        items: unsigned integers.
+        bitmap: uint8[ceil(items / 8)] that receives the bits, the lowest first.
+        kept: as `items`, with room for one more; receives the items that are not zero.
+
+    Returns:
+        How many there are.
+    """
+    found = np.uint64(0)
+    for byte in range(np.uint64(bitmap.size)):
+        start = np.uint64(8) * byte
+        bits = np.uint64(0)
+        for bit in range(min(np.uint64(8), np.uint64(items.size) - start)):
+            item = items[start + bit]
+            some = np.uint64(item != 0)
+            kept[found] = item
+            found += some
+            bits |= some << bit
+        bitmap[byte] = bits
+    return int(found)

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .kernels import NEG_ZERO, POS_ZERO, SUBNORMAL, _block64, _first_finite, _range64, finish
+from .kernels import NEG_ZERO, POS_ZERO, SUBNORMAL, _block64, _first_finite, _range64, finish, helper
 from .moments import SMALL
-from .numba_options import helper
 
 _finish = helper(finish)
 

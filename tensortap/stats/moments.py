@@ -1,4 +1,4 @@
-"""What one pass over an array finds, whichever way it is made."""
+"""`Measured`: counts, histogram and moments that one pass over an array finds."""
 
 from __future__ import annotations
 

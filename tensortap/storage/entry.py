@@ -1,4 +1,4 @@
-"""What is at a path."""
+"""`Entry`: what a file or folder is, wherever it lies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files and folders of dumps by their path: on the disk, elsewhere (`addresses.py`), in an archive."""
+"""Files and folders of dumps by their path: on the disk, at an address (`uri.py`), in an archive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder that is elsewhere, through fsspec: looked at by lists of names and sizes, read by ranges.
+"""Remote folders through fsspec: listed by names and sizes, read by ranges.
 
 What was looked at is believed for a second, so that a round of polling asks once for each folder.
 """

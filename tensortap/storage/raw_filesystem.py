@@ -1,4 +1,4 @@
-"""Files and folders by their path, on the disk or elsewhere (`addresses.py`); archives are files here."""
+"""Files and folders by their path, on the disk or at an address (`uri.py`); archives are files here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps pandas out of processes that have no use for it."""
+"""Keeps pyarrow from importing pandas, in processes that do not need it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line as a run records it: whoever may read the run may not learn a password from it."""
+"""Redacts secrets in the command line that a run records: whoever reads the run may not learn a password."""
 
 from __future__ import annotations
 

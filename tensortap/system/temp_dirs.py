@@ -1,4 +1,4 @@
-"""Hidden folders of a process, for what others see once it is complete, and for what nobody else needs."""
+"""Temporary folders of a process, removed when it ends; those of killed processes are removed by the next."""
 
 from __future__ import annotations
 

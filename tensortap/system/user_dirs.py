@@ -1,4 +1,4 @@
-"""Folders and files of this user, where others may write beside them: caches, shared folders."""
+"""The user's cache and configuration folders, and private files where others may write beside them."""
 
 from __future__ import annotations
 

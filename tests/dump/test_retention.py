@@ -250,11 +250,11 @@ def test_what_is_to_stay_of_a_file_moves(tmp_path, capsys, limits):
 
 def test_what_cannot_be_moved_stays(tmp_path, monkeypatch):
     write(tmp_path, range(6))
-    files = {path: path.read_bytes() for path in (tmp_path / "r").rglob("*-0*")}
+    files = {path: path.read_bytes() for path in (tmp_path / "r").rglob("*-0*.*")}
     monkeypatch.setattr("tensortap.dump.maintenance.compaction.encode", refuse)
     with pytest.raises(OSError, match="full"):
         prune_run(tmp_path / "r", Retention(keep_last=2))
-    assert {path: path.read_bytes() for path in (tmp_path / "r").rglob("*-0*")} == files
+    assert {path: path.read_bytes() for path in (tmp_path / "r").rglob("*-0*.*")} == files
     monkeypatch.undo()
     (stats,) = stats_files(tmp_path)
     os.truncate(stats, stats.stat().st_size - 100)

@@ -1,4 +1,4 @@
-"""What happens to a run besides snapshots: one JSON object a line, checksummed (FORMAT.md, "Events")."""
+"""Events of a run: one JSON object a line, checksummed, written and read (FORMAT.md, "Events")."""
 
 from __future__ import annotations
 

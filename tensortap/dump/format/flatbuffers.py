@@ -1,4 +1,4 @@
-"""Just enough of FlatBuffers to look into an Arrow message before Arrow does.
+"""Reads the FlatBuffers header of an Arrow message, to check it before Arrow decodes it.
 
 Arrow allocates what a message asks for. Here the sizes are read first, with every offset checked.
 """

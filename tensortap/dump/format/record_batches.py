@@ -1,4 +1,4 @@
-"""Decodes record batches that nothing is known of: sizes first, then Arrow, then the rules of FORMAT.md."""
+"""Decodes untrusted record batches: checks sizes first, then Arrow's rules, then those of FORMAT.md."""
 
 from __future__ import annotations
 

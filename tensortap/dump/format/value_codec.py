@@ -1,4 +1,4 @@
-"""How a value becomes stored bytes, and back: plain, or packed in chunks (FORMAT.md, "Values")."""
+"""Encodes values as bytes and decodes them: plain, or packed in chunks (FORMAT.md, "Values")."""
 
 from __future__ import annotations
 

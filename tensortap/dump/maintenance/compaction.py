@@ -1,4 +1,4 @@
-"""Moves a part of values files to a new one; the rows of its worker follow (FORMAT.md, "Pruned values").
+"""Moves the stored values of a worker to a new file, and rewrites its rows (FORMAT.md, "Pruned values").
 
 Only for workers that were closed: nobody writes their files any more.
 """

@@ -1,4 +1,4 @@
-"""Whether all is there that a worker wrote: what it said when closed, its files, what its rows name."""
+"""Checks that all files of a worker are there: `closed.json`, their numbers, and what the rows name."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Whether a GraphDef is whole: the file has no checksum, but its messages say how long they are."""
+"""Checks that a GraphDef is whole: the file has no checksum, but its messages say how long they are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from tensortap.core.errors import DamagedError
-from tensortap.tfproto.varint import read_varint
+from tensortap.tfproto.proto_classes import read_varint
 
 from ..format.graphs import read_graph_def
 from ..read.runs import RunReader

@@ -1,4 +1,4 @@
-"""Removes values of a run that is there: whole values files, and of closed workers' the older part of one."""
+"""Removes old values of a run: whole values files, and of closed workers the older part of one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A repaired copy of a run, beside it: what can be read. The run itself is never touched."""
+"""Repairs a run: copies what can be read into a run beside it. The run itself is never touched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads every value of a worker, and says what is lost: a few lines a file, however many values it held."""
+"""Checks every value of a worker, and reports the lost ones in a few lines a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the bytes of recordings lie: large ones once each under their hash, small ones side by side."""
+"""Blobs: the bytes of recordings, large ones once each under their hash, small ones side by side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The recordings of a run (FORMAT.md, "Recordings")."""
+"""Finds, reads and writes the recordings of a run (FORMAT.md, "Recordings")."""
 
 from __future__ import annotations
 

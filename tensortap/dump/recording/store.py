@@ -1,4 +1,4 @@
-"""Recordings of a run as one process adds and removes them (FORMAT.md, "Recordings")."""
+"""`RecordingStore`: adds and removes recordings of a run, and the blobs that none refers to any more."""
 
 from __future__ import annotations
 

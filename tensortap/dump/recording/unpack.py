@@ -1,4 +1,4 @@
-"""A bundle's recording as one of a run: its bytes are copied piece by piece, and proven by their hashes."""
+"""Unpacks a bundle into a run: copies its blobs piece by piece, and checks their hashes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that are not one array: ragged and sparse tensors are dumped as the arrays they consist of."""
+"""Splits ragged and sparse tensors, and uneven lists, into the arrays they consist of."""
 
 from __future__ import annotations
 

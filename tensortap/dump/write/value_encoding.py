@@ -1,4 +1,4 @@
-"""The stored form of a value: raw, compressed where most of it is zero, or a sample of it."""
+"""Encodes a value for storage: raw, compressed where most of it is zero, or a sample of it."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from google.protobuf.message import DecodeError
 
 from tensortap.tfproto.proto_classes import MAX_MESSAGE, Message, new_message
+from tensortap.tfproto.proto_classes import read_varint as read_number
 from tensortap.tfproto.tfrecord import read_records
-from tensortap.tfproto.varint import read_varint as read_number
 
 from ..errors import RefusedError
 from ..safe_io import file_size, open_file
