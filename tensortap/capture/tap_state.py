@@ -17,10 +17,10 @@ from tensortap.core.text import counted
 from .adapters.batch_samples import BatchSamples
 from .capture_warnings import CaptureWarnings
 from .instrument.call_hook import CALL_HOOK
-from .pipeline.batch_writer import REFUSALS
+from .pipeline.batch_writer import SNAPSHOT_LOSSES
 from .pipeline.messages import CapturedTensor, Event, GraphHandle, StepEntry, TensorBatch, held_bytes
 from .pipeline.writer_thread import WriterThread
-from .recording.run_recordings import LEFT_OUT, RunRecordings
+from .recording.run_recordings import RECORDING_LOSSES, RunRecordings
 from .selection import Selected, StepWatches
 from .tracing.candidate import Kind
 from .tracing.traced_function import Place, TracedRoot
@@ -268,10 +268,10 @@ class TapState:
 
     def _drop_reason(self, in_time: bool) -> str:
         """What most of the drops come from, and the fix."""
-        refusal = self.warnings.first_issued(*REFUSALS, *LEFT_OUT)
+        refusal = self.warnings.first_issued(*SNAPSHOT_LOSSES, *RECORDING_LOSSES)
         if refusal and 2 * self.writer_thread.refused >= self.writer_thread.dropped:
             return refusal
-        if self.writer_thread.alone:
+        if self.writer_thread.has_no_thread:
             return (
                 "no thread could be started to write them."
                 " Raise the limit of threads (ulimit -u, or that of the container's processes)."

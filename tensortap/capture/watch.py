@@ -166,7 +166,7 @@ class Watch:
             _check_ops(self.ops)
             yield _member(self.ops, lambda candidate: candidate.op_type)
         if self.nodes is None and self.ops is None:
-            yield _is_telling
+            yield _is_informative
         if self.layers is not None:
             yield _choice("layers", self.layers, lambda candidate: candidate.layer)
         if self.dtypes is not None:
@@ -394,7 +394,7 @@ def _span_of_json(part: Any, step: int) -> Any:
     )
 
 
-def _is_telling(candidate: Candidate) -> bool:
+def _is_informative(candidate: Candidate) -> bool:
     return candidate.op_type not in BOOKKEEPING or candidate.kind == "input"
 
 

@@ -81,7 +81,7 @@ class WatchFile:
         return found.st_mtime_ns, found.st_size, found.st_ino
 
     def _read(self, step: int) -> tuple[Watch, ...]:
-        handle = open_regular(self._path, os.O_RDONLY)  # it may be another file since it was looked at
+        handle = open_regular(self._path, os.O_RDONLY)  # it may have been replaced since `_found`
         with os.fdopen(handle, encoding="utf-8") as file:
             rules = rules_of(file.read(MAX_TEXT + 1))
         texts = [json.dumps(rule, sort_keys=True) for rule in rules]

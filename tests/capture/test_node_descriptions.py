@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tensortap.capture.tracing.node_descriptions import meaning
+from tensortap.capture.tracing.node_descriptions import describe_node
 
 
 @pytest.mark.parametrize(
@@ -45,4 +45,4 @@ from tensortap.capture.tracing.node_descriptions import meaning
     ],
 )
 def test_meanings(name: str, op_type: str, known: dict[str, Any], text: str) -> None:
-    assert meaning(name, op_type, **known) == text
+    assert describe_node(name, op_type, **known) == text

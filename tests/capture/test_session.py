@@ -342,3 +342,16 @@ def test_cryptic_names_are_explained(network: Any, tmp_path: Path) -> None:
     node = Dumped(tmp_path / "r").node("bw/while/Exit_2")
     text = "bidirectional_rnn/bw · loop variable 2 after the last iteration"
     assert node.attributes["tensortap.meaning"] == text
+
+
+def test_sizes_and_samples_of_a_watch_hold_in_sessions(tmp_path: Path) -> None:
+    """The size of a tensor is known only when it comes."""
+    with tf1.Graph().as_default() as graph:
+        tf.identity(tf1.placeholder(tf.float32, [None], name="x"), name="y")
+    watch = Watch("y", steps=1, keep="value", min_size=3, sample=4)
+    with Tap(tmp_path / "r", watch) as tap, tf1.Session(graph=graph) as session:
+        for count in (8, 2):
+            tap.session(session).run("y:0", {"x:0": np.arange(count)})
+    dumped = Dumped(tmp_path / "r")
+    assert [(row.name, row.step, row.size) for row in dumped.rows] == [("y:0", 0, 8)]
+    assert dumped.value("y:0", 0).tolist() == [0.0, 2.0, 4.0, 6.0]

@@ -194,7 +194,7 @@ def test_without_a_thread_what_fits_is_written_in_the_end(no_threads: None) -> N
     assert thread.stop(30)
     assert (sink.written, sink.closed) == ([0, 1], True)
     assert thread.dropped == sink.told_dropped == 2
-    assert thread.alone
+    assert thread.has_no_thread
 
 
 def test_a_thread_that_can_be_had_later_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,5 +205,5 @@ def test_a_thread_that_can_be_had_later_is_taken(monkeypatch: pytest.MonkeyPatch
         assert thread.put(batch(0))
     assert thread.flush(30)
     assert sink.written == [0]
-    assert not thread.alone
+    assert not thread.has_no_thread
     assert thread.stop(30)

@@ -1,4 +1,4 @@
-"""Which samples fed which step: told by the program, or read off a traced dataset."""
+"""Which samples fed which step: noted by the program, or by a traced dataset."""
 
 from __future__ import annotations
 

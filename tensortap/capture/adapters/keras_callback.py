@@ -199,7 +199,7 @@ def warn_of_missing_names(warnings: OneTimeWarnings) -> None:
 def _missing_names() -> Iterator[tuple[str, str]]:
     """(name that is missing, what is not captured)"""
     if keras.backend.backend() != "tensorflow":
-        return  # `TapCallback` tells that nothing is captured
+        return  # `TapCallback` warns that nothing is captured
     for what, (path, names) in _RELIED_ON.items():
         owner: object = keras
         for part in path.split("."):

@@ -54,7 +54,7 @@ class TappedSession:
         self._runs: dict[Any, _Run] = {}
         self._handles: dict[Any, GraphHandle] = {}
         self._given_up: set[Any] = set()
-        self._lock = threading.Lock()  # taps of two runs at once could not be told apart
+        self._lock = threading.Lock()  # taps of two runs at once could not be distinguished
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
         """`tf.compat.v1.Session.run`, as a step of its own, or in the step of `with tap.step(n):`."""

@@ -27,7 +27,7 @@ class SessionTaps:
         self._taps: dict[Any, Any] = {}  # reference of a tensor -> its tap
         self._clocks: dict[Any, Any] = {}  # reference of a tensor in a branch -> of its loop's condition
         self._counters: dict[Any, Any] = {}  # loop -> tensor with the number of its iteration
-        self._caught: dict[Any, dict[tuple[int, ...], Array]] = {}
+        self._values: dict[Any, dict[tuple[int, ...], Array]] = {}
         self._lock = threading.Lock()  # callbacks come from TensorFlow's threads
 
     def ops(self, tensors: Iterable[Any]) -> list[Any]:
@@ -44,10 +44,10 @@ class SessionTaps:
         return [self._taps[tensor] for tensor in tensors]
 
     def take(self) -> dict[Any, list[Array | None]]:
-        """What was caught since the last time: by tensor, in the order of iterations; None for those that
+        """Values since the last time: by tensor, in the order of iterations; None for those that
         took another branch."""
         with self._lock:
-            caught, self._caught = self._caught, {}
+            caught, self._values = self._values, {}
         found: dict[Any, list[Array | None]] = {}
         for tensor in self._taps:
             visits = caught.get(tensor, {})
@@ -62,7 +62,7 @@ class SessionTaps:
         def catch(array: Array, *iterations: int) -> None:
             key = tuple(int(number) for number in iterations)
             with self._lock:
-                self._caught.setdefault(reference, {})[key] = np.asarray(array)
+                self._values.setdefault(reference, {})[key] = np.asarray(array)
 
         counters = [self._counter(loop) for loop in _loops_around(tensor.op)]
         return internals.call_in_graph(catch, tensor, counters, name=f"{NAME}/{tensor.op.name}")

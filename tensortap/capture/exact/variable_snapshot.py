@@ -1,4 +1,4 @@
-"""What variables held before a call, so that it can be made again as if it had not been made."""
+"""Values of variables before a call, so that it can be undone and made again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Watches the one waist through which traced functions run, and runs instrumented copies on watched steps."""
+"""The hook through which all traced functions run; runs tapped copies of them on watched steps."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ class CallHook:
         except Exception as error:
             self._give_up(key, steps, "could not be tapped", error)
             return run(name, inputs, num_outputs)
-        receiver.catches(not shadowed)
+        receiver.expect_draws(not shadowed)
         try:
             return instrumented.call(run, name, inputs, num_outputs, receiver)
         except ShadowFailedError as failure:
@@ -176,7 +176,7 @@ class CallHook:
             cause = failure.__cause__ or failure
             what = "could not run with taps" + (_undone(before) if before is not None else "")
             self._give_up(key, steps, what, cause)
-            receiver.catches(False)
+            receiver.expect_draws(False)
             if before is not None and before.draws:
                 raise _OtherStepError from cause
             return run(name, inputs, num_outputs)

@@ -1,4 +1,4 @@
-"""What a call is captured for: the watched steps of taps, and recordings."""
+"""Receivers of what a call computes: the watched steps of taps, and recordings."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class PendingRecording(Protocol):
 
     @property
     def draws(self) -> Mapping[Place, str]:
-        """Tensors that must be caught of the call, even if it fails: what random ops draw from streams of
-        their own; and by which node each is."""
+        """Tensors that taps must deliver, even if the call fails: what random ops draw from streams of their
+        own; and by which node each is."""
 
-    def catches(self, catching: bool) -> None:
-        """Whether the call that runs now catches them."""
+    def expect_draws(self, tapped: bool) -> None:
+        """Whether the call that runs now has taps that deliver them."""
 
     def take(self, values: TapValues) -> None:
-        """What the call caught, these among it."""
+        """What the taps of the call delivered, these among it."""
 
     def end(self, outputs: Sequence[Any] | None, failure: BaseException | None = None) -> None:
         """The call returned, or raised."""
@@ -94,10 +94,10 @@ class CallReceiver:
         self._way = way
         self._pending = [recording for recording in pending if recording.draws]
 
-    def catches(self, catching: bool) -> None:
-        """Whether the call that runs now catches what recordings need."""
+    def expect_draws(self, tapped: bool) -> None:
+        """Whether the call that runs now has taps that deliver what recordings need."""
         for recording in self._pending:
-            recording.catches(catching)
+            recording.expect_draws(tapped)
 
     def take(self, values: TapValues) -> None:
         for step in self._steps:
@@ -106,7 +106,7 @@ class CallReceiver:
             recording.take(values)
 
     def failed(self, error: Exception) -> None:
-        self.catches(False)
+        self.expect_draws(False)
         for step in self._steps:
             step.warnings.function_failed(
                 self._traced.root, "ran, but not all of its tensors could be read", error

@@ -1,4 +1,4 @@
-"""A root function with taps in it: runs instead of the original and delivers what the taps caught."""
+"""A root function with taps in it: runs instead of the original, and delivers the tapped values."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ TapValues = list[TappedVisit]
 
 
 class Receiver(Protocol):
-    """Takes what a call catches. Neither method may raise."""
+    """Takes the tapped values of a call. Neither method may raise."""
 
-    def take(self, caught: TapValues) -> None: ...
+    def take(self, values: TapValues) -> None: ...
 
     def failed(self, error: Exception) -> None:
-        """Something that was caught could not be handed over; the call itself goes on."""
+        """Some values could not be handed over; the call itself goes on."""
 
 
 # A loop may enqueue without bound while the function runs; from then on it is emptied as it runs.
@@ -56,7 +56,7 @@ _COMPILER_ERRORS = (tf.errors.InvalidArgumentError, tf.errors.UnimplementedError
 
 
 class InstrumentedFunction:
-    """Copies of one root function that catch chosen tensors.
+    """Copies of one root function with taps at chosen tensors.
 
     Args:
         chosen: the tensors.
@@ -100,7 +100,7 @@ class InstrumentedFunction:
         num_outputs: int,
         receiver: Receiver,
     ) -> Any:
-        """Runs the copy and hands over what it caught, also if it fails half way.
+        """Runs the copy and hands over the tapped values, also if it fails half way.
 
         Returns:
             What the original would: a list of tensors, or None.

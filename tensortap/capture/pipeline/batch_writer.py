@@ -1,4 +1,4 @@
-"""Writes batches into the dump. Runs in the writer's thread; a failing disk is told once and never raises."""
+"""Writes messages into the dump, in the writer's thread; warns once of a failing disk, and never raises."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _CHECK_SECONDS = 1.0
 _RETRY_SECONDS = 5.0
 _PART_BYTES = 64 << 20  # of the tensors that are written, and freed, together
 
-REFUSALS = ("open", "removed", "reserve", "disk", "write", "unfit", "close")
-"""The kinds of trouble for which snapshots are lost here, the gravest first."""
+SNAPSHOT_LOSSES = ("open", "removed", "reserve", "disk", "write", "unfit", "close")
+"""The kinds of warnings that say why snapshots are lost, the gravest first."""
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
@@ -105,8 +105,8 @@ class BatchWriter:
         return 0
 
     def _warn_of_disk(self, error: Exception) -> None:
-        if self._writer is None or self._is_there(self._writer):  # else that is what is told
-            self._warnings.warn("disk", "the dump cannot be written", _way_out(error), error)
+        if self._writer is None or self._is_there(self._writer):  # else it warns of that
+            self._warnings.warn("disk", "the dump cannot be written", _suggested_fix(error), error)
 
     def flush(self, dropped: int) -> int:
         """Commits what was written; `dropped` goes into the dump's count. Returns 0: rows stay queued."""
@@ -146,10 +146,10 @@ class BatchWriter:
             try:
                 self._writer = self._open_writer()
             except Exception as error:
-                self._warnings.warn("open", "the run cannot be opened", _way_out(error), error)
+                self._warnings.warn("open", "the run cannot be opened", _suggested_fix(error), error)
         if self._writer is not None and now >= self._next_check:
             self._next_check = now + _CHECK_SECONDS
-            self._has_room = self._is_there(self._writer) and self._reserve.is_kept(self._writer.run_dir)
+            self._has_room = self._is_there(self._writer) and self._reserve.has_room(self._writer.run_dir)
         return self._writer if self._has_room else None
 
     def _is_there(self, writer: DumpWriter) -> bool:
@@ -170,8 +170,8 @@ class BatchWriter:
         return False
 
 
-def _way_out(error: Exception) -> str:
-    """What to do about a log directory that refuses."""
+def _suggested_fix(error: Exception) -> str:
+    """What to do about a log directory that cannot be written."""
     if not isinstance(error, OSError):
         return "Choose another directory for the run. Training goes on."
     if error.errno in _FULL:

@@ -9,7 +9,7 @@ from ..warnings_once import OneTimeWarnings
 
 
 class DiskReserve:
-    """Asked before anything large is written, by snapshots and recordings alike.
+    """Free space that is left alone; asked before snapshots and recordings are written.
 
     Args:
         least: bytes of free space below which nothing is written.
@@ -18,8 +18,8 @@ class DiskReserve:
     def __init__(self, least: int, warnings: OneTimeWarnings) -> None:
         self._least, self._warnings = least, warnings
 
-    def is_kept(self, folder: Path) -> bool:
-        """Whether there is more free space where this folder is; if not, that is told, once."""
+    def has_room(self, folder: Path) -> bool:
+        """Whether there is more free space where this folder is; warns once if there is not."""
         try:
             free = shutil.disk_usage(folder).free
         except OSError:

@@ -67,8 +67,8 @@ class WriterThread:
         self._flushes_done = 0
         self.dropped = 0
         self.refused = 0  # of these, how many the sink lost
-        self.alone = False  # no thread could be started when last tried
-        self._dropped_known = 0  # of all, how many the sink was told of
+        self.has_no_thread = False  # no thread could be started when last tried
+        self._dropped_known = 0  # of all, how many the sink has noted
         self.waited = 0.0  # seconds that `put` has waited for room
         self._next_report = _FIRST_REPORT
 
@@ -153,9 +153,9 @@ class WriterThread:
             try:
                 thread.start()
             except RuntimeError:  # no more threads: what was put waits until there is one, or for the end
-                self.alone = True
+                self.has_no_thread = True
             else:
-                self.alone, self._thread = False, thread
+                self.has_no_thread, self._thread = False, thread
 
     def _wait_for_room(self, nbytes: int) -> bool:
         """Whether a batch of this size may be queued; waits for that, if this is the policy."""
@@ -221,7 +221,7 @@ class WriterThread:
             return not self._stopping or bool(self._messages)
 
     def _with_drop_count(self, call: Callable[[int], int]) -> None:
-        """Flushes or closes the sink, and says how many snapshots were dropped since it was last told."""
+        """Flushes or closes the sink, which notes how many snapshots were dropped since the last time."""
         with self._changed:
             fresh, self._dropped_known = self.dropped - self._dropped_known, self.dropped
         lost = call(fresh)

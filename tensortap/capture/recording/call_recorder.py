@@ -116,8 +116,7 @@ class CallRecorder:
 
     @property
     def draws(self) -> Mapping[Place, str]:
-        """The tensors that must be caught of a call, to know what its stateful random ops drew; and by which
-        node each is."""
+        """Tensors that taps must deliver, as random ops drew them; and the node that drew each."""
         return self._given.read
 
     def drawn_values(self) -> RandomDrawValues:
@@ -154,13 +153,13 @@ class PendingCall:
         """See `CallRecorder.draws`."""
         return self._recorder.draws
 
-    def catches(self, catching: bool) -> None:
-        """Whether the call that runs now catches them."""
-        self._sees_draws = catching or not self.draws
+    def expect_draws(self, tapped: bool) -> None:
+        """Whether the call that runs now has taps that deliver them."""
+        self._sees_draws = tapped or not self.draws
 
-    def take(self, caught: TapValues) -> None:
-        """What was caught."""
-        self._drawn.take(caught)
+    def take(self, values: TapValues) -> None:
+        """What the taps of the call delivered."""
+        self._drawn.take(values)
 
     def end(self, outputs: Sequence[Any] | None, failure: BaseException | None = None) -> RecordedCall | None:
         """What was recorded; None if the call only found that its data had ended, or was given nothing but

@@ -1,4 +1,4 @@
-"""Recordings that wait in memory for a trigger: of the step that it looks at, and of some before."""
+"""Recordings that wait in memory for a trigger: of the step that it checks, and of some before."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..pipeline.messages import StepEntry
 from .call_recorder import RecordedCall
 from .tensor_hashes import TensorHashes
 
-_AHEAD = 1  # steps that may wait to be looked at while the next one runs
+_AHEAD = 1  # steps that may wait to be checked while the next one runs
 
 
 class QueuedRecording(NamedTuple):
@@ -28,13 +28,13 @@ class QueuedRecording(NamedTuple):
 
 
 class PendingRecordings:
-    """Holds the calls of a step until the trigger has looked at it, and so many steps before it.
+    """Holds the calls of a step until the trigger has checked it, and of so many steps before it.
 
     One thread holds, another one settles. A step that is entered twice under one number counts as two.
 
     Args:
         before: how many steps before the one at which the trigger fires are written as well.
-        patience: seconds that training waits until an earlier step has been looked at.
+        patience: seconds that training waits until an earlier step has been checked.
     """
 
     def __init__(self, before: int, patience: float) -> None:
@@ -44,7 +44,7 @@ class PendingRecordings:
         self._checked: deque[list[QueuedRecording]] = deque(maxlen=before)  # steps, oldest first
 
     def wait_for_room(self, entry: StepEntry) -> bool:
-        """Waits until at most one other step that has ended is not looked at.
+        """Waits until at most one other step that has ended is not checked.
 
         Returns:
             False if that took too long: all that was held is given up.
@@ -65,7 +65,7 @@ class PendingRecordings:
             self._waiting.setdefault(entry, []).append(item)
 
     def settle(self, entry: StepEntry, reason: str) -> list[QueuedRecording]:
-        """A step was looked at; lets go of what no later step can want.
+        """A step was checked; drops what no later step can need.
 
         Args:
             reason: why it is written; empty if it is not.

@@ -19,7 +19,7 @@ from .random_draw_rewrite import SHUFFLE, Draw, UnrecordableError
 
 
 class RandomDrawValues:
-    """Collects what taps catch of a call.
+    """Collects what the taps of a call deliver.
 
     Args:
         draws: what the arguments hold, in order.
@@ -28,13 +28,13 @@ class RandomDrawValues:
     def __init__(self, traced: TracedRoot, draws: Sequence[Draw]) -> None:
         self._traced = traced
         self._draws = draws
-        self._caught: defaultdict[tuple[Route, Place], list[Array]] = defaultdict(list)
+        self._arrays: defaultdict[tuple[Route, Place], list[Array]] = defaultdict(list)
 
-    def take(self, caught: TapValues) -> None:
-        """Keeps what was caught, visit by visit."""
-        for places, arrays, _, routes in caught:
+    def take(self, values: TapValues) -> None:
+        """Adds tapped values, visit by visit."""
+        for places, arrays, _, routes in values:
             for place, route, array in zip(places, routes, arrays or (), strict=False):
-                self._caught[route, place].append(array)
+                self._arrays[route, place].append(array)
 
     def arguments(self) -> Iterator[Argument]:
         """Those behind the call's own.
@@ -60,11 +60,11 @@ class RandomDrawValues:
         """The arrays of each visit."""
         count = 1 if draw.op_type == SHUFFLE else len(draw.outputs)
         places = [(draw.function, draw.node, slot) for slot in range(count)]
-        visits = list(zip(*(self._caught[draw.route, place] for place in places), strict=False))
+        visits = list(zip(*(self._arrays[draw.route, place] for place in places), strict=False))
         if draw.op_type != SHUFFLE:
             return visits
         source = self._traced.functions[draw.function].operations[draw.node].inputs[0]
-        before = self._caught[draw.route, (draw.function, source.op.name, source.value_index)]
+        before = self._arrays[draw.route, (draw.function, source.op.name, source.value_index)]
         return [(_permutation(old, new),) for old, (new,) in zip(before, visits, strict=False)]
 
 

@@ -28,12 +28,12 @@ from .random_draw_rewrite import UnrecordableError
 from .recording_retention import ASKED_FOR, RecordingRetention
 from .tensor_hashes import TensorHashes
 
-LEFT_OUT = ("record disk", "record full")
-"""The kinds of trouble for which recordings are lost, besides the disk's reserve."""
+RECORDING_LOSSES = ("record disk", "record full")
+"""The kinds of warnings that say why recordings are lost, besides the disk's reserve."""
 
-_MOST_WAITING = 2  # steps; each of their calls holds a copy of the variables
-_MOST_CALLS = 16  # of one step that wait: a step of a GAN is several calls, and half of it is no use
-_MOST_STEPS = 10_000  # whose calls are counted
+_MAX_WAITING = 2  # steps; each of their calls holds a copy of the variables
+_MAX_CALLS = 16  # of one step that wait: a step of a GAN is several calls, and half of it is no use
+_MAX_STEPS = 10_000  # whose calls are counted
 
 
 class StepRecording:
@@ -45,8 +45,8 @@ class StepRecording:
         self.draws = call.draws
         self.hashes = TensorHashes({})
 
-    def catches(self, catching: bool) -> None:
-        self._call.catches(catching)
+    def expect_draws(self, tapped: bool) -> None:
+        self._call.expect_draws(tapped)
 
     def take(self, values: TapValues) -> None:
         self._owner.take(self._call, self._traced, values)
@@ -89,7 +89,7 @@ class RunRecordings:
         self._info = dict(info)
         self._held = PendingRecordings(record.before, patience) if record.on_trigger else None
         # What a trigger had written was in memory before.
-        self._most_waiting = _MOST_WAITING + (record.before + 1 if record.on_trigger else 0)
+        self._max_waiting = _MAX_WAITING + (record.before + 1 if record.on_trigger else 0)
         self._recorders: dict[str, CallRecorder | None] = {}
         self._kept = RecordingRetention(run_dir, record.keep_last)
         self._calls: dict[int, int] = {}  # step -> calls recorded so far, of the latest steps
@@ -147,14 +147,14 @@ class RunRecordings:
 
     def _is_full(self, step: int) -> bool:
         waiting = Counter(item.step for item in self._waiting)
-        return waiting[step] >= _MOST_CALLS if step in waiting else len(waiting) >= self._most_waiting
+        return waiting[step] >= _MAX_CALLS if step in waiting else len(waiting) >= self._max_waiting
 
     def take(self, pending: PendingCall, traced: TracedRoot, values: TapValues) -> None:
         """What a call drew that is being recorded."""
         try:
             pending.take(values)
         except Exception as error:
-            pending.catches(False)
+            pending.expect_draws(False)
             self._warn(f"record {traced.root}", "could not be recorded", traced, error)
 
     def end(
@@ -166,7 +166,7 @@ class RunRecordings:
         outputs: Sequence[Any] | None,
         failure: BaseException | None = None,
     ) -> None:
-        """Hands a recorded call to the writer's thread, or holds it until a trigger has looked at it."""
+        """Hands a recorded call to the writer's thread, or holds it until a trigger has checked its step."""
         try:
             call, step = pending.end(outputs, failure), entry.numbers.start
             if call is None:
@@ -189,12 +189,12 @@ class RunRecordings:
         on counting."""
         number = self._calls.pop(step, self._kept.calls_before(step))
         self._calls[step] = number + 1
-        if len(self._calls) > _MOST_STEPS:
+        if len(self._calls) > _MAX_STEPS:
             del self._calls[next(iter(self._calls))]
         return number
 
     def settle(self, entry: StepEntry, reason: str) -> None:
-        """A trigger has looked at a step.
+        """A trigger has checked a step.
 
         Args:
             reason: why the step is to be recorded; empty if it is not.
@@ -260,7 +260,7 @@ class RunRecordings:
             return
         graph = item.graph
         ensure_run(self._run_dir, self._run_dir.name, self._info)
-        if not self._reserve.is_kept(self._run_dir):
+        if not self._reserve.has_room(self._run_dir):
             self._lose()
             return
         if id(graph) not in self._graphs:

@@ -12,8 +12,8 @@ from tensortap.dump.recording.recording import array_hash
 
 from ..pipeline.messages import CapturedTensor, held_bytes
 
-_MOST_BYTES = 16 << 20  # each takes about 4 ns to hash
-_MOST_VISITS = 10_000
+_MAX_BYTES = 16 << 20  # each takes about 4 ns to hash
+_MAX_VISITS = 10_000
 
 
 class TensorHashes:
@@ -25,7 +25,7 @@ class TensorHashes:
 
     def __init__(self, before: Mapping[str, int]) -> None:
         self._before = before
-        self._left = _MOST_BYTES
+        self._left = _MAX_BYTES
         self._visits: list[tuple[str, int, np.ndarray[Any, Any]]] = []
         self._left_out: set[str] = set()
 
@@ -34,7 +34,7 @@ class TensorHashes:
         for candidate, visit, array, *_ in tensors:
             name = candidate.name
             nbytes = held_bytes(array)
-            if nbytes > self._left or len(self._visits) == _MOST_VISITS:
+            if nbytes > self._left or len(self._visits) == _MAX_VISITS:
                 self._left_out.add(name)
             elif name not in self._left_out:
                 self._left -= nbytes

@@ -57,7 +57,7 @@ class LayerTracker:
         self.trained: set[str] = set()  # paths of variables that have gradients
         self._local = threading.local()
         self._undo: list[Callable[[], None]] = []
-        self._has_told = False
+        self._has_warned = False
 
     def install(self) -> None:
         self._wrap(tf.GradientTape, "gradient", self._noting_derived)
@@ -155,12 +155,12 @@ class LayerTracker:
 
     @contextmanager
     def _never_raising(self) -> Iterator[None]:
-        """For notes, which are taken inside of the user's calls; what goes wrong is told once."""
+        """For notes, which are taken inside of the user's calls; warns once of what goes wrong."""
         try:
             yield
         except Exception as error:
-            if not self._has_told:
-                self._has_told = True
+            if not self._has_warned:
+                self._has_warned = True
                 issue_warning(
                     "tensortap: not all layers and gradients of a function were noted"
                     f" ({type(error).__name__}: {first_line(error)}). It runs, and is captured, all the same."
@@ -169,7 +169,7 @@ class LayerTracker:
     def _wrap(self, owner: type, name: str, wrapped: Callable[[Callable[..., Any]], Any]) -> None:
         original = getattr(owner, name, None)
         if original is None:
-            return  # told by `keras_names`
+            return  # `warn_of_missing_names` warns of it
         replacement = wrapped(original)
         setattr(owner, name, replacement)
 

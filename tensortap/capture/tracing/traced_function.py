@@ -1,4 +1,4 @@
-"""A root function as it is recorded: its graph for the dump, and the tensors that may be captured in it."""
+"""A traced root function: its graph for the dump, and the tensors that may be captured in it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _V1_CONTROL_FLOW = frozenset(
 
 @dataclass(frozen=True, eq=False)
 class TracedRoot:
-    """All that is known of a root function once it was looked at; shared by the taps that capture from it."""
+    """All that is known of a root function; shared by the taps that capture from it."""
 
     root: str
     functions: dict[str, TracedFunction]
@@ -78,7 +78,7 @@ def trace_root(
     *,
     known_layers: Collection[str] = (),
 ) -> TracedRoot:
-    """Looks at a registered function and all that it calls.
+    """Reads a registered function and all that it calls.
 
     Args:
         inputs: what it is called with.
@@ -96,7 +96,7 @@ def trace_root(
             function, short[function.name], names, TensorRoles(function, layers, tracker)
         )
     }
-    # TensorFlow forgets functions: what it tells of them is asked for now.
+    # TensorFlow forgets functions: what it knows of them is asked for now.
     made_at, flat = {name: stacks_of(name) for name in functions}, flat_root(functions)
     return TracedRoot(
         *(root, functions, candidates),

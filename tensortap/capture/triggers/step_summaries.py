@@ -1,4 +1,4 @@
-"""What a trigger looks at: the tensors of one step, measured when they are asked for."""
+"""What a trigger checks: the tensors of one step, measured when they are asked for."""
 
 from __future__ import annotations
 

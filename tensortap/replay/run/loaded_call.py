@@ -171,8 +171,8 @@ class _Receiver:
         self._visits: dict[Place, int] = {}
         self.tensors: list[tuple[Candidate, int, Array]] = []
 
-    def take(self, caught: TapValues) -> None:
-        for places, arrays, skipped, _ in caught:
+    def take(self, values: TapValues) -> None:
+        for places, arrays, skipped, _ in values:
             for number, place in enumerate(places):
                 visit = self._visits.get(place, 0) + skipped
                 self._visits[place] = visit
