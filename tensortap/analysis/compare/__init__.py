@@ -1,42 +1,8 @@
-"""Two runs, two steps or two workers side by side: what is which, how far apart, and where it begins."""
+"""Two runs, two steps or two workers compared: what corresponds, how far it differs, where it begins.
 
-from .compare import check_pairs, compare
-from .comparison import Comparison, FirstDivergence, GraphPair, SideInfo, TensorDifference, Unmatched
-from .files import comparison_csv, read_matches, write_matches
-from .metrics.distances import LOWER_IS_WORSE, METRICS, Metrics
-from .metrics.tensor_pairs import read_both
-from .metrics.ulp import common_dtype, subtracted, ulp_distance, worst_element
-from .presentation import SORTS as DIFFERENCE_SORTS
-from .presentation import headline, listed_tensors, sorted_tensors
-from .propagation.difference_flow import VERDICTS
-from .side import Side
-from .similar_runs import most_similar_run
-
-__all__ = [
-    "DIFFERENCE_SORTS",
-    "LOWER_IS_WORSE",
-    "METRICS",
-    "VERDICTS",
-    "Comparison",
-    "FirstDivergence",
-    "GraphPair",
-    "Metrics",
-    "Side",
-    "SideInfo",
-    "TensorDifference",
-    "Unmatched",
-    "check_pairs",
-    "common_dtype",
-    "compare",
-    "comparison_csv",
-    "headline",
-    "listed_tensors",
-    "most_similar_run",
-    "read_both",
-    "read_matches",
-    "sorted_tensors",
-    "subtracted",
-    "ulp_distance",
-    "worst_element",
-    "write_matches",
-]
+`matching` pairs the nodes of two graphs, `metrics` measures pairs of tensors, `propagation` follows
+differences through the graph and tells rounding from what a node does otherwise. `compare.py` puts them
+together, and `first_divergence.py` explains the result; `comparison.py` has the records. A metric is a
+field of `metrics.distances.Metrics`, and the function there that computes it. Imports `model_graph` and
+`run_view`.
+"""

@@ -1,28 +1,8 @@
-"""Where NaN and infinities were born, what handed them on, and what they reached."""
+"""Where NaN and infinities originate at a step, why, how they propagate and what they reach.
 
-from .elements.trace import Element, ElementTrace
-from .explanation import Explanation
-from .nan_report import NanReport, nan_report, novel_steps, step_report
-from .nonfinite_flow import VERDICTS
-from .operand import Operand
-from .origin import Origin
-from .path_to_loss import Link
-from .reach import Healer, Impact
-from .report_text import place_text
-
-__all__ = [
-    "VERDICTS",
-    "Element",
-    "ElementTrace",
-    "Explanation",
-    "Healer",
-    "Impact",
-    "Link",
-    "NanReport",
-    "Operand",
-    "Origin",
-    "nan_report",
-    "novel_steps",
-    "place_text",
-    "step_report",
-]
+`nonfinite_flow.py` judges every non-finite tensor, `upstream.py` finds its inputs, `reach.py` what it leads
+to; `patterns` explains an origin, `elements` follows single elements upstream, `expected.py` recognises
+harmless ones. `nan_report.py` puts them together and `report_text.py` words the report. A pattern is one
+function in `patterns` and one row of a table there. Imports `model_graph` and `run_view`. Begin with
+`nan_report.py`.
+"""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from tensortap.index.graph.edges import RETURNED
 from tensortap.index.graph.node_detail import FrameDetail, node_detail
 
-from .elements.proof import proven
-from .elements.trace import ElementTrace, trace_elements
+from ..dtype_limits import largest
+from .elements.trace import ElementTrace, elementwise, trace_elements
 from .expected import discard_text, expected_reason, recovery_text
-from .explanation import Explanation, fed
+from .explanation import Explanation, fed, number
 from .forward_op import Forward, explain_gradient, forward_op_of
 from .nonfinite_flow import FlowTensor, NonfiniteFlow
 from .operand import Operand, of_snapshot, unknown
@@ -108,7 +110,7 @@ def with_details(flow: NonfiniteFlow, origin: Origin) -> Origin:
         frame=forward.frame if forward and forward.frame else _line(flow, origin.node),
         forward=forward,
         elements=trace_elements(flow, bad),
-        explanation=proven(flow, bad, origin.explanation),
+        explanation=_proven(flow, bad, origin.explanation),
     )
 
 
@@ -154,3 +156,30 @@ def _missing(flow: NonfiniteFlow, bad: FlowTensor) -> list[str]:
         if not (source.captured or source.why == "constant"):
             names[flow.tensors.name(source.slot)] = None
     return list(names)[:20]
+
+
+def _proven(flow: NonfiniteFlow, bad: FlowTensor, explanation: Explanation | None) -> Explanation | None:
+    """The explanation of a quotient or power, certain if one of its elements shows that it is so."""
+    if explanation is None or explanation.certain:
+        return explanation
+    if explanation.pattern not in ("0/0", "division overflow", "pow"):
+        return explanation
+    end = largest(flow.tensors.snapshot(bad.slot, bad.visit).dtype)
+    for index, operands in elementwise(flow, bad):
+        if len(operands) != 2:
+            continue
+        (x, y), place = operands, f"[{', '.join(map(str, index))}]"
+        if explanation.pattern == "0/0" and x == y == 0:
+            return replace(explanation, certain=True, text=f"{explanation.text} Both are 0 at {place}.")
+        if explanation.pattern == "division overflow" and y and abs(x) / abs(y) > end:
+            text = f"{explanation.text} At {place} it is {number(x)} / {number(y)}."
+            return replace(explanation, certain=True, text=text)
+        if explanation.pattern == "pow" and np.isfinite((x, y)).all() and _power(x, y) > end:
+            text = f"{explanation.text} At {place} it is {number(x)} ** {number(y)}."
+            return replace(explanation, certain=True, text=text)
+    return explanation
+
+
+def _power(x: float, y: float) -> float:
+    with np.errstate(all="ignore"):
+        return float(np.abs(np.float64(x)) ** np.float64(y))

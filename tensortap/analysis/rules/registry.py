@@ -5,28 +5,41 @@ from __future__ import annotations
 import logging
 from importlib.metadata import entry_points
 
-from .builtin.activations import ACTIVATION_RULES
-from .builtin.dead_gradients import DEAD_RULES
-from .builtin.gradients import GRADIENT_RULES
+from .builtin.activations import dead_relu, saturated_activation
+from .builtin.dead_gradients import absorbed_update, dead_gradient
+from .builtin.gradients import exploding_gradient, vanishing_gradient
 from .builtin.initialization import poor_weight_init
-from .builtin.inputs import INPUT_RULES
-from .builtin.losses import LOSS_RULES
-from .builtin.numerics import NUMBER_RULES
-from .builtin.weights import WEIGHT_RULES
+from .builtin.inputs import class_imbalance, input_not_normalised
+from .builtin.losses import large_loss, learning_rate, loss_not_decreasing, overfit
+from .builtin.numerics import exploding_tensor, float16_overflow, subnormals
+from .builtin.weights import all_zero, large_weights, unchanged_tensor, weight_update_ratio
 from .rule import Rule
 
 _LOG = logging.getLogger(__name__)
 GROUP = "tensortap.rules"
 
+# One row a rule, in the order in which they run: later ones skip what earlier ones have explained.
 BUILT_IN: tuple[Rule, ...] = (
-    *NUMBER_RULES,
-    *GRADIENT_RULES,
-    *DEAD_RULES,
-    *ACTIVATION_RULES,
+    exploding_tensor,
+    float16_overflow,
+    subnormals,
+    vanishing_gradient,
+    exploding_gradient,
+    dead_gradient,
+    absorbed_update,
+    dead_relu,
+    saturated_activation,
     poor_weight_init,
-    *WEIGHT_RULES,
-    *LOSS_RULES,
-    *INPUT_RULES,
+    weight_update_ratio,
+    unchanged_tensor,
+    all_zero,
+    large_weights,
+    loss_not_decreasing,
+    large_loss,
+    overfit,
+    learning_rate,
+    input_not_normalised,
+    class_imbalance,
 )
 
 

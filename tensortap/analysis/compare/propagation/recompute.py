@@ -13,12 +13,13 @@ from tensortap.core.errors import TensortapError
 from tensortap.index.graph.edges import RETURNED
 from tensortap.index.values import read_slice
 
+from ...dtype_limits import LARGEST
 from ...model_graph.constants import constant_text, nested_list
 from ...model_graph.roles import Slot
 from ...run_view.step_tensors import StepTensors
 from ..metrics.tensor_pairs import MAX_BYTES
 from ..metrics.tolerance import RTOL
-from .reference_outputs import LARGEST, OpCall, Reference, elementwise
+from .reference_outputs import OpCall, Reference, elementwise
 from .reference_reductions import SUMS
 
 _MAX_WAY = 20  # nodes that only hand on, between an input and where it was captured

@@ -21,6 +21,7 @@ import numpy as np
 
 from tensortap.core.dtypes import Floats
 
+from ...dtype_limits import LARGEST
 from ..metrics.tolerance import RTOL
 
 MAX_WORK = 1 << 30  # products that are computed again for one op: a second or two
@@ -32,14 +33,6 @@ UNIT = {
     "bfloat16": 2.0**-8,
     "float8_e4m3fn": 2.0**-4,
     "float8_e5m2": 2.0**-3,
-}
-LARGEST = {
-    "float64": float(np.finfo(np.float64).max),
-    "float32": float(np.finfo(np.float32).max),
-    "float16": 65504.0,
-    "bfloat16": 255 * 2.0**120,
-    "float8_e4m3fn": 448.0,
-    "float8_e5m2": 57344.0,
 }
 # Kernels may take inputs below these for 0 where the hardware computes in that dtype.
 _NORMAL = {

@@ -1,1 +1,6 @@
-"""Which elements of a tensor are not finite, and where they come from."""
+"""Single elements: which are not finite, and which elements of the inputs they come from.
+
+`trace.py` walks upstream; `index_maps.py` says for each op which input elements an output element is made
+of, `stored_elements.py` reads them as far as values were stored. A further op is one row of
+`index_maps.MAPS`.
+"""

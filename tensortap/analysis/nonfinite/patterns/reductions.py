@@ -134,15 +134,17 @@ _MATRICES = ops(
     "SelfAdjointEigV2 Svd Qr"
 )
 
-REDUCE: dict[str, Check] = {
+REDUCTIONS: dict[str, Check] = {
     **dict.fromkeys(_SUMS, total),
-    **dict.fromkeys(_PRODUCTS, product_sum),
     **dict.fromkeys(_NORMS, normalised),
     **dict.fromkeys(_MATRICES, decomposition),
     "Softmax": softmax,
     "LogSoftmax": softmax,
-    "SoftmaxCrossEntropyWithLogits": cross_entropy,
-    "SparseSoftmaxCrossEntropyWithLogits": cross_entropy,
     "Prod": product,
     "Cumprod": product,
+}
+TWO_OPERANDS: dict[str, Check] = {
+    **dict.fromkeys(_PRODUCTS, product_sum),
+    "SoftmaxCrossEntropyWithLogits": cross_entropy,
+    "SparseSoftmaxCrossEntropyWithLogits": cross_entropy,
 }

@@ -1,4 +1,4 @@
-"""The table of known patterns: op type -> what made its output non-finite."""
+"""The table of known patterns: op type -> the function that explains why its output is not finite."""
 
 from __future__ import annotations
 
@@ -8,11 +8,21 @@ from ..explanation import Explanation
 from ..operand import Operand
 from .activation_gradients import GRADIENTS
 from .binary import BINARY
-from .reductions import REDUCE
+from .reductions import REDUCTIONS, TWO_OPERANDS
 from .unary import UNARY, Check
 
-PATTERNS: dict[str, Check] = {**UNARY, **BINARY, **REDUCE, **GRADIENTS}
-_NEEDED = {**dict.fromkeys((*BINARY, *GRADIENTS), 2), **dict.fromkeys(REDUCE, 1), "MatMul": 2, "AddN": 1}
+PATTERNS: dict[str, Check] = {**UNARY, **BINARY, **REDUCTIONS, **TWO_OPERANDS, **GRADIENTS}
+# Operands that a pattern needs; one where nothing is said.
+_OPERANDS = {**dict.fromkeys((*BINARY, *TWO_OPERANDS, *GRADIENTS), 2), "AddN": 1}
+_ONLY_CAUSE = (
+    (("Log",), "neg_inf", "log of 0", "log(0) = -inf"),
+    (("Log", "Log1p"), "nan", "log of a negative", "The logarithm of a negative number is NaN"),
+    (("Sqrt", "Rsqrt"), "nan", "sqrt of a negative", "The square root of a negative number is NaN"),
+    (("Rsqrt",), "pos_inf", "rsqrt of 0", "1/sqrt(0) = inf"),
+    (("Exp", "Expm1"), "pos_inf", "exp overflow", "exp overflows"),
+    (("RealDiv", "Div", "Reciprocal"), "inf", "division by 0", "Division by 0, or by too little"),
+    (("RealDiv", "Div"), "nan", "0/0", "0/0 = NaN"),
+)
 
 
 def explain(op_type: str, ins: Sequence[Operand], out: Operand) -> Explanation | None:
@@ -20,13 +30,10 @@ def explain(op_type: str, ins: Sequence[Operand], out: Operand) -> Explanation |
 
     Where an operand was not captured, only what the others prove is said.
     """
-    check = PATTERNS.get(op_type)
     if not any(operand.known for operand in ins):
         return _from_output(op_type, out)
-    if check is None:
-        return None
-    needed = 2 if check.__name__ in ("product_sum", "cross_entropy") else _NEEDED.get(op_type, 1)
-    if len(ins) < needed:
+    check = PATTERNS.get(op_type)
+    if check is None or len(ins) < _OPERANDS.get(op_type, 1):
         return None
     return check(ins, out)
 
@@ -38,14 +45,3 @@ def _from_output(op_type: str, out: Operand) -> Explanation | None:
         return None
     _, _, pattern, text = found
     return Explanation(pattern, f"{text} (its input was not captured).", certain=False)
-
-
-_ONLY_CAUSE = (
-    (("Log",), "neg_inf", "log of 0", "log(0) = -inf"),
-    (("Log", "Log1p"), "nan", "log of a negative", "The logarithm of a negative number is NaN"),
-    (("Sqrt", "Rsqrt"), "nan", "sqrt of a negative", "The square root of a negative number is NaN"),
-    (("Rsqrt",), "pos_inf", "rsqrt of 0", "1/sqrt(0) = inf"),
-    (("Exp", "Expm1"), "pos_inf", "exp overflow", "exp overflows"),
-    (("RealDiv", "Div", "Reciprocal"), "inf", "division by 0", "Division by 0, or by too little"),
-    (("RealDiv", "Div"), "nan", "0/0", "0/0 = NaN"),
-)

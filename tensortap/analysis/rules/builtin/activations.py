@@ -167,6 +167,3 @@ def share_beyond(
         below = np.clip((low - left) / width, 0, 1)
         share = (counts * (above + below)).sum(axis=1) / counts.sum(axis=1)
     return np.asarray(series.step), np.nan_to_num(share)
-
-
-ACTIVATION_RULES = (dead_relu, saturated_activation)

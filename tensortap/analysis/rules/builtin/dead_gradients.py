@@ -173,6 +173,3 @@ def _entries(view: RunView) -> Iterator[tuple[LedgerEntry, TensorRole]]:
         tensor = gradients.get((entry.graph, entry.tensor))
         if tensor is not None:
             yield entry, tensor
-
-
-DEAD_RULES = (dead_gradient, absorbed_update)

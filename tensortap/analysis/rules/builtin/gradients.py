@@ -140,6 +140,3 @@ def _ratio_hit(
     evidence = Evidence(int(steps[worst]), "first/last gradient norm", float(ratio[worst]), limit)
     severity: Severity | None = None if lasting or spike else "medium"
     yield Hit.at(steps[fired], len(steps), first, text, evidence, severity=severity)
-
-
-GRADIENT_RULES = (vanishing_gradient, exploding_gradient)

@@ -172,9 +172,6 @@ def _names_classes(value: Array) -> bool:
     return value.dtype.kind in "iub" or bool(np.all((value == 0) | (value == 1)))
 
 
-INPUT_RULES = (input_not_normalised, class_imbalance)
-
-
 @dataclass(frozen=True, slots=True)
 class WeightInputs:
     """`tensors`: (row, slot) of what the first products with weights take; what an op has bounded is left

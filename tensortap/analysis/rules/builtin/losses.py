@@ -227,6 +227,3 @@ def learning_rate(view: RunView, limits: Limits) -> Iterable[Hit]:
         for hit in found:
             far = low or hit.evidence[0].value > _FAR * limit
             yield replace(hit, explains=(_BY_REST if low else _BY_STEPS) if far else ())
-
-
-LOSS_RULES = (loss_not_decreasing, large_loss, overfit, learning_rate)

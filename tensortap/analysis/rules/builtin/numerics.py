@@ -159,6 +159,3 @@ def subnormals(view: RunView, limits: Limits) -> Iterable[Hit]:
         share=MOSTLY,
         text=lambda t, value: f"{value:.0%} of {t.name} are subnormal.",
     )
-
-
-NUMBER_RULES = (exploding_tensor, float16_overflow, subnormals)

@@ -240,6 +240,3 @@ def large_weights(view: RunView, limits: Limits) -> Iterable[Hit]:
         share=MOSTLY / 5,
         text=lambda t, value: f"{t.variable or t.name} reaches {value:.3g}.",
     )
-
-
-WEIGHT_RULES = (weight_update_ratio, unchanged_tensor, all_zero, large_weights)
