@@ -1,4 +1,4 @@
-"""One-pass statistics, compiled by numba. Its import takes 0.4 s: only the first array that is measured does.
+"""One-pass statistics, compiled by numba. Imported with the first array that is measured: numba takes 0.4 s.
 
 All kernels add to one accumulator, an int64 array of `ACC_SIZE`: `BUCKETS` counts by id, then the counts
 `FINITE` … `NAN`, then from `MOMENTS` on the float64 bits of mean, m2 (sum of squared deviations), minimum and
