@@ -28,20 +28,20 @@ from .run.override import override
 from .run.tensor_expression import parse_changes, value_at_step
 
 
-def replay(request: Request, told: Progress = ignore_progress) -> dict[str, Any]:
+def replay(request: Request, progress: Progress = ignore_progress) -> dict[str, Any]:
     """Answers a request; see `Answer`.
 
     Raises:
         TensortapError: the recording cannot be read or run, or the request does not fit it.
     """
-    told("reading the recording")
+    progress("reading the recording")
     source = Path(request.source)
     recording = open_recording(source)
     changes = {
         name: parse_changes(text, value_at_step(source, name)) for name, text in request.changes.items()
     }
     changed = override(recording, changes) if changes else recording
-    told(f"running step {recording.step} again")
+    progress(f"running step {recording.step} again")
     with LoadedCall(changed) as call:
         wanted = _wanted(request, call)
         again = call.run(wanted)
@@ -57,21 +57,21 @@ def replay(request: Request, told: Progress = ignore_progress) -> dict[str, Any]
     certificate = None if found is None else asdict(replace(found, kept=len(proofs), unlike_kept=unlike))
     answer = Answer.extend(results, tensors=len(again.tensors), certificate=certificate, proofs=proofs)
     if request.study:
-        answer = replace(answer, study=_studied(request, changed, told))
-    return asdict(_judged(answer, changed, request.nodes or "", told) if request.verdicts else answer)
+        answer = replace(answer, study=_studied(request, changed, progress))
+    return asdict(_judged(answer, changed, request.nodes or "", progress) if request.verdicts else answer)
 
 
-def _studied(request: Request, recording: Recording, told: Progress) -> dict[str, Any]:
+def _studied(request: Request, recording: Recording, progress: Progress) -> dict[str, Any]:
     if request.study not in STUDIES:
         raise NotFoundError(f"There is no study {request.study!r}.", f"There are {', '.join(STUDIES)}.")
     found = STUDIES[request.study](
-        recording, request, lambda: recorded_graph(Path(request.source), recording), told
+        recording, request, lambda: recorded_graph(Path(request.source), recording), progress
     )
     return {"study": request.study, **found}
 
 
-def _judged(answer: Answer, recording: Recording, nodes: str, told: Progress) -> Answer:
-    found, skipped = verdicts(recording, pattern_of(nodes), told)
+def _judged(answer: Answer, recording: Recording, nodes: str, progress: Progress) -> Answer:
+    found, skipped = verdicts(recording, pattern_of(nodes), progress)
     return replace(answer, verdicts=[asdict(each) for each in found], not_judged=skipped)
 
 

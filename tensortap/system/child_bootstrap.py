@@ -18,31 +18,31 @@ import signal
 import sys
 import threading
 
-LINE = "TENSORTAP_PARENT"  # the environment variable that tells the pipe's file descriptor
+PARENT_PIPE = "TENSORTAP_PARENT"  # the environment variable that holds the pipe's file descriptor
 
 
 def end_with_parent() -> None:
     """From here on this process ends when the one that started it does, if that asked for it."""
-    text = os.environ.pop(LINE, "")  # not for processes that are started from here
+    text = os.environ.pop(PARENT_PIPE, "")  # not for processes that are started from here
     if not text:
         return
-    line = int(text)
-    os.set_inheritable(line, False)
+    pipe = int(text)
+    os.set_inheritable(pipe, False)
     if sys.platform == "linux":
         import fcntl
 
-        fcntl.fcntl(line, fcntl.F_SETOWN, os.getpid())
-        fcntl.fcntl(line, fcntl.F_SETSIG, signal.SIGKILL)
-        fcntl.fcntl(line, fcntl.F_SETFL, fcntl.fcntl(line, fcntl.F_GETFL) | os.O_ASYNC)
-        if select.select([line], [], [], 0)[0]:  # it was gone before: no signal comes any more
+        fcntl.fcntl(pipe, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(pipe, fcntl.F_SETSIG, signal.SIGKILL)
+        fcntl.fcntl(pipe, fcntl.F_SETFL, fcntl.fcntl(pipe, fcntl.F_GETFL) | os.O_ASYNC)
+        if select.select([pipe], [], [], 0)[0]:  # it was gone before: no signal comes any more
             _end()
     else:
-        threading.Thread(target=wait_for_end, args=(line,), name="tensortap-parent", daemon=True).start()
+        threading.Thread(target=wait_for_end, args=(pipe,), name="tensortap-parent", daemon=True).start()
 
 
-def wait_for_end(line: int) -> None:
+def wait_for_end(pipe: int) -> None:
     """Ends this process when the other end of a pipe is closed."""
-    os.read(line, 1)
+    os.read(pipe, 1)
     _end()
 
 

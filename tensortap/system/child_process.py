@@ -13,7 +13,7 @@ from typing import Any
 from . import child_bootstrap
 
 _ROOT = Path(__file__).absolute().parents[2]  # the package lies there, or an editable install elsewhere
-_held: dict[object, int] = {}  # ends of pipes whose closing ends the processes that hold the other ends
+_pipe_ends: dict[object, int] = {}  # closing one ends the process that holds the other end
 
 
 def own_command(program: str | Path, *arguments: str) -> list[str]:
@@ -42,33 +42,33 @@ def start_process(command: list[str], *, bound: bool = True, **options: Any) -> 
     """
     if not bound or os.name != "posix":
         return subprocess.Popen(command, **options)
-    line, held = os.pipe()
-    whose = object()  # a number may be that of another pipe, once this one is closed
-    _held[whose] = held
-    environment = {**(options.pop("env", None) or os.environ), child_bootstrap.LINE: str(line)}
+    pipe, own_end = os.pipe()
+    key = object()  # a number may be that of another pipe, once this one is closed
+    _pipe_ends[key] = own_end
+    environment = {**(options.pop("env", None) or os.environ), child_bootstrap.PARENT_PIPE: str(pipe)}
     try:
-        process = subprocess.Popen(command, pass_fds=[line], env=environment, **options)
+        process = subprocess.Popen(command, pass_fds=[pipe], env=environment, **options)
     except BaseException:
-        _let_go(whose)
+        _close_end(key)
         raise
     finally:
-        os.close(line)
-    weakref.finalize(process, _let_go, whose).atexit = False  # what else runs at the end may need it
+        os.close(pipe)
+    weakref.finalize(process, _close_end, key).atexit = False  # what else runs at the end may need it
     return process
 
 
-def _let_go(whose: object) -> None:
-    held = _held.pop(whose, None)
-    if held is not None:
-        os.close(held)
+def _close_end(key: object) -> None:
+    own_end = _pipe_ends.pop(key, None)
+    if own_end is not None:
+        os.close(own_end)
 
 
-def _let_all_go() -> None:
+def _close_all_ends() -> None:
     """A fork of this process is not who started the others."""
-    for whose in list(_held):
+    for key in list(_pipe_ends):
         with contextlib.suppress(OSError):  # closed by the program, which forks to be a daemon
-            _let_go(whose)
+            _close_end(key)
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_let_all_go)
+    os.register_at_fork(after_in_child=_close_all_ends)

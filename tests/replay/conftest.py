@@ -40,7 +40,7 @@ def ask(recordings: Path) -> Ask:
 def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands replay in the process of the tests: starting TensorFlow takes longer than the replay."""
 
-    def run_replay(request: Request, limits: object = None, told: Progress = ignore_progress) -> Answer:
-        return Answer.of(json.loads(json.dumps(replay(request, told))))
+    def run_replay(request: Request, limits: object = None, progress: Progress = ignore_progress) -> Answer:
+        return Answer.of(json.loads(json.dumps(replay(request, progress))))
 
     monkeypatch.setattr("tensortap.replay.client.run_replay", run_replay)

@@ -16,7 +16,7 @@ import h5py
 import pytest
 from polling import until
 
-from tensortap.system import child_bootstrap as own_child
+from tensortap.system import child_bootstrap
 from tensortap.system.child_process import own_command, start_process
 
 pytestmark = pytest.mark.slow
@@ -79,7 +79,8 @@ import fcntl, os
 def is_open(fd):
     try: return bool(fcntl.fcntl(fd, fcntl.F_GETFD) + 1)
     except OSError: return False
-print({own_child.LINE!r} in os.environ, [fd for fd in range(3, 64) if is_open(fd) and os.get_inheritable(fd)])
+inherited = [fd for fd in range(3, 64) if is_open(fd) and os.get_inheritable(fd)]
+print({child_bootstrap.PARENT_PIPE!r} in os.environ, inherited)
 """
 HOLDING = "print('begun', flush=True)\nimport re\nre.match('(a+)+$', 'a' * 60 + 'b')  # holds Python's lock"
 

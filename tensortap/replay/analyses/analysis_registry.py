@@ -22,29 +22,29 @@ GraphOf = Callable[[], Graph | None]
 Study = Callable[[Recording, Request, GraphOf, Progress], dict[str, Any]]
 
 
-def _against(recording: Recording, request: Request, graph: GraphOf, told: Progress) -> dict[str, Any]:
-    told("running both recordings")
+def _against(recording: Recording, request: Request, graph: GraphOf, progress: Progress) -> dict[str, Any]:
+    progress("running both recordings")
     return against(recording, pattern_of(request.nodes or ""), request.options, graph())
 
 
-def _drift(recording: Recording, request: Request, _: GraphOf, told: Progress) -> dict[str, Any]:
-    told("running the step in another dtype")
+def _drift(recording: Recording, request: Request, _: GraphOf, progress: Progress) -> dict[str, Any]:
+    progress("running the step in another dtype")
     return drift(recording, pattern_of(request.nodes or ""), request.options)
 
 
-def _fix(recording: Recording, request: Request, graph: GraphOf, told: Progress) -> dict[str, Any]:
-    found = fix(recording, graph(), told)
+def _fix(recording: Recording, request: Request, graph: GraphOf, progress: Progress) -> dict[str, Any]:
+    found = fix(recording, graph(), progress)
     earlier = last_finite_recording(Path(request.source)) if found["given"] else None
     return found | {"earlier": earlier and earlier._asdict()}
 
 
-def _test(recording: Recording, request: Request, graph: GraphOf, told: Progress) -> dict[str, Any]:
-    told(f"testing: {request.options.get('test', '')}")
+def _test(recording: Recording, request: Request, graph: GraphOf, progress: Progress) -> dict[str, Any]:
+    progress(f"testing: {request.options.get('test', '')}")
     return run_check(recording, graph(), request.options)
 
 
-def _script(recording: Recording, request: Request, graph: GraphOf, told: Progress) -> dict[str, Any]:
-    told("writing the script")
+def _script(recording: Recording, request: Request, graph: GraphOf, progress: Progress) -> dict[str, Any]:
+    progress("writing the script")
     return script(recording, graph(), request.options)
 
 

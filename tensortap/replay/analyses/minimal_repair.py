@@ -29,12 +29,12 @@ from .repairs import Repair
 _MOST_TOLD = 10
 
 
-def fix(recording: Recording, graph: Graph | None, told: Progress = ignore_progress) -> dict[str, Any]:
+def fix(recording: Recording, graph: Graph | None, progress: Progress = ignore_progress) -> dict[str, Any]:
     """Answers the study `fix`.
 
     Args:
         graph: as it was recorded, with the program's lines; None: lines are not known.
-        told: is told of births and of each trial at once.
+        progress: takes each origin and each trial at once.
 
     Returns:
         `bad` (what the step leaves that is not finite), `given` (what was not finite before it), `rows`
@@ -52,11 +52,11 @@ def fix(recording: Recording, graph: Graph | None, told: Progress = ignore_progr
             recording, call.run()
         )
         given = nonfinite_arguments(recording)
-        search = RepairSearch(recording, call, told)
-        told("looking for the nodes where it is born")
+        search = RepairSearch(recording, call, progress)
+        progress("looking for the nodes where it is born")
         births = search.nodes.births()[0]
         for birth in births[:_MOST_TOLD]:
-            told(_born(birth, lines))
+            progress(_born(birth, lines))
         found, others = _searched(search, births, bad=bool(bad)) if not given else ([], [])
     return {
         "bad": bad,

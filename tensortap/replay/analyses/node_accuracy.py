@@ -61,7 +61,7 @@ class Verdict:
 
 
 def verdicts(
-    recording: Recording, pattern: re.Pattern[str], told: Progress = ignore_progress
+    recording: Recording, pattern: re.Pattern[str], progress: Progress = ignore_progress
 ) -> tuple[list[Verdict], dict[str, int]]:
     """Verdicts on the nodes whose tensors' names match, worst first, of the worst visit of each; and how many
     nodes were not judged, by reason.
@@ -71,7 +71,7 @@ def verdicts(
     skipped: Counter[str] = Counter()
     with LoadedCall(recording) as call:
         chosen = SelectedNodes(call, pattern)
-        told(f"computing what {len(chosen.operations):,} nodes read and give")
+        progress(f"computing what {len(chosen.operations):,} nodes read and give")
         values = chosen.values()
         inputs: dict[NodeKey, list[list[Array]]] = {}
         for key, operation in chosen.operations.items():
@@ -82,7 +82,7 @@ def verdicts(
             elif read:
                 inputs[key] = read
         judged = {key: operation for key, operation in chosen.operations.items() if key in inputs}
-        told(f"running {len(judged):,} nodes alone in float64")
+        progress(f"running {len(judged):,} nodes alone in float64")
         with IsolatedNodes(judged, "float64") as alone:
             worst: dict[str, Verdict] = {}
             refused = set(alone.lacking)

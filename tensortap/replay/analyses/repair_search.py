@@ -36,8 +36,8 @@ class RepairSearch:
         cut: the trials were used up before the answer was certain: a smaller set may do, or some other one.
     """
 
-    def __init__(self, recording: Recording, call: LoadedCall, told: Progress) -> None:
-        self._recording, self._call, self._told = recording, call, told
+    def __init__(self, recording: Recording, call: LoadedCall, progress: Progress) -> None:
+        self._recording, self._call, self._progress = recording, call, progress
         self.nodes = StepNodes(call)
         self._repairs = RepairProposals(self.nodes.chosen)
         self.trials = 0
@@ -69,7 +69,7 @@ class RepairSearch:
         return self._search(births)
 
     def _is_confirmed(self, repairs: Sequence[Repair]) -> bool:
-        self._told("running the step with it, and with the graph optimiser")
+        self._progress("running the step with it, and with the graph optimiser")
         nodes = repairs[0].nodes
         return self._is_good(self._in_float32(nodes) if nodes else self._repaired(repairs))
 
@@ -164,7 +164,7 @@ class RepairSearch:
         self.trials += 1
         shown = ", ".join(f"{each.kind} at {each.node}: {each.instead}" for each in repairs[:2])
         more = f" and {len(repairs) - 2} more" if len(repairs) > 2 else ""
-        self._told(f"replay {self.trials}: trying {shown}{more}")
+        self._progress(f"replay {self.trials}: trying {shown}{more}")
 
     def _is_good(self, recording: Recording) -> bool:
         with LoadedCall(recording) as changed:
@@ -250,7 +250,7 @@ class RepairSearch:
         if not nodes or self._is_over():
             return False
         self.trials += 1
-        self._told(f"replay {self.trials}: trying {counted(len(nodes), 'node')} in float32")
+        self._progress(f"replay {self.trials}: trying {counted(len(nodes), 'node')} in float32")
         return self._is_good(self._in_float32(nodes))
 
     def _in_float32(self, nodes: Sequence[NodeKey]) -> Recording:
