@@ -38,7 +38,7 @@ class SlowLog(LogIndex):
         self.may_end.wait()
         self.at_once -= 1
         self.found = True
-        self._looked_for.set()
+        self._searched.set()
         return True
 
 
@@ -183,7 +183,7 @@ def test_a_failure_is_logged_and_does_not_end_reading(
         def refresh(self, advance: Callable[[RunIndex], object] | None = None) -> bool:
             readings.append("begun")
             if len(readings) == 1:
-                self._looked_for.set()
+                self._searched.set()
                 raise OSError("disk")
             changed = super().refresh()
             readings.append("done")

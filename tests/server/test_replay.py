@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from polling import until
-from small_dump import write_dump
+from small_dump import Api, write_dump
 from werkzeug.test import Client, TestResponse
 
 from tensortap.core.errors import TensortapError
@@ -31,7 +32,8 @@ from tensortap.replay.protocol import (
     ignore_progress,
 )
 from tensortap.server.app import create_app
-from tensortap.server.jobs.replay_jobs import ReplayJobs
+from tensortap.server.jobs.replay_jobs import ComputedStep, ReplayJobs
+from tensortap.server.routes.replay import _result
 from tensortap.server.serve import Server, ServingError
 from tensortap.system.subprocess_worker import Cancellation
 
@@ -396,3 +398,35 @@ def test_closing_ends_the_process_and_removes_what_was_computed(logdir: Path) ->
     assert folder.is_dir()
     jobs.close()
     assert (process.closed, folder.exists()) == (1, False)
+
+
+def test_a_recording_that_was_mended_is_listed_with_its_names(
+    tmp_path: Path, opened: Callable[..., Api]
+) -> None:
+    with DumpWriter(tmp_path, "run") as writer:
+        writer.log("x", 1.0, step=5)
+    manifest = write_recording(tmp_path / "run", Recording("f", b"", (), 5)) / "recording.json"
+    api = opened(tmp_path)
+    whole = manifest.read_bytes()
+    for content, function in ((b"{", ""), (whole, "f")):
+        manifest.write_bytes(content)
+        (listed,) = api.json(f"/api/runs/{api.run_id('run')}/recordings")["recordings"]
+        assert listed["function"] == function
+
+
+@pytest.mark.parametrize(
+    ("differing", "ulp", "farthest"),
+    [
+        (["w", "v"], {"w": 3, "v": 1}, 3),
+        (["w", "v"], {"w": 3}, None),  # of v only a hash is known
+        (["w"], {"w": 0}, 0),
+        ([], {}, None),
+    ],
+)
+def test_the_farthest_result_is_told_where_all_are_known(
+    differing: list[str], ulp: dict[str, int], farthest: int | None
+) -> None:
+    run: Any = SimpleNamespace(id="computed-1", graphs=[])
+    answer = StepperAnswer(5, not differing, 1, 2, differing, "", "", [], {}, untapped=True, ulp=ulp)
+    result = _result(ComputedStep(answer, run))
+    assert (result["untapped"], result["ulp"]) == (True, farthest)
