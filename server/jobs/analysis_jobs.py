@@ -47,8 +47,8 @@ def ask(
     name = f"{runs[0].id}/{runs[0].generation}/{key}"
     if cancel:
         queue.cancel(lambda job: job.key == name)
-        return queue.get(name) or Job(name)
-    return queue.ask(name, version, lambda job: _analyse(runs, what, options, job))
+        return queue.snapshot(queue.get(name) or Job(name))
+    return queue.snapshot(queue.ask(name, version, lambda job: _analyse(runs, what, options, job)))
 
 
 def _analyse(runs: tuple[RunIndex, ...], what: str, options: Mapping[str, Any], job: Job) -> Any:

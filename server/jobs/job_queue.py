@@ -6,6 +6,7 @@ process most of the time. The newest results are held.
 
 from __future__ import annotations
 
+import copy
 import itertools
 import logging
 import threading
@@ -141,6 +142,11 @@ class JobQueue:
     def get(self, key: Hashable) -> Job | None:
         """The job of a key, if there is one."""
         return self._jobs.get(key)
+
+    def snapshot(self, job: Job) -> Job:
+        """The job as it is now: what a thread changes meanwhile does not mix with it."""
+        with self._lock:
+            return copy.copy(job)
 
     def drop(self, job: Job) -> None:
         """Forgets a job: who asks for its key gets another one."""
