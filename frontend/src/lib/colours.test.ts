@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { colormap, colourIndex, rgb } from './colours';
+import { colormap, colourIndex, parseColour } from './colours';
 
 test('every scale begins and ends at its own colours', () => {
-  expect([...colormap('viridis').slice(0, 3)]).toEqual(rgb('440154'));
-  expect([...colormap('viridis').slice(-3)]).toEqual(rgb('fde725'));
+  expect([...colormap('viridis').slice(0, 3)]).toEqual(parseColour('#440154'));
+  expect([...colormap('viridis').slice(-3)]).toEqual(parseColour('#fde725'));
   expect(colormap('grey')).toHaveLength(768);
 });
 

@@ -1,5 +1,7 @@
 /** Colours as `#rrggbb`: mixing, luminance and contrast; and colour scales as tables of 256 RGB colours. */
 
+import { interpolateMagma, interpolateViridis, schemeRdBu } from 'd3-scale-chromatic';
+
 export function parseColour(hex: string): [number, number, number] {
   const value = Number.parseInt(hex.slice(1, 7), 16);
   return [value >> 16, (value >> 8) & 255, value & 255];
@@ -31,46 +33,33 @@ export function contrast(a: string, b: string): number {
   return (high + 0.05) / (low + 0.05);
 }
 
-/** Colour scales as tables of 256 RGB colours, perceptually even: viridis and magma (sequential), blue-white-red (diverging), grey. */
+/** Colour scales: viridis and magma (sequential, perceptually even), red-blue (diverging), grey. */
 export type ColormapName = 'viridis' | 'magma' | 'diverging' | 'grey';
 
-/** Control points; in between the colours are interpolated. */
-const POINTS: Record<ColormapName, string[]> = {
-  viridis: ['440154', '482878', '3e4989', '31688e', '26828e', '1f9e89', '35b779', '6ece58', 'b5de2b', 'fde725'],
-  magma: ['000004', '180f3d', '440f76', '721f81', '9e2f7f', 'cd4071', 'f1605d', 'fd9668', 'feca8d', 'fcfdbf'],
-  diverging: ['053061', '2166ac', '4393c3', '92c5de', 'd1e5f0', 'f7f7f7', 'fddbc7', 'f4a582', 'd6604d', 'b2182b', '67001f'],
-  grey: ['000000', 'ffffff'],
+const RED_BLUE = schemeRdBu[11]!;
+
+/** The colour at a place from 0 to 1. */
+const SCALES: Record<ColormapName, (place: number) => string> = {
+  viridis: interpolateViridis,
+  magma: interpolateMagma,
+  diverging: (place) => {
+    const at = (1 - place) * (RED_BLUE.length - 1);
+    const left = Math.min(RED_BLUE.length - 2, Math.floor(at));
+    return mixColours(RED_BLUE[left]!, RED_BLUE[left + 1]!, at - left);
+  },
+  grey: (place) => mixColours('#000000', '#ffffff', place),
 };
 
 const tables = new Map<ColormapName, Uint8Array>();
 
-/** 256 × 3 bytes. */
+/** A colour scale as a table of 256 RGB colours: 256 × 3 bytes. */
 export function colormap(name: ColormapName): Uint8Array {
   let table = tables.get(name);
   if (!table) {
-    table = build(POINTS[name].map(rgb));
+    table = Uint8Array.from(Array.from({ length: 256 }, (_, i) => parseColour(SCALES[name](i / 255))).flat());
     tables.set(name, table);
   }
   return table;
-}
-
-function build(points: [number, number, number][]): Uint8Array {
-  const table = new Uint8Array(256 * 3);
-  for (let i = 0; i < 256; i++) {
-    const place = (i / 255) * (points.length - 1);
-    const left = Math.min(points.length - 2, Math.floor(place));
-    for (let c = 0; c < 3; c++) {
-      const [a, b] = [points[left]?.[c] as number, points[left + 1]?.[c] as number];
-      table[3 * i + c] = Math.round(a + (b - a) * (place - left));
-    }
-  }
-  return table;
-}
-
-/** `#rrggbb` or `rrggbb` to bytes. */
-export function rgb(hex: string): [number, number, number] {
-  const value = Number.parseInt(hex.replace('#', ''), 16);
-  return [value >> 16, (value >> 8) & 255, value & 255];
 }
 
 /** Place of a value between `low` and `high` as a table index 0 to 255, clipped. */

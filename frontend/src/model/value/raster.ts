@@ -1,4 +1,4 @@
-import { type ColormapName, colormap, colourIndex, rgb } from '../../lib/colours';
+import { type ColormapName, colormap, colourIndex, parseColour } from '../../lib/colours';
 import { dimOf } from './dims';
 import type { Slice } from './slice';
 
@@ -45,7 +45,7 @@ function channelsOf(slice: Slice): number {
 
 function brush(slice: Slice, paint: Paint): Brush {
   const table = colormap(paint.colormap);
-  const [nan, inf] = [rgb(paint.nan), rgb(paint.inf)];
+  const [nan, inf] = [parseColour(paint.nan), parseColour(paint.inf)];
   const { low, high } = paint.range;
   const colour = channelsOf(slice) > 1;
   return (rgba, at, pixel) => {
