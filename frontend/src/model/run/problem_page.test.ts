@@ -1,19 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { NonfiniteProblem } from '../wire/answers';
 import type { Finding, NanReport, Origin } from '../wire/findings';
-import {
-  chainGoal,
-  groupFindings,
-  groupOrigins,
-  isIntended,
-  moreOrigins,
-  mutes,
-  originReason,
-  originsFirst,
-  originTitle,
-  pageHead,
-  withoutOrigins,
-} from './problem_page';
+import { groupFindings, groupOrigins, isIntended, mutes, originsFirst, pageHead, withoutOrigins } from './problem_page';
 
 const finding = (rule: string, severity: Finding['severity'], first_step: number, tensor = 'a:0') =>
   ({ rule, severity, first_step, tensor, muted: false }) as Finding;
@@ -63,40 +51,12 @@ describe('order of the findings', () => {
   });
 });
 
-describe('what is said of a birth', () => {
-  it('names kind, step and node', () => {
-    expect(originTitle(origin({}), report(24))).toBe('Infinity is born at step 25 in loss/Log');
-    expect(originTitle(origin({ visit: 0 }), report(24))).toBe('Infinity is born at step 25 in loss/Log');
-  });
-
-  it('names the visit of a node in a loop', () => {
-    expect(originTitle(origin({ visit: 3 }), report(24))).toBe('Infinity is born at step 25 (visit 3) in loss/Log');
-    expect(originTitle(origin({ visit: 3, verdict: 'suspected' }), report(24))).toContain('at step 25 (visit 3) in loss/Log');
-  });
-
-  it('does not call a birth what a variable brought along', () => {
-    const carried = origin({ verdict: 'carried', output: { nan: 3 } as Origin['output'] });
-    expect(originTitle(carried, report(20))).toBe('NaN was in a variable when step 25 began: it arose after step 20');
-    expect(originTitle(carried, report(null))).toContain('it arose before it');
-    expect(originReason(carried)).toContain('only reads it');
-  });
-
-  it('says where a reason is not proven', () => {
-    const explanation = { pattern: 'log of 0', text: 'log(0) = -inf.', help: '', certain: false };
-    expect(originReason(origin({ explanation }))).toBe('log(0) = -inf. (It fits, but is not proven.)');
-  });
-
-  it('writes out what is invisible in names', () => {
-    expect(originTitle(origin({ node: 'a\u202eb' }), report(1))).not.toContain('\u202e');
-  });
-
-  it('tells alike births together', () => {
-    const groups = groupOrigins([origin({ node: 'a' }), origin({ node: 'b' }), origin({ node: 'c', op_type: 'Exp' })]);
-    expect(groups.map((group) => [group.first.node, group.others.length])).toEqual([
-      ['a', 1],
-      ['c', 0],
-    ]);
-  });
+it('groups alike origins', () => {
+  const groups = groupOrigins([origin({ node: 'a' }), origin({ node: 'b' }), origin({ node: 'c', op_type: 'Exp' })]);
+  expect(groups.map((group) => [group.first.node, group.others.length])).toEqual([
+    ['a', 1],
+    ['c', 0],
+  ]);
 });
 
 describe('what is intended', () => {
@@ -127,15 +87,7 @@ describe('what is intended', () => {
   });
 });
 
-it('births after the first are called so only where all of them are', () => {
-  const [born, carried] = [origin({ verdict: 'born' }), origin({ verdict: 'carried' })];
-  expect([[born], [born, born], [born, carried]].map(moreOrigins)).toEqual(['1 more birth', '2 more births', '2 more places']);
-});
-
 describe('what the page says of births', () => {
-  const told = (births: Origin[], chain: string[] = []) =>
-    ({ previous: null, births, chain: chain.map((tensor) => ({ tensor })), loss: 'loss:0' }) as unknown as NanReport;
-
   it('is that a run is spoilt only by what does not heal again', () => {
     const heals = origin({ aftermath: 'It becomes finite again.' });
     expect([pageHead([origin({})], 0), pageHead([heals, origin({})], 1)]).toEqual(Array(2).fill('NaN or Inf spoilt this run'));
@@ -144,22 +96,6 @@ describe('what the page says of births', () => {
       'NaN or Inf arise, but reach nothing that matters',
       'Worth a look',
     ]);
-  });
-
-  it('leads to the loss only where it reaches it', () => {
-    expect(chainGoal(told([], ['log:0', 'loss:0']))).toEqual({ words: 'the loss', isName: false });
-    expect(chainGoal(told([], ['log:0', 'add:0']))).toEqual({ words: 'add:0', isName: true });
-  });
-
-  it('names the op whose gradient it is, and what turned as the command line does', () => {
-    const forward = { tensor: 'Log:0', node: 'Log', op_type: 'Log', chosen: '' };
-    expect(originTitle(origin({ node: 'g', step: 1, verdict: 'turned', forward }), told([]))).toContain(
-      'is born at step 1 in g, the gradient of Log (Log)',
-    );
-  });
-
-  it('does not count constants as births', () => {
-    expect(moreOrigins([origin({ verdict: 'born' }), origin({ verdict: 'constant' })])).toBe('1 more birth and 1 constant');
   });
 });
 

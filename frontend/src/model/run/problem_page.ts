@@ -1,7 +1,5 @@
 /** What the problems page says first, and in which order the rest follows. */
 
-import { counted } from '../../lib/format';
-import { visible } from '../../lib/visible_text';
 import type { NonfiniteProblem } from '../wire/answers';
 import type { Finding, NanReport, Origin, Severity } from '../wire/findings';
 
@@ -54,69 +52,17 @@ export function originsFirst(problems: readonly NonfiniteProblem[], report: NanR
   return [...problems].sort((a, b) => place(a) - place(b));
 }
 
-export const bad = (origin: Origin): 'NaN' | 'Infinity' => (origin.output.nan > 0 ? 'NaN' : 'Infinity');
-
 /** By which colour it is told: NaN before infinity, as on the graph. */
 export const badColour = ({ nan }: { nan: number }): 'nan' | 'inf' => (nan > 0 ? 'nan' : 'inf');
 
 /** Which time within its step a node in a loop ran; nothing for the first, as on the command line. */
 export const visitText = ({ visit = 0 }: { visit?: number }): string => (visit > 0 ? ` (visit ${visit})` : '');
 
-/** What happened, in one line. */
-export function originTitle(origin: Origin, report: NanReport): string {
-  const [what, node] = [bad(origin), visible(origin.node)];
-  const of = origin.forward ? `, the gradient of ${visible(origin.forward.node)} (${origin.forward.op_type})` : '';
-  const between = report.previous === null ? 'before it' : `after step ${report.previous}`;
-  switch (origin.verdict) {
-    case 'carried':
-      return `${what} was in a variable when step ${origin.step} began: it arose ${between}`;
-    case 'data':
-      return `${what} came in with the data of step ${origin.step}`;
-    case 'constant':
-      return `${what} is a constant of the program`;
-    case 'suspected':
-      return `${what} appears first at step ${origin.step}${visitText(origin)} in ${node}${of}; not all of its inputs were captured`;
-    default:
-      return `${what} is born at step ${origin.step}${visitText(origin)} in ${node}${of}`;
-  }
-}
-
-/** Why, in one sentence. */
-export function originReason(origin: Origin): string {
-  if (origin.explanation) return origin.explanation.text + (origin.explanation.certain ? '' : ' (It fits, but is not proven.)');
-  if (origin.verdict === 'carried')
-    return `${visible(origin.node)} only reads it. Capture the steps before, each of them, to see the birth itself.`;
-  if (origin.verdict === 'data') return 'Look at the input pipeline: the model did nothing wrong.';
-  if (origin.verdict === 'suspected')
-    return `It may have come from what was not captured: ${origin.missing.map(visible).join(', ') || 'an input'}.`;
-  return `${origin.op_type} made it of finite inputs; no known pattern fits.`;
-}
-
 /** What the page says above all else: births that do not heal again spoil a run, then come findings of the worst kind. */
 export function pageHead(births: readonly Origin[], high: number): string {
   if (births.some((origin) => !origin.aftermath)) return 'NaN or Inf spoilt this run';
   if (high > 0) return 'Something is wrong';
   return births.length > 0 ? 'NaN or Inf arise, but reach nothing that matters' : 'Worth a look';
-}
-
-/** What the chain of a report leads to. */
-export function chainGoal(report: NanReport): { words: string; isName: boolean } {
-  const last = report.chain.at(-1)?.tensor ?? '';
-  return last === report.loss ? { words: 'the loss', isName: false } : { words: visible(last), isName: true };
-}
-
-/** How many more there are: births only if all of them are, else places that were handed it, read it, or are suspected; constants of the program apart. */
-export function moreOrigins(births: readonly Origin[]): string {
-  const others = births.filter((origin) => origin.verdict !== 'constant');
-  const allBorn = others.every((origin) => origin.verdict === 'born' || origin.verdict === 'turned');
-  const told = [
-    { count: others.length, noun: allBorn ? 'more birth' : 'more place' },
-    { count: births.length - others.length, noun: 'constant' },
-  ];
-  return told
-    .filter(({ count }) => count > 0)
-    .map(({ count, noun }) => counted(count, noun))
-    .join(' and ');
 }
 
 /** Births after the first, the same verdict and op told as one line. */

@@ -102,6 +102,8 @@ export interface Operand {
   min: Measured;
   max: Measured;
   kept: boolean;
+  /** The numbers in words. */
+  text: string;
 }
 
 export interface ElementStep {
@@ -116,6 +118,10 @@ export interface ElementStep {
 }
 
 export interface Origin {
+  kind: 'NaN' | 'Infinity';
+  /** What happened, at which step and node, without a full stop; and why. */
+  title: string;
+  reason: string;
   tensor: string;
   node: string;
   graph: string;
@@ -151,6 +157,12 @@ export interface Link {
 }
 
 export interface NanReport {
+  /** What the chain leads to: `the loss`, or the name of its last tensor; empty without a chain. */
+  goal: string;
+  /** How many births there are beside the first, or empty. */
+  more: string;
+  /** Counts the tensors that are not finite, or empty. */
+  summary: string;
   step: number | null;
   graph: string;
   graph_name: string;

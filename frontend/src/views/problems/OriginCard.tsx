@@ -1,6 +1,6 @@
-import { counted, formatCount } from '../../lib/format';
+import { formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
-import { bad, chainGoal, groupOrigins, moreOrigins, originReason, originTitle } from '../../model/run/problem_page';
+import { groupOrigins } from '../../model/run/problem_page';
 import type { NanReport, Origin } from '../../model/wire/findings';
 import { showChain } from '../../state/problems/findings';
 import { Prose } from '../kit/Prose';
@@ -13,7 +13,6 @@ import { PropagationPath } from './PropagationPath';
 export function OriginCard({ report }: { report: NanReport }) {
   const [origin, ...others] = report.births;
   if (!origin) return null;
-  const goal = chainGoal(report);
   return (
     <article
       class="problem-card"
@@ -24,11 +23,11 @@ export function OriginCard({ report }: { report: NanReport }) {
     >
       <h3>
         <span>
-          <Prose text={originTitle(origin, report)} />
+          <Prose text={visible(origin.title)} />
         </span>
       </h3>
       <p class="problem-reason">
-        <Prose text={originReason(origin)} />
+        <Prose text={visible(origin.reason)} />
       </p>
       {origin.aftermath && <p>{origin.aftermath}</p>}
       {origin.explanation?.help && (
@@ -44,8 +43,8 @@ export function OriginCard({ report }: { report: NanReport }) {
           <h4>
             <span>
               From there to{' '}
-              <span class={goal.isName ? 'mono' : undefined}>
-                <Prose text={goal.words} />
+              <span class={report.goal === 'the loss' ? undefined : 'mono'}>
+                <Prose text={visible(report.goal)} />
               </span>
             </span>
             <button type="button" class="button small" onClick={showChain} data-testid="show-chain">
@@ -55,36 +54,24 @@ export function OriginCard({ report }: { report: NanReport }) {
           <PropagationPath report={report} step={origin.step} />
         </>
       )}
-      <Spread report={report} />
+      {report.nonfinite > 1 && <p class="faint">{report.summary}</p>}
       <NextLooks place={origin} />
-      <MoreOrigins births={others} />
+      <MoreOrigins births={others} count={report.more} />
     </article>
   );
 }
 
 const placeOf = ({ graph, step }: Origin) => ({ graph, step });
 
-function Spread({ report }: { report: NanReport }) {
-  if (report.nonfinite < 2) return null;
-  const healed = report.healed > 0 ? `, ${counted(report.healed, 'tensor')} made of them ${report.healed === 1 ? 'is' : 'are'} finite` : '';
-  return (
-    <p class="faint">
-      At step {report.step}, {formatCount(report.nonfinite)} captured tensors are not finite: {formatCount(report.passed)} of them{' '}
-      {report.passed === 1 ? 'only passes' : 'only pass'} it on
-      {healed}.
-    </p>
-  );
-}
-
 /** Fewer lines than that stand open: the NaN of a loop beside the Inf of a side branch is no less bad. */
 const FEW = 4;
 
-function MoreOrigins({ births }: { births: readonly Origin[] }) {
+function MoreOrigins({ births, count }: { births: readonly Origin[]; count: string }) {
   if (births.length === 0) return null;
   const groups = groupOrigins(births);
   return (
     <details class="problems-more" open={groups.length < FEW}>
-      <summary>{moreOrigins(births)} at this step</summary>
+      <summary>{count} at this step</summary>
       <ul class="births">
         {groups.map(({ first, others }) => (
           <li key={first.tensor}>
@@ -97,7 +84,7 @@ function MoreOrigins({ births }: { births: readonly Origin[] }) {
             )}
             <div>
               <Prose
-                text={first.explanation ? first.explanation.text : `${bad(first)}, ${visible(first.op_type)}: ${originReason(first)}`}
+                text={first.explanation ? first.explanation.text : `${first.kind}, ${visible(first.op_type)}: ${visible(first.reason)}`}
               />
             </div>
           </li>

@@ -1,4 +1,5 @@
-import { badColour, originReason, originTitle } from '../../model/run/problem_page';
+import { visible } from '../../lib/visible_text';
+import { badColour } from '../../model/run/problem_page';
 import { nanAnswer } from '../../state/problems/findings';
 import { Prose } from '../kit/Prose';
 import { PropagationPath } from './PropagationPath';
@@ -17,10 +18,10 @@ export function OriginSummary() {
       data-bad={badColour(origin.output)}
     >
       <b>
-        <Prose text={originTitle(origin, report)} />
+        <Prose text={visible(origin.title)} />
       </b>
       <div>
-        <Prose text={originReason(origin)} />
+        <Prose text={visible(origin.reason)} />
       </div>
       {origin.frame && (
         <div title={origin.frame.text ?? ''}>

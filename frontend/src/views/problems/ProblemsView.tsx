@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks';
 import { counted, formatCount } from '../../lib/format';
-import { bad, badColour, type FindingGroup as Group, groupOrigins, pageHead } from '../../model/run/problem_page';
+import { badColour, type FindingGroup as Group, groupOrigins, pageHead } from '../../model/run/problem_page';
 import type { Findings, Origin } from '../../model/wire/findings';
 import { raised } from '../../state/problems/events';
 import {
@@ -61,7 +61,7 @@ function Headline() {
       <span class="row">
         {first && (
           <span class="severity" data-bad={badColour(first.output)}>
-            {bad(first)}
+            {first.kind}
           </span>
         )}
         {counts.map(({ severity, count }) => count > 0 && <Count key={severity} severity={severity} count={count} />)}
@@ -164,7 +164,7 @@ export function Harmless({ births }: { births: readonly Origin[] }) {
       <ul class="births">
         {groupOrigins(births).map(({ first, others }) => (
           <li key={first.tensor}>
-            <TensorLink place={first} /> <span class="faint">{bad(first)}</span>
+            <TensorLink place={first} /> <span class="faint">{first.kind}</span>
             {others.length > 0 && <span class="faint"> and {formatCount(others.length)} more</span>}
             <div>{first.demoted}</div>
           </li>
