@@ -37,7 +37,7 @@ def missing_elements_note(run: RunIndex, tensor: str, graph: str, step: int) -> 
 
 
 def missing_values_note(a: Sequence[str], b: Sequence[str]) -> str:
-    """Of tensors that were compared by their summaries: why, and what would tell more.
+    """Of tensors that were compared by their summaries: why, and what to capture.
 
     Args:
         a, b: `Snapshot.no_value` of both sides, empty where the value is there.
@@ -47,11 +47,11 @@ def missing_values_note(a: Sequence[str], b: Sequence[str]) -> str:
         f"{_counts_text(codes)} in {name}" for name, codes in sides.items() if codes.keys() - {"summary"}
     ]
     asked = [name for name, codes in sides.items() if "summary" in codes]
-    told = f"Values are missing: {'; '.join(others)}." if others else ""
+    text = f"Values are missing: {'; '.join(others)}." if others else ""
     if asked:
         where = "both runs" if len(asked) == 2 else asked[0]
-        told += f' Watch(keep="value") in {where} tells {"more" if others else "all"}.'
-    return told.strip()
+        text += f' Watch(keep="value") in {where} tells {"more" if others else "all"}.'
+    return text.strip()
 
 
 def _counts_text(codes: Counter[str]) -> str:
@@ -63,7 +63,7 @@ def _counts_text(codes: Counter[str]) -> str:
 
 
 def coverage_note(run: RunIndex) -> str:
-    """Which steps were captured, that others were not looked at, which of them were recorded, and which
+    """Which steps were captured, that others were not, which of them were recorded, and which
     raised."""
     return " ".join([*raised_steps(run), _captured_steps_text(run)])
 
@@ -92,7 +92,7 @@ def _captured_steps_text(run: RunIndex) -> str:
 
 
 def uncaptured_reasons(run: RunIndex) -> list[str]:
-    """What the program was told that it could not have captured, each with the way out; at most 5."""
+    """What could not be captured, as the program was warned, each with the fix; at most 5."""
     texts = (str(event.facts.get("text", "")) for event in run.events.events("unseen"))
     return list(filter(None, dict.fromkeys(texts)))[:_TOLD]
 

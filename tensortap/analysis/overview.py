@@ -44,7 +44,7 @@ class Problems:
 
 
 def problems(run: RunIndex) -> Problems:
-    """Looks through all snapshots of a run."""
+    """Find the problems of a run in all its snapshots."""
     return Problems(
         nonfinite=_nonfinite(run),
         dropped=sum(worker.dropped for worker in run.workers),

@@ -73,7 +73,7 @@ def compare(
 def _steps_to_compare(
     matcher: Matcher, a: Side, b: Side, steps: list[tuple[int, int]], progress: Advance
 ) -> Iterator[int]:
-    """The numbers of the steps that are looked at tensor by tensor: the first, those at which anything
+    """The numbers of the steps that are compared tensor by tensor: the first, those at which anything
     differs or values were kept, and the last."""
     yield 0
     if len(steps) > 1:
@@ -165,8 +165,8 @@ class _StepComparison:
             order = matching.a.order
             slots = sorted(by_slot, key=lambda slot: (int(order[slot[0]]), slot))
             worst = [min(by_slot[slot], key=lambda e: VERDICTS.index(e.verdict)) for slot in slots]
-            told = pairs.details([entry.measured.number for entry in worst])
-            for entry, known in zip(worst, told, strict=True):
+            details = pairs.details([entry.measured.number for entry in worst])
+            for entry, known in zip(worst, details, strict=True):
                 found = _difference(matching, entry, known, len(by_slot[entry.slot]))
                 self.tensors.append(rejudged(self.flows[-1], found))
                 place = matching.a.id, entry.slot
@@ -183,8 +183,8 @@ class _StepComparison:
         entry = next((each for each in visits if each.measured.visit == visit), None)
         if entry is None or visit == worst.visit:
             return worst
-        (told,) = pairs.details([entry.measured.number])
-        return _difference(matching, entry, told, len(visits))
+        (details,) = pairs.details([entry.measured.number])
+        return _difference(matching, entry, details, len(visits))
 
     def result(self, number: int, total: int, wanted: set[tuple[str, str, int]] | None) -> Comparison:
         """The records."""
@@ -211,7 +211,7 @@ class _StepComparison:
         )
 
     def _unshown(self, shown: list[TensorDifference]) -> Iterator[str]:
-        """What `where` keeps from being told."""
+        """Notes on tensors that `where` hides."""
         if self.tensors and not shown:
             yield "No tensor that both captured at this step fits the condition."
         if self.differs and not any(entry.verdict in _DIFFER for entry in shown):
@@ -259,9 +259,9 @@ class _StepComparison:
             yield f"{later} {'was' if total - number == 1 else 'were'} not compared."
 
 
-def _difference(matching: Matching, entry: Judged, told: PairDetails, visits: int) -> TensorDifference:
+def _difference(matching: Matching, entry: Judged, details: PairDetails, visits: int) -> TensorDifference:
     graph, row, found = matching.a, entry.slot[0], entry.measured
-    a, b = told.a, told.b
+    a, b = details.a, details.b
     return TensorDifference(
         tensor=a.tensor,
         other=b.tensor,
@@ -282,8 +282,8 @@ def _difference(matching: Matching, entry: Judged, told: PairDetails, visits: in
         verdict=entry.verdict,
         limit=entry.limit,
         before=entry.before.relative,
-        metrics=told.metrics,
-        accepted=accepted(told.metrics, common_dtype(a.dtype, b.dtype)),
+        metrics=details.metrics,
+        accepted=accepted(details.metrics, common_dtype(a.dtype, b.dtype)),
         no_value_a=a.no_value,
         no_value_b=b.no_value,
     )

@@ -1,4 +1,4 @@
-"""What a comparison says, as plain records."""
+"""The records of a comparison: tensors that differ, pairs of graphs, the first divergence."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def _at(rows: StepRows, inside: Array) -> StepRows:
 def _unequal_places(
     a: Side, b: Side, left: StepRows, right: StepRows, partner: Array, places: list[int]
 ) -> Array:
-    """The places of the steps with a pair that has to be looked at."""
+    """The places of the steps with a pair that has to be compared by itself."""
     pairs = joined(left, right, partner)
     if pairs is None:
         return np.array(places, np.int64)

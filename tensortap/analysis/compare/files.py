@@ -22,7 +22,7 @@ _NUMBERS = ("order", "visit", "visits", "limit", "before")
 
 
 def read_matches(path: Path) -> dict[str, str]:
-    """Node in A -> node in B.
+    """Reads pairs of nodes: node in A -> node in B.
 
     Raises:
         InvalidValueError: the file is no such file. OSError: it cannot be read.
@@ -55,7 +55,7 @@ def write_matches(path: Path, nodes: Mapping[str, str]) -> None:
 
 
 def comparison_csv(compared: Comparison) -> str:
-    """The tensors in data flow order, with a header."""
+    """All tensors of a comparison as CSV, in data flow order, with a header."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow([*_TEXTS, "shape_a", "shape_b", *_NUMBERS, *METRICS])

@@ -33,7 +33,7 @@ def first_divergence(
     known: ComparedTensors,
     steps: int,
 ) -> FirstDivergence | None:
-    """Where the difference begins; None if nothing diverges.
+    """Find where the difference begins; None if nothing diverges.
 
     Of several tensors that diverge, see `earliest`. `known`: what was compared, visit by visit.
     """
@@ -43,11 +43,13 @@ def first_divergence(
         return None
     matching = {flow[0].a.id: flow for flow in flows}
     conditioned = next((entry for entry in later if entry.verdict == "amplified"), None)
-    told = "" if found or conditioned is None else condition_text(matching[conditioned.graph], conditioned)
+    condition = (
+        "" if found or conditioned is None else condition_text(matching[conditioned.graph], conditioned)
+    )
     found = found or later
-    if conditioned is not None and told:
+    if conditioned is not None and condition:
         origin = differing_program(matching[conditioned.graph], conditioned, tensors)
-        told, found = ("", [origin]) if origin else (told, [conditioned])
+        condition, found = ("", [origin]) if origin else (condition, [conditioned])
     first = earliest(found, {graph: flow[0] for graph, flow in matching.items()}, known)
     graph = matching[first.graph][0].a
     other = first.other.rpartition(":")[0]
@@ -56,10 +58,10 @@ def first_divergence(
     inputs = [known.at(first.graph, slot, visit) for slot, visit in made[:_MAX_INPUTS]]
     kind = roles_of(graph).kind.get(graph.rows[first.node], "")
     text = _text(first, kind, inputs, missing, steps, one_run=runs[0].path == runs[1].path)
-    if told:
+    if condition:
         source = rounding_origin(matching[first.graph], first, tensors)
         rounding = f"The rounding that it magnifies begins at {source.tensor} ({source.op_type})."
-        return FirstDivergence(first, f"{told} {rounding}", inputs, *frames)
+        return FirstDivergence(first, f"{condition} {rounding}", inputs, *frames)
     if first.verdict == "diverges" and not missing:
         shown = _shown(matching[first.graph], first)
         text = shown if shown and first.before > 0 else " ".join(filter(None, [text, shown]))
@@ -159,15 +161,15 @@ def _computed(first: TensorDifference, inputs: list[TensorDifference], missing: 
 
 
 def _shown(flow: Flow, first: TensorDifference) -> str:
-    """Whom computing the op again from its kept inputs accuses; empty where that is not possible."""
+    """Which side is wrong, by computing the op again from its stored inputs; empty if unknown."""
     sides = both(flow, first)
     if sides is None:
         return ""
     wrong = [name for name, side in zip("AB", sides, strict=True) if side.wrong]
     verb = "are" if len(wrong) > 1 else "is"
-    told = f"Computed again from its own inputs, {' and '.join(wrong)} {verb} not what {first.op_type} gives"
+    text = f"Computed again from its own inputs, {' and '.join(wrong)} {verb} not what {first.op_type} gives"
     others = [name for name, side in zip("AB", sides, strict=True) if side.right]
-    return f"{told}{f'; {others[0]} is' if others else ''}." if wrong else ""
+    return f"{text}{f'; {others[0]} is' if others else ''}." if wrong else ""
 
 
 def _shape(shape: tuple[int, ...]) -> str:
@@ -179,8 +181,8 @@ def earliest(
     matchings: Mapping[str, Matching],
     known: ComparedTensors,
 ) -> TensorDifference:
-    """The tensor where the difference begins: none of them is made of another one, so that data flow order
-    alone would tell the one whose node happens to be listed first.
+    """The tensor where the difference begins, of several that do not depend on each other, so that data flow
+    order alone would pick the one whose node happens to be listed first.
 
     What enters the step (data, weights) comes first, then the forward pass before the backward one, and in
     both numbers that are computed with before the whole numbers that shapes are worked out with. What is

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 
 from tensortap.index.run_index import RunIndex
 
-_MOST = 50  # runs that are looked at
+_MOST = 50  # runs that are checked
 
 
 def most_similar_run(run: RunIndex, others: Iterable[RunIndex]) -> tuple[RunIndex, int] | None:
     """The run with the largest share of tensor names in common (of the longer list); of equal ones the first.
 
     Args:
-        others: the newest first; no more than 50 are looked at, and `run` itself is passed over.
+        others: the newest first; no more than 50 are checked, and `run` itself is skipped.
 
     Returns:
         The run and the number of common names; None where there is no other run, or none in common.

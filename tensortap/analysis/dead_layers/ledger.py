@@ -80,7 +80,7 @@ def dead_layer_ledger(
 
     Args:
         view: of the run, where there is one already.
-        advance: told how far it is; what it raises ends the work.
+        advance: called with the progress; what it raises ends the work.
     """
     if view is None:
         with memory_of(run) as memory:
@@ -96,7 +96,7 @@ def dead_layer_ledger(
         entries.append(_entry(view, tensor, zeros.of(tensor.code), weight))
     graphs = {tensor.graph for tensor in gradients}
     known = {(tensor.graph, tensor.variable) for tensor in gradients}
-    told: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     for weight in sorted(view.of_kind("weight"), key=lambda weight: weight.order):  # as it is read first
         key = (weight.graph, weight.variable)
         roles = view.roles(weight.graph)
@@ -104,8 +104,8 @@ def dead_layer_ledger(
         wanted = known_to_be and weight.variable.rpartition("/")[2] and weight.graph in graphs
         wanted = wanted and weight.variable not in roles.trained  # by a gradient that was not captured
         wanted = wanted and not _is_integer(roles, weight)
-        if wanted and key not in known | told and not weight.is_statistic:
-            told.add(key)
+        if wanted and key not in known | reported and not weight.is_statistic:
+            reported.add(key)
             entries.append(_disconnected(view, weight))
     return sorted(entries, key=lambda entry: (not entry.reason, -entry.zero_share, entry.variable))
 

@@ -1,4 +1,4 @@
-"""Updates that vanish in the rounding of the weights: w + update == w, counted in kept values."""
+"""Lost updates: rounding swallows them (w + update == w); counted in stored values."""
 
 from __future__ import annotations
 
@@ -33,8 +33,10 @@ class LostUpdates(NamedTuple):
 
 
 def count_lost_updates(view: RunView, tensor: TensorRole, weight: TensorRole | None) -> LostUpdates:
-    """Of a gradient and its weight. Needs values of the weight at neighbouring steps, and of the gradient at
-    the first of them."""
+    """Count the lost updates of a weight.
+
+    Needs values of the weight at neighbouring steps, and of the gradient at the first of them.
+    """
     kept = view.run.catalog.tensors.kept
     if weight is None or not kept.of(tensor.code) or not kept.of(weight.code):
         return LostUpdates(None, 0, 0, ())

@@ -1,4 +1,4 @@
-"""Where along the backward pass, and behind it, the zeros of a gradient begin."""
+"""Where along the backward pass, and downstream of it, the zeros of a gradient begin."""
 
 from __future__ import annotations
 
@@ -168,8 +168,8 @@ def _why_chosen(flow: _Flow, row: int, left_out: list[int]) -> str:
             what = counted(flow.seen[source].bad, "NaN or infinite element")
             return f"{names[source]}:0 holds {what}, in place of which it puts 0"
     condition = next((source for source, _, position in flow.roles.inputs(row) if position == 0), -1)
-    told = flow.seen.get(condition)
-    always = "" if told is None else "False" if told.zero else "True" if told.full else ""
+    seen = flow.seen.get(condition)
+    always = "" if seen is None else "False" if seen.zero else "True" if seen.full else ""
     since = f", as {names[condition]}:0 is {always} everywhere" if always else ""
     return f"it chooses 0 in place of {names[left_out[0]]}:0{since}" if left_out else ""
 

@@ -1,4 +1,4 @@
-"""What functions are given and return, and what a loop hands from one visit of its body to the next."""
+"""Arguments and results of the functions of a graph, and what a loop carries from one visit to the next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which op lets no gradient of the loss through to a variable."""
+"""Ops that let no gradient of the loss through to a variable."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def cut_of(run: RunIndex, roles: Roles, variable: str) -> Cut | None:
     if not losses:
         return None
     order = roles.graph.order
-    told = [row for row in _ends(roles, reads) if roles.graph.op_type[row] not in _SHAPES]
-    leading = [row for row in told if any(_made_of(roles, loss)[row] for loss in losses)]
+    ends = [row for row in _ends(roles, reads) if roles.graph.op_type[row] not in _SHAPES]
+    leading = [row for row in ends if any(_made_of(roles, loss)[row] for loss in losses)]
     if not leading:
         return None
     row = min(leading, key=lambda row: int(order[row]))

@@ -27,7 +27,7 @@ _UNTRAINED = ("bias", "beta", "gamma", *_STATISTICS)
 
 
 class Roles:
-    """Facts about a graph's nodes that the dump tells or their names do; computed once a graph.
+    """Roles of a graph's nodes, from marks in the dump or from their names; computed once a graph.
 
     Attributes:
         graph: the graph.

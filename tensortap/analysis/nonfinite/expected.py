@@ -1,4 +1,4 @@
-"""Infinities that are meant: why an origin need not worry anybody."""
+"""Expected infinities and NaN: why an origin is harmless."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def expected_reason(flow: NonfiniteFlow, origin: FlowTensor, reached: Reached) -
 
 
 def recovery_text(flow: NonfiniteFlow, origin: FlowTensor, reached: Reached) -> str:
-    """How an infinity that nobody meant becomes finite again, a sentence: an op made it of finite numbers,
+    """How an unexpected infinity becomes finite again, a sentence: an op made it of finite numbers,
     and a division or another op that neither masks nor compares hides it. Empty if it is not so."""
     if (
         reached.ends.matter

@@ -41,7 +41,7 @@ def number_beside(value: float, limit: float) -> str:
 
 
 def fed(tensor: Operand) -> Explanation:
-    """Data that are not finite already."""
+    """The explanation of data that are not finite already."""
     bad = tensor.nan + tensor.inf
     text = f"It came with the data: {elements(bad)} of {tensor.tensor} {are(bad)} not finite."
     return Explanation("data", text, _DATA)

@@ -30,7 +30,7 @@ _Place = tuple[bool, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class NanReport:
-    """Where non-finite values were born at a step.
+    """Where non-finite values originate at a step.
 
     Attributes:
         run: its name. step: the step, None if no captured tensor of the run is non-finite.
@@ -61,11 +61,11 @@ class NanReport:
 def nan_report(
     run: RunIndex, step: int | None = None, advance: Advance = lambda done, total, doing: None
 ) -> NanReport:
-    """Follows the non-finite values of a step to where they were born.
+    """Follow the non-finite values of a step to their origins.
 
     Args:
         step: by default the first one with an origin that matters, or else the first one with any.
-        advance: told how far it is; what it raises ends the work.
+        advance: called with the progress; what it raises ends the work.
 
     Raises:
         NotFoundError: nothing was captured at that step.
@@ -201,8 +201,8 @@ def _with_gradient_note(flow: NonfiniteFlow, harmless: Origin, origins: list[Ori
     for origin in origins:
         if origin.forward is not None and origin.forward.node == harmless.node:
             finite = loss is not None and flow.is_finite(loss)
-            told = nonfinite_gradient_text(harmless.demoted, origin.tensor, loss_finite=finite)
-            return replace(harmless, demoted=told)
+            text = nonfinite_gradient_text(harmless.demoted, origin.tensor, loss_finite=finite)
+            return replace(harmless, demoted=text)
     return harmless
 
 
@@ -264,7 +264,7 @@ def _capture_hint(flow: NonfiniteFlow, missing: list[str]) -> str:
 
 
 def rank_origins(flow: NonfiniteFlow, origins: Sequence[Origin]) -> list[Origin]:
-    """Origins in the order in which they are told.
+    """Origins in the order of the report.
 
     Constants of the program come last (a mask is no culprit, what it does may be), before them what heals
     again. Of the others those of the forward pass come before those of the backward pass and what follows of

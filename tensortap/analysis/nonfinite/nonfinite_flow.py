@@ -1,4 +1,4 @@
-"""The non-finite tensors of one step in data flow order: which were born so, and which were handed it."""
+"""The non-finite tensors of one step in data flow order: which are origins, and which were propagated."""
 
 from __future__ import annotations
 

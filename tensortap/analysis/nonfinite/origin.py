@@ -23,7 +23,7 @@ from .upstream import Source
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A non-finite tensor that was not just handed its NaNs and infinities.
+    """A non-finite tensor whose NaN and infinities did not just propagate from its inputs.
 
     Attributes:
         tensor, node, graph, op_type, layer, step, visit, worker: where.
@@ -63,7 +63,7 @@ class Origin:
 
 
 def describe_origin(flow: NonfiniteFlow, bad: FlowTensor, reached: Reached) -> Origin:
-    """All that can be said without reading values."""
+    """An origin as far as it is known without reading values."""
     tensors, graph = flow.tensors, flow.tensors.graph
     row, slot = bad.slot
     output = of_snapshot(tensors.snapshot(bad.slot, bad.visit))

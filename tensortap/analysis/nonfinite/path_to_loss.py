@@ -1,4 +1,4 @@
-"""The chain: the shortest way from where a value turned non-finite to the loss, or what else it reaches."""
+"""The chain: the shortest path from an origin to the loss, or to what else it reaches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_LINKS = 500
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One non-finite tensor on the way; `nan`, `inf`: how many of `size`, at the first `visit` with any."""
+    """One non-finite tensor of the chain; `nan`, `inf`: how many of `size`, at the first `visit` with any."""
 
     tensor: str
     node: str

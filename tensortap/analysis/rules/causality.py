@@ -38,9 +38,12 @@ _RANKS = {name: rank for rank, name in enumerate(_LEADS_TO)}
 
 
 def sort_key(view: RunView, findings: Sequence[Finding]) -> Callable[[Finding], tuple[object, ...]]:
-    """What sorts some findings of a run: those that are not muted first; of these the worst, of equals NaN
-    that is born, then the newest, then in data flow order. What leads to others of its graph that are as bad
-    is as new as these, and comes before them."""
+    """The sort key of some findings of a run.
+
+    Those that are not muted first; of these the worst, of equals NaN that is born, then the newest, then
+    in data flow order. What leads to others of its graph that are as bad is as new as these, and comes
+    before them.
+    """
     places = view.once("places of tensors", lambda: _places(view))
     newest: dict[tuple[str, str, bool, str], int] = {}
     for finding in findings:

@@ -1,5 +1,4 @@
-"""What would be told twice: of one variable by several graphs, of one tensor by a rule that says why and one
-that does not."""
+"""Removes duplicate hits: on one variable by several graphs, on one tensor by a rule and its cause."""
 
 from __future__ import annotations
 
@@ -33,9 +32,9 @@ class Deduplicator:
         found = [hit for hit in hits if hit.tensor not in said and not self._explained(view, hit)]
         self._tensors[rule] = {hit.tensor for hit in found}
         tensors = [view.tensors[hit.tensor] for hit in found]
-        told = self._variables[rule] = {}
+        layers = self._variables[rule] = {}
         for tensor in tensors:
-            told.setdefault(tensor.variable, set()).add(tensor.layer)
+            layers.setdefault(tensor.variable, set()).add(tensor.layer)
         keys = _variables(view, found)
         teller = _chosen_tensors(keys, found, severity)
         return [
@@ -45,8 +44,8 @@ class Deduplicator:
     def _explained(self, view: RunView, hit: Hit) -> bool:
         """Whether a rule told of the same variable, of this graph or another, that is the reason for this."""
         tensor = view.tensors[hit.tensor]
-        told = (self._variables.get(rule, {}).get(tensor.variable, set()) for rule in hit.unless)
-        return any(_ends_alike(tensor.layer, layer) for layer in set[str]().union(*told))
+        layers = (self._variables.get(rule, {}).get(tensor.variable, set()) for rule in hit.unless)
+        return any(_ends_alike(tensor.layer, layer) for layer in set[str]().union(*layers))
 
 
 def _chosen_tensors(keys: Sequence[_Key], found: Sequence[Hit], severity: Severity) -> dict[_Key, int]:

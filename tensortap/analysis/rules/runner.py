@@ -82,9 +82,9 @@ def _checked(
     failed: dict[str, str] = {}
     left_out: dict[str, int] = {}
     for number, rule in enumerate(applied):
-        told = _teller(progress, number, len(applied), rule.name)
-        view.advance = told
-        told(0, 1, "")
+        report_progress = _teller(progress, number, len(applied), rule.name)
+        view.advance = report_progress
+        report_progress(0, 1, "")
         try:
             hits = once.of(view, rule.name, rule.check(view, rule.thresholds), rule.severity)
             order = sort_key(view, ())
@@ -93,7 +93,7 @@ def _checked(
             if len(mine) > MOST:
                 left_out[rule.name] = len(mine) - MOST
         except Exception as error:  # one rule, maybe a user's, must not hide what the others found
-            told(0, 1, "")  # raises once more where it was this that ended the rule
+            report_progress(0, 1, "")  # raises once more where it was this that ended the rule
             _LOG.warning("the rule %s failed", rule.name, exc_info=error)
             failed[rule.name] = f"{type(error).__name__}: {error}"
     findings = raise_severities(found, {rule.name for rule in applied if rule.severity_set})

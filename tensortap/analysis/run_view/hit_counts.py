@@ -1,4 +1,4 @@
-"""Which snapshots of each tensor have a trait, counted so that a run that has grown is counted on."""
+"""Counts of snapshots with a trait, by tensor; extended as a run grows, without counting anew."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was found out about the snapshots of each tensor so far, added to as a run grows.
+"""Results about the snapshots of each tensor, kept between looks and extended as a run grows.
 
 Rows of a catalog never move and are never removed. So whatever can be told of a tensor's first rows and of
 those behind them separately, and put together exactly, is held from one look to the next; a tensor that got
@@ -54,7 +54,7 @@ class Held(Generic[S]):
 
 @dataclass
 class Memory:
-    """What rules found out about a run, so that the next look goes on from there. For one look at a time.
+    """Results about a run, so that the next analysis goes on from there. For one analysis at a time.
 
     Attributes:
         rows: of the catalog, at the last look. late_at: by tensor, the rows of the look that saw it get rows
@@ -112,7 +112,7 @@ _MEMORIES: WeakKeyDictionary[Any, Memory] = WeakKeyDictionary()  # by catalog
 
 @contextmanager
 def memory_of(run: RunIndex) -> Iterator[Memory]:
-    """What earlier looks at a run found out; nothing while another thread uses it."""
+    """The results of earlier analyses of a run; empty while another thread uses them."""
     memory = _MEMORIES.setdefault(run.catalog, Memory())
     if not memory.lock.acquire(blocking=False):
         yield Memory()

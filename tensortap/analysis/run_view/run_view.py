@@ -24,7 +24,7 @@ _PIECE = 1 << 18  # rows that are looked at at once
 
 
 class RunView:
-    """What rules look at.
+    """A run for rules and other analyses.
 
     Attributes:
         run: the index. tensors: by code. rows_seen: snapshots that there were when it was made.

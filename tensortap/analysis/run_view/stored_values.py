@@ -1,4 +1,4 @@
-"""Values that were kept, as far as they can be read."""
+"""Stored values of snapshots, as far as they can be read."""
 
 from __future__ import annotations
 

@@ -72,8 +72,8 @@ def _asked(view: RunView) -> set[str]:
     """Paths of the variables whose gradients any graph asks for."""
 
     def find() -> set[str]:
-        told = (view.roles(graph).trainable for graph in {tensor.graph for tensor in view.tensors})
-        return {path for trainable in told for path, asked in trainable.items() if asked}
+        trainables = (view.roles(graph).trainable for graph in {tensor.graph for tensor in view.tensors})
+        return {path for trainable in trainables for path, asked in trainable.items() if asked}
 
     return view.once("variables that are asked for", find)
 

@@ -171,9 +171,9 @@ def _number(value: float, bound: str = "") -> str:
 def _print_matching(compared: Comparison, out: Console) -> None:
     out.print()
     for graph in compared.graphs:
-        told = [f"{count:,} matched by {how}" for how, count in graph.matched.items() if count]
+        parts = [f"{count:,} matched by {how}" for how, count in graph.matched.items() if count]
         left = f"{graph.only_a:,} only in A, {graph.only_b:,} only in B"
-        out.print(cell(f"Nodes of {graph.name}: {', '.join(told) or 'none matched'}; {left}."))
+        out.print(cell(f"Nodes of {graph.name}: {', '.join(parts) or 'none matched'}; {left}."))
         for old, new, count in graph.renames[:_RENAMES]:
             out.print(cell(f"  renamed {old} -> {new} ({counted(count, 'node')})"))
     _print_unmatched("A", compared.only_a, out)

@@ -1,4 +1,4 @@
-"""Pairs that are wrong: made of different things on both sides, while what is made of them agrees.
+"""Wrong pairs of nodes: their inputs do not correspond, while everything downstream agrees.
 
 A framework numbers its nodes (`mul`, `mul_1`), so that after a refactoring one name is another product; and
 two products may look alike to their neighbours. Such a pair differs, though nothing is wrong.
@@ -27,7 +27,7 @@ def without_wrong_pairs(
     found: dict[Slot, list[Measured]],
     follow: Callable[[dict[Slot, list[Measured]]], DifferenceFlow],
 ) -> DifferenceFlow:
-    """The verdicts, without those of wrong pairs, which are unpaired.
+    """Undo wrong pairs, and return the verdicts without them.
 
     Args:
         found: of a step; what is of unpaired pairs is passed over. follow: gives the verdicts.
@@ -54,16 +54,16 @@ def unpaired_notes(matching: Matching) -> Iterator[str]:
         a, b = matching.a.names[row], matching.b.names[partner]
         which = a if a == b else f"{a} and {b}"
         were = "was" if count == 1 else "were"
-        told = f"{counted(count, 'pair')} of nodes {were} taken apart ({which})"
+        text = f"{counted(count, 'pair')} of nodes {were} taken apart ({which})"
         yield (
-            f"{told}: each is made of other things in A than in B, and what is made of it agrees. "
+            f"{text}: each is made of other things in A than in B, and what is made of it agrees. "
             "Paired by hand they stay a pair."
         )
 
 
 def _forget_renames(matching: Matching) -> None:
     """Drops scopes that only unpaired pairs said were renamed."""
-    told = [
+    renamed = [
         (matching.a.names[row], matching.b.names[partner])
         for row, partner in matching.partner.items()
         if matching.how[row] in ("structure", "scope")
@@ -71,7 +71,7 @@ def _forget_renames(matching: Matching) -> None:
     matching.renames = [
         (old, new, count)
         for old, new, count in matching.renames
-        if any(a.startswith(f"{old}/") and b.startswith(f"{new}/") for a, b in told)
+        if any(a.startswith(f"{old}/") and b.startswith(f"{new}/") for a, b in renamed)
     ]
 
 
@@ -87,7 +87,7 @@ def _verdicts(judged: Iterable[Judged]) -> dict[Slot, str]:
 
 
 def suspicious_pairs(matching: Matching, verdicts: Mapping[Slot, str]) -> set[int]:
-    """Rows of A whose tensors differ and whose pair takes other things on both sides; those behind them, too.
+    """Rows of A whose tensors differ and whose inputs do not correspond; those downstream of them, too.
 
     Args:
         verdicts: of the tensors that were compared. Pairs by hand are not suspicious_pairs.
@@ -105,7 +105,7 @@ def suspicious_pairs(matching: Matching, verdicts: Mapping[Slot, str]) -> set[in
 
 
 def wrong_pairs(matching: Matching, verdicts: Mapping[Slot, str], suspicious: Collection[int]) -> list[int]:
-    """Those of the suspicious_pairs rows of which nothing is made that differs, and something that agrees.
+    """Those of the suspicious rows with something downstream that agrees, and nothing that differs.
 
     Args:
         verdicts: of the tensors that were compared, without those of the suspicious_pairs rows.
@@ -129,10 +129,10 @@ def _agrees_behind(
             if follower in seen:
                 continue
             seen.add(follower)
-            told = verdicts.get(follower, [])
-            if wrong.get(follower) is False or any(verdict in DIFFER for verdict in told):
+            own = verdicts.get(follower, [])
+            if wrong.get(follower) is False or any(verdict in DIFFER for verdict in own):
                 return False
-            if follower in wrong or (told and is_floating(graph.dtype[follower])):
+            if follower in wrong or (own and is_floating(graph.dtype[follower])):
                 agrees = True
             else:  # not compared, or whole numbers, which agree easily
                 waiting.append(follower)

@@ -1,4 +1,4 @@
-"""Which node of one graph is which of another: by hand, by name, by structure, by renamed scope."""
+"""Match the nodes of two graphs: by hand, by name, by structure, by renamed scope."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Matching:
         self.taken.add(partner)
 
     def part(self, row: int) -> None:
-        """Takes a pair back."""
+        """Undo a pair."""
         partner = self.partner.pop(row)
         del self.how[row]
         self.taken.discard(partner)
@@ -267,7 +267,7 @@ def _by_structure(found: Matching) -> None:
 
 
 def _sweeps(nodes: int) -> int:
-    """How often the neighbourhoods of all nodes are looked at: in bounded time, whatever the graphs are."""
+    """How often the neighbourhoods of all nodes are hashed: in bounded time, whatever the graphs are."""
     return min(max(_SWEPT // max(nodes, 1), _LEAST_SWEEPS), _MOST_SWEEPS)
 
 

@@ -1,4 +1,4 @@
-"""What two programs say differently at one place: constants and attributes of the nodes there."""
+"""How two programs differ at a node: constants, attributes, and nodes that only one of them has."""
 
 from __future__ import annotations
 
@@ -118,18 +118,18 @@ def _taken(matching: Matching, row: int, frame: Frames) -> list[str]:
     if not in_a and not in_b:
         return []
     has, only, new = ("B", only_b, in_b[0]) if in_b else ("A", only_a, in_a[0])
-    told = f"In {has} it takes {_node(only.graph, new)}, "
+    text = f"In {has} it takes {_node(only.graph, new)}, "
     if in_a and in_b and a.names[in_a[0]] == b.names[new]:
-        told += "which is made of something else there"
+        text += "which is made of something else there"
     elif in_a and in_b:
-        told += f"in A {_node(a, in_a[0])}"
+        text += f"in A {_node(a, in_a[0])}"
     else:
-        told += f"which {'A' if has == 'B' else 'B'} lacks"
+        text += f"which {'A' if has == 'B' else 'B'} lacks"
     begins = only.beginning(new)
     if begins != new:
-        told += f"; that begins at {_variable(only.graph, begins) or _node(only.graph, begins)}"
+        text += f"; that begins at {_variable(only.graph, begins) or _node(only.graph, begins)}"
     line = frame(has, only.graph.names[begins])
-    return [told + ("." if line is None else f": {line.file.rpartition('/')[2]}:{line.line}.")]
+    return [text + ("." if line is None else f": {line.file.rpartition('/')[2]}:{line.line}.")]
 
 
 @dataclass(frozen=True, slots=True)

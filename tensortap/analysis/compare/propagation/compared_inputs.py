@@ -1,4 +1,4 @@
-"""What a tensor that differs is made of, at the visit at which it does."""
+"""The inputs of a tensor that differs, at the visit at which it does."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class InputTensor(NamedTuple):
 
 
 class ComparedTensors(Protocol):
-    """What was compared at a step."""
+    """The tensors that were compared at a step."""
 
     def captured(self, graph: str, slot: Slot) -> bool:
         """Whether both sides captured a tensor of a graph of A."""

@@ -71,14 +71,14 @@ def condition_text(flow: Flow, entry: TensorDifference) -> str:
     apart = np.abs(a.output - b.output)
     index = tuple(int(at) for at in np.unravel_index(int(np.argmax(np.nan_to_num(apart))), apart.shape))
     place = f"[{', '.join(map(str, index))}]"
-    told = [
+    parts = [
         f"{_call(entry.op_type, side, index)}{side.output[index]:.4g} in {name}"
         for side, name in ((a, "A"), (b, "B"))
     ]
     return (
         f"Ill-conditioned here, but not wrong: its inputs differ by {entry.before:.1e} of their scale, its "
         f"output by {entry.metrics.relative:.1e}; computed again from its inputs, both sides are what "
-        f"{entry.op_type} gives. At {place}: {', '.join(told)}."
+        f"{entry.op_type} gives. At {place}: {', '.join(parts)}."
     )
 
 

@@ -1,4 +1,4 @@
-"""Differences followed along the data flow: rounding, those that begin at a node, those handed on."""
+"""Differences followed along the data flow: rounding, those that begin at a node, those propagated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ops computed again in float64 from their kept inputs: whether a side's output is what its op gives."""
+"""Ops computed again in float64 from their stored inputs: whether a side's output is what its op gives."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Recomputed:
 
 
 def recomputed(tensors: StepTensors, slot: Slot, visit: int) -> Recomputed | None:
-    """None where the op is not known here, or a value was not kept or not whole."""
+    """Compute an op again; None where it is not known here, or a value was not stored, or not whole."""
     graph = tensors.graph
     op_type, snapshot = graph.op_type[slot[0]], tensors.snapshot(slot, visit)
     if op_type not in _EXPECTED or snapshot.dtype not in RTOL:
@@ -137,7 +137,7 @@ def _judged(output: Floats, reference: Reference, dtype: str) -> tuple[bool, boo
 
 
 def _value(tensors: StepTensors, slot: Slot, row: int, visit: int) -> Floats | None:
-    """What a node took at a visit, through nodes that hand it on as it is."""
+    """What a node took at a visit, through nodes that copy it."""
     graph = tensors.graph
     for _ in range(_MAX_WAY):
         op_type = graph.op_type[slot[0]]

@@ -1,4 +1,4 @@
-"""What an op gives of its inputs, computed in float64, and how far rounding may take a kernel from it.
+"""Reference outputs: an op computed in float64, and how far rounding may take a kernel from that.
 
 `typical`: the error that kernels make; within it an output is right. `worst`: the largest that a correct
 kernel can make, in whatever order it adds, if it rounds every intermediate result to the output's dtype or to

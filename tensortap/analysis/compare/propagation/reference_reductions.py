@@ -1,4 +1,4 @@
-"""What matrix products, convolutions, reductions and softmax give of their inputs."""
+"""Reference outputs of matrix products, convolutions, reductions and softmax."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Index maps, backwards: which elements of each input an element of a node's output is made of."""
+"""Index maps from outputs to inputs: which input elements an output element is computed of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elements of kept values at one step, read as little as possible; None where nothing was kept."""
+"""Elements of stored values at one step, read as little as possible; None where nothing was stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Through the lists that loops take their rows from and put them in (map_fn, RNN, TensorArray)."""
+"""Elements followed through the lists that loops read from and write to (map_fn, RNN, TensorArray)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Element level: from a non-finite element back through the ops to the element, and sample, it comes from."""
+"""Backtrace of single elements: from a non-finite one upstream to the element, and sample, it comes from."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def _real(value: Array) -> float:
 
 
 def _row_of(flow: NonfiniteFlow, trail: list[Element]) -> int | None:
-    """The row of the batch, told by the first dimension alone: that of an element whose tensor is as long as
+    """The row of the batch, by the first dimension alone: that of an element whose tensor is as long as
     the batch. None where rows may have changed places before."""
     if _rows_may_move(flow, trail[-1]):
         return None
@@ -221,7 +221,7 @@ def _shape_of(flow: NonfiniteFlow, slot: Slot, visit: int | None) -> tuple[int, 
 
 
 class _Step:
-    """One op, walked through backwards."""
+    """One op of the backtrace."""
 
     def __init__(self, flow: NonfiniteFlow, slot: Slot) -> None:
         self._flow, self._slot = flow, slot

@@ -106,10 +106,10 @@ def _cut_off(view: RunView) -> Iterator[Hit]:
             continue
         steps = view.rows([tensor]).steps
         if len(steps):
-            told = "The step asks for its gradient." if asked else "Fine if it is frozen."
+            note = "The step asks for its gradient." if asked else "Fine if it is frozen."
             if asked and _moves(view, tensor):  # a target network, a codebook of moving averages
-                asked, told = False, "It changes all the same: something else updates it."
-            text = f"{entry.variable} gets no gradient: {entry.why}. {told}"
+                asked, note = False, "It changes all the same: something else updates it."
+            text = f"{entry.variable} gets no gradient: {entry.why}. {note}"
             evidence = Evidence(int(steps[0]), "steps with a gradient", 0.0)
             meant = entry.cut_by in ("", STOPS)  # perhaps: a head that is not used yet, a target network
             severity: Severity = ("medium" if meant else "high") if asked and tensor.is_kernel else "low"

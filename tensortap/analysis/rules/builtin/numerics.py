@@ -41,14 +41,14 @@ _OTHERWISE = {
     next_look="The chain from the birth to the loss, and the inputs of the node.",
 )
 def exploding_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
-    told = set[str]()
+    reported = set[str]()
     origins = nan_report(view.run, advance=view.advance).births[:_MOST_BIRTHS]
     for origin in origins:
         if origin.output.bad < limits["elements"]:
             continue
         for found in _origin(view, origin, alone=origins[0].verdict == _CONSTANT):
-            if found.text not in told:  # several outputs of one node
-                told.add(found.text)
+            if found.text not in reported:  # several outputs of one node
+                reported.add(found.text)
                 yield found
 
 
@@ -65,8 +65,8 @@ def _origin(view: RunView, origin: Origin, *, alone: bool) -> Iterable[Hit]:
     constant = origin.verdict == _CONSTANT
     first = int(steps[0]) if constant and len(steps) else origin.step  # it was there before it did harm
     born = "is born in" if origin.verdict in ("born", "turned") else "appears first in"
-    told = f"{kind} {born} {origin.node} at step {origin.step}"
-    told = f"{kind} in {origin.node} is a constant of the program" if constant else told
+    text = f"{kind} {born} {origin.node} at step {origin.step}"
+    text = f"{kind} in {origin.node} is a constant of the program" if constant else text
     why = f": {origin.explanation.text}" if origin.explanation else _OTHERWISE.get(origin.verdict, ".")
     evidence = [
         Evidence(origin.step, name, float(count), 0.0)
@@ -75,7 +75,7 @@ def _origin(view: RunView, origin: Origin, *, alone: bool) -> Iterable[Hit]:
     ]
     yield Hit(
         tensor=found.code,
-        text=" ".join(filter(None, [f"{told}{why}", origin.aftermath])),
+        text=" ".join(filter(None, [f"{text}{why}", origin.aftermath])),
         evidence=evidence,
         first_step=first,
         last_step=int(steps[-1]) if len(steps) else origin.step,
