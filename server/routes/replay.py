@@ -18,7 +18,8 @@ from tensortap.dump.recording.recording_files import (
 )
 from tensortap.index.run_index import RunIndex
 from tensortap.replay.client import ReplayProcess
-from tensortap.replay.protocol import TESTS, StepperAnswer
+from tensortap.replay.proof import proofs_json
+from tensortap.replay.protocol import TESTS, CheckResult
 from tensortap.replay.stepper.what_if_file import read_what_ifs, write_what_ifs
 from tensortap.replay.stepper.what_ifs import WhatIfs
 
@@ -34,7 +35,6 @@ blueprint = Blueprint("replay", __name__)
 MAX_BODY = 65536
 MAX_CHANGES = 500
 MAX_TENSORS = 1000
-MAX_ROWS = 200
 _KEY = "tensortap-replay-jobs"
 
 
@@ -70,6 +70,7 @@ def list_recordings(run: str) -> Response:
             "allowed": allowed,
             "hint": "" if allowed else NO_REPLAY[1],
             "recordings": [_recording_fields(place) for place in found],
+            "tests": [{"name": name, "question": question} for name, question in TESTS.items()],
         }
     )
 
@@ -212,47 +213,17 @@ def _state(run: RunIndex, job: Job, result_fields: Callable[[Any], dict[str, Any
 
 
 def _test_result(study: Mapping[str, Any]) -> dict[str, Any]:
-    columns, rows = study["columns"], study["rows"]
-    return {
-        "passed": study["passed"],
-        "summary": study["summary"],
-        "columns": columns,
-        "rows": [[row.get(column) for column in columns] for row in rows[:MAX_ROWS]],
-        "rows_total": len(rows),
-    }
-
-
-def _largest_ulp(answer: StepperAnswer) -> int | None:
-    """ULP distance of the result farthest from the recorded one; None if any is unknown."""
-    known = [answer.ulp.get(name) for name in answer.differing]
-    return max((each for each in known if each is not None), default=None) if None not in known else None
+    return CheckResult.of(study).to_json()
 
 
 def _result(computed: ComputedStep) -> dict[str, Any]:
-    answer, run = computed.answer, computed.run
-    rows = answer.tensors.values()
+    run = computed.run
     return {
         "run": run.id,
         "graph": run.graphs[0].id if run.graphs else "",
-        "step": answer.step,
-        "identical": answer.identical,
-        "outputs": answer.outputs,
-        "variables": answer.variables,
-        "differing": list(answer.differing[:100]),
-        "differing_total": len(answer.differing),
-        "untapped": answer.untapped,
-        "ulp": _largest_ulp(answer),
-        "failed": answer.failed,
-        "recorded_failure": answer.recorded_failure,
-        "versions": list(answer.versions),
+        **computed.answer.to_json(),
+        "proofs": proofs_json(computed.answer),
         "changed": list(computed.changed),
         "order": list(computed.order),
         "births": list(computed.origins),
-        "tensors": {
-            "name": list(answer.tensors),
-            **{
-                column: [getattr(row, column) for row in rows]
-                for column in ("dtype", "shape", "nan", "inf", "bad_visit", "visits", "kept", "proven")
-            },
-        },
     }

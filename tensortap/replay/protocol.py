@@ -11,10 +11,18 @@ from typing import Any, Self
 
 Progress = Callable[[str], None]
 """Takes one line of text: what a replay is doing now, or has found."""
-TESTS = ("batch", "causal", "padding", "gradient", "determinism", "sensitivity")
-"""Tests of a step's logic (docs/replay.md)."""
+TESTS: Mapping[str, str] = {
+    "batch": "Does one sample change the numbers of another?",
+    "causal": "Does the second half of a sequence change what comes before it?",
+    "padding": "Does what stands at padded positions change the others?",
+    "gradient": "Is each gradient the derivative of the loss, in float64?",
+    "determinism": "Is every bit of every tensor the same in five runs?",
+    "sensitivity": "How far does the loss move when a variable or an input does?",
+}
+"""Tests of a step's logic (docs/replay.md), and what each asks."""
 VALUE_BYTES = 1 << 30
 MAX_NAMES = 100  # of results that differ, for clients of the server
+MAX_ROWS = 200  # of what a test found, for clients of the server
 _TENSOR_COLUMNS = ("dtype", "shape", "nan", "inf", "bad_visit", "visits", "kept", "proven")
 
 
@@ -66,10 +74,10 @@ class ResultComparison:
     identical: bool | None
     outputs: int
     variables: int
-    differing: Sequence[str]
-    failed: str
-    recorded_failure: str
-    versions: Sequence[str]
+    differing: Sequence[str] = ()
+    failed: str = ""
+    recorded_failure: str = ""
+    versions: Sequence[str] = ()
     untapped: bool | None = None
     ulp: Mapping[str, int] = field(default_factory=dict)
 
@@ -125,6 +133,38 @@ class Answer(ResultComparison):
     def of(cls, record: Mapping[str, Any]) -> Answer:
         """From what the replaying process wrote: `asdict` as JSON."""
         return cls(**{each.name: record[each.name] for each in fields(cls)})
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What a test of a step's logic found.
+
+    Attributes:
+        passed: of a test that has no right answer, True.
+        summary: a sentence.
+        columns: names of what `rows` hold.
+        rows: the most telling first.
+    """
+
+    passed: bool
+    summary: str
+    columns: Sequence[str]
+    rows: Sequence[Mapping[str, Any]]
+
+    @classmethod
+    def of(cls, study: Mapping[str, Any]) -> CheckResult:
+        """From the `study` of an `Answer`."""
+        return cls(**{each.name: study[each.name] for each in fields(cls)})
+
+    def to_json(self) -> dict[str, Any]:
+        """As clients of the server get it (server/http_api.md): the first rows, as lists."""
+        return {
+            "passed": self.passed,
+            "summary": self.summary,
+            "columns": list(self.columns),
+            "rows": [[row.get(column) for column in self.columns] for row in self.rows[:MAX_ROWS]],
+            "rows_total": len(self.rows),
+        }
 
 
 @dataclass(frozen=True, slots=True)

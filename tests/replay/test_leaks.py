@@ -17,7 +17,7 @@ from tensortap.dump.recording.recording import Argument, Recording
 from tensortap.replay.invariant_checks.batch_inputs import BatchInputs
 from tensortap.replay.invariant_checks.independence_checks import describe_batch_norm
 from tensortap.replay.invariant_checks.leakage import relative_change
-from tensortap.replay.invariant_checks.sequence_axes import check_sequences, cut_axes, unpadded
+from tensortap.replay.invariant_checks.sequence_axes import cut_axes, require_sequences, unpadded
 
 RANDOM = np.random.default_rng(0)
 
@@ -76,8 +76,8 @@ def of(**arrays: Array) -> BatchInputs:
 @pytest.mark.parametrize("dtype", [np.dtype("f"), np.dtype(ml_dtypes.bfloat16)])
 def test_floats_are_exchanged_where_all_samples_are_the_same(dtype: np.dtype[Any]) -> None:
     inputs = of(x=np.zeros((3, 4), dtype))
-    (sample,) = inputs.changed(inputs.other_sample).arguments[0].arrays
-    (future,) = inputs.changed(inputs.other_future).arguments[0].arrays
+    (sample,) = inputs.exchange(inputs.exchange_first_sample).arguments[0].arrays
+    (future,) = inputs.exchange(inputs.exchange_future).arguments[0].arrays
     assert sample.dtype == future.dtype == dtype
     assert sample.astype("f").tolist() == [[1] * 4, [0] * 4, [0] * 4]
     assert future.astype("f").tolist() == [[0, 0, 1, 1]] * 3
@@ -85,8 +85,8 @@ def test_floats_are_exchanged_where_all_samples_are_the_same(dtype: np.dtype[Any
 
 def test_tokens_change_places_where_all_samples_are_the_same() -> None:
     inputs = of(tokens=np.array([[1, 2, 3, 4]] * 2))
-    (sample,) = inputs.changed(inputs.other_sample).arguments[0].arrays
-    (future,) = inputs.changed(inputs.other_future).arguments[0].arrays
+    (sample,) = inputs.exchange(inputs.exchange_first_sample).arguments[0].arrays
+    (future,) = inputs.exchange(inputs.exchange_future).arguments[0].arrays
     assert sample.tolist() == [[4, 3, 2, 1], [1, 2, 3, 4]]
     assert future.tolist() == [[1, 2, 4, 3]] * 2
 
@@ -95,13 +95,13 @@ def test_where_nothing_can_be_exchanged_nothing_passes() -> None:
     tokens = np.array([[1, 2, 0, 0], [3, 4, 0, 0]])
     inputs = of(tokens=tokens, labels=np.arange(2))
     with pytest.raises(NotFoundError, match="Nothing of this batch can be exchanged"):
-        inputs.changed(inputs.other_future)
-    assert inputs.changed(inputs.other_sample).stayed == ()
+        inputs.exchange(inputs.exchange_future)
+    assert inputs.exchange(inputs.exchange_first_sample).unchanged == ()
     inputs = of(tokens=np.ones((2, 4), int), labels=np.arange(2))
-    assert inputs.changed(inputs.other_sample).stayed == ("tokens",)
+    assert inputs.exchange(inputs.exchange_first_sample).unchanged == ("tokens",)
     inputs = of(tokens=np.ones((2, 4), int))
     with pytest.raises(NotFoundError, match="the same"):
-        inputs.changed(inputs.other_sample)
+        inputs.exchange(inputs.exchange_first_sample)
 
 
 @pytest.mark.parametrize("kernel", [None, [1, 3, 4, 4], [None, 3, 4, 4]])
@@ -110,10 +110,10 @@ def test_a_kernel_that_is_not_known_to_have_a_height_makes_no_image(kernel: list
     convolution = SimpleNamespace(type="Conv2D", name="along", inputs=inputs)
     candidates = {"along:0": SimpleNamespace(op_type="Conv2D")}
     chosen: Any = SimpleNamespace(operations={("step", "along"): convolution}, candidates=candidates)
-    check_sequences(chosen, ["along:0"], 2, 6)
+    require_sequences(chosen, ["along:0"], 2, 6)
     inputs[1].shape = tf.TensorShape([3, 3, 4, 4])
     with pytest.raises(NotFoundError, match="along convolves over the 6 rows"):
-        check_sequences(chosen, ["along:0"], 2, 6)
+        require_sequences(chosen, ["along:0"], 2, 6)
 
 
 def test_batch_normalization_is_told_apart_from_other_leaks() -> None:

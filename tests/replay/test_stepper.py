@@ -110,10 +110,7 @@ def test_an_infinity_that_a_mask_holds_is_no_birth() -> None:
 
 
 def answered(identical: bool | None, tensors: dict[str, TensorFacts]) -> StepperAnswer:
-    return StepperAnswer(
-        step=1, identical=identical, outputs=0, variables=0, differing=(), failed="", recorded_failure="",
-        versions=(), tensors=tensors,
-    )  # fmt: skip
+    return StepperAnswer(step=1, identical=identical, outputs=0, variables=0, tensors=tensors)
 
 
 def test_what_changed_is_told_by_digests() -> None:

@@ -70,7 +70,14 @@ class FakeProcess(ReplayProcess):
             writer.log("x:0", value, step=5, graph=graph)
         x = TensorFacts("float32", (3,), 0, 0, -1, 1, str(len(request.changes)), True)
         same = TensorFacts("float32", (), 1, 0, 0, 1, "same", False)
-        return StepperAnswer(5, not request.changes, 1, 2, ["w"], "", "", [], {"x:0": x, "y:0": same})
+        return StepperAnswer(
+            step=5,
+            identical=None if request.changes else True,
+            outputs=1,
+            variables=2,
+            differing=["w"],
+            tensors={"x:0": x, "y:0": same},
+        )
 
     def replay(
         self,
@@ -89,7 +96,7 @@ class FakeProcess(ReplayProcess):
             "columns": ["tensor", "change"],
             "rows": rows,
         }
-        return Answer(None, 0, 0, [], 0, "", "", [], study=study)
+        return Answer(identical=None, outputs=0, variables=0, tensors=0, study=study)
 
     def close(self) -> None:
         self.closed += 1
@@ -136,6 +143,7 @@ def asked(logdir: Path) -> Iterator[Asked]:
     run = next(each["id"] for each in runs if each["name"] == "exp/first")
     listed = client.get(f"/api/runs/{run}/recordings", headers=OWN).get_json()
     assert listed["allowed"] is True
+    assert {"name": "batch", "question": "Does one sample change the numbers of another?"} in listed["tests"]
     (recording,) = listed["recordings"]
     assert recording == {"id": recording["id"], "step": 5, "call": 0, "function": "f", "graph": "f-1"}
     jobs = app.extensions["tensortap-replay-jobs"]
@@ -148,6 +156,9 @@ def test_what_is_computed_answers_like_a_run_that_is_not_listed(asked: Asked) ->
     answer = asked.compute(tensors=["x:0"])
     result = answer["result"]
     assert (answer["error"], result["identical"], result["step"]) == (None, True, 5)
+    text = "1 output and 2 variables are bit-identical to the recorded step"
+    assert result["proofs"]["step"] == {"proven": True, "word": "Proven", "text": text}
+    assert result["proofs"]["tensor"]["null"]["text"] == f"not captured in the recorded step; {text}"
     address = f"/api/runs/{result['run']}/value?tensor=x:0&step=5&format=json"
     assert asked.client.get(address, headers=OWN).get_json()["data"] == [0, 0, 0]
     runs = asked.client.get("/api/runs", headers=OWN).get_json()["runs"]
@@ -159,7 +170,7 @@ def test_what_is_computed_answers_like_a_run_that_is_not_listed(asked: Asked) ->
 
 def test_a_what_if_is_compared_with_the_call_as_it_was(asked: Asked) -> None:
     result = asked.compute(changes=[["x:0", "x + 1"]])["result"]
-    assert result["changed"] == ["x:0"]
+    assert result["changed"] == ["x:0"] and result["proofs"] is None
     assert result["order"] == ["x", "y"]
     assert result["births"] == ["y"]
     assert result["tensors"]["name"] == ["x:0", "y:0"]

@@ -33,7 +33,7 @@ class Deaf(ReplayProcess):
             graph = writer.graph(Graph("g", [Node("x", "Relu", output_dtypes=["float32"])]))
             writer.log("x:0", len(request.changes), step=0, graph=graph)
         x = TensorFacts("float32", (), 0, 0, -1, 1, str(len(request.changes)), True)
-        return StepperAnswer(0, None, 0, 0, [], "", "", [], {"x:0": x})
+        return StepperAnswer(step=0, identical=None, outputs=0, variables=0, tensors={"x:0": x})
 
 
 @pytest.fixture

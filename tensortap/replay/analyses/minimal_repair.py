@@ -84,8 +84,8 @@ def _searched(search: RepairSearch, births: list[Origin], *, bad: bool) -> tuple
 
 
 def _born(birth: Origin, lines: ProgramLines) -> str:
-    where = lines.of(birth.node)
-    line = f", {where['file']}:{where['line']}  {where['text']}" if where["line"] else ""
+    where = lines.text_of(birth.node)
+    line = f", {where}" if where else ""
     return f"born at {birth.node} ({birth.op_type}, {birth.count:,} not finite){line}"
 
 

@@ -107,10 +107,8 @@ class _Writer:
         yield f"    return [{', '.join(self._read(traced, own, tensor) for tensor in results)}]"
 
     def _about(self, node: str) -> tuple[str, str]:
-        where = self._lines.of(node)
         layer = self._layers.get(node, "")
-        line = f"{where['file']}:{where['line']}  {where['text']}" if where["line"] else ""
-        return comment(f"---- layer {layer}" if layer else ""), comment(line)
+        return comment(f"---- layer {layer}" if layer else ""), comment(self._lines.text_of(node))
 
     @staticmethod
     def _read(traced: Any, own: Mapping[str, str], tensor: Any) -> str:

@@ -1,4 +1,4 @@
-"""What a recorded step was given sample by sample, and the same with some of it exchanged."""
+"""A recorded step's inputs sample by sample, and the same inputs with some values exchanged."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from tensortap.dump.recording.recording import Argument, Recording
 from ..run.float_arrays import is_float
 
 Change = Callable[[Array], Array | None]
-"""None: there is nothing to be changed in such an array."""
+"""An array -> another one; None: nothing in it is to be changed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Exchanged:
-    """A step's inputs after a change. `stayed`: names of those that should have changed, but have not."""
+class ExchangedInputs:
+    """A step's inputs after a change. `unchanged`: names of those that should have changed, but have not."""
 
     arguments: tuple[Argument, ...]
-    stayed: tuple[str, ...]
+    unchanged: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class BatchInputs:
     @classmethod
     def of(cls, recording: Recording) -> BatchInputs:
         """Raises NotFoundError: nothing that was given has samples."""
-        arrays = [array for argument in _given(recording.arguments) for array in argument.arrays]
+        arrays = [array for argument in _data_arguments(recording.arguments) for array in argument.arrays]
         ranked = [array for array in arrays if array.ndim]
         if not ranked or ranked[0].shape[0] < 2:
             raise NotFoundError(
@@ -53,48 +53,48 @@ class BatchInputs:
 
     def arrays(self) -> list[Array]:
         """Those with one row a sample, in order."""
-        given = (array for argument in _given(self.recording.arguments) for array in argument.arrays)
+        given = (array for argument in _data_arguments(self.recording.arguments) for array in argument.arrays)
         return [array for array in given if self._has_rows(array)]
 
-    def changed(self, change: Change) -> Exchanged:
+    def exchange(self, change: Change) -> ExchangedInputs:
         """The step's inputs with each of these arrays changed; shapes and dtypes must stay.
 
         Raises:
             NotFoundError: that left all of them as they were.
         """
         found: list[Argument] = []
-        stayed: list[str] = []
+        unchanged: list[str] = []
         any_differs = False
         for argument in self.recording.arguments:
-            asked = [self._changed(argument, array, change) for array in argument.arrays]
-            pairs = list(zip(argument.arrays, asked, strict=True))
+            replacements = [self._exchange(argument, array, change) for array in argument.arrays]
+            pairs = list(zip(argument.arrays, replacements, strict=True))
             differs = any(new is not None and not _is_same(old, new) for old, new in pairs)
             any_differs = any_differs or differs
-            if not differs and any(new is not None for new in asked):
-                stayed.append(argument.name or "an input")
+            if not differs and any(new is not None for new in replacements):
+                unchanged.append(argument.name or "an input")
             found.append(replace(argument, arrays=tuple(old if new is None else new for old, new in pairs)))
         if not any_differs:
             raise NotFoundError(
                 "Nothing of this batch can be exchanged: its samples are the same there.",
                 "Any step would pass. Record one whose samples differ (causal: in the second half, too).",
             )
-        return Exchanged(tuple(found), tuple(stayed))
+        return ExchangedInputs(tuple(found), tuple(unchanged))
 
-    def _changed(self, argument: Argument, array: Array, change: Change) -> Array | None:
-        new = change(array) if _is_given(argument) and self._has_rows(array) else None
+    def _exchange(self, argument: Argument, array: Array, change: Change) -> Array | None:
+        new = change(array) if _is_data(argument) and self._has_rows(array) else None
         return None if new is None else np.ascontiguousarray(new)
 
-    def other_sample(self, array: Array) -> Array:
+    def exchange_first_sample(self, array: Array) -> Array:
         """The first sample replaced by one that differs from it; values stay what such inputs can be."""
         found = array.copy()
         rows = [row for row in array[1:] if not _is_same(row, array[0])]
         if rows:
             found[0] = rows[0]
         elif array.ndim > 1 or is_float(array):
-            found[0] = _others(array[0])
+            found[0] = _other_values(array[0])
         return found
 
-    def other_future(self, array: Array) -> Array | None:
+    def exchange_future(self, array: Array) -> Array | None:
         """The second half of each sequence replaced by that of another sample, or by something else where all
         have the same."""
         if array.ndim < 2 or array.shape[1] != self.length:
@@ -102,7 +102,7 @@ class BatchInputs:
         found, half = array.copy(), self.half
         found[:, half:] = np.roll(array, 1, axis=0)[:, half:]
         if _is_same(found, array):
-            found[:, half:] = _others(array[0, half:])
+            found[:, half:] = _other_values(array[0, half:])
         return found
 
     @property
@@ -114,16 +114,16 @@ class BatchInputs:
         return array.ndim > 0 and array.shape[0] == self.batch
 
 
-def _given(arguments: Sequence[Argument]) -> list[Argument]:
-    return [argument for argument in arguments if _is_given(argument)]
+def _data_arguments(arguments: Sequence[Argument]) -> list[Argument]:
+    return [argument for argument in arguments if _is_data(argument)]
 
 
-def _is_given(argument: Argument) -> bool:
+def _is_data(argument: Argument) -> bool:
     """Whether it is data: no variable, and nothing that the step drew at random."""
     return argument.kind != "variable" and not argument.drawn
 
 
-def _others(values: Array) -> Array:
+def _other_values(values: Array) -> Array:
     """What may stand for values that all samples have: other floats; tokens in another order, as a number
     that is not among them may be none of the vocabulary."""
     return np.asarray(1 - values) if is_float(values) else np.flip(values, 0)

@@ -1,4 +1,4 @@
-"""Finds batch normalization among the nodes of a step: by what it computes, not by its name alone."""
+"""Batch normalization among the nodes of a step, found by what it computes, not by its name alone."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _NODE = re.compile(
 )
 
 
-class BatchNorms:
-    """Looks tensors up among the nodes of a call."""
+class BatchNormalizations:
+    """Those of a call."""
 
     def __init__(self, chosen: SelectedNodes) -> None:
         self._operations = chosen.operations
         self._keys = {name: key for key in chosen.operations for name in chosen.outputs(key)}
 
-    def makes(self, tensor: str) -> bool:
+    def includes(self, tensor: str) -> bool:
         """Whether a tensor is part of a batch normalization in training: its fused op, or a node of a scope
         which takes mean and variance over the first axis, the batch, and normalizes with both. The moments of
         other normalizations are a sample's own; own code in such a scope lacks the rest."""

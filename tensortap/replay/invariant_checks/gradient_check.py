@@ -1,4 +1,4 @@
-"""Logic test of one recorded step: whether its gradients are the derivatives of its losses."""
+"""Check of a recorded step: whether its gradients are the derivatives of its losses."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tensortap.core.errors import NotFoundError
 from tensortap.core.model import Graph
 from tensortap.dump.recording.recording import Argument, Recording
 
+from ..protocol import CheckResult
 from ..run.dtype_change import change_dtype
 from ..run.forward_pass import READ, ForwardPass
 from ..run.loaded_call import LoadedCall
@@ -26,14 +27,14 @@ _AMBIGUOUS = "whose variable shares its name and shape with another"
 _MOVED = "of a loss that depends on a variable which the step had changed before"
 
 
-def gradient_test(recording: Recording, graph: Graph | None, options: Mapping[str, Any]) -> dict[str, Any]:
+def check_gradients(recording: Recording, graph: Graph | None, options: Mapping[str, Any]) -> CheckResult:
     """In float64, the recorded gradients against central differences of the losses, along one random
     direction a variable. Of several losses a gradient is that of the one that it fits best."""
     names, gradients = tensors_of_kind(graph, "loss"), tensors_of_kind(graph, "gradient")
     with LoadedCall(recording) as plain:
         wide = change_dtype(recording, "float64", plain)
     rows: list[dict[str, Any]] = []
-    left: dict[str, int] = {}
+    skipped: dict[str, int] = {}
     with LoadedCall(wide) as call:
         losses = Losses(call, list(names))
         losses.finite(wide.arguments)
@@ -44,18 +45,18 @@ def gradient_test(recording: Recording, graph: Graph | None, options: Mapping[st
             if len(numbers) != 1:
                 why = _AMBIGUOUS if numbers else _SPARSE
             else:
-                checked = _Checked(losses, wide.arguments, numbers[0], visits)
-                found = checked.derivatives()
-                why = _MOVED if found["error"] > _TOLERANCE and checked.is_moved() else ""
+                derivative = _DirectionalDerivative(losses, wide.arguments, numbers[0], visits)
+                found = derivative.compare()
+                why = _MOVED if found["error"] > _TOLERANCE and derivative.depends_on_written() else ""
                 if not why:
                     rows.append({"variable": variable, "gradient": tensor, **found})
             if why:
-                left[why] = left.get(why, 0) + 1
+                skipped[why] = skipped.get(why, 0) + 1
     rows.sort(key=lambda row: -row["error"])
-    return _told(rows, [f"{count} {why}" for why, count in left.items()])
+    return _result(rows, [f"{count} {why}" for why, count in skipped.items()])
 
 
-def _told(rows: list[dict[str, Any]], notes: Sequence[str]) -> dict[str, Any]:
+def _result(rows: list[dict[str, Any]], notes: Sequence[str]) -> CheckResult:
     if not rows:
         raise NotFoundError(
             f"No gradient can be checked: {' and '.join(notes)}.",
@@ -63,16 +64,16 @@ def _told(rows: list[dict[str, Any]], notes: Sequence[str]) -> dict[str, Any]:
         )
     wrong = [row for row in rows if not row["error"] <= _TOLERANCE]
     several = len({row["loss"] for row in rows}) > 1
-    told = f"{len(wrong)} of {len(rows)} gradients are not" if wrong else f"{len(rows)} gradients are"
-    left_out = f"; left out: {' and '.join(notes)}" if notes else ""
+    count = f"{len(wrong)} of {len(rows)} gradients are not" if wrong else f"{len(rows)} gradients are"
+    skipped = f"; left out: {' and '.join(notes)}" if notes else ""
     of = "a loss of the step" if several else "the loss"
     loss = ["loss"] if several else []
-    return {
-        "passed": not wrong,
-        "summary": f"{told} the derivative of {of}, within {_TOLERANCE:g}{left_out}",
-        "columns": ["variable", "gradient", *loss, "analytic", "numeric", "error"],
-        "rows": rows,
-    }
+    return CheckResult(
+        passed=not wrong,
+        summary=f"{count} the derivative of {of}, within {_TOLERANCE:g}{skipped}",
+        columns=["variable", "gradient", *loss, "analytic", "numeric", "error"],
+        rows=rows,
+    )
 
 
 def variables_matching(arguments: Sequence[Argument], name: str, gradient: Array | None) -> list[int]:
@@ -86,8 +87,8 @@ def variables_matching(arguments: Sequence[Argument], name: str, gradient: Array
     ]
 
 
-class _Checked:
-    """One variable, moved along a random direction. `gradient`: of its gradient, each visit."""
+class _DirectionalDerivative:
+    """Of the losses, as one variable moves in a random direction. `gradient`: its gradient at each visit."""
 
     def __init__(
         self, losses: Losses, arguments: Sequence[Argument], number: int, gradient: Sequence[Array]
@@ -102,7 +103,7 @@ class _Checked:
         value = self._arguments[self._number].arrays[0]
         return replace_array(self._arguments, self._number, value + sign * self._step * self._direction)
 
-    def derivatives(self) -> dict[str, Any]:
+    def compare(self) -> dict[str, Any]:
         """`loss` (the reading that fits best), `analytic`, `numeric`, `error` (relative)."""
         ahead, behind = (
             loss_readings(self._losses.at(self._moved(sign)), len(self._gradient)) for sign in (1, -1)
@@ -117,9 +118,9 @@ class _Checked:
             found.append({"loss": name, "analytic": analytic, "numeric": numeric, "error": float(error)})
         return min(found, key=lambda each: (not np.isfinite(each["error"]), each["error"], each["loss"]))
 
-    def is_moved(self) -> bool:
+    def depends_on_written(self) -> bool:
         """Whether a loss reads a variable that the step had written before: it depends on the moved one in
-        another way, too, of which a gradient does not tell."""
+        another way, too, which the gradient leaves out."""
         call = self._losses.call
         chosen = SelectedNodes(call, pattern_of(""))
         operations = chosen.operations.items()

@@ -1,8 +1,9 @@
-"""Logic tests of one recorded step: batch independence, causality, padding."""
+"""Checks of a recorded step for independence: of samples in a batch, of earlier positions, of padding."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,22 +11,24 @@ import tensorflow as tf
 
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import NotFoundError
+from tensortap.core.model import Graph
 from tensortap.core.text import counted
 from tensortap.dump.recording.recording import Recording
 
+from ..protocol import CheckResult
 from ..run.float_arrays import is_float
 from ..run.forward_pass import ForwardPass
 from ..run.loaded_call import LoadedCall
 from ..run.node_selection import SelectedNodes, pattern_of, visits_of
 from ..run.override import override
 from ..run.program_lines import ProgramLines
-from .batch_inputs import BatchInputs, Exchanged
-from .batch_norm import BatchNorms
-from .leakage import Found, Part, leaks, unwritten
-from .sequence_axes import check_sequences, cut_axes, unpadded
+from .batch_inputs import BatchInputs, ExchangedInputs
+from .batch_norm import BatchNormalizations
+from .leakage import LeakReport, UnaffectedPart, find_leaks, unwritten_share
+from .sequence_axes import cut_axes, require_sequences, unpadded
 
 
-def batch_test(recording: Recording, lines: ProgramLines, options: Mapping[str, Any]) -> dict[str, Any]:
+def check_batch(recording: Recording, graph: Graph | None, options: Mapping[str, Any]) -> CheckResult:
     """The first sample becomes another one: no row of any other sample may change."""
     inputs = BatchInputs.of(recording)
 
@@ -33,12 +36,14 @@ def batch_test(recording: Recording, lines: ProgramLines, options: Mapping[str, 
         fits = array.ndim > 0 and array.shape[0] == inputs.batch
         return cut_axes(array, inputs.batch, slice(1, None)) if fits else None
 
-    def note(chosen: SelectedNodes, found: Found) -> str:
-        norms = BatchNorms(chosen)
-        born = [leak.tensor for leak in found.leaks if leak.born]
-        return describe_batch_norm(len(born), sum(map(norms.makes, born)))
+    def note(chosen: SelectedNodes, found: LeakReport) -> str:
+        norms = BatchNormalizations(chosen)
+        origins = [leak.tensor for leak in found.leaks if leak.is_origin]
+        return describe_batch_norm(len(origins), sum(map(norms.includes, origins)))
 
-    return _compared(recording, lines, inputs.changed(inputs.other_sample), others, "another sample", note)
+    return _compare(
+        recording, graph, inputs.exchange(inputs.exchange_first_sample), others, "another sample", note
+    )
 
 
 def describe_batch_norm(places: int, normal: int) -> str:
@@ -49,7 +54,7 @@ def describe_batch_norm(places: int, normal: int) -> str:
     return f"; {where} in batch normalization, which in training takes the moments of the batch: expected"
 
 
-def causal_test(recording: Recording, lines: ProgramLines, options: Mapping[str, Any]) -> dict[str, Any]:
+def check_causality(recording: Recording, graph: Graph | None, options: Mapping[str, Any]) -> CheckResult:
     """The second half of each sequence changes: nothing at positions before it may."""
     inputs = BatchInputs.of(recording)
     if inputs.length < 2:
@@ -59,70 +64,68 @@ def causal_test(recording: Recording, lines: ProgramLines, options: Mapping[str,
         fits = array.ndim > 1 and array.shape[:2] == (inputs.batch, inputs.length)
         return cut_axes(array, inputs.length, slice(inputs.half)) if fits else None
 
-    def check(chosen: SelectedNodes, found: Found) -> str:
-        check_sequences(chosen, found.looked, inputs.batch, inputs.length)
+    def check(chosen: SelectedNodes, found: LeakReport) -> str:
+        require_sequences(chosen, found.checked, inputs.batch, inputs.length)
         return ""
 
-    return _compared(recording, lines, inputs.changed(inputs.other_future), past, "a later position", check)
+    return _compare(
+        recording, graph, inputs.exchange(inputs.exchange_future), past, "a later position", check
+    )
 
 
-def _compared(
+def _compare(
     recording: Recording,
-    lines: ProgramLines,
-    exchanged: Exchanged,
-    part: Part,
+    graph: Graph | None,
+    exchanged: ExchangedInputs,
+    part: UnaffectedPart,
     source: str,
-    note: Callable[[SelectedNodes, Found], str],
-) -> dict[str, Any]:
+    note: Callable[[SelectedNodes, LeakReport], str],
+) -> CheckResult:
     with LoadedCall(recording) as call:
         chosen = SelectedNodes(call, pattern_of(""))
         names = chosen.tensors()
         before = visits_of(call.run(lambda candidate: candidate.name in names))
         after = visits_of(call.run(lambda candidate: candidate.name in names, exchanged.arguments))
-        forward = ForwardPass(call, unwritten(chosen, before, after))
-        found = leaks(chosen, forward, before, after, part)
-        told = _told(chosen, found, lines, source)
-        told["summary"] += note(chosen, found)
-    if exchanged.stayed:
-        told["summary"] += f"; the same in all samples, and not exchanged: {', '.join(exchanged.stayed)}"
-    return told
+        forward = ForwardPass(call, unwritten_share(chosen, before, after))
+        found = find_leaks(chosen, forward, before, after, part)
+        result = _result(found, graph, source)
+        summary = result.summary + note(chosen, found)
+    if exchanged.unchanged:
+        summary += f"; the same in all samples, and not exchanged: {', '.join(exchanged.unchanged)}"
+    return replace(result, summary=summary)
 
 
-def _told(chosen: SelectedNodes, found: Found, lines: ProgramLines, source: str) -> dict[str, Any]:
-    leaking, count = found.leaks, len(found.looked)
-    if not leaking and found.left > count:
+def _result(found: LeakReport, graph: Graph | None, source: str) -> CheckResult:
+    leaking, count = found.leaks, len(found.checked)
+    if not leaking and found.skipped > count:
         raise NotFoundError(
-            f"Most of the step cannot be judged: {found.left} of {found.left + count} tensors depend on"
+            f"Most of the step cannot be judged: {found.skipped} of {found.skipped + count} tensors depend on"
             " variables that the step had written before.",
             "Record steps that run the model once before they change its variables.",
         )
     if not count:
         raise NotFoundError("No tensor of the step has the shape that this test looks at.")
     changing = f"{len(leaking)} of them with {source}" if leaking else f"none with {source}"
-    left = f"; left out, as the step had written variables before: {found.left}" if found.left else ""
-    return {
-        "passed": not leaking,
-        "summary": f"{counted(count, 'tensor')} looked at, changing: {changing}{left}",
-        "columns": ["tensor", "op_type", "change", "line"],
-        "rows": [
+    left = f"; left out, as the step had written variables before: {found.skipped}" if found.skipped else ""
+    lines = ProgramLines(graph)
+    return CheckResult(
+        passed=not leaking,
+        summary=f"{counted(count, 'tensor')} looked at, changing: {changing}{left}",
+        columns=["tensor", "op_type", "change", "line"],
+        rows=[
             {
                 "tensor": leak.tensor,
                 "op_type": leak.op_type,
                 "change": leak.change,
-                **_line(lines, leak.tensor),
+                "line": lines.text_of(leak.tensor.rpartition(":")[0]),
             }
             for leak in leaking
-            if leak.born
+            if leak.is_origin
         ],
-    }
+    )
 
 
-def _line(lines: ProgramLines, tensor: str) -> dict[str, str]:
-    where = lines.of(tensor.rpartition(":")[0])
-    return {"line": f"{where['file']}:{where['line']}  {where['text']}" if where["line"] else ""}
-
-
-def padding_test(recording: Recording, lines: ProgramLines, options: Mapping[str, Any]) -> dict[str, Any]:
+def check_padding(recording: Recording, graph: Graph | None, options: Mapping[str, Any]) -> CheckResult:
     """What stands at padded positions changes, behind the place where the mask is made of them: no other
     position may, nor anything that has none.
 
@@ -139,13 +142,13 @@ def padding_test(recording: Recording, lines: ProgramLines, options: Mapping[str
             names = chosen.tensors()
             after = visits_of(changed.run(lambda candidate: candidate.name in names))
         after.pop(at, None)  # it stands for what it was before the change
-        forward = ForwardPass(call, unwritten(chosen, before, after))
+        forward = ForwardPass(call, unwritten_share(chosen, before, after))
         parts = (_outside(mask, range(mask.shape[1])), _outside(mask, range(mask.shape[1])[::-1]))
-        found = leaks(chosen, forward, before, after, *parts, of=len(before.get(at, ())) or 1)
-        return _told(chosen, found, lines, f"the padding of {at}")
+        found = find_leaks(chosen, forward, before, after, *parts, of=len(before.get(at, ())) or 1)
+        return _result(found, graph, f"the padding of {at}")
 
 
-def _outside(mask: Array, order: Sequence[int]) -> Part:
+def _outside(mask: Array, order: Sequence[int]) -> UnaffectedPart:
     """What must stay as it is when only padding changes.
 
     Args:

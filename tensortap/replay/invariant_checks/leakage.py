@@ -1,4 +1,4 @@
-"""Whether what was changed in a step's inputs reaches tensors that it must not reach, and where it enters."""
+"""Leakage: changes of a step's inputs that reach tensors which they must not reach, and where they enter."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ from ..run.float_arrays import MASK, is_float
 from ..run.forward_pass import READ, ForwardPass, ReadShare
 from ..run.node_selection import SelectedNodes, Visits
 
-Part = Callable[[Array, int, int], Array | None]
-"""Of a tensor, its visit and how many there are: that part which must stay as it is. None: it may change as a
-whole, and is not looked at."""
+UnaffectedPart = Callable[[Array, int, int], Array | None]
+"""(tensor, visit, number of visits) -> the part that must stay as it is; None: all of it may change."""
 _REVERSALS = ("ReverseV2", "ReverseSequence")
 _ULPS = 256  # kernels may sum in another order
 _MOST_ROUNDING = 2.0**-5  # 256 ULP of bfloat16 are twice the number; half precision is summed in float32
@@ -28,49 +27,55 @@ _MOST_ROUNDING = 2.0**-5  # 256 ULP of bfloat16 are twice the number; half preci
 @dataclass(frozen=True, slots=True)
 class Leak:
     """`change`: the largest, in units of the largest number that must stay; infinite where a number becomes
-    NaN or infinite, or the other way round. `born`: nothing that led here leaks."""
+    NaN or infinite, or the other way round. `is_origin`: nothing that led here leaks."""
 
     tensor: str
     op_type: str
     change: float
-    born: bool
+    is_origin: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """`leaks` in the order of the graph; the tensors that were `looked` at; how many that this test asks for
-    were `left` out, as they depend on variables that the step had written before."""
+class LeakReport:
+    """`leaks` in the order of the graph; the tensors that were `checked`; how many were `skipped`, as they
+    depend on variables that the step had written before."""
 
     leaks: list[Leak]
-    looked: list[str]
-    left: int
+    checked: list[str]
+    skipped: int
 
 
-def leaks(
-    chosen: SelectedNodes, forward: ForwardPass, before: Visits, after: Visits, *parts: Part, of: int = 1
-) -> Found:
+def find_leaks(
+    chosen: SelectedNodes,
+    forward: ForwardPass,
+    before: Visits,
+    after: Visits,
+    *parts: UnaffectedPart,
+    of: int = 1,
+) -> LeakReport:
     """Compares two runs of a step.
 
-    Only the forward pass is looked at: a gradient of a mean over the batch depends on all samples, and so
+    Only the forward pass is checked: a gradient of a mean over the batch depends on all samples, and so
     does all that is computed of it. Where a step runs the model several times, that is its first run.
 
     Args:
         parts: what must stay; of several that of each function the one that finds the least there.
-        of: how often the step runs what was changed, of which only the first time is looked at.
+        of: how often the step runs what was changed, of which only the first time is checked.
     """
     changes: dict[str, float] = {}
-    left = 0
+    skipped = 0
     for function in dict.fromkeys(key[0] for key in chosen.operations):
-        tried = [_changes_in(function, chosen, forward, before, after, part, of) for part in parts]
-        best, left_here = min(tried, key=lambda each: sum(1 for change in each[0].values() if change))
+        results = [_changes_in(function, chosen, forward, before, after, part, of) for part in parts]
+        best, skipped_here = min(results, key=lambda each: sum(1 for change in each[0].values() if change))
         changes |= best
-        left += left_here
+        skipped += skipped_here
     order = [name for key in chosen.operations for name in chosen.outputs(key) if changes.get(name)]
-    tracer = _Tracer(chosen, changes)
+    search = _UpstreamSearch(chosen, changes)
     found = [
-        Leak(name, chosen.candidates[name].op_type, changes[name], not tracer.is_fed(name)) for name in order
+        Leak(name, chosen.candidates[name].op_type, changes[name], not search.has_leaking_input(name))
+        for name in order
     ]
-    return Found(found, list(changes), left)
+    return LeakReport(found, list(changes), skipped)
 
 
 def _changes_in(
@@ -79,14 +84,14 @@ def _changes_in(
     forward: ForwardPass,
     before: Visits,
     after: Visits,
-    part: Part,
+    part: UnaffectedPart,
     of: int,
 ) -> tuple[dict[str, float], int]:
-    """Tensor -> change, of those of a function that were looked at; and how many were left out."""
+    """Tensor -> change, of those of a function that were checked; and how many were skipped."""
     changes: dict[str, float] = {}
-    left = 0
+    skipped = 0
     for key, operation in chosen.operations.items():
-        if key[0] != function or _is_apart(operation):
+        if key[0] != function or _is_transparent(operation):
             continue
         dependence = forward.of(key)
         if dependence.backward:
@@ -99,13 +104,13 @@ def _changes_in(
             change = _change(visits[: int(first) or 1], others, part) if same_often else None
             if change is not None and is_whole:
                 changes[name] = change
-            left += change is not None and not is_whole
-    return changes, left
+            skipped += change is not None and not is_whole
+    return changes, skipped
 
 
-def unwritten(chosen: SelectedNodes, before: Visits, after: Visits) -> ReadShare:
-    """Tells by two runs on other inputs at which visit of a node a variable first held what the step had
-    written: it depends on the inputs from there on."""
+def unwritten_share(chosen: SelectedNodes, before: Visits, after: Visits) -> ReadShare:
+    """Finds, by two runs on other inputs, the visit at which a variable first holds what the step
+    has written: it depends on the inputs from there on."""
 
     def share(function: str, operation: Any) -> Fraction:
         name = chosen.name(function, operation.outputs[0])
@@ -118,34 +123,35 @@ def unwritten(chosen: SelectedNodes, before: Visits, after: Visits) -> ReadShare
     return share
 
 
-def _is_apart(operation: Any) -> bool:
-    """Reads variables, turns a sequence around, which mixes nothing, or calls functions, whose nodes are
-    looked at one by one."""
+def _is_transparent(operation: Any) -> bool:
+    """Whether it reads variables, reverses a sequence, which mixes nothing, or calls functions, whose nodes
+    are checked one by one."""
     return operation.type in (READ, *_REVERSALS) or any(True for _ in callees(operation.node_def))
 
 
-def _change(before: Sequence[Array], after: Sequence[Array], part: Part) -> float | None:
-    """The worst of the first visits; None: there is nothing to be looked at."""
+def _change(before: Sequence[Array], after: Sequence[Array], part: UnaffectedPart) -> float | None:
+    """The worst of the first visits; None: there is nothing to check."""
     if not before or not is_float(before[0]):
         return None
     worst = None
     for visit, (one, other) in enumerate(zip(before, after, strict=False)):
         place = visit, len(before)
-        kept, there = part(one, *place), part(other, *place) if one.shape == other.shape else None
-        if kept is None or there is None or not kept.size:
+        part_before = part(one, *place)
+        part_after = part(other, *place) if one.shape == other.shape else None
+        if part_before is None or part_after is None or not part_before.size:
             continue
-        worst = max(worst or 0.0, relative_change(kept, there))
+        worst = max(worst or 0.0, relative_change(part_before, part_after))
     return worst
 
 
-def relative_change(kept: Array, there: Array) -> float:
+def relative_change(before: Array, after: Array) -> float:
     """The largest change of a number, in units of the largest that no mask put there; 0 if it is rounding."""
-    a, b = kept.astype(np.float64), there.astype(np.float64)
+    a, b = before.astype(np.float64), after.astype(np.float64)
     finite = np.isfinite(a) & np.isfinite(b)
     if not np.array_equal(a[~finite], b[~finite], equal_nan=True):
         return float("inf")
     size, difference = np.abs(a[finite]), np.abs(a[finite] - b[finite])
-    eps = float(ml_dtypes.finfo(kept.dtype).eps)  # type: ignore[no-untyped-call]
+    eps = float(ml_dtypes.finfo(before.dtype).eps)  # type: ignore[no-untyped-call]
     rounding = min(_ULPS * eps, _MOST_ROUNDING)
     # Beside what a mask has put there any change of the others would look like rounding. Where no mask has,
     # the rest is hardly ever much smaller than half of the largest.
@@ -155,16 +161,16 @@ def relative_change(kept: Array, there: Array) -> float:
     return 0.0 if change <= rounding * scale else change / (scale or 1.0)
 
 
-class _Tracer:
-    """Goes back from a tensor to the nearest ones that were looked at."""
+class _UpstreamSearch:
+    """Goes upstream from a tensor to the nearest ones that were checked."""
 
     def __init__(self, chosen: SelectedNodes, changes: Mapping[str, float]) -> None:
         self._chosen, self._changes = chosen, changes
         self._keys = {name: key for key in chosen.operations for name in chosen.outputs(key)}
         self._known: dict[str, bool] = {}
 
-    def is_fed(self, name: str) -> bool:
-        """Whether a leaking tensor leads to this one through tensors that were not looked at."""
+    def has_leaking_input(self, name: str) -> bool:
+        """Whether a leaking tensor leads to this one through tensors that were not checked."""
         key = self._keys[name]
         waiting = [self._chosen.name(key[0], tensor) for tensor in self._chosen.operations[key].inputs]
         seen = set(waiting)

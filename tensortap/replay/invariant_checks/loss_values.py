@@ -69,9 +69,9 @@ class Losses:
         numbers = [number for visits in found.values() for number in visits]
         bad = next((number for number in numbers if not np.isfinite(number)), None)
         if bad is not None or not numbers:
-            told = "not computed" if bad is None else f"{bad}, in float64, too"
+            state = "not computed" if bad is None else f"{bad}, in float64, too"
             raise NotFoundError(
-                f"The loss is {told}: nobody can say how it changes.",
+                f"The loss is {state}: nobody can say how it changes.",
                 "Test a step whose loss is finite; --list shows those that were recorded.",
             )
         return found

@@ -1,4 +1,4 @@
-"""Logic tests of one recorded step: determinism, sensitivity."""
+"""Checks of a recorded step by its numbers: determinism, and sensitivity of the loss."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from tensortap.core.model import Graph
 from tensortap.dump.recording.recording import Recording, array_hash
 
+from ..protocol import CheckResult
 from ..run.dtype_change import change_dtype
 from ..run.loaded_call import LoadedCall
 from .loss_values import Losses, replace_array, tensors_of_kind
@@ -18,7 +19,7 @@ _NUDGE = 1e-3
 _MOST_RUNS = 1000
 
 
-def determinism_test(recording: Recording, graph: Graph | None, options: Mapping[str, Any]) -> dict[str, Any]:
+def check_determinism(recording: Recording, graph: Graph | None, options: Mapping[str, Any]) -> CheckResult:
     """The step runs `options["runs"]` times (5): every bit of every tensor must be the same."""
     runs = min(max(int(options.get("runs") or 5), 2), _MOST_RUNS)
     different: dict[str, int] = {}
@@ -29,12 +30,12 @@ def determinism_test(recording: Recording, graph: Graph | None, options: Mapping
                 if first.get(name) != digest:
                     different[name] = different.get(name, 0) + 1
     order = [name for name in first if name in different]
-    return {
-        "passed": not different,
-        "summary": f"{len(different)} of {len(first)} tensors differ between {runs} replays",
-        "columns": ["tensor", "replays"],
-        "rows": [{"tensor": name, "replays": different[name]} for name in order],
-    }
+    return CheckResult(
+        passed=not different,
+        summary=f"{len(different)} of {len(first)} tensors differ between {runs} replays",
+        columns=["tensor", "replays"],
+        rows=[{"tensor": name, "replays": different[name]} for name in order],
+    )
 
 
 def _hashes(call: LoadedCall) -> Iterator[tuple[str, str]]:
@@ -42,7 +43,7 @@ def _hashes(call: LoadedCall) -> Iterator[tuple[str, str]]:
         yield f"{candidate.name}{f' visit {visit}' if visit else ''}", array_hash(array)
 
 
-def sensitivity_test(recording: Recording, graph: Graph | None, options: Mapping[str, Any]) -> dict[str, Any]:
+def check_sensitivity(recording: Recording, graph: Graph | None, options: Mapping[str, Any]) -> CheckResult:
     """Each variable and input moves at random by 1/1000 of its norm, in float64: how much the loss moves, in
     units of that. It has no right answer, and never fails. Of several losses it is the last one."""
     names = list(tensors_of_kind(graph, "loss"))
@@ -67,10 +68,10 @@ def sensitivity_test(recording: Recording, graph: Graph | None, options: Mapping
                 rows.append({"input": argument.name, "size": size, "amplification": ratio})
     rows.sort(key=lambda row: -row["amplification"])
     named = f" {loss}" if len(names) > 1 else ""
-    return {
-        "passed": True,
-        "summary": f"the loss{named} is {plain_loss:.6g}; 1 means that it moves as much as the input, in"
+    return CheckResult(
+        passed=True,
+        summary=f"the loss{named} is {plain_loss:.6g}; 1 means that it moves as much as the input, in"
         " proportion",
-        "columns": ["input", "size", "amplification"],
-        "rows": rows,
-    }
+        columns=["input", "size", "amplification"],
+        rows=rows,
+    )

@@ -12,13 +12,13 @@ from tensortap.core.errors import NotFoundError
 from ..run.node_selection import SelectedNodes
 
 
-def cut_axes(array: Array, extent: int, kept: slice) -> Array:
+def cut_axes(array: Array, extent: int, selected: slice) -> Array:
     """Of each axis with `extent` elements those that are kept.
 
     Which axis counts the positions cannot be seen: scores of attention [batch, query, key] have two, and what
     a later mask hides in the second depends on all of the sequence. So all are cut.
     """
-    return array[tuple(kept if each == extent else slice(None) for each in array.shape)]
+    return array[tuple(selected if each == extent else slice(None) for each in array.shape)]
 
 
 def unpadded(array: Array, mask: Array) -> Array:
@@ -26,20 +26,20 @@ def unpadded(array: Array, mask: Array) -> Array:
     many elements as there are positions; `mask`, bool [batch, time], says which are padding. Of as many
     samples as positions the array may as well be [time, batch, …]."""
     batch, length = mask.shape
-    kept = np.ones(array.shape, np.bool_)
+    selected = np.ones(array.shape, np.bool_)
     for samples in (0, 1) if batch == length else (0,):
         for axis in set(range(array.ndim)) - {samples}:
             if array.shape[axis] == length:
                 shape = [1] * array.ndim
                 shape[samples], shape[axis] = batch, length
-                kept &= ~(mask if samples < axis else mask.T).reshape(shape)
-    return np.asarray(array[kept])
+                selected &= ~(mask if samples < axis else mask.T).reshape(shape)
+    return np.asarray(array[selected])
 
 
-_HANDED_ON = frozenset({"IteratorGetNext", "OptionalGetValue", "Identity", "Cast"})
+_FORWARDING = frozenset({"IteratorGetNext", "OptionalGetValue", "Identity", "Cast"})
 
 
-def check_sequences(chosen: SelectedNodes, looked: Iterable[str], batch: int, length: int) -> None:
+def require_sequences(chosen: SelectedNodes, tensors: Iterable[str], batch: int, length: int) -> None:
     """Looks at what the step computes of its inputs [batch, length, …].
 
     Args:
@@ -61,7 +61,7 @@ def check_sequences(chosen: SelectedNodes, looked: Iterable[str], batch: int, le
                     f" {length} rows.",
                     "This test needs inputs [batch, time, …].",
                 )
-    if all(chosen.candidates[name].op_type in _HANDED_ON for name in looked):
+    if all(chosen.candidates[name].op_type in _FORWARDING for name in tensors):
         raise NotFoundError(
             f"Nothing in the step is a sequence: nothing that it computes has an axis of {length} positions.",
             "This test needs inputs [batch, time, …] whose positions stay apart.",

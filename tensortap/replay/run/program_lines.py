@@ -29,6 +29,11 @@ class ProgramLines:
         text = texts[line - 1].strip() if 0 < line <= len(texts) else ""
         return {"file": file, "line": line, "function": function, "text": text[:200]}
 
+    def text_of(self, node: str) -> str:
+        """`file:line  text` of that line; empty if it is not known."""
+        found = self.of(node)
+        return f"{found['file']}:{found['line']}  {found['text']}" if found["line"] else ""
+
     def _frame(self, node: str) -> Frame | None:
         number = self._stacks.get(node, -1)
         if self._graph is None or not 0 <= number < len(self._graph.stacks):
