@@ -438,6 +438,8 @@ def test_the_farthest_result_is_told_where_all_are_known(
     differing: list[str], ulp: dict[str, int], farthest: int | None
 ) -> None:
     run: Any = SimpleNamespace(id="computed-1", graphs=[])
-    answer = StepperAnswer(5, not differing, 1, 2, differing, "", "", [], {}, untapped=True, ulp=ulp)
+    answer = StepperAnswer(
+        step=5, identical=not differing, outputs=1, variables=2, differing=differing, untapped=True, ulp=ulp
+    )
     result = _result(ComputedStep(answer, run))
     assert (result["untapped"], result["ulp"]) == (True, farthest)
