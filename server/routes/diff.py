@@ -8,7 +8,7 @@ from typing import Any
 from flask import Blueprint, Response
 
 from tensortap.analysis.compare.compare import check_pairs
-from tensortap.analysis.compare.comparison import Comparison, TensorDifference
+from tensortap.analysis.compare.comparison_records import Comparison, TensorDifference
 from tensortap.analysis.compare.metrics.tensor_pairs import read_both
 from tensortap.analysis.compare.metrics.ulp import common_dtype, subtracted, ulp_distance, worst_element
 from tensortap.analysis.compare.presentation import SORTS as DIFFERENCE_SORTS

@@ -8,7 +8,7 @@ users of the library import: the analyses, and what rules of their own need.
 """
 
 from .compare.compare import compare
-from .compare.comparison import Comparison
+from .compare.comparison_records import Comparison
 from .compare.side import Side
 from .dead_layers.ledger import LedgerEntry, dead_layer_ledger
 from .model_graph.roles import TensorRole

@@ -6,7 +6,12 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from tensortap.analysis.compare.comparison import Comparison, FirstDivergence, GraphPair, TensorDifference
+from tensortap.analysis.compare.comparison_records import (
+    Comparison,
+    FirstDivergence,
+    GraphPair,
+    TensorDifference,
+)
 from tensortap.analysis.compare.metrics.distances import LARGEST_DISTANCE, METRICS
 from tensortap.analysis.compare.presentation import headline, sorted_tensors
 from tensortap.core.text import counted

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from tensortap.analysis.compare.compare import compare
-from tensortap.analysis.compare.comparison import Comparison
-from tensortap.analysis.compare.files import comparison_csv, read_matches, write_matches
+from tensortap.analysis.compare.comparison_files import comparison_csv, read_matches, write_matches
+from tensortap.analysis.compare.comparison_records import Comparison
 from tensortap.analysis.compare.presentation import sorted_tensors
 from tensortap.analysis.compare.propagation.recompute import Recomputed, recomputed
 from tensortap.analysis.compare.side import Side

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tensortap.analysis.compare.compare import compare
-from tensortap.analysis.compare.comparison import Comparison
-from tensortap.analysis.compare.files import comparison_csv
+from tensortap.analysis.compare.comparison_files import comparison_csv
+from tensortap.analysis.compare.comparison_records import Comparison
 from tensortap.analysis.compare.matching.signatures import Neighbourhood
 from tensortap.analysis.compare.metrics.distances import of_values
 from tensortap.analysis.compare.metrics.tolerance import accepted

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from two_dumps import Values, compared, node
 
-from tensortap.analysis.compare.comparison import Comparison
+from tensortap.analysis.compare.comparison_records import Comparison
 from tensortap.analysis.compare.presentation import listed_tensors
 from tensortap.core.model import Node
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from two_dumps import compared, node
 
 from tensortap.analysis.compare.compare import compare
-from tensortap.analysis.compare.comparison import Comparison, TensorDifference
+from tensortap.analysis.compare.comparison_records import Comparison, TensorDifference
 from tensortap.analysis.compare.matching.row_alignment import StepRows, joined
 from tensortap.analysis.compare.metrics.tensor_pairs import StepPairs
 from tensortap.analysis.compare.presentation import sorted_tensors

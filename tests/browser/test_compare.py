@@ -10,7 +10,7 @@ from browser_page import TapPage
 from browser_site import Serve, Site
 from playwright.sync_api import expect
 
-from tensortap.analysis.compare.files import read_matches
+from tensortap.analysis.compare.comparison_files import read_matches
 from tensortap.core.model import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 

@@ -14,7 +14,7 @@ import google_crc32c
 import numpy as np
 from werkzeug.test import Client
 
-from tensortap.analysis.compare.files import read_matches
+from tensortap.analysis.compare.comparison_files import read_matches
 from tensortap.api.logdir import open_logdir
 from tensortap.core.errors import TensortapError
 from tensortap.core.model import Graph, Node

@@ -2,7 +2,7 @@
 
 `matching` pairs the nodes of two graphs, `metrics` measures pairs of tensors, `propagation` follows
 differences through the graph and tells rounding from what a node does otherwise. `compare.py` puts them
-together, and `first_divergence.py` explains the result; `comparison.py` has the records. A metric is a
-field of `metrics.distances.Metrics`, and the function there that computes it. Imports `model_graph` and
+together, and `first_divergence.py` explains the result; `comparison_records.py` has the records. A metric is
+a field of `metrics.distances.Metrics`, and the function there that computes it. Imports `model_graph` and
 `run_view`.
 """

@@ -14,7 +14,7 @@ from tensortap.index.run_index import RunIndex
 
 from ..model_graph.roles import Slot
 from ..notes import missing_values_note
-from .comparison import Comparison, GraphPair, SideInfo, TensorDifference, Unmatched
+from .comparison_records import Comparison, GraphPair, SideInfo, TensorDifference, Unmatched
 from .equal_steps import equal_steps
 from .first_divergence import first_divergence
 from .matching.graph_pairs import Matcher, graph_pair, graphs_of, unmatched

@@ -12,7 +12,7 @@ from tensortap.index.run_index import RunIndex
 from ..model_graph.call_dataflow import dataflow_of
 from ..model_graph.op_sets import ops
 from ..model_graph.roles import roles_of
-from .comparison import FirstDivergence, TensorDifference
+from .comparison_records import FirstDivergence, TensorDifference
 from .matching.node_matching import Matching
 from .matching.program_diff import extra_layer, program_differences
 from .propagation.compared_inputs import ComparedTensors, compared_inputs

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from tensortap.core.text import counted, natural_key
 
-from .comparison import Comparison, TensorDifference
+from .comparison_records import Comparison, TensorDifference
 from .metrics.distances import LARGEST_DISTANCE, LOWER_IS_WORSE, METRICS, OF_FINITE
 from .propagation.difference_flow import VERDICTS
 

@@ -16,7 +16,7 @@ from .explanation import Explanation, fed, number
 from .forward_op import Forward, explain_gradient, forward_op_of
 from .nonfinite_flow import FlowTensor, NonfiniteFlow
 from .operand import Operand, of_snapshot, unknown
-from .patterns.registry import explain
+from .patterns.pattern_table import explain
 from .reach import Impact, Reached
 from .upstream import Source
 

@@ -15,7 +15,7 @@ from ..select_run import only_run
 from ..views.diff import print_comparison
 
 if TYPE_CHECKING:
-    from tensortap.analysis.compare.comparison import Comparison
+    from tensortap.analysis.compare.comparison_records import Comparison
 
 HELP = "compare two runs, steps or workers: which tensors differ beyond rounding, and where that begins"
 EXAMPLE = """tensortap diff logs/float32 logs/bfloat16
@@ -96,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _compare(arguments: argparse.Namespace) -> Comparison:
     from tensortap.analysis.compare.compare import check_pairs, compare
-    from tensortap.analysis.compare.files import read_matches
+    from tensortap.analysis.compare.comparison_files import read_matches
     from tensortap.analysis.compare.side import Side
 
     run_a = only_run(arguments.a)
@@ -127,7 +127,7 @@ def _compare(arguments: argparse.Namespace) -> Comparison:
 
 
 def _write(compared: Comparison, arguments: argparse.Namespace) -> None:
-    from tensortap.analysis.compare.files import comparison_csv, write_matches
+    from tensortap.analysis.compare.comparison_files import comparison_csv, write_matches
     from tensortap.html.comparison_report import comparison_html
 
     if arguments.save_matches is not None:

@@ -13,7 +13,7 @@ from tensortap.core.text import counted
 from ..console import cell, print_fitting_columns
 
 if TYPE_CHECKING:
-    from tensortap.analysis.compare.comparison import (
+    from tensortap.analysis.compare.comparison_records import (
         Comparison,
         FirstDivergence,
         SideInfo,

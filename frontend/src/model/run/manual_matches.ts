@@ -1,4 +1,4 @@
-/** Nodes of two runs that were paired by hand, as `tensortap diff --matches` reads and writes them (tensortap/analysis/compare/files.py). */
+/** Nodes of two runs that were paired by hand, as `tensortap diff --matches` reads and writes them (tensortap/analysis/compare/comparison_files.py). */
 
 /** Node in A -> node in B. */
 export type Pairs = Readonly<Record<string, string>>;

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from tensortap.index.graph.graph_index import GraphIndex
 from tensortap.index.run_index import RunIndex
 
-from ..comparison import GraphPair, Unmatched
+from ..comparison_records import GraphPair, Unmatched
 from ..propagation.flow_graph import FlowGraph
 from ..side import Side
 from .node_matching import Matching, match_nodes

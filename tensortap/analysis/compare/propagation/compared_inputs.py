@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from ...model_graph.call_dataflow import dataflow_of
 from ...model_graph.constants import constant_text
 from ...model_graph.roles import Slot, roles_of
-from ..comparison import TensorDifference
+from ..comparison_records import TensorDifference
 from ..matching.node_matching import Matching
 
 _MAX_WAY = 1000  # arguments and calls, one behind the other

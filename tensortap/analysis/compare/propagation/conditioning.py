@@ -13,7 +13,7 @@ import numpy as np
 from ...model_graph.op_sets import ops
 from ...model_graph.roles import roles_of
 from ...run_view.step_tensors import StepTensors
-from ..comparison import TensorDifference
+from ..comparison_records import TensorDifference
 from ..matching.node_matching import Matching
 from ..matching.program_diff import program_differences
 from ..metrics.tolerance import RTOL

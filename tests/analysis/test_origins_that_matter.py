@@ -14,7 +14,7 @@ from made_runs import X, found_by, made_run, node
 from tensortap.analysis.model_graph.roles import Roles
 from tensortap.analysis.nonfinite.nan_report import nan_report
 from tensortap.analysis.nonfinite.operand import Operand
-from tensortap.analysis.nonfinite.patterns.registry import explain
+from tensortap.analysis.nonfinite.patterns.pattern_table import explain
 from tensortap.core.model import Function, Graph
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex

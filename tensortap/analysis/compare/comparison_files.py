@@ -11,7 +11,7 @@ from pathlib import Path
 from tensortap.core.errors import InvalidValueError
 from tensortap.core.text import csv_text
 
-from .comparison import Comparison, TensorDifference
+from .comparison_records import Comparison, TensorDifference
 from .metrics.distances import METRICS
 
 VERSION = 1
