@@ -19,7 +19,7 @@ const GRAPH_FIRST_MS = 2000;
 const ENDS_LIKE_AN_ID = /-[0-9a-f]{8}$/;
 
 /** What the address asks for; null for what is best by default. */
-export interface FirstRequest {
+interface FirstRequest {
   readonly run: string | null;
   readonly graph: string | null;
 }

@@ -15,7 +15,7 @@ import { scopeGraph } from './scope/scope_graph';
 import { layoutScope, type ScopeContext, type ScopeLayout } from './scope/scope_layout';
 import { blockGroupWidth, CLOSED_HEIGHT, closedWidth, NODE_HEIGHT, nodeWidth, SMALL_HEIGHT, smallWidth } from './scope/sizes';
 
-export interface EngineInput {
+interface EngineInput {
   readonly tree: ScopeTree;
   readonly meta: MetaEdges;
   readonly columns: LabelColumns;

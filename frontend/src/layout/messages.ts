@@ -30,14 +30,14 @@ export interface LoadRequest {
   readonly ungrouped: readonly string[];
 }
 
-export interface OpenRequest {
+interface OpenRequest {
   readonly type: 'open';
   readonly scopes: readonly number[] | 'all';
   readonly open: boolean;
 }
 
 /** Stops an opening in progress and undoes it. */
-export interface CancelRequest {
+interface CancelRequest {
   readonly type: 'cancel';
 }
 
@@ -52,18 +52,18 @@ export interface LoadedReply {
   readonly focus: number;
 }
 
-export interface UpdateReply {
+interface UpdateReply {
   readonly type: 'update';
   readonly update: LayoutUpdate;
 }
 
-export interface ProgressReply {
+interface ProgressReply {
   readonly type: 'progress';
   readonly done: number;
   readonly total: number;
 }
 
-export interface FailedReply {
+interface FailedReply {
   readonly type: 'failed';
   readonly message: string;
 }

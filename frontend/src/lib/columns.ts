@@ -78,7 +78,7 @@ export class DictColumn {
   }
 }
 
-export type Column = Int32Array | Uint32Array | Float64Array | Uint8Array | TextColumn | DictColumn;
+type Column = Int32Array | Uint32Array | Float64Array | Uint8Array | TextColumn | DictColumn;
 
 interface ColumnHeader {
   readonly name: string;

@@ -1,7 +1,7 @@
 import { decodeBytes, shortened } from './utf8';
 
 /** Real elements, exact 64-bit integers, or text (the shown part of it). Complex arrays keep (re, im) pairs in `values`. */
-export type NpyValues =
+type NpyValues =
   | Float32Array
   | Float64Array
   | Int8Array
@@ -152,7 +152,7 @@ export function halfToNumber(bits: number): number {
 }
 
 /** Decodes little-endian binary16 values. The result is exact: every binary16 number is a binary32 number. */
-export function decodeHalf(view: DataView, offset: number, count: number): Float32Array {
+function decodeHalf(view: DataView, offset: number, count: number): Float32Array {
   const out = new Float32Array(count);
   for (let i = 0; i < count; i++) out[i] = halfToNumber(view.getUint16(offset + 2 * i, true));
   return out;

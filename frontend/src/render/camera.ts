@@ -17,7 +17,7 @@ export interface Rect {
   readonly height: number;
 }
 
-export const MOST_ZOOM = 4;
+const MOST_ZOOM = 4;
 /** So far out a whole graph is one pixel; nobody wants to go farther. */
 const LEAST_ZOOM = 1e-5;
 /** Fitting does not blow a small graph up beyond this. */

@@ -50,7 +50,7 @@ export interface Colouring {
   readonly legend: Legend;
 }
 
-export interface ColouringInput {
+interface ColouringInput {
   readonly graph: GraphData;
   readonly tree: ScopeTree;
   readonly overlay: StepStatistics | null;

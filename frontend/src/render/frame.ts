@@ -1,4 +1,4 @@
-/** All that the drawing steps of one frame share. */
+/** What the drawing steps of one frame share, and the part of a canvas that they draw with. */
 
 import type { PlacedGraph } from '../layout/placed';
 import type { MetaEdges } from '../model/graph/meta_edges';

@@ -1,3 +1,5 @@
+/** What is under the pointer: a node, a scope, or an edge. */
+
 /** Which entity is at a point of the screen. The scope tree is the spatial index. */
 
 import type { PlacedGraph } from '../layout/placed';

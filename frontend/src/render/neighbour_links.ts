@@ -10,7 +10,7 @@ import { arrowSize, forEachRoute } from './draw/draw_edges';
 import { arrowHead, traceArrow, traceRoute } from './edge_paths';
 import type { Frame } from './frame';
 
-export interface ScreenBox {
+interface ScreenBox {
   readonly x: number;
   readonly y: number;
   readonly width: number;
@@ -148,7 +148,7 @@ export class Linker {
 // siblings that hold its ends, and in through the plugs of the scopes around its target, as the edges themselves are drawn.
 
 /** A straight or S-shaped piece from a bottom down to a top, or along a border; points in the frame of the whole graph. */
-export interface Leg {
+interface Leg {
   readonly fromX: number;
   readonly fromY: number;
   readonly toX: number;
@@ -157,7 +157,7 @@ export interface Leg {
   readonly clear: boolean;
 }
 
-export interface Crossing {
+interface Crossing {
   /** Inside the scopes around the source, innermost first. */
   readonly out: readonly Leg[];
   readonly into: readonly Leg[];
@@ -167,7 +167,7 @@ export interface Crossing {
 }
 
 /** Where edges enter and leave an entity, from its left side. */
-export type EntryX = (entity: number) => number;
+type EntryX = (entity: number) => number;
 
 type Origin = (entity: number) => { x: number; y: number };
 

@@ -16,7 +16,7 @@ const LEAST_BOX = 1.2;
 const LEAST_ZOOM = 0.02;
 
 /** Open scopes of one depth, and the nodes and closed scopes directly in them. */
-export interface Level {
+interface Level {
   readonly scopes: BoxList;
   readonly boxes: BoxList;
 }

@@ -164,7 +164,7 @@ export function syncAddress(): () => void {
 }
 
 /** The charts' part of the address: how that is drawn which is on show. This browser remembers it for all tensors. */
-export const chartLink = computed<ChartChoices>(() => {
+const chartLink = computed<ChartChoices>(() => {
   if (chosenTensor.value === null) return NO_CHART_CHOICES;
   if (panelTab.value === 'histogram') return { ...NO_CHART_CHOICES, chart: histogramMode.value, axis: histogramScale.value };
   if (panelTab.value !== 'history') return NO_CHART_CHOICES;
@@ -177,7 +177,7 @@ export const chartLink = computed<ChartChoices>(() => {
 });
 
 /** Takes up what an address says of the charts. */
-export function applyChartLink({ chart, axis, band, log, histories, by }: ChartChoices): void {
+function applyChartLink({ chart, axis, band, log, histories, by }: ChartChoices): void {
   if (chart !== null) histogramMode.value = chart;
   if (axis !== null) histogramScale.value = axis;
   if (band !== null) historyBand.value = band;

@@ -1,3 +1,5 @@
+/** Keeps the list of runs up to date, and how far the server has read them. */
+
 import { batch, computed, signal } from '@preact/signals';
 import { ApiError } from '../api/provider';
 import { isAbort } from '../lib/scheduling';

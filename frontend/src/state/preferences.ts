@@ -43,10 +43,10 @@ const oneOf =
 const pixels = (least: number, most: number) => (stored: unknown) =>
   typeof stored === 'number' && stored >= least && stored <= most ? stored : null;
 
-export type Theme = 'light' | 'dark';
+type Theme = 'light' | 'dark';
 
 /** Null follows TensorBoard, else the system. */
-export const themeChoice = remembered<Theme | null>('theme', null, (stored) => (stored === 'light' || stored === 'dark' ? stored : null));
+const themeChoice = remembered<Theme | null>('theme', null, (stored) => (stored === 'light' || stored === 'dark' ? stored : null));
 
 const darkSystem = window.matchMedia('(prefers-color-scheme: dark)');
 const systemTheme = signal<Theme>(darkSystem.matches ? 'dark' : 'light');

@@ -1,3 +1,5 @@
+/** Something loaded from the provider, cancelled and asked for again as its inputs change. */
+
 import { batch, computed, effect, type ReadonlySignal, signal } from '@preact/signals';
 import { NoAnswer } from '../api/provider';
 import type { Lru } from '../lib/lru';
@@ -18,7 +20,7 @@ export interface Request {
   subject: string;
 }
 
-export interface ResourceOptions<T> {
+interface ResourceOptions<T> {
   /** Answers by key, for requests whose answer never changes. */
   cache?: Lru<string, T>;
 }

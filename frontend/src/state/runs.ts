@@ -42,7 +42,7 @@ export const run: Resource<RunDetail> = resource(
 /** Details of the run on show; null while those of another run are still there. */
 export const runDetail = computed<RunDetail | null>(() => (run.data.value?.id === runId.value ? run.data.value : null));
 
-export type RunPhase = 'written' | 'silent' | 'over';
+type RunPhase = 'written' | 'silent' | 'over';
 
 /** Whether more of the run may come: it is being written, was not closed but writes no more (killed, or in a long step), or all its workers closed it. */
 export const runPhase = computed<RunPhase>(() => {

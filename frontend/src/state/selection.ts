@@ -1,3 +1,5 @@
+/** The selected node, scope or tensor, how they change together, and traces from them. */
+
 import { batch, computed, signal } from '@preact/signals';
 import type { TraceKind } from '../model/graph/trace';
 import type { PanelTab } from '../model/run/deep_link';

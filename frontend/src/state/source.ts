@@ -24,7 +24,7 @@ export const sourceMap = resource(
 export const sourceFiles = computed(() => (sourceMap.data.value ? filesByNodes(sourceMap.data.value) : []));
 
 /** The innermost line of the selected node. */
-export const selectedFrame = computed(() => node.data.value?.stack.at(-1) ?? null);
+const selectedFrame = computed(() => node.data.value?.stack.at(-1) ?? null);
 
 /** The files that the chosen place may mean; null where none is chosen. */
 export const askedFiles = computed(() =>

@@ -71,7 +71,7 @@ export function toggleFollowing(): void {
 }
 
 /** A step outside the range ends the range: who asks for it wants to see it. */
-export function widen(wanted: number): void {
+function widen(wanted: number): void {
   const range = stepRange.peek();
   if (range !== null && (wanted < range.first || wanted > range.last)) stepRange.value = null;
 }

@@ -1,3 +1,5 @@
+/** What of the page is open; but for the enlarged panel none of it belongs in the address. */
+
 import { computed, signal } from '@preact/signals';
 import { chosenTensor, enlarged } from './choices';
 import { panelOpen, problemsOpen, recentChoices } from './preferences';

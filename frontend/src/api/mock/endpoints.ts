@@ -249,7 +249,7 @@ export function problems(run: MockRun): unknown {
 }
 
 /** NumPy's basic indexing of a row-major array by a selection text such as `0,:,10:20:2`. */
-export function select(values: Float32Array, shape: number[], selection: string): { shape: number[]; values: Float32Array } {
+function select(values: Float32Array, shape: number[], selection: string): { shape: number[]; values: Float32Array } {
   const parts = selection === '' ? [] : selection.split(',');
   const axes = shape.map((length, dim) => indices(parts[dim] ?? ':', length));
   const outShape = axes.filter((axis) => !axis.drop).map((axis) => axis.at.length);

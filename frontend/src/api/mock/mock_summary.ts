@@ -14,7 +14,7 @@ function bucketId(value: number): number {
 }
 
 /** Left edge of a bucket's magnitude; ids of 512 and more are the mirror images. */
-export function magnitude(id: number): number {
+function magnitude(id: number): number {
   BITS[0] = (id & 511) << 22;
   return FLOAT[0] as number;
 }

@@ -12,7 +12,7 @@ function generator(seed: number): () => number {
   };
 }
 
-export function hash(text: string): number {
+function hash(text: string): number {
   let value = 2166136261;
   for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 16777619);
   return value >>> 0;

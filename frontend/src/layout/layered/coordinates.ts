@@ -148,7 +148,7 @@ class Rows {
 const ROUNDS = 2;
 
 /** `distance` is the least distance of two neighbours in a row. */
-export function straighten(problem: LayeredInput, levels: Levels, x: Numbers, distance: (left: number, right: number) => number): void {
+function straighten(problem: LayeredInput, levels: Levels, x: Numbers, distance: (left: number, right: number) => number): void {
   if (levels.count === levels.boxes) return;
   const index = integers(levels.count);
   for (const row of levels.rows) for (let i = 0; i < row.length; i++) index[row[i]!] = i;

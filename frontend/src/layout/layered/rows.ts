@@ -11,7 +11,7 @@ const GUTTER = 30;
 const LANE = 6;
 const MOST_LANES = 12;
 
-export interface Column {
+interface Column {
   readonly firstRank: number;
   readonly endRank: number;
   /** To add to x of what stands in this column. */
@@ -136,7 +136,7 @@ const BETTER = 0.97;
 /** A column ends at most this part of its height off. */
 const TOLERANCE = 0.25;
 
-export interface RowSizes {
+interface RowSizes {
   /** Height of each rank, the gap below it included, and its width. */
   readonly height: readonly number[];
   readonly width: readonly number[];

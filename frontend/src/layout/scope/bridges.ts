@@ -29,7 +29,7 @@ export interface Bridges {
   readonly toOutside: Int32Array;
 }
 
-export interface BridgeFlags {
+interface BridgeFlags {
   readonly flags: Numbers;
   readonly bridgesIn: boolean;
   readonly bridgesOut: boolean;

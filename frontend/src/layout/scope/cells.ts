@@ -29,7 +29,7 @@ export interface Cell {
 const ATTACHED_GAP_X = 14;
 const ATTACHED_GAP_Y = 5;
 const BLOCK_GAP = 6;
-export const BLOCK_PADDING = 8;
+const BLOCK_PADDING = 8;
 /** LayoutJob width by height of a block. */
 const BLOCK_PROPORTION = 2.4;
 

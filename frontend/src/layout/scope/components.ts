@@ -149,7 +149,7 @@ function roles(count: number, edges: CellEdges, skipped: Numbers): Numbers {
 
 // Puts rectangles on shelves, from left to right and top to bottom, as wide as a pleasant proportion asks.
 
-export interface Rectangle {
+interface Rectangle {
   readonly width: number;
   readonly height: number;
   /** Sizes with all scopes closed: they decide which rectangle stands on which shelf. */
@@ -157,7 +157,7 @@ export interface Rectangle {
   readonly restHeight: number;
 }
 
-export interface Packing {
+interface Packing {
   readonly width: number;
   readonly height: number;
   /** Top left corners. */
@@ -170,7 +170,7 @@ const PROPORTION = 1.6;
 /** With scopes opened the shelves stay as they are up to these proportions. */
 const [NARROWEST, WIDEST] = [0.2, 6];
 
-export function pack(rectangles: readonly Rectangle[], gap: number): Packing {
+function pack(rectangles: readonly Rectangle[], gap: number): Packing {
   const only = rectangles[0];
   if (rectangles.length === 1 && only) return { width: only.width, height: only.height, x: [0], y: [0] };
   const rest = shelves(

@@ -1,3 +1,5 @@
+/** Axes of charts: units, ticks of counts and of logarithmic axes, and the signed logarithm. */
+
 import { formatNumber } from '../../lib/format';
 
 /** How many powers of ten stand below each other in a low chart. */

@@ -44,7 +44,7 @@ function reach(count: number): number {
 /** Exact zeros are cut off a little above everything else. */
 const CUT = 1.15;
 
-export interface Ridge extends Outline {
+interface Ridge extends Outline {
   step: number;
   base: number;
 }

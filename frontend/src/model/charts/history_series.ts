@@ -1,3 +1,5 @@
+/** A tensor's history as columns for a chart: statistics, quantiles, and gaps where steps were not captured. */
+
 import type { Histograms, Snapshot } from '../wire/answers';
 import { infinities } from '../wire/statistics';
 
@@ -97,8 +99,8 @@ export interface QuantileSeries {
   p95: number[];
 }
 
-export const SHARES = { p5: 0.05, p25: 0.25, median: 0.5, p75: 0.75, p95: 0.95 } as const;
-export type QuantileName = keyof typeof SHARES;
+const SHARES = { p5: 0.05, p25: 0.25, median: 0.5, p75: 0.75, p95: 0.95 } as const;
+type QuantileName = keyof typeof SHARES;
 const NAMES = Object.keys(SHARES) as QuantileName[];
 
 /**

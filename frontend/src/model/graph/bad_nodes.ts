@@ -1,4 +1,4 @@
-/** Going from one node with NaN or Inf to the next. */
+/** Going from one node with NaN or Inf to the next, in data flow order. */
 
 import { adjacency } from '../../lib/typed_arrays';
 import type { GraphData } from '../wire/graph';

@@ -17,7 +17,7 @@ const DISSOLVE_AUXILIARY = 4;
 const DISSOLVE_ONLY_AUXILIARY = 3;
 const SHORT_TOP_LEVEL = 30;
 
-export interface TreeInput {
+interface TreeInput {
   readonly paths: TextColumn;
   readonly opTypes: DictColumn;
   /** Rows of the nodes that call a function whose body is drawn below them. */
@@ -112,7 +112,7 @@ function mergeChains(scopes: RawScopes, counts: ChildCounts, dissolved: Uint8Arr
 
 // The scopes of a graph by their paths, for what lists them without a drawing.
 
-export interface ScopeList {
+interface ScopeList {
   /** As the graph's drawing has them, grouped blocks each by itself. */
   readonly paths: TextColumn;
   /** How many nodes lie in each. */

@@ -8,13 +8,13 @@ import type { MetaEdges } from './meta_edges';
 import { bytesOfNode, FINE, INF, NAN, NOT_COUNTED } from './node_values';
 import { blockGroupSize, entityLabel, type ScopeTree, scopePath } from './tree';
 
-export interface Fact {
+interface Fact {
   readonly name: string;
   readonly value: string;
   readonly bad?: 'nan' | 'inf';
 }
 
-export interface Description {
+interface Description {
   readonly title: string;
   /** Whole name, where the title is shorter. */
   readonly name: string;

@@ -1,9 +1,9 @@
+/** Texts in the boxes of nodes and scopes: the line below the label, and labels shortened so that siblings stay apart. */
+
 import type { DictColumn, TextColumn } from '../../lib/columns';
 import { counted } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
 import { entityLabel, ownLabel, type ScopeTree } from './tree';
-
-// What is written into a node's box, below its label; what is not seen in an op type or shape written out.
 
 export interface LabelColumns {
   readonly paths: TextColumn;

@@ -1,11 +1,11 @@
-/** Edges of each node, and what they look like with some scopes closed. */
+/** Edges of each node, what they look like with some scopes closed, and where an arrow key leads along them. */
 
 import { type Adjacency, adjacency, placesOf } from '../../lib/typed_arrays';
 import type { EdgeColumns } from '../wire/graph';
 import type { MetaEdges } from './meta_edges';
 import { type ScopeTree, shownEntity } from './tree';
 
-export interface NodeEdges {
+interface NodeEdges {
   readonly outgoing: Adjacency;
   readonly incoming: Adjacency;
 }
@@ -105,7 +105,7 @@ export function countInScopes(tree: ScopeTree, rows: Iterable<number>): Int32Arr
 export type Direction = 'up' | 'down' | 'left' | 'right';
 
 /** Boxes in the frame of the scope that holds them. */
-export interface Boxes {
+interface Boxes {
   readonly left: ArrayLike<number>;
   readonly top: ArrayLike<number>;
   readonly width: ArrayLike<number>;

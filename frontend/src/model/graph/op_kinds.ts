@@ -2,7 +2,7 @@ import type { DictColumn } from '../../lib/columns';
 
 /** Which family an op type belongs to: it decides the accent colour, and whether a node is drawn small beside what it feeds. */
 
-export const OP_FAMILIES = [
+const OP_FAMILIES = [
   'linear',
   'activation',
   'math',

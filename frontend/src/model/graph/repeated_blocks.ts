@@ -15,7 +15,7 @@ const FEWEST_BLOCKS = 3;
 /** Blocks of fewer nodes are as quickly read as counted. */
 const FEWEST_NODES = 8;
 
-export interface GroupingInput {
+interface GroupingInput {
   readonly paths: TextColumn;
   readonly opTypes: DictColumn;
   readonly edges: EdgeColumns;
@@ -24,7 +24,7 @@ export interface GroupingInput {
 }
 
 /** Scopes of a tree that make a group, in the tree's order. */
-export interface RepeatedBlocks {
+interface RepeatedBlocks {
   readonly path: string;
   readonly label: string;
   readonly last: string;
@@ -82,7 +82,7 @@ function isWoven(tree: ScopeTree, meta: MetaEdges, scope: number): boolean {
 }
 
 /** All groups of repeated blocks, outermost first. */
-export function findBlocks(tree: ScopeTree, { paths, opTypes, edges }: GroupingInput): RepeatedBlocks[] {
+function findBlocks(tree: ScopeTree, { paths, opTypes, edges }: GroupingInput): RepeatedBlocks[] {
   const kinds = kindsOfScopes(tree, paths, opTypes, edges);
   const groups: RepeatedBlocks[] = [];
   for (let scope = 0; scope < tree.scopeCount; scope++) {
@@ -172,7 +172,7 @@ function mix(a: number, b: number): number {
 // Groups repeated blocks: the same tree with a scope more for each group, numbered depth first again.
 
 /** `groups` become scopes; the blocks of `loose` stay where they are, and the tree says where they could be. */
-export function insertBlockGroups(tree: ScopeTree, groups: readonly RepeatedBlocks[], loose: readonly RepeatedBlocks[]): ScopeTree {
+function insertBlockGroups(tree: ScopeTree, groups: readonly RepeatedBlocks[], loose: readonly RepeatedBlocks[]): ScopeTree {
   return new BlockGroupWriter(tree, groups, loose).write();
 }
 
@@ -336,7 +336,7 @@ class BlockGroupWriter {
 export const NONE_GROUPED: readonly string[] = ['*'];
 
 /** The group that an entity is, or is in: or would be in, had nobody ungrouped it. Null where nothing repeats. */
-export interface BlockGroupPlace {
+interface BlockGroupPlace {
   readonly path: string;
   readonly grouped: boolean;
 }

@@ -42,7 +42,7 @@ export function followTrace(graph: GraphData, tree: ScopeTree, trace: Trace): Tr
 }
 
 /** The node of a name, or all nodes of the scope of a path. */
-export function rowsNamed(graph: GraphData, tree: ScopeTree, name: string): number[] {
+function rowsNamed(graph: GraphData, tree: ScopeTree, name: string): number[] {
   const row = rowOf(graph, name);
   if (row >= 0) return [row];
   const scope = findScope(tree, graph.paths, name);
@@ -59,7 +59,7 @@ export function rowsNamed(graph: GraphData, tree: ScopeTree, name: string): numb
 
 // Ways through the graph: all that feeds some nodes or is fed by them, and the shortest way between two sets. Along data edges only.
 
-export type TraceDirection = 'inputs' | 'outputs';
+type TraceDirection = 'inputs' | 'outputs';
 
 /** Rows of all nodes that some depend on (`inputs`) or that depend on them (`outputs`), themselves left out, nearest first. */
 export function traceRows(nodeCount: number, edges: EdgeColumns, rows: readonly number[], direction: TraceDirection): Int32Array {

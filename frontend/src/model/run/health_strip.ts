@@ -2,7 +2,7 @@ import type { StepColumns } from '../wire/answers';
 import { type Health, healthOf } from '../wire/statistics';
 
 /** One cell of the health strip: the steps at positions `first` to `last` (inclusive) and the worst of them. */
-export interface HealthCell {
+interface HealthCell {
   first: number;
   last: number;
   health: Health;

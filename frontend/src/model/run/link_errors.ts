@@ -1,3 +1,5 @@
+/** What an address asks for that the run does not have, in words. */
+
 import type { GraphEntry, RunEntry, WorkerEntry } from '../wire/answers';
 import { COLOUR_KINDS, type GraphData } from '../wire/graph';
 import { NODE_STATISTICS } from '../wire/value_scale';

@@ -66,7 +66,7 @@ export function pageHead(births: readonly Origin[], high: number): string {
 }
 
 /** Births after the first, the same verdict and op told as one line. */
-export interface OriginGroup {
+interface OriginGroup {
   first: Origin;
   others: Origin[];
 }

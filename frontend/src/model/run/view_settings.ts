@@ -1,3 +1,5 @@
+/** Settings of charts and of exported pictures, read back from an address or the browser's storage. */
+
 import { COMPARED } from '../charts/compared_histories';
 
 /** How the charts over steps are drawn, by its name in the address; adding one is one row. */

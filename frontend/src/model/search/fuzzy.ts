@@ -25,13 +25,13 @@ const [SLASH, UPPER_A, UPPER_Z, LOWER_A, LOWER_Z, ZERO, NINE] = [47, 65, 90, 97,
 export const fuzzyTerms = (query: string): string[] => query.toLowerCase().split(/\s+/).filter(Boolean);
 
 /** Where the whole term of a number is next from a place on, Infinity for nowhere; to be asked from the front to the end. */
-export type NextPlace = (term: number, from: number) => number;
+type NextPlace = (term: number, from: number) => number;
 
 /**
  * How well `text[start:end]` fits, -1 where a term does not. `lower` is `text` in lower case, of the same length. `places` gets the positions of the matched
  * letters in the whole `text`. `nextPlace` spares a long text searches for terms that are not there.
  */
-export function fuzzyScore(
+function fuzzyScore(
   text: string,
   lower: string,
   start: number,
@@ -69,12 +69,12 @@ export function fuzzyMatch(text: string, terms: readonly string[]): { score: num
 }
 
 /** Where lower case has another length (İ), places would not fit. */
-export function lowerOf(text: string): string {
+function lowerOf(text: string): string {
   const lower = text.toLowerCase();
   return lower.length === text.length ? lower : text;
 }
 
-export const placeOrNone = (at: number): number => (at < 0 ? Number.POSITIVE_INFINITY : at);
+const placeOrNone = (at: number): number => (at < 0 ? Number.POSITIVE_INFINITY : at);
 
 /** Places of the letters of a term that is scattered, and where one begins that stands together. */
 let found = new Int32Array(64);
@@ -171,7 +171,7 @@ export interface Texts {
   at(row: number): string | undefined;
 }
 
-export interface Match {
+interface Match {
   readonly row: number;
   readonly score: number;
 }

@@ -156,7 +156,7 @@ function whyNothing({ facts }: Search, term: Term): string | null {
 // Texts in a column of names, for the search: literally, without the numbers of Keras, or letter by letter.
 
 /** Looks for a text in all rows at once: they lie in one string, and searching that is what engines are fastest at. */
-export function markText(column: TextColumn, text: string, hit: Uint8Array): void {
+function markText(column: TextColumn, text: string, hit: Uint8Array): void {
   if (!isAscii(column)) {
     for (let row = 0; row < hit.length; row++) if (column.at(row).toLowerCase().includes(text)) hit[row] = 1;
     return;
@@ -174,7 +174,7 @@ export function markText(column: TextColumn, text: string, hit: Uint8Array): voi
 const plain = new WeakMap<TextColumn, string[]>();
 
 /** Keras numbers the scopes of a model: where there is no `net/conv1/Relu`, `net_1/conv1_1/Relu` is meant. An op's own number stays. */
-export function markWithoutNumbers(column: TextColumn, text: string, hit: Uint8Array): void {
+function markWithoutNumbers(column: TextColumn, text: string, hit: Uint8Array): void {
   let rows = plain.get(column);
   if (rows === undefined) {
     rows = Array.from({ length: column.length }, (_, row) =>
@@ -189,7 +189,7 @@ export function markWithoutNumbers(column: TextColumn, text: string, hit: Uint8A
 }
 
 /** Rows whose value contains a text. */
-export function markContaining(column: DictColumn, text: string, hit: Uint8Array): void {
+function markContaining(column: DictColumn, text: string, hit: Uint8Array): void {
   const wanted = column.values.map((value) => value.toLowerCase().includes(text));
   for (let row = 0; row < hit.length; row++) if (wanted[column.codes[row]!]) hit[row] = 1;
 }
@@ -200,7 +200,7 @@ const LEAST_A_LETTER = 0.85 * LETTER;
 const NEARLY = 0.8;
 
 /** Marks the nodes whose name or op type fits a text letter by letter, those that fit best; false if there is none. */
-export function* markFuzzy(graph: GraphData, text: string, hit: Uint8Array): SlicedWork<boolean> {
+function* markFuzzy(graph: GraphData, text: string, hit: Uint8Array): SlicedWork<boolean> {
   if (text.length < 2) return false;
   const terms = [text];
   const [name, ops] = [scorer(graph.names, terms), graph.opTypes.values.map((value) => fuzzyMatch(value, terms).score)];

@@ -7,7 +7,7 @@ import { parseQuery } from './query';
 import type { SearchFacts } from './search';
 import { runQuery } from './search';
 
-export interface SearchForm {
+interface SearchForm {
   readonly form: string;
   readonly does: string;
   /** The form with what this graph has; null where it has nothing of the kind. */

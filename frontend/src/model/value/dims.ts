@@ -31,7 +31,7 @@ export function defaultMapping(shape: readonly number[], layout: Layout): DimMap
  * The two dimensions to look at first: height and width of images `[n, height, width, channels]` and kernels `[height, width, in, out]`,
  * queries and keys of an attention `[n, heads, queries, keys]` (told apart by which pair is more nearly square), else the last two.
  */
-export function planeAxes(shape: readonly number[]): [number, number] {
+function planeAxes(shape: readonly number[]): [number, number] {
   const rank = shape.length;
   const long = rank > 4 ? shape.flatMap((length, dim) => (length > 1 ? [dim] : [])) : [];
   if (long.length >= 2) return [long.at(-2) as number, long.at(-1) as number];

@@ -1,3 +1,5 @@
+/** Elements of an array as numbers and texts, and what their dtype says of them. */
+
 import { nonFiniteText } from '../../lib/format';
 import type { NpyArray } from '../../lib/npy';
 import { visible } from '../../lib/visible_text';
@@ -57,7 +59,7 @@ function compact(value: number, text: string): string {
 }
 
 /** The nearest number with so many significant bits. */
-export function roundToBits(value: number, bits: number): number {
+function roundToBits(value: number, bits: number): number {
   if (value === 0) return value;
   const unit = 2 ** (Math.floor(Math.log2(Math.abs(value))) - bits + 1);
   return Math.round(value / unit) * unit;

@@ -1,3 +1,5 @@
+/** Names under which a value leaves the page: of a file, and as an expression in Python. */
+
 import type { DimMapping } from './dims';
 
 /** What a file holds of a tensor. */
@@ -46,7 +48,7 @@ function speakable(part: string): string {
   );
 }
 
-export interface TensorAddress {
+interface TensorAddress {
   logdir: string;
   run: string;
   tensor: string;

@@ -1,3 +1,5 @@
+/** Why there is no value, no number or nothing finite to show, in words. */
+
 import { counted, formatCount } from '../../lib/format';
 import type { NoValueReason, Snapshot } from '../wire/answers';
 import { infinities, isUnknown, type Measures, uncounted } from '../wire/statistics';
@@ -20,7 +22,7 @@ export function noNumbers(rows: readonly (Pick<Snapshot, 'dtype' | 'size'> & Par
 
 const are = (rows: readonly unknown[]): string => (rows.length === 1 ? 'is' : 'are');
 
-export interface NoValueWords {
+interface NoValueWords {
   title: string;
   text: string;
 }

@@ -1,3 +1,5 @@
+/** Values as pixels: finite ranges, colours, and the tiles of several planes. */
+
 import { type ColormapName, colormap, colourIndex, parseColour } from '../../lib/colours';
 import { dimOf } from './dims';
 import type { Slice } from './slice';

@@ -3,7 +3,7 @@ import { type Axis, axisLength, type DimMapping, fullIndex, type Layout, type Sp
 import { numberAt } from './elements';
 
 /** What to ask the server for: a mapping and the part of each axis that is wanted. */
-export interface SliceRequest {
+interface SliceRequest {
   mapping: DimMapping;
   spans: Partial<Record<Axis, Span>>;
   selection: string;

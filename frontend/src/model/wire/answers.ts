@@ -59,7 +59,7 @@ export interface Reading {
   total: number;
 }
 
-export interface RunChange {
+interface RunChange {
   snapshots: number;
   graphs: number;
   last_step: number | null;
@@ -139,7 +139,7 @@ export interface RunDetail {
   batches: StepSpan;
 }
 
-export interface TensorRef {
+interface TensorRef {
   tensor: string;
   node: string;
   slot: number;
@@ -148,7 +148,7 @@ export interface TensorRef {
   shape: string;
 }
 
-export interface NodeOutput {
+interface NodeOutput {
   tensor: string;
   slot: number;
   dtype: string;

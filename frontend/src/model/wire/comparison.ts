@@ -5,10 +5,10 @@ import { type GraphData, rowOf } from './graph';
 
 /** The worst first; a node of the graph is coloured by the place of its worst tensor's verdict. */
 export const VERDICTS = ['diverges', 'amplified', 'inherited', 'noise', 'same'] as const;
-export type Verdict = (typeof VERDICTS)[number];
+type Verdict = (typeof VERDICTS)[number];
 
 /** JSON has no NaN: such numbers are strings. */
-export type MetricNumber = number | string;
+type MetricNumber = number | string;
 
 /** The metrics that are columns of the table; adding one is one row. `worst`: which end of it is the bad one. */
 export const METRIC_COLUMNS = [

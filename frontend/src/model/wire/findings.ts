@@ -21,7 +21,7 @@ export interface Analysed {
   hint?: string;
 }
 
-export interface Evidence {
+interface Evidence {
   step: number;
   name: string;
   value: Measured;
@@ -90,7 +90,7 @@ export interface LedgerAnswer extends Analysed {
 }
 
 /** Counts and extrema of an output or input of a birth. */
-export interface Operand {
+interface Operand {
   tensor: string;
   visit: number;
   known: boolean;
@@ -182,7 +182,7 @@ export interface NanAnswer extends Analysed {
 }
 
 /** Whether a variable has no gradient at all, not even one of zeros: it is frozen, or cut off from the loss. */
-export const hasNoGradient = (entry: LedgerEntry): boolean => entry.reason === 'disconnected' && entry.zero_steps === 0;
+const hasNoGradient = (entry: LedgerEntry): boolean => entry.reason === 'disconnected' && entry.zero_steps === 0;
 
 const LEAST = 0.005; // share of lost updates up to which none is told: it is shown as 0 %
 

@@ -48,7 +48,7 @@ export function decodeGraph(buffer: ArrayBuffer): GraphData {
   return graph;
 }
 
-export function graphFromColumns(columns: Columns): GraphData {
+function graphFromColumns(columns: Columns): GraphData {
   const names = columns.text('name');
   checkEdges(columns, names.length);
   return {

@@ -1,6 +1,6 @@
-// Hints of the server in pieces: `Did you mean 'a', 'b' or 'c'?` names what there is, as Python quotes it.
+/** Hints of the server, split at names: `Did you mean 'a', 'b' or 'c'?` names what there is, as Python quotes it. */
 
-export interface HintPiece {
+interface HintPiece {
   readonly text: string;
   /** Whether it is a name that is there, without its quotes; else the words around names. */
   readonly name: boolean;

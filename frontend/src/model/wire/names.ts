@@ -1,9 +1,11 @@
+/** Names of tensors, runs, workers and graphs as the page shows them. */
+
 import { counted } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
 import type { GraphEntry, RunEntry, StepSpan, WorkerEntry } from './answers';
 
 /** `node:slot`; a name without a slot means slot 0. */
-export interface TensorName {
+interface TensorName {
   node: string;
   slot: number;
 }
@@ -58,7 +60,7 @@ export function writingState({ closed, live }: { closed: boolean; live: boolean 
 }
 
 /** A graph in a menu. */
-export interface GraphChoice {
+interface GraphChoice {
   id: string;
   name: string;
   detail: string;

@@ -23,7 +23,7 @@ export interface Recordings {
 }
 
 /** Columns, one row a tensor. */
-export interface TensorColumns {
+interface TensorColumns {
   name: string[];
   dtype: string[];
   shape: number[][];
@@ -191,7 +191,7 @@ export function changesByRow(graph: GraphData, step: ComputedStep, overridden: R
   return found;
 }
 
-export interface Proof {
+interface Proof {
   readonly proven: boolean;
   readonly word: string;
   readonly text: string;

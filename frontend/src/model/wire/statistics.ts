@@ -3,7 +3,7 @@ export const COUNTS = ['nan', 'pos_inf', 'neg_inf', 'zero', 'negative', 'positiv
 export const STATISTICS = ['min', 'max', 'mean', 'std', 'l2', 'abs_max'] as const;
 
 export type CountName = (typeof COUNTS)[number];
-export type StatisticName = (typeof STATISTICS)[number];
+type StatisticName = (typeof STATISTICS)[number];
 export type MeasureName = CountName | StatisticName;
 
 export type Measures = Record<MeasureName, number> & { size: number };

@@ -21,7 +21,7 @@ export function decodeStep(buffer: ArrayBuffer): StepStatistics {
   return stepFromColumns(decodeColumns(buffer));
 }
 
-export function stepFromColumns(columns: Columns): StepStatistics {
+function stepFromColumns(columns: Columns): StepStatistics {
   const node = columns.i32('node');
   return {
     step: Number(columns.meta.step ?? 0),

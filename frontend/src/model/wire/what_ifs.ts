@@ -6,7 +6,7 @@ export interface Change {
   readonly expression: string;
 }
 
-export interface WhatIf {
+interface WhatIf {
   readonly name: string;
   readonly made: readonly Change[];
   readonly undone: readonly Change[];

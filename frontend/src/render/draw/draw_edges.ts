@@ -1,4 +1,4 @@
-/** Meta edges of the open scopes of one depth: data edges by thickness, control edges dashed. */
+/** Meta edges of the open scopes of one depth: data edges by thickness, control edges dashed; close up, what flows along them. */
 
 import type { BoxList } from '../box_list';
 import type { View } from '../camera';
@@ -20,7 +20,7 @@ const CONTROL_ALPHA = 0.65;
 /** Line width, at zoom 1, by how many edges of the graph a meta edge stands for. */
 const WIDTHS = [1.15, 1.8, 2.6, 3.6] as const;
 
-export function widthClass(count: number): number {
+function widthClass(count: number): number {
   return count < 2 ? 0 : count < 6 ? 1 : count < 25 ? 2 : 3;
 }
 

@@ -6,7 +6,7 @@ import type { DrawingContext } from '../frame';
 import { fontOf, type TextFitter, type Weight } from '../text';
 import type { BoxStyle, Theme } from '../theme';
 
-export interface FooterContent {
+interface FooterContent {
   /** Empty for none. */
   readonly caption: string;
   readonly legend: Legend | null;

@@ -1,3 +1,5 @@
+/** Comparing the run with another one, or with another step or worker of its own. */
+
 import { computed, signal } from '@preact/signals';
 import { ApiError, type Query } from '../../api/provider';
 import { Lru } from '../../lib/lru';
@@ -170,7 +172,7 @@ export function differenceQuery(row: TensorDifference): Query {
 const ranges = new Lru<string, ValueRange>(32);
 
 /** Between which numbers the statistic that colours the graph lies over all steps of the run, so that a colour means the same at each of them. */
-export const statisticRange = resource(
+const statisticRange = resource(
   computed(() => {
     const [run, graph, { kind, statistic = 'abs_max' }] = [runId.value, graphId.value, colourBy.value];
     if (view.value !== 'graph' || run === null || graph === null || kind !== 'statistic' || isShare(statistic)) return null;

@@ -1,3 +1,5 @@
+/** What is wrong with a run: findings of rules, the origin of its NaN, and variables that do not learn. */
+
 import { batch, computed, type Signal, signal } from '@preact/signals';
 import { ApiError } from '../../api/provider';
 import { groupFindings, mutes, withoutOrigins } from '../../model/run/problem_page';
@@ -13,7 +15,7 @@ import { goTo } from '../selection';
 
 const ASK_AGAIN_MS = 700;
 
-export const analysedRun = computed(() => {
+const analysedRun = computed(() => {
   const [id, entry] = [runId.value, runEntry.value];
   // A run that the server has yet to read holds nothing to look into, and reading it goes first.
   if (id === null || entry === null || entry.snapshots + entry.graphs === 0) return null;
@@ -25,11 +27,7 @@ export const rulesProgress = signal<Progress | null>(null);
 export const nanProgress = signal<Progress | null>(null);
 
 /** Asks until the server's thread is through with the run. */
-export async function settled<T extends Analysed>(
-  ask: () => Promise<T>,
-  abort: AbortSignal,
-  progress: Signal<Progress | null>,
-): Promise<T> {
+async function settled<T extends Analysed>(ask: () => Promise<T>, abort: AbortSignal, progress: Signal<Progress | null>): Promise<T> {
   for (;;) {
     const answer = await ask();
     if (abort.aborted) return answer;

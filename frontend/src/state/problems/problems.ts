@@ -1,3 +1,5 @@
+/** Tensors that are not finite, and sentences about what was lost. */
+
 import { computed } from '@preact/signals';
 import { isIntended, originsFirst } from '../../model/run/problem_page';
 import type { NonfiniteProblem } from '../../model/wire/answers';

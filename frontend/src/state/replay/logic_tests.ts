@@ -9,7 +9,7 @@ import { errorOf, type ReplayError } from './replay_cursor';
 /** Tests of the recorded step's logic: what each found, until the page is left. */
 
 /** What a test found, or why it found nothing. */
-export interface LogicOutcome {
+interface LogicOutcome {
   readonly test: LogicTest;
   readonly result: LogicResult | null;
   readonly trouble: ReplayError | null;

@@ -173,7 +173,7 @@ function forgetRun(run: string): void {
 }
 
 /** Where the numbers of the selected tensor come from, if they were computed and not captured. */
-export interface ComputedPlace {
+interface ComputedPlace {
   readonly run: string;
   readonly graph: string;
   readonly step: number;

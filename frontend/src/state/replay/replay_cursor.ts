@@ -108,7 +108,7 @@ export function moveBy(offset: number): void {
 }
 
 /** What a move looks for: a node that makes NaN or Inf, that gives one, or that the what-if changed. */
-export type MoveTarget = 'birth' | 'bad' | 'changed';
+type MoveTarget = 'birth' | 'bad' | 'changed';
 
 const FITS: Readonly<Record<MoveTarget, (shown: ComputedStep, node: string) => boolean>> = {
   birth: (shown, node) => shown.isBirth(node),

@@ -1,4 +1,6 @@
-import { computed, signal } from '@preact/signals';
+/** Pinned tensors: their histories compared, and the tensors side by side. */
+
+import { computed } from '@preact/signals';
 import { type ComparedHistory, hasSeveralVisits, shortNames } from '../../model/charts/compared_histories';
 import { historySeries } from '../../model/charts/history_series';
 import { MOST_PINS } from '../../model/run/deep_link';
@@ -78,9 +80,6 @@ export const missingPins = computed(() => {
   const found = new Set(comparedHistories.value.map(({ tensor }) => tensor));
   return compared.data.value === null ? [] : comparedTensors.value.filter((tensor) => !found.has(tensor));
 });
-
-/** Whose line is pointed at. */
-export const hoveredTensor = signal<string | null>(null);
 
 /** Whether the enlarged panel shows the pinned tensors and the selected one in columns. */
 export const sideBySide = computed(() => pins.value.length > 0 && panelMaximised.value && panelTab.value === 'overview');

@@ -1,3 +1,5 @@
+/** The table of tensors, of which only the pages in view are fetched. */
+
 import { computed, effect, signal } from '@preact/signals';
 import type { Api } from '../../api/api';
 import type { Query } from '../../api/provider';

@@ -67,7 +67,7 @@ const ENDS = { light: [0.84, 0.12], dark: [0.3, 1] } as const;
 const SHADES = 9;
 
 /** From the pale colour of the oldest step to the strong one of the newest. */
-export function ageColours(dark: boolean): string[] {
+function ageColours(dark: boolean): string[] {
   return Array.from({ length: SHADES }, (_, i) => ageColour(i / (SHADES - 1), dark));
 }
 
@@ -79,7 +79,7 @@ function ageColour(age: number, dark: boolean): string {
 }
 
 /** A line for each outline, in the order in which they are drawn over each other. */
-export function overlayTraces(outlines: readonly StepOutline[], step: number | null, colours: ChartColours, dark: boolean): Trace[] {
+function overlayTraces(outlines: readonly StepOutline[], step: number | null, colours: ChartColours, dark: boolean): Trace[] {
   return outlines.map((outline) => {
     const current = outline.step === step;
     return {
@@ -102,7 +102,7 @@ export function overlayTraces(outlines: readonly StepOutline[], step: number | n
 /** Exact zeros are cut off a little above everything else. */
 const ROOM = 1.08;
 
-export function overlayLayout({ axis: values, top }: Overlay, colours: ChartColours): Layout {
+function overlayLayout({ axis: values, top }: Overlay, colours: ChartColours): Layout {
   return {
     ...baseLayout(colours),
     hovermode: 'closest',

@@ -4,7 +4,7 @@ import { downloadBlob } from '../../lib/download';
 import { type Layout, loadPlotly, type PlotElement, type PlotEvent, type Trace } from '../../lib/plotly';
 import { useSize } from '../kit/hooks';
 
-export interface PlotProps {
+interface PlotProps {
   traces: Trace[];
   layout: Layout;
   label: string;

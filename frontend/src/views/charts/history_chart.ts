@@ -7,7 +7,7 @@ import { axis, baseLayout, type ChartColours, caption, faded, stepAxis, stepLine
 export type Spread = { kind: 'spread' } | { kind: 'quantiles'; quantiles: QuantileSeries };
 
 /** How values stand on the axes: in which unit, and logarithmically on both sides of zero or (null) at their value. */
-export interface SpreadScale {
+interface SpreadScale {
   unit: ChartUnit;
   log: SignedLog | null;
   /** Ticks of a logarithmic axis of std and abs max. */
@@ -126,7 +126,7 @@ const SIZES = '— std, - - abs max';
 
 export const NOTHING_FINITE = 'no element is finite in these steps';
 
-export interface HistoryLayoutOptions {
+interface HistoryLayoutOptions {
   step: number | null;
   log: boolean;
   scale: SpreadScale;

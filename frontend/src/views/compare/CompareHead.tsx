@@ -114,7 +114,7 @@ interface WorkerSelectProps {
 }
 
 /** Which worker of a run is compared; nothing where there is one only, unless another one was asked for. */
-export function WorkerSelect({ side, workers, chosen, choose, none }: WorkerSelectProps) {
+function WorkerSelect({ side, workers, chosen, choose, none }: WorkerSelectProps) {
   const lost = chosen !== null && !workers.some((worker) => worker.id === chosen);
   if (workers.length < 2 && !lost) return null;
   return (

@@ -156,7 +156,7 @@ function Alone() {
 const LISTED = 50;
 
 /** How nodes were paired, and those of one side only. */
-export function Unmatched({ comparison }: { comparison: Comparison }) {
+function Unmatched({ comparison }: { comparison: Comparison }) {
   return (
     <details class="compare-matching" data-testid="compare-matching">
       <summary>{comparison.graphs.map(graphText).join(' ') || 'No graphs were paired.'}</summary>

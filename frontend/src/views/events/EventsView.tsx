@@ -42,7 +42,7 @@ function NoTriggers() {
 }
 
 /** What was kept from which step on, and watch files that were refused. */
-export function WatchList({ changes }: { changes: readonly WatchChange[] }) {
+function WatchList({ changes }: { changes: readonly WatchChange[] }) {
   return (
     <section class="event-section" aria-label="Watches" data-testid="watches">
       <h2>What was watched</h2>

@@ -35,7 +35,7 @@ function NoBatch() {
 const MOST_FILES = 12;
 const MOST_IDS = 64;
 
-export function BatchCard({ entry, several }: { entry: StepBatch; several: boolean }) {
+function BatchCard({ entry, several }: { entry: StepBatch; several: boolean }) {
   const files = samplesByFile(entry.files ?? []);
   const ids = entry.ids ?? [];
   const cut = Math.max(entry.files?.length ?? 0, ids.length) < entry.count;

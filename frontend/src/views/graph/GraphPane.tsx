@@ -28,7 +28,7 @@ import { SearchBox } from './SearchBox';
 import { Toolbar } from './Toolbar';
 import { TraceCard } from './TraceCard';
 
-export interface GraphPaneProps {
+interface GraphPaneProps {
   /** Null while it is on its way. */
   readonly graph: GraphData | null;
   readonly overlay: StepStatistics | null;
@@ -211,7 +211,7 @@ function StatusMessage({ kind, message }: { kind: 'empty' | 'loading' | 'failed'
 }
 
 /** The whole graph in the lower right corner; pressing or dragging there moves the view. */
-export function Minimap({ model, canvas }: { model: GraphView; canvas: Ref<HTMLCanvasElement> }) {
+function Minimap({ model, canvas }: { model: GraphView; canvas: Ref<HTMLCanvasElement> }) {
   const dragging = useRef(false);
   const go = (event: PointerEvent) => {
     const { drawing } = model;
@@ -243,7 +243,7 @@ export function Minimap({ model, canvas }: { model: GraphView; canvas: Ref<HTMLC
 const NO_ROWS = new Int32Array(0);
 
 /** What is under the pointer, beside the pointer. */
-export function Tooltip({ model, hover }: { model: GraphView; hover: Hover }) {
+function Tooltip({ model, hover }: { model: GraphView; hover: Hover }) {
   const { drawing, overlay } = model;
   const health = model.colouring.value?.health;
   const rows = useMemo(() => (drawing && overlay ? rowsByNode(drawing.tree.nodeCount, overlay) : null), [drawing, overlay]);

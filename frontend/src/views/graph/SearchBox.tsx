@@ -197,7 +197,7 @@ interface SearchResultsProps {
 }
 
 /** The hits around the current one, below the search box. */
-export function SearchResults({ model, onChoose }: SearchResultsProps) {
+function SearchResults({ model, onChoose }: SearchResultsProps) {
   const { drawing, finder } = model;
   if (!drawing) return null;
   const [hits, current] = [finder.hits.value, finder.current.value];

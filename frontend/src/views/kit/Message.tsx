@@ -34,7 +34,7 @@ export function Failure({ error, retry }: { error: Error; retry: () => void }) {
 }
 
 /** What the server says about a way out; names that it proposes lead there. */
-export function Hint({ text }: { text: string }) {
+function Hint({ text }: { text: string }) {
   return (
     <p>
       {hintPieces(text).map((piece, i) =>

@@ -1,3 +1,5 @@
+/** Hooks: the size of an element, and work that is done at most every 100 ms. */
+
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Throttle } from '../../lib/scheduling';
 

@@ -15,7 +15,7 @@ import { withGraph } from '../graph/canvas/navigation';
 import { COLOURINGS } from '../shell/ColourControl';
 import { eventKey, KEYS, type KeyRow } from '../shell/page_keys';
 
-export interface Command {
+interface Command {
   readonly title: string;
   /** What it is remembered by where its title may be that of others, too, and what tells them apart. */
   readonly id?: string;

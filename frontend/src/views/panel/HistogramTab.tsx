@@ -201,7 +201,7 @@ function bucketLabels(data: Histograms): string[] {
 }
 
 /** The histograms as numbers: one row a bucket and step. */
-export function HistogramDownload({ histograms }: { histograms: Histograms }) {
+function HistogramDownload({ histograms }: { histograms: Histograms }) {
   const save = () => {
     const { edges, rows, tensor } = histograms;
     const lines = rows.flatMap((row) => row.counts.map((count, i) => [row.step, edges[i] as number, edges[i + 1] as number, count]));

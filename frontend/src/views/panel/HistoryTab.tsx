@@ -124,7 +124,7 @@ function HistoryChart() {
 }
 
 /** The history as a table of numbers, one row a snapshot. */
-export function HistoryDownload({ history }: { history: History }) {
+function HistoryDownload({ history }: { history: History }) {
   const save = () => {
     const measures = ['size', ...COUNTS, ...STATISTICS] as const;
     const rows = history.rows.map((row) => [

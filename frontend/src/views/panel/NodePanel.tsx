@@ -120,14 +120,14 @@ function shortDevice(device: string): string {
 }
 
 /** The star of what is on show. */
-export function BookmarkButton() {
+function BookmarkButton() {
   const on = bookmarkedHere.value;
   const label = on ? 'Take the bookmark away (a)' : 'Bookmark at this step (a)';
   return <IconButton small icon="star" label={label} pressed={on} onClick={toggleBookmark} testid="bookmark" />;
 }
 
 /** Says that the numbers below were computed and not captured, and how far they are proven. */
-export function ComputedBadge() {
+function ComputedBadge() {
   const place = computedPlace.value;
   if (place === null) return null;
   const proof = proofOf(place.computed, chosenTensor.value);
@@ -146,7 +146,7 @@ export function ComputedBadge() {
 }
 
 /** Which output slot, and which visit within the step; nothing where there is one of each. */
-export function SnapshotPicker() {
+function SnapshotPicker() {
   const outputs = node.data.value?.outputs ?? [];
   const current = selected.value;
   if (current === null || (outputs.length < 2 && visits.value.length < 2)) return null;

@@ -163,7 +163,7 @@ function Worker({ worker }: { worker: WorkerEntry }) {
 }
 
 /** What happened at the step on show: triggers that fired, and how many samples of which files fed it. */
-export function StepSection() {
+function StepSection() {
   const fired = triggersHere.value;
   const samples = batch.data.value ?? [];
   if (step.value === null || (triggers.value.length === 0 && batchSteps.value === 0)) return null;

@@ -128,7 +128,7 @@ export function NotAtThisStep() {
 }
 
 /** The statistics over the finite elements; the full number is in the tooltip and is what is copied. */
-export function StatisticsGrid({ row }: { row: Snapshot }) {
+function StatisticsGrid({ row }: { row: Snapshot }) {
   return (
     <dl class="statistics num">
       {STATISTICS.map((name) => (
@@ -148,7 +148,7 @@ export function StatisticsGrid({ row }: { row: Snapshot }) {
 const PIECES: readonly CountName[] = ['nan', 'neg_inf', 'pos_inf', 'negative', 'zero', 'positive'];
 
 /** What the elements are, as parts of a whole. A kind with a single element still shows; imported runs may not know all of them. */
-export function CountsBar({ row }: { row: Snapshot }) {
+function CountsBar({ row }: { row: Snapshot }) {
   const shown = PIECES.filter((name) => row[name] > 0);
   const unknown = uncounted(row);
   const unreported = PIECES.filter((name) => isUnknown(row[name]));

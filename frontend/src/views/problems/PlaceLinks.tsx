@@ -6,7 +6,7 @@ import { view } from '../../state/choices';
 import { goTo } from '../../state/selection';
 import { Prose } from '../kit/Prose';
 
-export interface Place {
+interface Place {
   graph: string;
   tensor: string;
   step: number;

@@ -153,7 +153,7 @@ function Limits() {
 }
 
 /** Infinities and NaN that are meant, or touch nothing that matters, each with the reason. */
-export function Harmless({ births }: { births: readonly Origin[] }) {
+function Harmless({ births }: { births: readonly Origin[] }) {
   if (births.length === 0) return null;
   return (
     <details class="problems-more" data-testid="harmless">

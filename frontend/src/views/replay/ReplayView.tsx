@@ -116,7 +116,7 @@ function NothingRecorded() {
 }
 
 /** Running a graph from a file is not a matter of course. */
-export function NotAllowed() {
+function NotAllowed() {
   return (
     <Message title="This server does not run recorded steps" testid="replay-not-allowed">
       <p>
@@ -132,7 +132,7 @@ export function NotAllowed() {
 }
 
 /** Along the nodes, in topological order. */
-export function Moves() {
+function Moves() {
   const shown = shownStep.value;
   const busy = computing.value !== null || shown === null;
   const count = shown?.order.length ?? 0;

@@ -3,7 +3,7 @@ import { Icon } from '../kit/Icon';
 import { LongName } from '../kit/LongName';
 import { Popover } from '../kit/Popover';
 
-export interface Choice {
+interface Choice {
   id: string;
   name: string;
   detail: string;

@@ -65,7 +65,7 @@ function Which({ called, files }: { called: string; files: readonly { file: stri
 const MOST = 500;
 
 /** The nodes that the chosen line made, the worst first, else in the order of the graph. */
-export function LineNodes() {
+function LineNodes() {
   const { line } = place.value;
   const known = line === null ? undefined : sourceLines.value.get(line);
   const names = graph.data.value?.names;

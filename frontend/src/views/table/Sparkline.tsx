@@ -1,7 +1,7 @@
 import { formatNumber } from '../../lib/format';
 import type { Trend } from '../../model/wire/answers';
 
-export const SPARK = { width: 76, height: 18 };
+const SPARK = { width: 76, height: 18 };
 
 /** A statistic of the tensor over all its steps, small; red where it had a NaN or Inf. */
 export function Sparkline({ trend, name }: { trend: Trend; name: string }) {
@@ -24,7 +24,7 @@ export function Sparkline({ trend, name }: { trend: Trend; name: string }) {
 }
 
 /** A trend as a line in a box: gaps where nothing was finite, single places as dots, and where the bad steps stand. */
-export interface SparklineShape {
+interface SparklineShape {
   path: string;
   dots: [number, number][];
   bad: number[];

@@ -179,7 +179,7 @@ function saveRows(rows: readonly Snapshot[]): void {
 const OPTIONAL = TABLE_COLUMNS.filter(({ rank }) => rank > 0);
 
 /** Which columns the list has: as many as fit, or the chosen ones, which this browser remembers. */
-export function ColumnsMenu() {
+function ColumnsMenu() {
   return (
     <Popover
       label="Columns"

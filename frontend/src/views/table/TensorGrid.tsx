@@ -165,7 +165,7 @@ function useFineWheel(ref: { current: HTMLElement | null }, height: number, tota
   }, [scale]);
 }
 
-export function Cell({ column, row }: { column: TableColumn; row: Snapshot }) {
+function Cell({ column, row }: { column: TableColumn; row: Snapshot }) {
   const { id, text } = column;
   if (id === 'trend') return <td class="trend">{row.trend && <Sparkline trend={row.trend} name={LABELS[trendOf(tableSort.value)]} />}</td>;
   if (!text) return <NumberCell column={column} value={cellNumber(row, id)} />;

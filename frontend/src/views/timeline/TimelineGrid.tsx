@@ -200,7 +200,7 @@ function prepared(canvas: HTMLCanvasElement | null, width: number, height: numbe
 
 const WIDTH = 320;
 
-export interface Cell {
+interface Cell {
   row: number;
   column: number;
   x: number;
@@ -216,7 +216,7 @@ interface CellTipProps {
 }
 
 /** The scope, the step, and the tensor that a cell shows, with its exact number. */
-export function CellTip({ timeline, cell, width, height, top }: CellTipProps) {
+function CellTip({ timeline, cell, width, height, top }: CellTipProps) {
   const at = cellOf(timeline, cell.row, cell.column);
   const [first, last] = [timeline.first[cell.column], timeline.last[cell.column]];
   const [step, visit] = [timeline.step[at] as number, timeline.visit[at] as number];

@@ -1,8 +1,10 @@
+/** Paints the timeline's cells: a tensor or scope at a step, by its health or a statistic. */
+
 import { colormap } from '../../lib/colours';
 import { cellOf, FINE_CELL, INF_CELL, NAN_CELL, type Timeline, UNSEEN } from '../../model/wire/timeline';
 import type { ValueScale } from '../../model/wire/value_scale';
 
-export interface CellColours {
+interface CellColours {
   fine: string;
   nan: string;
   inf: string;
@@ -27,7 +29,7 @@ function cellColour(timeline: Timeline, cell: number, colours: CellColours): str
   return `rgb(${table[place]} ${table[place + 1]} ${table[place + 2]})`;
 }
 
-export interface Band {
+interface Band {
   first: number;
   last: number;
   /** Pixels of a row, and how far the list is scrolled. */

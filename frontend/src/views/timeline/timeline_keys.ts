@@ -1,3 +1,5 @@
+/** Keys of the timeline: along its rows and steps, opening scopes and tensors. */
+
 import { useEffect, useState } from 'preact/hooks';
 import { rowAfterKey } from '../../lib/keyboard';
 import { rowAround, type Timeline, type TimelineRow } from '../../model/wire/timeline';
@@ -67,7 +69,7 @@ export function lookInto(scope: string): void {
 }
 
 /** Whether rows that have just come are to have the keyboard; tells so once. */
-export function takesKeys(): boolean {
+function takesKeys(): boolean {
   const had = hadKeys;
   hadKeys = false;
   return had;

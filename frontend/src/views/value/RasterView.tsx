@@ -144,7 +144,7 @@ function draw(
 }
 
 /** How a picture stands in its frame: picture pixel (px, py) is drawn at (x + px * scaleX, y + py * scaleY). */
-export interface ImageViewport {
+interface ImageViewport {
   x: number;
   y: number;
   scaleX: number;

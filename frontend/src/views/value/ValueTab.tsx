@@ -89,7 +89,7 @@ function NoValue() {
 }
 
 /** Says that only a part of the value was kept, and which. */
-export function SampleNote({ whole }: { whole: Snapshot }) {
+function SampleNote({ whole }: { whole: Snapshot }) {
   if (!whole.sample) return null;
   const kept = Math.min(whole.sample.count, whole.size);
   return (
@@ -107,7 +107,7 @@ export function SampleNote({ whole }: { whole: Snapshot }) {
 const MOST_PLACES = 1000;
 
 /** Goes from one NaN or Inf to the next. */
-export function NonfiniteJump({ row }: { row: Snapshot }) {
+function NonfiniteJump({ row }: { row: Snapshot }) {
   const [found, setFound] = useState<{ of: string; places: Nonfinite; at: number } | null>(null);
   const key = keyText.value;
   useEffect(() => setFound(null), [key]);
@@ -148,7 +148,7 @@ const scalar = resource(
   ({ of }, abort) => api().value(of, '', abort),
 );
 
-export function ScalarValue({ row }: { row: Snapshot }) {
+function ScalarValue({ row }: { row: Snapshot }) {
   const array = scalar.data.value;
   if (array === null) return scalar.error.value ? <Failure error={scalar.error.value} retry={scalar.reload} /> : null;
   const text = textAt(array, 0, row.dtype);

@@ -36,14 +36,14 @@ export function clipOutliers(): void {
 }
 
 /** The colour scale in force: a picture is grey, a grid of maps is not. */
-export function scaleFor(image: boolean): ColormapName {
+function scaleFor(image: boolean): ColormapName {
   const choice = colourChoice.value;
   if (choice !== 'auto') return choice;
   if (dataRange.value.low < 0 && dataRange.value.high > 0) return 'diverging';
   return image && !slice.data.value?.request.mapping.includes('n') ? 'grey' : 'viridis';
 }
 
-export function rangeFor(scale: ColormapName): NumberRange {
+function rangeFor(scale: ColormapName): NumberRange {
   const automatic = scale === 'diverging' ? symmetric(dataRange.value) : dataRange.value;
   const [low, high] = [clip.value.low ?? automatic.low, clip.value.high ?? automatic.high];
   return { low: Math.min(low, high), high: Math.max(low, high) };

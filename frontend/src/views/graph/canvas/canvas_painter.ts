@@ -10,7 +10,7 @@ import type { GraphView } from './graph_view';
 import { areEmpty, bookmarkedOnShow, highlightsOf } from './shown_entities';
 import { covered } from './viewport';
 
-export interface Canvases {
+interface Canvases {
   readonly graph: HTMLCanvasElement;
   readonly highlights: HTMLCanvasElement;
   readonly minimap: HTMLCanvasElement;

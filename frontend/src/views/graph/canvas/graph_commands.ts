@@ -5,7 +5,7 @@ import type { TraceKind } from '../../../model/graph/trace';
 import { entityLabel, groupedBlocks, scopePath } from '../../../model/graph/tree';
 import type { GraphView } from './graph_view';
 
-export interface Command {
+interface Command {
   readonly label: string;
   /** The key that does the same to the selection. */
   readonly key?: string;

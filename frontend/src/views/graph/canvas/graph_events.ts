@@ -1,4 +1,4 @@
-/** What the graph pane's parts tell each other. */
+/** Events and states of the graph pane, as its parts pass them on. */
 
 import type { TraceKind } from '../../../model/graph/trace';
 import type { GraphData } from '../../../model/wire/graph';

@@ -5,7 +5,7 @@ import { toggleAllBlockGroups, toggleBlockGroup, traceSelection } from './graph_
 import type { GraphView } from './graph_view';
 import { clearSearch, nextBad, nextHit, nextTraced, zoomBy } from './navigation';
 
-export interface GraphKey {
+interface GraphKey {
   readonly keys: readonly string[];
   readonly does: string;
   /** What keys do by themselves where there are several, for the command palette. */
@@ -104,7 +104,7 @@ export function handleKey(model: GraphView, event: KeyboardEvent): boolean {
 // Going about the graph by keys.
 
 /** Follows an arrow key; without a selection starts at the first node on show. */
-export function moveSelection(model: GraphView, direction: Direction): void {
+function moveSelection(model: GraphView, direction: Direction): void {
   const { drawing } = model;
   if (!drawing) return;
   const from = model.shown(model.selected);
@@ -115,7 +115,7 @@ export function moveSelection(model: GraphView, direction: Direction): void {
 }
 
 /** Selects the scope around the selection. */
-export function selectOuter(model: GraphView): void {
+function selectOuter(model: GraphView): void {
   const { drawing, selected } = model;
   const scope = drawing && selected >= 0 ? drawing.tree.parent[selected]! : -1;
   if (!drawing || scope <= 0) return;
@@ -124,13 +124,13 @@ export function selectOuter(model: GraphView): void {
 }
 
 /** Opens or closes the selected scope. */
-export function toggleSelected(model: GraphView): void {
+function toggleSelected(model: GraphView): void {
   const { drawing, selected } = model;
   if (drawing && selected >= drawing.tree.nodeCount) model.toggle(selected - drawing.tree.nodeCount);
 }
 
 /** Clears the search if there is one, else the trace, else the selection; false if there is none of them. */
-export function clearOne(model: GraphView): boolean {
+function clearOne(model: GraphView): boolean {
   if (model.finder.text.value !== '') clearSearch(model);
   else if (model.tracer.found.value || model.pathStart.value !== null) model.events.trace(null, '');
   else if (model.selected >= 0) model.pick(-1);

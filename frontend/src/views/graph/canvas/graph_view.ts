@@ -32,7 +32,7 @@ const MOST_MOVING = 300;
 const MOST_REPORTED = 200;
 
 /** The canvases that a graph view is painted on. */
-export interface Painter {
+interface Painter {
   /** Paints at the next frame. */
   request(): void;
   /** Boxes or colours are others: the minimap is painted anew, too. */

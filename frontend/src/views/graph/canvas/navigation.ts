@@ -1,4 +1,4 @@
-/** Search and traces on the graph: what is found, and going from one to the next. */
+/** Going to nodes of the graph: hits of a search, nodes of a trace, nodes with NaN or Inf. */
 
 import { effect, signal } from '@preact/signals';
 import { nextBadNode } from '../../../model/graph/bad_nodes';

@@ -1,4 +1,4 @@
-/** Where things are on the screen. */
+/** What of a graph pane is visible, highlighted and bookmarked now. */
 
 import { sameTrace } from '../../../model/graph/trace';
 import type { Rect } from '../../../render/camera';
@@ -7,7 +7,7 @@ import { entityNamed } from './entity_names';
 import type { GraphView } from './graph_view';
 
 /** Nodes as they are drawn now: what hides several of them is there once. */
-export function shownOnce(model: GraphView, rows: Iterable<number>): number[] {
+function shownOnce(model: GraphView, rows: Iterable<number>): number[] {
   const { drawing } = model;
   if (!drawing) return [];
   return [...new Set([...rows].map((row) => model.shown(drawing.tree.entityOf[row]!)))].filter((entity) => entity >= 0);
