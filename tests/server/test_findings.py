@@ -85,14 +85,16 @@ def test_work_that_is_cancelled_ends_and_can_be_asked_for_again(monkeypatch: pyt
 
 def test_work_that_nobody_asks_for_any_more_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tensortap.server.jobs.job_queue.PATIENCE", 0.01)
-    monkeypatch.setattr("tensortap.server.jobs.job_queue.FORGOTTEN", 0.0)
-    ended = threading.Event()
+    begun, ended = threading.Event(), threading.Event()
 
     def slow(job: Job) -> None:
+        begun.set()
         with job.cancellation.calling(ended.set):
             ended.wait(30)
 
     JobQueue("analysis", 4, forget=True).ask("key", 1, slow)
+    assert begun.wait(30)  # forgotten before that, it would never begin
+    monkeypatch.setattr("tensortap.server.jobs.job_queue.FORGOTTEN", 0.0)
     assert ended.wait(30)
 
 
