@@ -21,15 +21,64 @@ OTHER_WORDS = {  # what an identifier may not say -> ARCHITECTURE.md's word
     "tags": "tensors",
 }
 TENSORBOARD_WORDS = {"tag", "tags"}  # theirs; at home where their formats are read
-
-
+MOST_MODULES = 16  # of a package: what a stranger takes in at a glance
 FILES = [
-    path
-    for room in ("tensortap", "server", "plugin")
-    for path in sorted((CHECKOUT / room).rglob("*.py"))
-    if "node_modules" not in path.parts and "static" not in path.parts
+    path for folder in ("tensortap", "server", "plugin") for path in sorted((CHECKOUT / folder).rglob("*.py"))
 ]
 NAMES = [str(path.relative_to(CHECKOUT)) for path in FILES]
+PACKAGES = sorted({path.parent for path in FILES})
+ROW = re.compile(r"^\| `(\w+)` \| .* \| (.*) \|$", re.MULTILINE)  # package, job, imports
+
+
+def test_the_arrows_of_the_document_are_those_of_the_code() -> None:
+    """pyproject.toml (tool.importlinter) says which arrows there may be, the table which there are."""
+    told = {
+        package: set(re.findall(r"\w+", imports))
+        for package, imports in ROW.findall((CHECKOUT / "ARCHITECTURE.md").read_text(encoding="utf-8"))
+    }
+    found: dict[str, set[str]] = {}
+    for path in FILES:
+        package = package_of(path)
+        if package is not None:
+            found.setdefault(package, set()).update(
+                target for target in imported_packages(path) if target != package
+            )
+    assert told == found
+
+
+def package_of(path: Path) -> str | None:
+    """The part of tensortap that a file belongs to; None for what lies above all parts."""
+    parts = path.relative_to(CHECKOUT).parts
+    parts = parts[1:] if parts[0] == "tensortap" else parts
+    return parts[0] if len(parts) > 1 else None
+
+
+def imported_packages(path: Path) -> set[str]:
+    """The parts of tensortap whose modules a file imports, but for what only a type checker reads."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            node.body = []
+    return {
+        name.split(".")[1]
+        for node in ast.walk(tree)
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom) and not node.level
+            else []
+        )
+        if name.startswith("tensortap.")
+    }
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda path: str(path.relative_to(CHECKOUT)))
+def test_a_package_is_small_and_says_what_lives_there(package: Path) -> None:
+    modules = [path.name for path in package.glob("*.py") if path.name != "__init__.py"]
+    assert len(modules) <= MOST_MODULES, "group what belongs together into a package, or merge it"
+    docstring = ast.get_docstring(ast.parse((package / "__init__.py").read_text(encoding="utf-8"))) or ""
+    assert len(docstring.splitlines()) >= 3, "what lives here, what it may import, where to begin reading"
 
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
