@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +14,12 @@ from werkzeug.wrappers import Response
 from tensortap.server.app import create_app
 from tensortap.server.security.trusted_hosts import names_on_loopback
 
-from .logdirs import local_logdirs
-
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
 NAME = "tensortap"
 MOUNT = f"/data/plugin/{NAME}"
+_REMOTE = re.compile(r"[a-z][a-z0-9+.-]+://")
 
 
 class TensortapPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
@@ -63,3 +63,24 @@ def allowed_hosts(flags: Any) -> list[str] | None:
         return None
     added = os.environ.get("TENSORTAP_ALLOW_HOST", "").split(",")
     return [*own, *(name.strip() for name in added if name.strip())]
+
+
+def local_logdirs(logdir: str | None, logdir_spec: str | None) -> list[str]:
+    """The directories that can be read: `logdir`, or those of a spec `name:path,path2`.
+
+    Remote ones (`gs://…`) are left out: they are read by `tensortap serve`, with the keys of who starts it.
+    """
+    paths = [logdir] if logdir else [_path(part) for part in (logdir_spec or "").split(",")]
+    return [path for path in paths if path and not _REMOTE.match(path)]
+
+
+def _path(part: str) -> str:
+    """`"name:path"` -> `"path"`; a drive (`C:\\logs`) and an address (`gs://…`) are no names."""
+    name, colon, path = part.strip().partition(":")
+    if (
+        not colon
+        or path.startswith("//")
+        or (len(name) == 1 and path.startswith(("\\", "/")) and name.isupper())
+    ):
+        return part.strip()
+    return path

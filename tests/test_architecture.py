@@ -47,6 +47,18 @@ def test_the_arrows_of_the_document_are_those_of_the_code() -> None:
     assert told == found
 
 
+def test_the_files_and_functions_of_the_document_exist() -> None:
+    text = (CHECKOUT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:tensortap|server|frontend)/[\w/.]+)(?::([\w.]+))?`", text)
+    assert len(named) > 30
+    for path, name in named:
+        assert (CHECKOUT / path).exists(), path
+        if name:
+            last = re.escape(name.split(".")[-1])
+            code = (CHECKOUT / path).read_text(encoding="utf-8")
+            assert re.search(rf"^ *(def|class) {last}\b|^{last}\b", code, re.MULTILINE), f"{path}:{name}"
+
+
 def package_of(path: Path) -> str | None:
     """The part of tensortap that a file belongs to; None for what lies above all parts."""
     parts = path.relative_to(CHECKOUT).parts

@@ -7,8 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tensortap.plugin.logdirs import local_logdirs
-from tensortap.plugin.plugin import allowed_hosts
+from tensortap.plugin.plugin import allowed_hosts, local_logdirs
 
 
 @pytest.mark.parametrize(
