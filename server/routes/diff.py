@@ -9,11 +9,11 @@ from flask import Blueprint, Response
 
 from tensortap.analysis.compare.compare import check_pairs
 from tensortap.analysis.compare.comparison_records import Comparison, TensorDifference
-from tensortap.analysis.compare.metrics.tensor_pairs import read_both
 from tensortap.analysis.compare.metrics.ulp import common_dtype, subtracted, ulp_distance, worst_element
 from tensortap.analysis.compare.presentation import SORTS as DIFFERENCE_SORTS
 from tensortap.analysis.compare.presentation import sorted_tensors
 from tensortap.analysis.compare.side import Side
+from tensortap.analysis.compare.tensor_pairs import read_both
 from tensortap.core.errors import NotFoundError, SelectionError, ValueNotKeptError
 from tensortap.html.comparison_report import comparison_html
 from tensortap.index.query.tensor_lookup import find_snapshot

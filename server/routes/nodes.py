@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from flask import Blueprint, Response
 
-from tensortap.index.graph.node_detail import node_detail
-from tensortap.index.graph.source_lines import embedded_source, source_map
+from tensortap.index.query.node_detail import node_detail
+from tensortap.index.query.source_lines import embedded_source, source_map
 
 from ..log_reader import current_run
 from ..responses.parameters import Parameters

@@ -12,8 +12,8 @@ from tensortap.core.dtypes import Array, numpy_dtype
 from tensortap.core.histogram import Histogram
 from tensortap.core.model import COUNTS, STATISTICS, Summary
 from tensortap.core.sampling import Sample
-from tensortap.index.graph.node_detail import node_detail
 from tensortap.index.missing_values import no_value
+from tensortap.index.query.node_detail import node_detail
 from tensortap.index.run_index import RunIndex
 from tensortap.index.snapshot import Snapshot
 from tensortap.index.values import find_histogram, read_slice, stored_sample

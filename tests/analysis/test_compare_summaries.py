@@ -16,9 +16,9 @@ from two_dumps import compared, node
 from tensortap.analysis.compare.compare import compare
 from tensortap.analysis.compare.comparison_records import Comparison, TensorDifference
 from tensortap.analysis.compare.matching.row_alignment import StepRows, joined
-from tensortap.analysis.compare.metrics.tensor_pairs import StepPairs
 from tensortap.analysis.compare.presentation import sorted_tensors
 from tensortap.analysis.compare.side import Side
+from tensortap.analysis.compare.tensor_pairs import StepPairs
 from tensortap.cli.views.diff import print_comparison
 from tensortap.core.model import Function, Graph, Node
 from tensortap.core.sampling import Sample

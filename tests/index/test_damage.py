@@ -17,10 +17,10 @@ from tensortap.core.errors import NotFoundError, TensortapError
 from tensortap.core.histogram import Histogram
 from tensortap.core.model import Function, Graph, Node, Summary
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index.graph.node_detail import node_detail
-from tensortap.index.graph.source_lines import embedded_source
 from tensortap.index.logdir_index import LogIndex
+from tensortap.index.query.node_detail import node_detail
 from tensortap.index.query.search import snapshots
+from tensortap.index.query.source_lines import embedded_source
 from tensortap.index.query.tensor_lookup import find_snapshot
 from tensortap.index.run_index import RunIndex
 from tensortap.index.series.histograms import histograms

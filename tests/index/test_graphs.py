@@ -9,9 +9,9 @@ from tensortap.core.errors import NotFoundError
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.graph.gradient_names import forward_node
 from tensortap.index.graph.graph_index import shape_text
-from tensortap.index.graph.node_detail import node_detail
-from tensortap.index.graph.source_lines import embedded_source
 from tensortap.index.logdir_index import LogIndex
+from tensortap.index.query.node_detail import node_detail
+from tensortap.index.query.source_lines import embedded_source
 
 
 def test_a_graph_is_columns(run, graph_id):

@@ -18,15 +18,15 @@ from .comparison_records import Comparison, GraphPair, SideInfo, TensorDifferenc
 from .equal_steps import equal_steps
 from .first_divergence import first_divergence
 from .matching.graph_pairs import Matcher, graph_pair, graphs_of, unmatched
-from .matching.mismatches import unpaired_notes, without_wrong_pairs
 from .matching.node_matching import Matching, check_matches
 from .matching.row_alignment import graphs_by_place, step_rows
-from .metrics.tensor_pairs import PairDetails, StepPairs
 from .metrics.tolerance import accepted
 from .metrics.ulp import common_dtype
 from .propagation.conditioning import Flow, rejudged
 from .propagation.difference_flow import VERDICTS, DifferenceFlow, Judged, State, carried_over
+from .propagation.mismatches import unpaired_notes, without_wrong_pairs
 from .side import Side
+from .tensor_pairs import PairDetails, StepPairs
 
 Advance = Callable[[int, int, str], None]
 _DIFFER = ("diverges", "amplified", "inherited")

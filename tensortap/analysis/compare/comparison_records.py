@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tensortap.index.graph.node_detail import FrameDetail
+from tensortap.index.query.node_detail import FrameDetail
 
 from .metrics.distances import Metrics
 

@@ -6,18 +6,18 @@ import math
 from collections.abc import Iterable, Mapping
 
 from tensortap.core.dtypes import is_floating
-from tensortap.index.graph.node_detail import FrameDetail, node_detail
+from tensortap.index.query.node_detail import FrameDetail, node_detail
 from tensortap.index.run_index import RunIndex
 
 from ..model_graph.call_dataflow import dataflow_of
 from ..model_graph.op_sets import ops
 from ..model_graph.roles import roles_of
 from .comparison_records import FirstDivergence, TensorDifference
+from .matching.flow_graph import VARIABLES
 from .matching.node_matching import Matching
 from .matching.program_diff import extra_layer, program_differences
 from .propagation.compared_inputs import ComparedTensors, compared_inputs
 from .propagation.conditioning import Flow, both, condition_text, differing_program, rounding_origin
-from .propagation.flow_graph import VARIABLES
 
 _RANDOM = ("Random", "StatelessRandom", "StatelessTruncated", "Multinomial", "ParameterizedTruncated")
 _RECAST = ("bfloat16", "float16", "float32", "float64")  # the dtypes that a recorded step is replayed in

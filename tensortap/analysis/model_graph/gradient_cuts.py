@@ -9,7 +9,7 @@ import numpy as np
 
 from tensortap.core.dtypes import Array, is_floating
 from tensortap.core.errors import TensortapError
-from tensortap.index.graph.node_detail import node_detail
+from tensortap.index.query.node_detail import node_detail
 from tensortap.index.run_index import RunIndex
 
 from .op_sets import ops

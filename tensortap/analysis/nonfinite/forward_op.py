@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tensortap.index.graph.gradient_names import forward_node
-from tensortap.index.graph.node_detail import FrameDetail
+from tensortap.index.query.node_detail import FrameDetail
 
 from ..model_graph.op_sets import ops
 from ..model_graph.roles import Roles, Slot

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tensortap.index.graph.edges import RETURNED
-from tensortap.index.graph.node_detail import FrameDetail, node_detail
+from tensortap.index.query.node_detail import FrameDetail, node_detail
 
 from ..dtype_limits import largest
 from .elements.trace import ElementTrace, elementwise, trace_elements

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tensortap.core.dtypes import Array
-from tensortap.index.graph.node_detail import FrameDetail
+from tensortap.index.query.node_detail import FrameDetail
 
 from ..model_graph.roles import TensorRole
 

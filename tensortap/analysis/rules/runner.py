@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from tensortap.core.errors import TensortapError
-from tensortap.index.graph.node_detail import FrameDetail, node_detail
+from tensortap.index.query.node_detail import FrameDetail, node_detail
 from tensortap.index.run_index import RunIndex
 
 from ..notes import raised_steps

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         Unmatched,
     )
     from tensortap.analysis.compare.metrics.distances import Metrics
-    from tensortap.index.graph.node_detail import FrameDetail
+    from tensortap.index.query.node_detail import FrameDetail
 
 _BOUNDED = ("summaries", "sample")  # of these the distances are lower bounds
 _STYLES = {"diverges": "bold red", "amplified": "red", "inherited": "yellow", "noise": "", "same": "dim"}

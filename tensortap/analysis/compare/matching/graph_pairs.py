@@ -9,8 +9,8 @@ from tensortap.index.graph.graph_index import GraphIndex
 from tensortap.index.run_index import RunIndex
 
 from ..comparison_records import GraphPair, Unmatched
-from ..propagation.flow_graph import FlowGraph
 from ..side import Side
+from .flow_graph import FlowGraph
 from .node_matching import Matching, match_nodes
 from .row_alignment import CodeMap
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tensortap.index.graph.graph_index import GraphIndex
-from tensortap.index.graph.node_detail import FrameDetail
+from tensortap.index.query.node_detail import FrameDetail
 
 from ...model_graph.constants import constant_text, nested_list
 from ...model_graph.op_sets import ops

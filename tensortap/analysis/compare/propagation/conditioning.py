@@ -14,11 +14,11 @@ from ...model_graph.op_sets import ops
 from ...model_graph.roles import roles_of
 from ...run_view.step_tensors import StepTensors
 from ..comparison_records import TensorDifference
+from ..matching.flow_graph import VARIABLES, writers
 from ..matching.node_matching import Matching
 from ..matching.program_diff import program_differences
 from ..metrics.tolerance import RTOL
 from ..metrics.ulp import common_dtype
-from .flow_graph import VARIABLES, writers
 from .recompute import Recomputed, recomputed
 
 Flow = tuple[Matching, StepTensors, StepTensors]

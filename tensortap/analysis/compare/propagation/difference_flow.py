@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ...model_graph.roles import Slot
-from ..metrics.tensor_pairs import Measured
+from ..matching.flow_graph import NO_ROUNDING, ONE_ROUNDING, PRODUCT, FlowGraph
 from ..metrics.tolerance import GROWTH, noise_ceiling, noise_limit
+from ..tensor_pairs import Measured
 from .conditioning import NO_MAGNITUDE, Magnitude, cancellation_factor
-from .flow_graph import NO_ROUNDING, ONE_ROUNDING, PRODUCT, FlowGraph
 
 # `same`: equal, bit by bit as far as is known; `noise`: rounding explains it; `diverges`: inputs are equal up
 # to noise, the output is not; `inherited`: its inputs differed already; `amplified`: they did, and it differs

@@ -15,12 +15,12 @@ from tensortap.index.run_index import RunIndex
 from tensortap.index.snapshot import Snapshot, snapshots_at
 from tensortap.index.values import find_histograms, read_slice, stored_sample
 
-from ...model_graph.roles import Slot
-from ..matching.row_alignment import CodeMap, StepRows, joined
-from .distances import NAN, Metrics, of_values
-from .summary_bounds import Bounds, distance_bound, equal_shapes, equal_summaries, kl_divergence
-from .tolerance import RTOL
-from .ulp import common_dtype
+from ..model_graph.roles import Slot
+from .matching.row_alignment import CodeMap, StepRows, joined
+from .metrics.distances import NAN, Metrics, of_values
+from .metrics.summary_bounds import Bounds, distance_bound, equal_shapes, equal_summaries, kl_divergence
+from .metrics.tolerance import RTOL
+from .metrics.ulp import common_dtype
 
 MAX_BYTES = 64 << 20  # of one value: larger ones are compared by their summaries
 MAX_VISITS = 256  # of a tensor at a step, the first ones

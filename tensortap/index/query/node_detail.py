@@ -11,11 +11,11 @@ from tensortap.core.errors import NotFoundError
 from tensortap.core.names import tensor_name
 from tensortap.core.text import did_you_mean
 
+from ..graph.edges import RETURNED
+from ..graph.gradient_names import forward_node
+from ..graph.graph_index import GraphIndex, shape_text
+from ..graph.node_inputs import parse_input
 from ..run_index import RunIndex
-from .edges import RETURNED
-from .gradient_names import forward_node
-from .graph_index import GraphIndex, shape_text
-from .node_inputs import parse_input
 from .source_lines import source_lines
 
 _MAX_SLOTS = 10_000  # more outputs than any op has: a made-up slot number must not make a long list

@@ -13,9 +13,9 @@ from tensortap.core.text import counted
 from tensortap.index.graph.graph_index import GraphIndex
 
 from ...model_graph.roles import Slot, roles_of
-from ..metrics.tensor_pairs import Measured
-from ..propagation.difference_flow import VERDICTS, DifferenceFlow, Judged
-from .node_matching import Matching
+from ..matching.node_matching import Matching
+from ..tensor_pairs import Measured
+from .difference_flow import VERDICTS, DifferenceFlow, Judged
 
 DIFFER = ("diverges", "amplified", "inherited")
 _PASS_ON = ("Cast", "Identity", "StopGradient")
