@@ -6,7 +6,7 @@ import { panelOpen, problemsOpen, recentChoices } from './preferences';
 import { severeCount } from './problems/findings';
 import { problemCount } from './problems/problems';
 
-/** What of the page is open; but for the enlarged panel none of it belongs in the address. */
+/** The list of keys. */
 export const helpOpen = signal(false);
 /** On a zoomed page it would cover a third of the graph: there it begins closed. */
 export const legendOpen = signal((globalThis.innerHeight || 900) >= 600);
