@@ -137,7 +137,7 @@ class StepperShell(cmd.Cmd):
 
     def do_nan(self, arg: str) -> None:
         self._moved = f"nan {arg}"
-        self._session.stepper.next_birth(self._session.answer().tensors, back=_is_back(arg))
+        self._session.stepper.next_origin(self._session.answer().tensors, back=_is_back(arg))
         self._show()
 
     def do_nonfinite(self, arg: str) -> None:

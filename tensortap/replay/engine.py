@@ -1,4 +1,4 @@
-"""Runs a recorded call again, and answers what was asked about it."""
+"""The engine of the replaying process: runs a recorded call again, with the analyses of a request."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tensortap.dump.recording.bundle import read_bundle_graph
 from tensortap.dump.recording.recording import Recording, array_hash
 from tensortap.dump.write.writer import DumpWriter
 
-from .analyses.analysis_registry import STUDIES
-from .analyses.node_accuracy import verdicts
+from .analyses.analysis_registry import ANALYSES
+from .analyses.node_accuracy import judge_nodes
 from .analyses.observer_effect import measure_observer_effect
 from .locate import is_bundle, open_recording
 from .protocol import Answer, Progress, Request, ignore_progress
@@ -52,7 +52,7 @@ def replay(request: Request, progress: Progress = ignore_progress) -> dict[str, 
     judges = request.verdicts or request.study
     if request.logdir and (request.nodes is not None or request.tensors) and not judges:
         _write(request, recording, again)
-    proofs = {} if changes else proofs_of(recording, again)
+    proofs = {} if changes else compare_captured(recording, again)
     unlike = [name for name, proven in proofs.items() if not proven]
     certificate = None if found is None else asdict(replace(found, kept=len(proofs), unlike_kept=unlike))
     answer = Answer.extend(results, tensors=len(again.tensors), certificate=certificate, proofs=proofs)
@@ -62,16 +62,16 @@ def replay(request: Request, progress: Progress = ignore_progress) -> dict[str, 
 
 
 def _studied(request: Request, recording: Recording, progress: Progress) -> dict[str, Any]:
-    if request.study not in STUDIES:
-        raise NotFoundError(f"There is no study {request.study!r}.", f"There are {', '.join(STUDIES)}.")
-    found = STUDIES[request.study](
+    if request.study not in ANALYSES:
+        raise NotFoundError(f"There is no study {request.study!r}.", f"There are {', '.join(ANALYSES)}.")
+    found = ANALYSES[request.study](
         recording, request, lambda: recorded_graph(Path(request.source), recording), progress
     )
     return {"study": request.study, **found}
 
 
 def _judged(answer: Answer, recording: Recording, nodes: str, progress: Progress) -> Answer:
-    found, skipped = verdicts(recording, pattern_of(nodes), progress)
+    found, skipped = judge_nodes(recording, pattern_of(nodes), progress)
     return replace(answer, verdicts=[asdict(each) for each in found], not_judged=skipped)
 
 
@@ -93,7 +93,7 @@ def _wanted(request: Request, call: LoadedCall) -> Callable[[Candidate], bool]:
 
 
 def _write(request: Request, recording: Recording, again: CallResult) -> None:
-    """The tensors as a run, with the graph of the run that was recorded, if it is at hand."""
+    """Writes the tensors as a run, with the graph of the recorded run, if it is available."""
     facts = {"replay of": request.source, "step": recording.step, "changes": dict(request.changes)}
     with DumpWriter(request.logdir, request.run, info=facts) as writer:
         graph = recorded_graph(Path(request.source), recording)
@@ -107,8 +107,8 @@ def _write(request: Request, recording: Recording, again: CallResult) -> None:
                 continue
 
 
-def proofs_of(recording: Recording, again: CallResult) -> dict[str, bool]:
-    """Of the tensors that were captured in the recorded call: whether they came out again, bit by bit."""
+def compare_captured(recording: Recording, again: CallResult) -> dict[str, bool]:
+    """Whether the tensors captured in the recorded call came out again, bit by bit, by name."""
     proofs = CapturedHashes(recording)
     for candidate, visit, array in again.tensors:
         if candidate.name in recording.tensor_hashes:

@@ -15,7 +15,7 @@ from tensortap.__main__ import main
 from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
 from tensortap.core.errors import InvalidValueError
-from tensortap.replay.analyses.error_split import split
+from tensortap.replay.analyses.error_split import split_error
 from tensortap.replay.locate import locate, open_recording
 from tensortap.replay.run.dtype_change import change_dtype
 from tensortap.replay.run.loaded_call import LoadedCall
@@ -73,11 +73,11 @@ def test_where_numbers_overflow_is_named(ask: Callable[..., Any], tmp_path: Path
 
 def test_split_of_differences() -> None:
     one, other, between = (np.array(each) for each in ([3.0, 4.0], [3.0, 3.0], [3.0, 3.5]))
-    found = split([one], [other], [between])
+    found = split_error([one], [other], [between])
     assert found is not None
     assert (found.total, found.inherited, found.born) == pytest.approx((0.2, 0.1, 0.1))
-    assert split([one], [other, other], None) is None
-    nan = split([np.array([np.nan])], [np.array([1.0])], None)
+    assert split_error([one], [other, other], None) is None
+    nan = split_error([np.array([np.nan])], [np.array([1.0])], None)
     assert nan is not None and nan.born == np.inf and nan.born_non_finite == 1
 
 

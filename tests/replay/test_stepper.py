@@ -93,12 +93,12 @@ def test_an_infinity_that_a_mask_holds_is_no_birth() -> None:
     known |= {"loss:0": nan, "read:0": nan}
     stepper = Stepper(stepper_nodes(Graph("step", nodes)))
     assert nonfinite_origins(stepper.nodes, known) == ["softmax", "square"]
-    assert stepper.next_birth(known).name == "softmax"
+    assert stepper.next_origin(known).name == "softmax"
     stepper.to("mask")
     assert stepper.next_nonfinite(known).name == "scores"
     stepper.to("loss")
     with pytest.raises(NotFoundError, match="makes"):
-        stepper.next_birth(known)
+        stepper.next_origin(known)
     body = [
         Node("state", "_Arg", ["x:0"], function="body", output_dtypes=FLOAT),
         Node("root", "Sqrt", ["state:0"], function="body", output_dtypes=FLOAT),

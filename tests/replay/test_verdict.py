@@ -13,8 +13,13 @@ from tensortap.__main__ import main
 from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
-from tensortap.replay.analyses.error_split import split
-from tensortap.replay.analyses.node_accuracy import judge, moved_by_one_ulp, moved_inputs, note_on
+from tensortap.replay.analyses.error_split import split_error
+from tensortap.replay.analyses.node_accuracy import (
+    describe_nonfinite,
+    judge_output,
+    move_by_one_ulp,
+    move_inputs,
+)
 from tensortap.replay.engine import replay
 from tensortap.replay.locate import locate
 from tensortap.replay.protocol import Request
@@ -35,7 +40,7 @@ F32 = np.float32
     ],
 )
 def test_what_judgements_mean(recorded: list[float], wide: list[float], moved: float, judgement: str) -> None:
-    found = judge(np.array(recorded, F32), np.array(wide), np.array(wide) + moved, [np.ones(2, F32)])
+    found = judge_output(np.array(recorded, F32), np.array(wide), np.array(wide) + moved, [np.ones(2, F32)])
     assert found[0] == judgement
 
 
@@ -44,13 +49,16 @@ def test_what_a_mask_hides_is_judged_apart() -> None:
     mask = np.where(np.arange(8) < 5, 0, -1e9).astype(F32)
     right, wide = scores + mask, scores.astype(float) + mask
     wrong = np.where(mask == 0, right + F32(0.5), right)
-    assert judge(right, wide, wide, [scores, mask])[0] == "exact"
-    kernel = judge(wrong, wide, wide, [scores, mask])
+    assert judge_output(right, wide, wide, [scores, mask])[0] == "exact"
+    kernel = judge_output(wrong, wide, wide, [scores, mask])
     assert kernel[0] == "bug in the kernel" and kernel[1] == pytest.approx(0.5, 1e-5) and kernel[2] < 5
     moved = np.where(mask == 0, right, right * F32(1.5))
-    assert judge(moved, wide, wide, [scores, mask])[0] == "bug in the kernel"
+    assert judge_output(moved, wide, wide, [scores, mask])[0] == "bug in the kernel"
     outlier = np.array([1e6, 3.0, 2e5], F32)  # no mask: large numbers of many sizes
-    assert judge(outlier + F32(0.01), outlier.astype(float), outlier.astype(float), [outlier])[0] == "exact"
+    assert (
+        judge_output(outlier + F32(0.01), outlier.astype(float), outlier.astype(float), [outlier])[0]
+        == "exact"
+    )
 
 
 def test_what_a_mask_hides_drifts_apart() -> None:
@@ -58,41 +66,44 @@ def test_what_a_mask_hides_drifts_apart() -> None:
     mask = np.where(np.arange(8) < 5, 0, -1e9).astype(F32)
     reference = scores + mask
     wrong = np.where(mask == 0, reference + F32(0.5), reference)
-    parts = split([wrong], [reference], None)
+    parts = split_error([wrong], [reference], None)
     assert parts is not None and 0.2 < parts.total < 1
     held = [np.maximum(reference, -32752).astype(np.float16)]  # as float16 holds it
-    parts = split(held, [reference], [np.maximum(reference, F32(-32752))])
+    parts = split_error(held, [reference], [np.maximum(reference, F32(-32752))])
     assert parts is not None and parts.total < 1e-3
-    positive = split([np.full((4, 8), 32752, np.float16)], [reference], None)
+    positive = split_error([np.full((4, 8), 32752, np.float16)], [reference], None)
     assert positive is not None and positive.total >= 1
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
 def test_inputs_move_to_a_neighbour(dtype: type) -> None:
     x = np.array([1.0, -3.0, 0.5, 100.0], dtype)
-    moved = moved_by_one_ulp(x)
+    moved = move_by_one_ulp(x)
     assert moved.dtype == x.dtype and (moved != x).all()
     np.testing.assert_allclose(
         moved.astype(float), x.astype(float), rtol=2 * float(ml_dtypes.finfo(dtype).eps)
     )
     integers = np.arange(3)
-    assert moved_by_one_ulp(integers) is integers
+    assert move_by_one_ulp(integers) is integers
 
 
 def test_rows_say_what_is_not_finite() -> None:
     half = np.array([np.inf, np.nan, 1.0], np.float16)
-    assert note_on(half, np.array([1e6, np.nan, 1.0])) == "1 Inf: overflow of float16, 1 NaN in float64, too"
-    assert note_on(np.array([np.nan], F32), np.ones(1)) == "1 not finite, in float64 they are"
-    assert note_on(np.ones(1, F32), np.ones(1)) == ""
+    assert (
+        describe_nonfinite(half, np.array([1e6, np.nan, 1.0]))
+        == "1 Inf: overflow of float16, 1 NaN in float64, too"
+    )
+    assert describe_nonfinite(np.array([np.nan], F32), np.ones(1)) == "1 not finite, in float64 they are"
+    assert describe_nonfinite(np.ones(1, F32), np.ones(1)) == ""
 
 
 def test_whole_exponents_of_negative_numbers_stay() -> None:
     base, exponent = np.array([-2.0, 3.0], F32), np.array([2.0, 0.5], F32)
-    moved = moved_inputs("Pow", [base, exponent])
+    moved = move_inputs("Pow", [base, exponent])
     assert (moved[0] != base).all() and moved[1].tolist()[0] == 2.0 and moved[1][1] != 0.5
-    assert (moved_inputs("Pow", [np.abs(base), exponent])[1] != exponent).all()
-    assert (moved_inputs("AddV2", [base, exponent])[1] != exponent).all()
-    root = judge(np.zeros(2, F32), np.zeros(2), np.array([np.nan, 1e-23]), [np.zeros(2, F32)])
+    assert (move_inputs("Pow", [np.abs(base), exponent])[1] != exponent).all()
+    assert (move_inputs("AddV2", [base, exponent])[1] != exponent).all()
+    root = judge_output(np.zeros(2, F32), np.zeros(2), np.array([np.nan, 1e-23]), [np.zeros(2, F32)])
     assert root[0] == "exact" and root[3] == 1e-23  # a root of what fell below 0 is no move
 
 

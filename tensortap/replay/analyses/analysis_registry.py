@@ -1,4 +1,4 @@
-"""What can be found out about a recorded step beyond running it again, by name."""
+"""The analyses of a recorded step, by the name that a `Request` has for each (`study`)."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from tensortap.dump.recording.recording import Recording
 from ..invariant_checks.check_registry import run_check
 from ..protocol import Progress, Request
 from ..run.node_selection import pattern_of
-from .compare_recordings import against
-from .dtype_drift import drift
-from .minimal_repair import fix, last_finite_recording
-from .script import script
+from .compare_recordings import compare_recordings
+from .dtype_drift import dtype_drift
+from .minimal_repair import last_finite_recording, minimal_repair
+from .script import write_script
 
 GraphOf = Callable[[], Graph | None]
-"""Reads the recording's graph, with the program's lines; None if it is not at hand."""
+"""Reads the recording's graph, with the program's lines; None if it is not available."""
 Study = Callable[[Recording, Request, GraphOf, Progress], dict[str, Any]]
 
 
 def _against(recording: Recording, request: Request, graph: GraphOf, progress: Progress) -> dict[str, Any]:
     progress("running both recordings")
-    return against(recording, pattern_of(request.nodes or ""), request.options, graph())
+    return compare_recordings(recording, pattern_of(request.nodes or ""), request.options, graph())
 
 
 def _drift(recording: Recording, request: Request, _: GraphOf, progress: Progress) -> dict[str, Any]:
     progress("running the step in another dtype")
-    return drift(recording, pattern_of(request.nodes or ""), request.options)
+    return dtype_drift(recording, pattern_of(request.nodes or ""), request.options)
 
 
 def _fix(recording: Recording, request: Request, graph: GraphOf, progress: Progress) -> dict[str, Any]:
-    found = fix(recording, graph(), progress)
+    found = minimal_repair(recording, graph(), progress)
     earlier = last_finite_recording(Path(request.source)) if found["given"] else None
     return found | {"earlier": earlier and earlier._asdict()}
 
@@ -45,10 +45,10 @@ def _test(recording: Recording, request: Request, graph: GraphOf, progress: Prog
 
 def _script(recording: Recording, request: Request, graph: GraphOf, progress: Progress) -> dict[str, Any]:
     progress("writing the script")
-    return script(recording, graph(), request.options)
+    return write_script(recording, graph(), request.options)
 
 
-STUDIES: Mapping[str, Study] = {
+ANALYSES: Mapping[str, Study] = {
     "against": _against,
     "fix": _fix,
     "recast": _drift,

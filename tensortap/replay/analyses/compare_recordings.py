@@ -1,4 +1,4 @@
-"""Two recorded calls: of what a node gives differently, how much it was given and how much it adds itself."""
+"""Comparison of two recorded calls: how much of its difference a node receives, how much it introduces."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..run.loaded_call import LoadedCall
 from ..run.node_selection import NodeKey, SelectedNodes
 from ..run.program_lines import ProgramLines
 from ..run.single_node import IsolatedNodes, why_not_isolated
-from .error_split import Split, split
+from .error_split import Split, split_error
 
 _SPLIT_DTYPES = ("float64", "float32", "bfloat16", "float16")
 
@@ -48,7 +48,7 @@ class NodeDifference:
     here: Split
 
 
-def against(
+def compare_recordings(
     recording: Recording, pattern: re.Pattern[str], options: Mapping[str, Any], graph: Graph | None = None
 ) -> dict[str, Any]:
     """Answers the study `against`; `options["source"]` is the other recording's folder or bundle.
@@ -83,7 +83,7 @@ def against(
 
 
 class _Side:
-    """One of both calls."""
+    """One of both calls: its selected nodes and their values."""
 
     def __init__(self, call: LoadedCall, pattern: re.Pattern[str]) -> None:
         self.chosen = SelectedNodes(call, pattern)
@@ -117,10 +117,10 @@ class _Pair:
     def differences(self) -> list[NodeDifference]:
         exchanged, given = [], []
         for node in self._shared:
-            why = self._why_not(node)
+            why = self._why_not_exchanged(node)
             if not why:
                 exchanged.append(node)
-            elif self._is_given(node):
+            elif self._is_source(node):
                 given.append(node)
             elif why != "unlike":
                 self.skipped[why] += 1
@@ -136,7 +136,7 @@ class _Pair:
                 self.unlike.append(node)
         return found
 
-    def _why_not(self, node: str) -> str:
+    def _why_not_exchanged(self, node: str) -> str:
         for side in (self._one, self._two):
             why = why_not_isolated(side.operation(node))
             if why:
@@ -149,13 +149,13 @@ class _Pair:
             return "unlike"
         return ""
 
-    def _is_given(self, node: str) -> bool:
+    def _is_source(self, node: str) -> bool:
         operation = self._one.operation(node)
         return not operation.inputs or draws(operation.type) or "IteratorGetNext" in operation.type
 
     @staticmethod
     def _crossed(nodes: Sequence[str], owner: _Side, giver: _Side) -> dict[str, list[list[Array]]]:
-        """What the nodes of one call make of the inputs of the other's, by visit and slot."""
+        """Outputs of the nodes of one call, computed from inputs of the other's, by visit and slot."""
         with IsolatedNodes({node: owner.operation(node) for node in nodes}) as alone:
             return alone.run_visits({node: giver.inputs(node) or [] for node in nodes})
 
@@ -174,8 +174,8 @@ class _Pair:
             ):
                 continue
             own, other = self._one.values.get(name, []), self._two.values.get(name, [])
-            first = split(own, other, None if there is None else [visit[slot] for visit in there])
-            second = split(other, own, None if here is None else [visit[slot] for visit in here])
+            first = split_error(own, other, None if there is None else [visit[slot] for visit in there])
+            second = split_error(other, own, None if here is None else [visit[slot] for visit in here])
             if first is None or second is None:
                 self.unlike.append(name)
                 continue

@@ -1,4 +1,4 @@
-"""A recorded step in another dtype: how far each tensor drifts, and at which nodes the drift is born."""
+"""Drift of a recorded step in another dtype: of each tensor, and how much of it each node introduces."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..run.dtype_change import change_dtype
 from ..run.loaded_call import CallResult, LoadedCall
 from ..run.node_selection import NodeKey, SelectedNodes, Visits, visits_of
 from ..run.single_node import IsolatedNodes, why_not_isolated
-from .error_split import Split, split
+from .error_split import Split, split_error
 
 DTYPES = ("float64", "float32", "bfloat16", "float16")
 _WIDE = DTYPES[:2]
@@ -39,7 +39,7 @@ class TensorDrift:
     split: Split
 
 
-def drift(recording: Recording, pattern: re.Pattern[str], options: Mapping[str, Any]) -> dict[str, Any]:
+def dtype_drift(recording: Recording, pattern: re.Pattern[str], options: Mapping[str, Any]) -> dict[str, Any]:
     """Answers the study `recast`; `options["dtype"]` is one of `DTYPES`.
 
     Returns:
@@ -60,7 +60,7 @@ def drift(recording: Recording, pattern: re.Pattern[str], options: Mapping[str, 
         there = other.run(lambda candidate: candidate.name in names)
         pair = visits_of(recorded), visits_of(there)
         low, high = pair if dtype in _WIDE else pair[::-1]
-        study = _Study(chosen, low, high, _hashes(recording))
+        study = _DriftAnalysis(chosen, low, high, _hashes(recording))
         found = study.run(dtype if dtype in _WIDE else None)
     found.sort(key=lambda each: (-each.split.born_non_finite, -each.split.born, -each.split.total))
     return {
@@ -79,8 +79,8 @@ def drift(recording: Recording, pattern: re.Pattern[str], options: Mapping[str, 
     }
 
 
-class _Study:
-    """Compares what the chosen nodes gave at low precision with what they gave at high precision.
+class _DriftAnalysis:
+    """Compares the outputs of the chosen nodes at low precision with those at high precision.
 
     Args:
         given: hashes of the recorded arguments: what is read from a variable before it is changed.
@@ -101,18 +101,18 @@ class _Study:
             read = None if why else self._chosen.inputs(key, self._low)
             if read is not None:
                 inputs[key] = read
-            elif self._is_given(key):
+            elif self._is_source(key):
                 found += self._drifts(key, None)
             else:
                 self.skipped[why or "did not run, or reads what did not"] += 1
         operations = {key: self._chosen.operations[key] for key in inputs}
-        with IsolatedNodes(operations, dtype, otherwise=True) as alone:
+        with IsolatedNodes(operations, dtype, keep_others=True) as alone:
             self.lacking = dict(Counter(operations[key].type for key in alone.lacking))
             for key, visits in alone.run_visits(inputs).items():
                 found += self._drifts(key, visits)
         return found
 
-    def _is_given(self, key: NodeKey) -> bool:
+    def _is_source(self, key: NodeKey) -> bool:
         """Whether a node's outputs come from outside of the step, or from a seed."""
         operation = self._chosen.operations[key]
         if not operation.inputs or draws(operation.type) or "IteratorGetNext" in operation.type:
@@ -135,7 +135,7 @@ class _Study:
                 continue
             low, high = self._low.get(name, []), self._high.get(name, [])
             middle = None if between is None else [visit[slot] for visit in between]
-            parts = split(low, high, middle)
+            parts = split_error(low, high, middle)
             if parts is None:
                 self.unlike.append(name)
             elif low:
@@ -162,7 +162,7 @@ def _changes(recording: Recording, one: CallResult, other: CallResult) -> list[d
 
 
 def _change(name: str, recorded: Array, there: Array) -> dict[str, Any]:
-    parts = split([there], [recorded], None)
+    parts = split_error([there], [recorded], None)
     scalar = recorded.size == there.size == 1
     return {
         "name": name,

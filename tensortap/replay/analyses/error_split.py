@@ -1,4 +1,4 @@
-"""A difference of two tensors, split into what a node was given and what it added."""
+"""A difference of two tensors, split into what a node received and what it introduces."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Split:
     visits: int
 
 
-def split(
+def split_error(
     tensor: Sequence[Array], reference: Sequence[Array], between: Sequence[Array] | None
 ) -> Split | None:
     """Splits the difference of a tensor, given as its visits.

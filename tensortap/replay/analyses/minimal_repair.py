@@ -29,7 +29,9 @@ from .repairs import Repair
 _MOST_TOLD = 10
 
 
-def fix(recording: Recording, graph: Graph | None, progress: Progress = ignore_progress) -> dict[str, Any]:
+def minimal_repair(
+    recording: Recording, graph: Graph | None, progress: Progress = ignore_progress
+) -> dict[str, Any]:
     """Answers the study `fix`.
 
     Args:
@@ -54,16 +56,16 @@ def fix(recording: Recording, graph: Graph | None, progress: Progress = ignore_p
         given = nonfinite_arguments(recording)
         search = RepairSearch(recording, call, progress)
         progress("looking for the nodes where it is born")
-        births = search.nodes.births()[0]
-        for birth in births[:_MOST_TOLD]:
-            progress(_born(birth, lines))
-        found, others = _searched(search, births, bad=bool(bad)) if not given else ([], [])
+        origins = search.nodes.origins()[0]
+        for origin in origins[:_MOST_TOLD]:
+            progress(_born(origin, lines))
+        found, others = _searched(search, origins, bad=bool(bad)) if not given else ([], [])
     return {
         "bad": bad,
         "given": given,
         "rows": nonfinite_rows(recording),
         "births": [
-            {"node": b.node, "op_type": b.op_type, "count": b.count, **lines.of(b.node)} for b in births
+            {"node": b.node, "op_type": b.op_type, "count": b.count, **lines.of(b.node)} for b in origins
         ],
         "fix": [_record(repair, lines) for repair in found],
         "alternatives": [_record(repair, lines) for repair in others],
@@ -74,19 +76,19 @@ def fix(recording: Recording, graph: Graph | None, progress: Progress = ignore_p
     }
 
 
-def _searched(search: RepairSearch, births: list[Origin], *, bad: bool) -> tuple[list[Repair], list[Repair]]:
+def _searched(search: RepairSearch, origins: list[Origin], *, bad: bool) -> tuple[list[Repair], list[Repair]]:
     """Repairs of `bad` results; where these are finite, of what half precision makes in the forward pass: an
     optimizer with a loss scale leaves such a step out, or a division by infinity hides it as a 0."""
     if bad:
-        return search.run(births)
-    half = search.born_in_half(births)
-    return search.run(half, {each.node for each in births if each not in half}) if half else ([], [])
+        return search.run(origins)
+    half = search.born_in_half(origins)
+    return search.run(half, {each.node for each in origins if each not in half}) if half else ([], [])
 
 
-def _born(birth: Origin, lines: ProgramLines) -> str:
-    where = lines.text_of(birth.node)
+def _born(origin: Origin, lines: ProgramLines) -> str:
+    where = lines.text_of(origin.node)
     line = f", {where}" if where else ""
-    return f"born at {birth.node} ({birth.op_type}, {birth.count:,} not finite){line}"
+    return f"born at {origin.node} ({origin.op_type}, {origin.count:,} not finite){line}"
 
 
 def _largest(recording: Recording) -> Mapping[str, Any]:
@@ -112,14 +114,14 @@ _MOST = 50  # recordings of data that are not finite, one after another
 
 
 class Earlier(NamedTuple):
-    """A recorded call."""
+    """Step of a recorded call, and which call of the step it is."""
 
     step: int
     call: int
 
 
 def last_finite_recording(source: Path) -> Earlier | None:
-    """A late recording of the same run before `source` that was given finite numbers.
+    """Finds a late recording of the same run, before `source`, whose inputs and variables are finite.
 
     Variables that are NaN mostly stay so: the last recording of finite ones is looked for by halving, and of
     a thousand recordings ten are read. Data come and go, so from there on the nearest one before whose data
@@ -148,7 +150,7 @@ def last_finite_recording(source: Path) -> Earlier | None:
 
 
 def _given(path: Path) -> set[str] | None:
-    """The kinds of what a recording was given that was not finite; None if it cannot be read."""
+    """Kinds of a recording's arguments that are not finite; None if it cannot be read."""
     try:
         arguments = open_recording(path).arguments
     except (TensortapError, OSError):

@@ -30,8 +30,8 @@ _MOST_ULP = 64  # msprobe acc_check: float32 below 64 ULP in the mean
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What became of one output of a node.
+class NodeAccuracy:
+    """Accuracy of one output of a node.
 
     Attributes:
         error: largest |recorded - float64|; infinite where only one of them is finite.
@@ -60,11 +60,11 @@ class Verdict:
         return self.error / self.scale if self.scale else (np.inf if self.error else 0.0)
 
 
-def verdicts(
+def judge_nodes(
     recording: Recording, pattern: re.Pattern[str], progress: Progress = ignore_progress
-) -> tuple[list[Verdict], dict[str, int]]:
-    """Verdicts on the nodes whose tensors' names match, worst first, of the worst visit of each; and how many
-    nodes were not judged, by reason.
+) -> tuple[list[NodeAccuracy], dict[str, int]]:
+    """Judges the nodes whose tensors' names match: worst first, the worst visit of each; and how many nodes
+    were not judged, by reason.
 
     The tensors that the chosen nodes read and give are held in memory at once.
     """
@@ -84,7 +84,7 @@ def verdicts(
         judged = {key: operation for key, operation in chosen.operations.items() if key in inputs}
         progress(f"running {len(judged):,} nodes alone in float64")
         with IsolatedNodes(judged, "float64") as alone:
-            worst: dict[str, Verdict] = {}
+            worst: dict[str, NodeAccuracy] = {}
             refused = set(alone.lacking)
             for visit in range(max(map(len, inputs.values()), default=0)):
                 at_visit = {key: read[visit] for key, read in inputs.items() if visit < len(read)}
@@ -102,10 +102,10 @@ def _node_verdicts(
     inputs: Mapping[NodeKey, list[Array]],
     visit: int,
     refused: set[NodeKey],
-) -> Iterator[Verdict]:
+) -> Iterator[NodeAccuracy]:
     wide = alone.run(inputs)
     types = {key: chosen.operations[key].type for key in wide}
-    nudged = alone.run({key: moved_inputs(types[key], inputs[key]) for key in wide})
+    nudged = alone.run({key: move_inputs(types[key], inputs[key]) for key in wide})
     refused |= inputs.keys() - nudged.keys()
     for key in nudged:
         for name, there, moved in zip(chosen.outputs(key), wide[key], nudged[key], strict=True):
@@ -114,21 +114,21 @@ def _node_verdicts(
                 continue
             if visits[visit].shape == there.shape == moved.shape:
                 candidate = chosen.candidates[name]
-                found = judge(visits[visit], there, moved, inputs[key])
-                note = note_on(visits[visit], there)
-                yield Verdict(name, candidate.op_type, candidate.dtype, *found, note, visit, len(visits))
+                found = judge_output(visits[visit], there, moved, inputs[key])
+                note = describe_nonfinite(visits[visit], there)
+                yield NodeAccuracy(name, candidate.op_type, candidate.dtype, *found, note, visit, len(visits))
 
 
-def _worse(one: Verdict | None, other: Verdict) -> Verdict:
+def _worse(one: NodeAccuracy | None, other: NodeAccuracy) -> NodeAccuracy:
     return other if one is None else min(one, other, key=_badness)
 
 
-def _badness(verdict: Verdict) -> tuple[int, float]:
+def _badness(verdict: NodeAccuracy) -> tuple[int, float]:
     return ORDER.index(verdict.judgement), -verdict.relative
 
 
-def moved_by_one_ulp(array: Array) -> Array:
-    """Every element of a float tensor moved to one of its two neighbours (drawn with a fixed seed)."""
+def move_by_one_ulp(array: Array) -> Array:
+    """Moves every element of a float tensor to one of its two neighbours (drawn with a fixed seed)."""
     if array.dtype.kind != "f" and array.dtype != ml_dtypes.bfloat16:
         return array
     up = np.random.default_rng(0).integers(0, 2, array.shape, dtype=np.int8).astype(bool)
@@ -136,10 +136,9 @@ def moved_by_one_ulp(array: Array) -> Array:
     return np.asarray(np.nextafter(array, limit))
 
 
-def moved_inputs(op_type: str, inputs: Sequence[Array]) -> list[Array]:
-    """All inputs of a node, each moved by one ULP. Whole exponents of negative numbers stay, as beside them
-    there is no power."""
-    moved = [moved_by_one_ulp(array) for array in inputs]
+def move_inputs(op_type: str, inputs: Sequence[Array]) -> list[Array]:
+    """Moves all inputs of a node by one ULP, but for whole exponents of negative numbers."""
+    moved = [move_by_one_ulp(array) for array in inputs]
     if op_type == "Pow" and len(inputs) == 2 and bool((inputs[0] < 0).any()):
         with np.errstate(all="ignore"):
             whole = inputs[1] == np.floor(inputs[1])
@@ -147,8 +146,8 @@ def moved_inputs(op_type: str, inputs: Sequence[Array]) -> list[Array]:
     return moved
 
 
-def note_on(recorded: Array, wide: Array) -> str:
-    """What of a node's output is not finite, beside its float64 result; empty if all is finite."""
+def describe_nonfinite(recorded: Array, wide: Array) -> str:
+    """Describes which numbers of an output are not finite, and whether they are in float64; may be empty."""
     own = recorded.astype(np.float64)
     bad = ~np.isfinite(own)
     overflow = np.isinf(own) & np.isfinite(wide) & (np.abs(wide) > largest_finite(recorded))
@@ -162,10 +161,10 @@ def note_on(recorded: Array, wide: Array) -> str:
     return ", ".join(f"{int(each.sum()):,} {text}" for text, each in found.items() if each.any())
 
 
-def judge(
+def judge_output(
     recorded: Array, wide: Array, nudged: Array, inputs: Sequence[Array]
 ) -> tuple[Judgement, float, float, float]:
-    """Judgement, error, scale and moved of one output (see `Verdict`).
+    """Judgement, error, scale and moved of one output (see `NodeAccuracy`).
 
     *exact*: the error is at most `RTOL` of the scale. *ill-conditioned*: moving the inputs by one ULP moves
     the result by more than that, and explains the error. *low precision*: the error is what summing that

@@ -21,7 +21,7 @@ _MOST_ROWS = 100
 
 
 def count_nonfinite(array: Array) -> int:
-    """How many numbers of an array are NaN or infinite."""
+    """Counts the numbers of an array that are NaN or infinite."""
     if array.dtype.kind != "c" and not is_float(array):
         return 0
     return int((~np.isfinite(array)).sum())
@@ -38,13 +38,13 @@ def largest_magnitude(array: Array) -> float:
 @dataclass(frozen=True, slots=True)
 class Origin:
     """A node whose output is not finite although all of its inputs are; `count` of its numbers. Or one that
-    makes NaN of an infinite constant of the program (`of`), as softmax does of a row that is masked whole."""
+    makes NaN of an infinite `constant` of the program, as softmax does of a row that is masked whole."""
 
     key: NodeKey
     node: str
     op_type: str
     count: int
-    of: InfiniteConstant | None = None
+    constant: InfiniteConstant | None = None
 
 
 class StepNodes:
@@ -54,8 +54,8 @@ class StepNodes:
         self.call = call
         self.chosen = SelectedNodes(call, pattern_of(""))
 
-    def births(self, call: LoadedCall | None = None) -> tuple[list[Origin], CallResult]:
-        """In the order of the graph, and the run that they are of.
+    def origins(self, call: LoadedCall | None = None) -> tuple[list[Origin], CallResult]:
+        """The nodes where NaN or infinities originate, in the order of the graph, and the run itself.
 
         Args:
             call: one that was changed, whose nodes have the same names.
@@ -71,16 +71,20 @@ class StepNodes:
             count = sum(count_nonfinite(array) for name in names for array in values.get(name, ()))
             if not count:
                 continue
-            of = None
-            if not self._is_born(chosen, key, values):
-                of = infinite_constant(chosen, key, values) if _is_turned(chosen, key, values) else None
-                if of is None:
+            constant = None
+            if not self._is_origin(chosen, key, values):
+                constant = (
+                    infinite_constant(chosen, key, values)
+                    if _makes_nan_of_infinity(chosen, key, values)
+                    else None
+                )
+                if constant is None:
                     continue
-            found.append(Origin(key, names[0].rpartition(":")[0], operation.type, count, of))
+            found.append(Origin(key, names[0].rpartition(":")[0], operation.type, count, constant))
         return found, again
 
     @staticmethod
-    def _is_born(chosen: SelectedNodes, key: NodeKey, values: dict[str, list[Array]]) -> bool:
+    def _is_origin(chosen: SelectedNodes, key: NodeKey, values: dict[str, list[Array]]) -> bool:
         inputs = [chosen.name(key[0], tensor) for tensor in chosen.operations[key].inputs]
         read = [values[name] for name in inputs if name in values]
         visits = [len(each) for name in chosen.outputs(key) for each in [values.get(name, [])]]
@@ -96,7 +100,7 @@ class StepNodes:
         return False
 
 
-def _is_turned(chosen: SelectedNodes, key: NodeKey, values: dict[str, list[Array]]) -> bool:
+def _makes_nan_of_infinity(chosen: SelectedNodes, key: NodeKey, values: dict[str, list[Array]]) -> bool:
     """Whether a node gives NaN at a visit at which it reads none."""
     for visit, read in enumerate(chosen.inputs(key, values) or ()):
         given = [values[name][visit] for name in chosen.outputs(key) if visit < len(values.get(name, ()))]
@@ -143,7 +147,7 @@ def nonfinite_rows(recording: Recording) -> dict[str, list[int]]:
 
 
 def nonfinite_results(recording: Recording, again: CallResult) -> list[str]:
-    """What a step left that is not finite: variables by name, `output N`; or that it failed."""
+    """Results of a step that are not finite: variables by name, `output N`; or that it failed."""
     names: Sequence[str] = [argument.name for argument in recording.arguments]
     found = [f"output {number}" for number, array in enumerate(again.outputs) if count_nonfinite(array)]
     found += [names[number] for number, array in again.variables.items() if count_nonfinite(array)]

@@ -1,4 +1,4 @@
-"""Whether capturing changes what a recorded call computes: it is run with and without taps, and compared."""
+"""The observer effect: whether capturing changes what a recorded call computes, run with and without taps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..run.loaded_call import CallResult, LoadedCall
 
 @dataclass(frozen=True, slots=True)
 class ObserverEffect:
-    """What the comparison found.
+    """Results that capturing changes.
 
     Attributes:
         tensors: how many were captured at once.

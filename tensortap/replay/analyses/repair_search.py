@@ -44,13 +44,13 @@ class RepairSearch:
         self.cut = False
         self.left: list[str] = []
         self._as_written = True
-        self._meant: Collection[str] | None = None
+        self._expected: Collection[str] | None = None
 
     def run(
-        self, births: Sequence[Origin], meant: Collection[str] | None = None
+        self, origins: Sequence[Origin], expected: Collection[str] | None = None
     ) -> tuple[list[Repair], list[Repair]]:
-        """(the smallest set of repairs, others of which each alone helps). The first birth's come first: what
-        is born behind it mostly follows from it.
+        """(the smallest set of repairs, others that each help alone). Those of the first origin come first:
+        later origins mostly follow from it.
 
         The search runs without the graph optimiser, three times as fast. What it finds is run with it; if
         that does not help there, the search begins anew with it.
@@ -59,23 +59,23 @@ class RepairSearch:
             meant: None: it is results that shall be finite. Else all numbers of the forward pass, but for
                 those that these nodes make; gradients may overflow, as a loss scale is found that way.
         """
-        self._meant = meant
-        found, others = self._search(births)
+        self._expected = expected
+        found, others = self._search(origins)
         self._as_written = False
         if (
-            not found or self._meant is not None or self._is_confirmed(found)
+            not found or self._expected is not None or self._is_confirmed(found)
         ):  # taps on all keep the optimiser off
             return found, others
-        return self._search(births)
+        return self._search(origins)
 
     def _is_confirmed(self, repairs: Sequence[Repair]) -> bool:
         self._progress("running the step with it, and with the graph optimiser")
         nodes = repairs[0].nodes
         return self._is_good(self._in_float32(nodes) if nodes else self._repaired(repairs))
 
-    def _search(self, births: Sequence[Origin]) -> tuple[list[Repair], list[Repair]]:
-        island = self._island([birth.key for birth in births if birth.of is None])
-        candidates = self._repairs_of(births)
+    def _search(self, origins: Sequence[Origin]) -> tuple[list[Repair], list[Repair]]:
+        island = self._island([origin.key for origin in origins if origin.constant is None])
+        candidates = self._repairs_of(origins)
         cut = self.cut
         alone = self._alone(candidates, found=island is not None)
         if island is not None or alone:
@@ -103,64 +103,66 @@ class RepairSearch:
                 helping.append(repair)
         return helping
 
-    def _repairs_of(self, births: Sequence[Origin]) -> list[Repair]:
+    def _repairs_of(self, origins: Sequence[Origin]) -> list[Repair]:
         found: dict[tuple[str, str, str], Repair] = {}
-        for birth in births:
-            for repair in self._repairs.of(birth):
+        for origin in origins:
+            for repair in self._repairs.of(origin):
                 found.setdefault((repair.kind, repair.node, repair.instead), repair)
         return list(found.values())
 
     def _further(self, candidates: list[Repair]) -> list[Repair]:
-        """With those of what is born once these are made, and so on."""
+        """Adds repairs of the origins that appear once these are made, and so on."""
         for _ in range(_MOST_ROUNDS):
             if not candidates:
                 break
-            self._tell(candidates)
+            self._report(candidates)
             try:
                 changed = self._repaired(candidates)
             except (InvalidValueError, NotFoundError):
                 break
             with LoadedCall(changed) as call:
-                born, again = self.nodes.births(call)
+                origins, again = self.nodes.origins(call)
                 self.left = nonfinite_results(changed, again)
-                births = [] if not self.left else self._original(born, call)
+                origins = [] if not self.left else self._original(origins, call)
             known = {(each.kind, each.node, each.instead) for each in candidates}
             more = [
-                each for each in self._repairs_of(births) if (each.kind, each.node, each.instead) not in known
+                each
+                for each in self._repairs_of(origins)
+                if (each.kind, each.node, each.instead) not in known
             ]
             if not more:
                 break
             candidates = [*candidates, *more]
         return candidates
 
-    def _original(self, births: Sequence[Origin], changed: LoadedCall) -> list[Origin]:
-        """Births of a changed call, at the nodes of the call as it was recorded."""
+    def _original(self, origins: Sequence[Origin], changed: LoadedCall) -> list[Origin]:
+        """Origins in a changed call, at the nodes of the call as it was recorded."""
         names = {self._call.original(name): name for name in self._call.recorded.functions}
         found = []
-        for birth in births:
-            function = names.get(changed.original(birth.key[0]))
-            if function is not None and (function, birth.key[1]) in self.nodes.chosen.operations:
-                found.append(replace(birth, key=(function, birth.key[1])))
+        for origin in origins:
+            function = names.get(changed.original(origin.key[0]))
+            if function is not None and (function, origin.key[1]) in self.nodes.chosen.operations:
+                found.append(replace(origin, key=(function, origin.key[1])))
         return found
 
     def _repaired(self, repairs: Sequence[Repair]) -> Recording:
         return override(self._recording, combine_changes(repairs), self._call)
 
     def _helps(self, repairs: Sequence[Repair]) -> bool:
-        if self._is_over():
+        if self._is_exhausted():
             return False
-        self._tell(repairs)
+        self._report(repairs)
         try:
             return self._is_good(self._repaired(repairs))
         except (InvalidValueError, NotFoundError):  # a tensor that nobody reads, or of another function
             return False
 
-    def _is_over(self) -> bool:
+    def _is_exhausted(self) -> bool:
         over = self.trials >= MOST_TRIALS
         self.cut = self.cut or over
         return over
 
-    def _tell(self, repairs: Sequence[Repair]) -> None:
+    def _report(self, repairs: Sequence[Repair]) -> None:
         self.trials += 1
         shown = ", ".join(f"{each.kind} at {each.node}: {each.instead}" for each in repairs[:2])
         more = f" and {len(repairs) - 2} more" if len(repairs) > 2 else ""
@@ -168,40 +170,40 @@ class RepairSearch:
 
     def _is_good(self, recording: Recording) -> bool:
         with LoadedCall(recording) as changed:
-            if self._meant is None:
+            if self._expected is None:
                 self.left = nonfinite_results(recording, changed.run(as_written=self._as_written))
             else:
-                names = [birth.node for birth in self.nodes.births(changed)[0] if not is_gradient(birth)]
-                self.left = [name for name in names if name not in self._meant]
+                names = [origin.node for origin in self.nodes.origins(changed)[0] if not is_gradient(origin)]
+                self.left = [name for name in names if name not in self._expected]
         return not self.left
 
-    def _island(self, born: Sequence[NodeKey]) -> Repair | None:
+    def _island(self, origins: Sequence[NodeKey]) -> Repair | None:
         """The fewest half-precision nodes that must run in float32; None if that does not help."""
         half = self._half()
         tried = None
-        if not set(born) <= set(half):  # where the trouble may lie elsewhere, one run tells
+        if not set(origins) <= set(half):  # where the trouble may lie elsewhere, one run tells
             tried = half
             if not self._helps_in_float32(half):
                 return None
-        for near in self._around(half, born):
+        for near in self._around(half, origins):
             if near == tried or self._helps_in_float32(near):
                 nodes = minimize(near, self._helps_in_float32)
                 back = ", and back after" if self._is_read_in_half(nodes) else ""
                 text = f"{counted(len(nodes), 'node')} in float32: tf.cast(x, 'float32') before{back}"
-                first = next((key for key in born if key in nodes), nodes[0])
+                first = next((key for key in origins if key in nodes), nodes[0])
                 name = self.nodes.chosen.outputs(first)[0].rpartition(":")[0]
                 return Repair("float32 island", name, text, nodes=tuple(nodes))
         return None
 
-    def born_in_half(self, births: Sequence[Origin]) -> list[Origin]:
+    def born_in_half(self, origins: Sequence[Origin]) -> list[Origin]:
         """Those that half precision makes in the forward pass."""
         operations = self.nodes.chosen.operations
         return [
-            birth
-            for birth in births
-            if birth.of is None
-            and not is_gradient(birth)
-            and any(_is_half(tensor) for tensor in operations[birth.key].outputs)
+            origin
+            for origin in origins
+            if origin.constant is None
+            and not is_gradient(origin)
+            and any(_is_half(tensor) for tensor in operations[origin.key].outputs)
         ]
 
     def _half(self) -> list[NodeKey]:
@@ -233,12 +235,11 @@ class RepairSearch:
             for reader in tensor.consumers()
         )
 
-    def _around(self, half: list[NodeKey], born: Sequence[NodeKey]) -> Iterator[list[NodeKey]]:
-        """Those of `half` at most 1, 2, 4 … edges away from the born, in the order of the graph; at last all
-        of them."""
+    def _around(self, half: list[NodeKey], origins: Sequence[NodeKey]) -> Iterator[list[NodeKey]]:
+        """Those of `half` at most 1, 2, 4 … edges away from the origins, in graph order; then all."""
         chosen = self.nodes.chosen
         for distance in (1, 2, 4, 8):
-            near = chosen.near(born, distance)
+            near = chosen.near(origins, distance)
             found = [key for key in half if key in near]
             if len(found) == len(half):
                 break
@@ -247,7 +248,7 @@ class RepairSearch:
             yield half
 
     def _helps_in_float32(self, nodes: Sequence[NodeKey]) -> bool:
-        if not nodes or self._is_over():
+        if not nodes or self._is_exhausted():
             return False
         self.trials += 1
         self._progress(f"replay {self.trials}: trying {counted(len(nodes), 'node')} in float32")

@@ -37,17 +37,17 @@ class Repair:
 
 
 def epsilon_of(dtype: Any) -> float:
-    """Small beside 1, and large enough that its reciprocal is far from the largest number of the dtype."""
+    """A number small beside 1, whose reciprocal is far from the largest number of the dtype."""
     return 1e-3 if dtype == tf.float16 else 1e-7
 
 
 def largest_exponent(dtype: Any) -> float:
-    """Of which `exp` is finite, with room for a sum."""
+    """A number of which `exp` is finite, with room for a sum."""
     return 10.0 if dtype == tf.float16 else 80.0
 
 
-def large_of(dtype: str) -> float:
-    """Of which `exp(-x)` is 0, and which stays finite when what a step computes is added to it."""
+def mask_number_of(dtype: str) -> float:
+    """A number for masks: `exp(-x)` of it is 0, and it stays finite when the step adds to it."""
     return 1e4 if dtype == "float16" else 1e9
 
 
@@ -78,39 +78,41 @@ _GRADIENTS = frozenset({"SqrtGrad", "RsqrtGrad", "ReciprocalGrad", "InvGrad"})
 
 
 class RepairProposals:
-    """Proposes repairs of births in one loaded call."""
+    """Proposes repairs of the origins of NaN and infinities in one loaded call."""
 
     def __init__(self, chosen: SelectedNodes) -> None:
         self._chosen = chosen
 
-    def of(self, birth: Origin) -> list[Repair]:
-        """All that might keep this node from making what is not finite; the preferred one first."""
-        operation = self._chosen.operations[birth.key]
+    def of(self, origin: Origin) -> list[Repair]:
+        """Repairs that may keep this node's output finite; the preferred one first."""
+        operation = self._chosen.operations[origin.key]
         if operation.type in _GRADIENTS:
             operation = operation.inputs[0].op
-        if birth.of is not None:
-            return [self._of_infinity(birth.of)]
-        found = [*self._stable(birth, operation), *self._of_inputs(birth, operation)]
-        found += self._of_output(birth, operation)
+        if origin.constant is not None:
+            return [self._of_infinity(origin.constant)]
+        found = [*self._stable(origin, operation), *self._of_inputs(origin, operation)]
+        found += self._of_output(origin, operation)
         return sorted(found, key=lambda each: ORDER.index(each.kind))
 
     def _of_infinity(self, of: InfiniteConstant) -> Repair:
         """A large number instead of an infinite constant, as in a mask."""
-        large = math.copysign(large_of(self._chosen.candidates[of.tensor].dtype), of.value)
+        large = math.copysign(mask_number_of(self._chosen.candidates[of.tensor].dtype), of.value)
         node = of.tensor.rpartition(":")[0]
-        return Repair("clamp", node, f"{large:g} instead of {of.value:g}", ((of.tensor, _held(large)),))
+        return Repair(
+            "clamp", node, f"{large:g} instead of {of.value:g}", ((of.tensor, _large_instead(large)),)
+        )
 
-    def _of_inputs(self, birth: Origin, operation: Any) -> Iterator[Repair]:
+    def _of_inputs(self, origin: Origin, operation: Any) -> Iterator[Repair]:
         slot, ways = _INPUTS.get(operation.type, (0, ()))
         for kind, text, change in ways:
             tensor = operation.inputs[slot]
-            name = self._chosen.name(birth.key[0], tensor)
+            name = self._chosen.name(origin.key[0], tensor)
             reader = self._forward(operation, tensor)
             eps, top = epsilon_of(tensor.dtype), largest_exponent(tensor.dtype)
             if name and reader is not None:
                 op = _WRITTEN.get(reader.type, f"tf.{reader.type.lower()}")
                 instead = text.format(op=op, eps=eps, top=top)
-                yield Repair(kind, self._node(birth, reader), instead, ((name, change(eps, top)),))
+                yield Repair(kind, self._node(origin, reader), instead, ((name, change(eps, top)),))
 
     def _forward(self, operation: Any, tensor: Any) -> Any:
         """The op of the program for which a gradient's op stands: it reads the same tensor."""
@@ -119,27 +121,27 @@ class RepairProposals:
         readers = [reader for reader in tensor.consumers() if reader.type in _INPUTS]
         return next((reader for reader in readers if not _is_gradient(reader)), operation)
 
-    def _of_output(self, birth: Origin, operation: Any) -> Iterator[Repair]:
+    def _of_output(self, origin: Origin, operation: Any) -> Iterator[Repair]:
         tensor = operation.outputs[0]
-        name = self._chosen.name(birth.key[0], tensor)
+        name = self._chosen.name(origin.key[0], tensor)
         if not name or not tensor.dtype.is_floating:
             return
         if operation.type in ("RealDiv", "Div") and not _is_gradient(operation):
             yield Repair(
-                "stable op", self._node(birth, operation), "tf.math.divide_no_nan(x, y)", ((name, _finite),)
+                "stable op", self._node(origin, operation), "tf.math.divide_no_nan(x, y)", ((name, _finite),)
             )
         elif operation.type not in _INPUTS:
             yield Repair(
                 "clamp",
-                self._node(birth, operation),
+                self._node(origin, operation),
                 f"tf.clip_by_value(…, {tensor.dtype.min:.5g}, {tensor.dtype.max:.5g})",
                 ((name, _clipped),),
             )
 
-    def _node(self, birth: Origin, operation: Any) -> str:
-        return self._chosen.name(birth.key[0], operation.outputs[0]).rpartition(":")[0]
+    def _node(self, origin: Origin, operation: Any) -> str:
+        return self._chosen.name(origin.key[0], operation.outputs[0]).rpartition(":")[0]
 
-    def _stable(self, birth: Origin, operation: Any) -> Iterator[Repair]:
+    def _stable(self, origin: Origin, operation: Any) -> Iterator[Repair]:
         """log(softmax(z)) and log(sigmoid(z)), with the gradients that belong to the stable ops."""
         if operation.type not in ("Log", "Reciprocal", "Inv"):
             return
@@ -148,13 +150,13 @@ class RepairProposals:
         if log.type != "Log" or inner.type not in _STABLE:
             return
         written, value, gradient = _STABLE[inner.type]
-        function = birth.key[0]
+        function = origin.key[0]
         logits = self._chosen.name(function, inner.inputs[0])
         changes = [(self._chosen.name(function, log.outputs[0]), MultiInputChange(value, (logits,)))]
         for given, result in _gradients(inner.outputs[0]):
             read = (self._chosen.name(function, given), logits)
             changes.append((self._chosen.name(function, result), MultiInputChange(gradient, read)))
-        yield Repair("stable op", self._node(birth, log), written, tuple(changes))
+        yield Repair("stable op", self._node(origin, log), written, tuple(changes))
 
 
 def _gradients(inner: Any) -> Iterator[tuple[Any, Any]]:
@@ -182,16 +184,16 @@ def _is_gradient(operation: Any) -> bool:
     return _is_of_gradient(operation.name, operation.type)
 
 
-def is_gradient(birth: Origin) -> bool:
+def is_gradient(origin: Origin) -> bool:
     """Whether its node is one of a gradient, by the names that TensorFlow gives these."""
-    return _is_of_gradient(birth.node, birth.op_type)
+    return _is_of_gradient(origin.node, origin.op_type)
 
 
 def _is_of_gradient(node: str, op_type: str) -> bool:
     return op_type in _GRADIENTS or "gradient" in node or "_grad/" in node
 
 
-def _held(large: float) -> Change:
+def _large_instead(large: float) -> Change:
     return lambda x: tf.where(tf.math.is_inf(x), tf.cast(large, x.dtype), x)
 
 
@@ -227,11 +229,11 @@ def combine_changes(repairs: Sequence[Repair]) -> dict[str, Change | MultiInputC
     found: dict[str, Change | MultiInputChange] = {}
     for repair in repairs:
         for name, change in repair.changes:
-            found[name] = _after(found[name], change) if name in found else change
+            found[name] = _then(found[name], change) if name in found else change
     return found
 
 
-def _after(first: Change | MultiInputChange, second: Change | MultiInputChange) -> Change | MultiInputChange:
+def _then(first: Change | MultiInputChange, second: Change | MultiInputChange) -> Change | MultiInputChange:
     one = first if isinstance(first, MultiInputChange) else MultiInputChange(first, ())
     two = second if isinstance(second, MultiInputChange) else MultiInputChange(second, ())
     count = len(one.names)

@@ -50,7 +50,7 @@ if __name__ == "__main__":
 """
 
 
-def script(recording: Recording, graph: Graph | None, options: Mapping[str, Any]) -> dict[str, Any]:
+def write_script(recording: Recording, graph: Graph | None, options: Mapping[str, Any]) -> dict[str, Any]:
     """Answers the study `script`: `text`, the script. `options`: `bundle`, the bundle's path from the
     script's folder, and `script`, the script's name.
 
@@ -88,7 +88,7 @@ class _Writer:
             operation: names.take(variables.get(operation) or operation) for operation in traced.operations
         }
         yield from signature(self.functions[name], [own[argument] for argument in traced.arguments])
-        told = ("", "")
+        progress = ("", "")
         for operation in traced.operations.values():
             if operation.name in traced.arguments:
                 continue
@@ -98,9 +98,9 @@ class _Writer:
             if written and operation.type != "Const":
                 about = self._about(unique)
                 yield from (
-                    f"    # {text}" for text, old in zip(about, told, strict=True) if text and text != old
+                    f"    # {text}" for text, old in zip(about, progress, strict=True) if text and text != old
                 )
-                told = about
+                progress = about
             original = self._call.original(name)
             yield from (f"    {line.replace(repr(name), repr(original))}" for line in written)
         results = [traced.operations[op].outputs[int(slot)] for op, slot in map(_split, traced.outputs)]

@@ -1,4 +1,4 @@
-"""What a call that ran again computed, compared with what was recorded of it, bit by bit."""
+"""Comparison of a call that ran again with its recording, bit by bit: results, and captured tensors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _RESOLUTION = {
 
 
 def compare_results(recording: Recording, again: CallResult, changed: bool) -> ResultComparison:
-    """What came out, beside what was recorded. `changed`: tensors were, so that nothing can be proven."""
+    """Compares outputs and variables with the recorded ones. `changed`: tensors were changed."""
     differing = _differing(recording, again)
     failed = (
         "" if again.failure is None else f"{type(again.failure).__name__}: {again.failure}".splitlines()[0]

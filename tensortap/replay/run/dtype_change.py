@@ -23,7 +23,7 @@ CAST_MARK = "tensortap_cast"
 """Begins the names of the nodes that cast between those of another dtype."""
 
 # Their dtypes say how bits are read, not how precise numbers are.
-_KEPT = frozenset({"Bitcast"})
+_BIT_OPS = frozenset({"Bitcast"})
 
 
 def change_dtype(recording: Recording, dtype: str, call: LoadedCall) -> Recording:
@@ -136,7 +136,7 @@ class _Rewriting:
             _leave_xla(node.attr)
         elif node.name not in self._chosen:
             return
-        if node.op in _KEPT or draws(node.op):
+        if node.op in _BIT_OPS or draws(node.op):
             return
         if any(True for _ in callees(node)):
             if self._chosen is None:
@@ -144,13 +144,13 @@ class _Rewriting:
             return
         types = recast_types(node, self._target)
         if types is None:
-            self._check_kept(node)
+            self._check_unchanged(node)
             return
         if node.op == "Const":
             _recast_constant(node, self._target)
         set_types(node, types)
 
-    def _check_kept(self, node: Any) -> None:
+    def _check_unchanged(self, node: Any) -> None:
         floats = {number for types in types_of(node).values() for number in types if is_float(number)}
         if self._chosen is None and acts_on_variables(node.op) and floats - {self._target}:
             raise InvalidValueError(

@@ -28,7 +28,7 @@ from tensortap.tfproto.function_calls import callees
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """What a call computed.
+    """Results of a call, and the tensors that were captured in it.
 
     Attributes:
         outputs: the returned tensors, resources left out.
@@ -64,7 +64,7 @@ class LoadedCall:
         check_allowed(definitions)
         self._root = self._renamed(recording.function)
         try:
-            with _making_sense():
+            with _damage_reported():
                 for definition in definitions:
                     self._register(definition, known)
                 self._outputs = len(internals.function_def(self._root).signature.output_arg)
@@ -74,8 +74,8 @@ class LoadedCall:
 
     @cached_property
     def recorded(self) -> TracedRoot:
-        """What is known of the function; looked at when it is asked for, as that takes longer than a run."""
-        with RecordedInputs(self._recording.arguments) as inputs, _making_sense():
+        """The traced function; read on first use, as that takes longer than a run."""
+        with RecordedInputs(self._recording.arguments) as inputs, _damage_reported():
             return trace_root(self._root, inputs, LayerTracker())
 
     def _renamed(self, name: str) -> str:
@@ -164,7 +164,7 @@ class LoadedCall:
 
 
 class _Receiver:
-    """Counts visits of what a call catches."""
+    """Collects the captured tensors of a run, and counts their visits."""
 
     def __init__(self, candidates: Mapping[Place, Candidate]) -> None:
         self._candidates = candidates
@@ -185,8 +185,8 @@ class _Receiver:
 
 
 @contextlib.contextmanager
-def _making_sense() -> Iterator[None]:
-    """Raises DamagedError for whatever TensorFlow and its graphs say of a recording that was edited."""
+def _damage_reported() -> Iterator[None]:
+    """Raises DamagedError for any error of TensorFlow: the recording was edited."""
     try:
         yield
     except (TensortapError, MemoryError, tf.errors.ResourceExhaustedError):
@@ -213,15 +213,15 @@ class RecordedInputs:
 
     def __init__(self, arguments: Sequence[Argument]) -> None:
         self._arguments = arguments
-        self._kept: list[Any] = []  # iterators live as long as their Python objects do
+        self._iterators: list[Any] = []  # iterators live as long as their Python objects do
 
     def __enter__(self) -> list[Any]:
         made = {"tensor": self._tensor, "variable": self._variable, "iterator": self._iterator}
-        with _making_sense():
+        with _damage_reported():
             return [made[argument.kind](argument) for argument in self._arguments]
 
     def __exit__(self, *exc: object) -> None:
-        self._kept.clear()
+        self._iterators.clear()
 
     def _tensor(self, argument: Argument) -> Any:
         (array,) = argument.arrays
@@ -247,7 +247,7 @@ class RecordedInputs:
             iterator = iter(
                 tf.data.Dataset.from_generator(lambda: iter(elements), output_signature=signature)
             )
-        self._kept.append(iterator)
+        self._iterators.append(iterator)
         return internals.iterator_handle(iterator)
 
 

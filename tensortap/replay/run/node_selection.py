@@ -1,4 +1,4 @@
-"""The nodes of a loaded call that somebody wants to know about, and what they read and gave at each visit."""
+"""Selection of nodes of a loaded call by their tensors' names, and their inputs and outputs at each visit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes a recorded call: a tensor is replaced by a function of itself, and what follows sees the change."""
+"""Overrides: a tensor of a recorded call is replaced by a function of itself; downstream nodes read that."""
 
 from __future__ import annotations
 

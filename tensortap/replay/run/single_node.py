@@ -1,4 +1,4 @@
-"""Runs nodes of recorded calls alone, from given inputs, as they are or in another dtype."""
+"""Nodes of recorded calls run alone: from given inputs, as they are or in another dtype."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class IsolatedNodes(Generic[Key]):
     """
 
     def __init__(
-        self, operations: Mapping[Key, Any], dtype: str | None = None, *, otherwise: bool = False
+        self, operations: Mapping[Key, Any], dtype: str | None = None, *, keep_others: bool = False
     ) -> None:
         self.lacking: list[Key] = []
         self._types: dict[Key, list[Any]] = {}
@@ -57,9 +57,9 @@ class IsolatedNodes(Generic[Key]):
         graph_def = tf.compat.v1.GraphDef()
         for number, (key, operation) in enumerate(operations.items()):
             node = _copy(operation, f"node{number}")
-            if dtype is not None and not _recast(node, dtype):
+            if dtype is not None and not _change_dtype(node, dtype):
                 self.lacking.append(key)
-                if not otherwise:
+                if not keep_others:
                     continue
             self._add(graph_def, key, node, len(operation.outputs))
         graph = tf.Graph()
@@ -102,7 +102,7 @@ class IsolatedNodes(Generic[Key]):
         return {key: visits for key, visits in found.items() if len(visits) == len(inputs[key])}
 
     def _run(self, inputs: Mapping[Key, Sequence[Array]]) -> Iterator[tuple[Key, list[Array]]]:
-        """Halves what fails, until the nodes that fail stand alone."""
+        """Halves a group that fails, until each failing node is alone."""
         fetches = {key: [f"{self._names[key]}:{slot}" for slot in range(self._slots[key])] for key in inputs}
         try:
             values = self._session.run(list(fetches.values()), dict(self._feeds(inputs)))
@@ -139,7 +139,7 @@ def _copy(operation: Any, name: str) -> Any:
     return node
 
 
-def _recast(node: Any, dtype: str) -> bool:
+def _change_dtype(node: Any, dtype: str) -> bool:
     """Whether the node has a kernel for the dtype; it is changed then."""
     types = recast_types(node, tf.as_dtype(dtype).as_datatype_enum)
     if types is not None:

@@ -1,4 +1,4 @@
-"""Computes the tensors of a recorded call, perhaps with changes, and writes them as a run."""
+"""Tensors of a recorded call, perhaps with changes: computed, and written as a run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ..run.override import changed_names, override
 from ..run.tensor_expression import parse_changes, value_at_step
 
 _AT_ONCE = 512 << 20  # bytes of tensors that are fetched by one run of the call, by their static shapes
-_UNKNOWN = 64  # what an unknown dimension is taken for
+_ASSUMED_EXTENT = 64  # what an unknown dimension is taken for
 
 
 def compute_run(request: StepperRequest) -> dict[str, Any]:
@@ -50,13 +50,15 @@ def compute_run(request: StepperRequest) -> dict[str, Any]:
         graph = recorded_graph(source, recording) or _graph(recording)
         names = changed_names(call, texts)
         proofs = CapturedHashes(changed)  # which has no hashes if it was changed
-        kept = _Kept(writer, writer.graph(graph), recording.step, request.value_bytes, names, proofs)
+        out = _ComputedRunWriter(
+            writer, writer.graph(graph), recording.step, request.value_bytes, names, proofs
+        )
         wanted = _wanted(call, names, request.tensors)
         untapped = UntappedRun(recording, call)
         results = [
-            _run(call, recording, group, kept, None if changes else untapped) for group in _groups(wanted)
+            _run(call, recording, group, out, None if changes else untapped) for group in _groups(wanted)
         ]
-    return asdict(StepperAnswer.extend(_merged(results), step=recording.step, tensors=kept.facts()))
+    return asdict(StepperAnswer.extend(_merged(results), step=recording.step, tensors=out.facts()))
 
 
 def _by_tensor(changes: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -84,12 +86,12 @@ def _wanted(call: LoadedCall, names: Mapping[str, str], tensors: Sequence[str] |
 
 
 def _groups(candidates: Sequence[Candidate]) -> Iterator[list[Candidate]]:
-    """So that the tensors of a group fit into memory at once, as far as can be known."""
+    """Splits tensors into groups that fit into memory at once, by their static shapes."""
     group: list[Candidate] = []
     size = 0
     for candidate in candidates:
-        shape = candidate.shape or (_UNKNOWN,)
-        own = 8 * math.prod(_UNKNOWN if extent is None else extent for extent in shape)
+        shape = candidate.shape or (_ASSUMED_EXTENT,)
+        own = 8 * math.prod(_ASSUMED_EXTENT if extent is None else extent for extent in shape)
         if group and size + own > _AT_ONCE:
             yield group
             group, size = [], 0
@@ -102,14 +104,14 @@ def _run(
     call: LoadedCall,
     recording: Recording,
     group: Sequence[Candidate],
-    kept: _Kept,
+    out: _ComputedRunWriter,
     untapped: UntappedRun | None,
 ) -> ResultComparison:
     """Of a changed call there is no `untapped` to compare with."""
     names = {candidate.name for candidate in group}
     again = call.run(lambda candidate: candidate.name in names)
     for candidate, visit, array in again.tensors:
-        kept.add(candidate.name, visit, array)
+        out.add(candidate.name, visit, array)
     results = compare_results(recording, again, untapped is None)
     return results if untapped is None else untapped.explain(results, again)
 
@@ -143,7 +145,7 @@ class _Tally:
     digest: Any = field(default_factory=hashlib.sha256)
 
 
-class _Kept:
+class _ComputedRunWriter:
     """Writes tensors into a run, and counts them. `names`: of candidates that go by another, see
     `changed_names`."""
 

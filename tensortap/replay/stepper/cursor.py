@@ -12,7 +12,7 @@ from .stepper_nodes import StepperNode, nonfinite_origins
 
 
 class Stepper:
-    """Where somebody is among the nodes. Moves return the node that they lead to.
+    """A position among the nodes. Moves return the node that they lead to.
 
     Args:
         nodes: in topological order, at least one; see `stepper_nodes`.
@@ -72,7 +72,7 @@ class Stepper:
                 f"No node {where} this one gives a NaN or an infinity.", "Look the other way."
             ) from None
 
-    def next_birth(self, facts: Mapping[str, TensorFacts], *, back: bool = False) -> StepperNode:
+    def next_origin(self, facts: Mapping[str, TensorFacts], *, back: bool = False) -> StepperNode:
         """To the next node that makes a NaN or an infinity, see `nonfinite_origins`.
 
         Raises:

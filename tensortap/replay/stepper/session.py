@@ -21,8 +21,8 @@ _MOST_BYTES = 8 << 30
 
 
 class StepperSession:
-    """Computes the call as it was recorded at once, and each what-if when it is looked at; of those that were
-    not looked at for longest again, as only the last ones are held.
+    """Computes the call as it was recorded at once, each what-if on first use. The least recently used
+    results go first.
 
     Args:
         source: folder of a recording, or a bundle.
@@ -65,7 +65,7 @@ class StepperSession:
         try:
             return self.changed()
         except BaseException:
-            self.what_ifs.take_back(undone)
+            self.what_ifs.discard_last_change(undone)
             if before != self.what_ifs.current:  # it was begun for this
                 self.what_ifs.drop(self.what_ifs.current)
             raise
@@ -86,7 +86,7 @@ class StepperSession:
         return found
 
     def _make_room(self) -> None:
-        """Lets go of what was not looked at for longest, but not of the call as it was recorded."""
+        """Removes the least recently used results, but not those of the call as it was recorded."""
         runs = {changes: run for changes, (_, run) in self._computed.items() if changes}
         sizes = {changes: _size(run) for changes, run in runs.items()}
         while len(sizes) >= _MOST_RUNS or sum(sizes.values()) > _MOST_BYTES:

@@ -111,7 +111,7 @@ def nonfinite_origins(nodes: Sequence[StepperNode], facts: Mapping[str, TensorFa
         inputs = [facts.get(name) for name in node.inputs]
         known = [each for each in inputs if each is not None]
         if inputs and len(known) == len(inputs):
-            born = any(_is_born(each, known) for each in bad)
+            born = any(_is_origin(each, known) for each in bad)
         else:  # an argument, a variable, a list of tensors: they hold what was put into them
             born = not found
         if born:
@@ -125,8 +125,8 @@ def _passes_on(node: StepperNode) -> bool:
     return argument or node.op_type == "Const" or node.op_type.endswith(_CALLS)
 
 
-def _is_born(output: TensorFacts, inputs: Sequence[TensorFacts]) -> bool:
-    """In a loop what comes at a later visit is no cause of what went bad at an earlier one."""
+def _is_origin(output: TensorFacts, inputs: Sequence[TensorFacts]) -> bool:
+    """Whether no input is to blame. In a loop, later visits do not cause earlier ones."""
     before = [each for each in inputs if 0 <= each.bad_visit <= output.bad_visit]
     if output.nan:
         return not any(each.nan for each in before)

@@ -94,7 +94,7 @@ class WhatIfs:
         current.made.append(Change(tensor, expression.strip()))
         current.undone.clear()
 
-    def take_back(self, undone: Sequence[Change]) -> None:
+    def discard_last_change(self, undone: Sequence[Change]) -> None:
         """Removes the current what-if's last change for good, as it could not be made; `undone` can be made
         again, as before it."""
         current = self._of(self.current)
