@@ -29,7 +29,7 @@ const TOOLS: readonly (readonly Tool[])[] = [
     { icon: 'closeAll', label: 'Close all scopes ([)', run: (model) => model.setAllOpen(false), disabled: (model) => !model.anyOpen.value },
     {
       icon: 'stack',
-      label: 'BlockGroup repeated blocks (U)',
+      label: 'Stack repeated blocks (U)',
       run: toggleAllBlockGroups,
       pressed: (_, grouped) => grouped,
       disabled: (model) => !model.hasBlocks.value,

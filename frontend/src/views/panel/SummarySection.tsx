@@ -62,7 +62,7 @@ export function SummaryCard({ row, histogram, onHistogram }: SummaryCardProps) {
         <>
           <CountsBar row={row} />
           {hasNoStatistics(row) ? (
-            <p class="faint" data-testid="unreported">
+            <p class="faint" data-testid="untold">
               The source of the import tells neither statistics nor a histogram of it.
             </p>
           ) : hasFinite(row) ? (

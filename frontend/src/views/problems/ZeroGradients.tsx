@@ -18,7 +18,7 @@ export function ZeroGradients() {
       <AnalysisProgress what="Following gradients that are zero" progress={ledgerProgress.value} />
       {ledger.error.value && <Failure error={ledger.error.value} retry={ledger.reload} />}
       {news.length > 0 && (
-        <article class="problem-card" aria-label="ZeroGradients of dead layers" data-testid="ledger">
+        <article class="problem-card" aria-label="Ledger of dead layers" data-testid="ledger">
           <h3>
             <span class="grow">{ledgerHeading(news)}</span>
           </h3>

@@ -43,7 +43,7 @@ export function LinkErrorBanner() {
   const text = linkError.value;
   if (text === null) return <div />;
   return (
-    <div class="reading" role="status" data-testid="linkError">
+    <div class="reading" role="status" data-testid="lost">
       <span>{text}</span>
       <span class="grow" />
       <IconButton

@@ -39,7 +39,7 @@ function blockGroupCommands(model: GraphView, entity: number): Command[] {
   const place = blockGroupPlace(tree, graph.paths, entity);
   if (!place) return [];
   const blocks = shortName(place.path);
-  return [{ label: place.grouped ? `Take ${blocks} apart` : `BlockGroup ${blocks}`, key: 'u', run: () => toggleBlockGroup(model, entity) }];
+  return [{ label: place.grouped ? `Take ${blocks} apart` : `Stack ${blocks}`, key: 'u', run: () => toggleBlockGroup(model, entity) }];
 }
 
 /** Ungroups the repeated blocks that an entity is or is in, or groups them again; false where nothing repeats. */
