@@ -12,24 +12,25 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from flask import Flask
 from waitress.server import create_server
 
 from tensortap.core.errors import TensortapError
 from tensortap.replay.client import ReplayProcess
+from tensortap.system.temp_dirs import remove_stale_temp_folders
 
 from .app import create_app
-from .connections.accept_limit import AcceptLimit
 from .connections.channel import Channel
-from .connections.idle_connections import IdleConnections
+from .connections.connection_limits import AcceptLimit, IdleConnections
 from .connections.socket_map import SocketMap
-from .log_escaping import ESCAPE_FILTER
-from .log_reader import call_after_refresh, close_log
+from .log_reader import call_after_refresh, close_log, current_log
 from .memory import MemoryTrimmer, tune_allocators
+from .responses.error_responses import ESCAPE_FILTER
+from .routes.graphs import encoded_graph
 from .routes.replay import close_replays
 from .security.notebook_frame import Framing
 from .security.token import is_token, new_token
 from .security.trusted_hosts import bracketed, is_address, is_loopback
-from .warm_up import warm_up
 
 DEFAULT_PORT = 6016
 _PORTS_TRIED = 50
@@ -272,3 +273,36 @@ def _url(host: str, port: int, token: str | None) -> str:
         else bracketed(host)
     )
     return f"http://{name}:{port}/" + (f"?token={quote(token, safe='')}" if token else "")
+
+
+_LOG = logging.getLogger(__name__)
+_THREAD = "tensortap-warm-up"
+
+
+def warm_up(app: Flask) -> threading.Thread:
+    """Starts a thread that encodes the newest run's first graph, then removes leftovers of killed servers.
+
+    A graph of 200,000 nodes takes 0.6 s: it is ready when the browser opens.
+    """
+    thread = threading.Thread(target=_run, args=(app,), name=_THREAD, daemon=True)
+    thread.start()
+    return thread
+
+
+def _run(app: Flask) -> None:
+    _encode_newest_graph(app)
+    with suppress(OSError):  # of temporary files there may be none
+        remove_stale_temp_folders()
+
+
+def _encode_newest_graph(app: Flask) -> None:
+    try:
+        with app.app_context():
+            newest = next(iter(current_log().runs), None)
+        graphs = [] if newest is None or newest.error else newest.graphs
+        if newest is not None and graphs:
+            encoded_graph(newest.graph(graphs[0].id))
+    except TensortapError:  # reported in full to whoever asks for it
+        return
+    except Exception:  # a thread has no caller; a request tries again
+        _LOG.exception("preparing the newest run failed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import traceback
 from http import HTTPStatus
 
 from flask import Flask, request
@@ -24,10 +25,28 @@ from tensortap.core.errors import (
     ValueNotKeptError,
     ValuePrunedError,
 )
+from tensortap.core.text import escaped
 from tensortap.index.run_index import RunIndex
 
-from ..log_escaping import ESCAPE_FILTER
 from .json_encoding import to_json
+
+
+class EscapeFilter(logging.Filter):
+    """Writes control characters and direction marks of log records as `\\x1b`.
+
+    Terminals obey them, and addresses are logged as they were sent. Line breaks stay in tracebacks only.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Lets every record pass, changed."""
+        record.msg, record.args = escaped(record.getMessage()), ()
+        if record.exc_info and record.exc_info[1] is not None:
+            lines = "".join(traceback.format_exception(record.exc_info[1])).rstrip("\n").split("\n")
+            record.exc_text = "\n".join(map(escaped, lines))
+        return True
+
+
+ESCAPE_FILTER = EscapeFilter()
 
 _LOG = logging.getLogger(__name__)
 _LOG.addFilter(ESCAPE_FILTER)

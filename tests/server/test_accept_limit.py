@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.server.connections import accept_limit
-from tensortap.server.connections.accept_limit import AcceptLimit
+from tensortap.server.connections import connection_limits as accept_limit
+from tensortap.server.connections.connection_limits import AcceptLimit
 
 pytestmark = pytest.mark.slow
 
