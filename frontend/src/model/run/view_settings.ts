@@ -45,7 +45,7 @@ export type PictureScale = (typeof PICTURE_SCALES)[number];
 
 export const DEFAULT_PICTURE: PictureSettings = { what: 'shown', format: 'svg', scale: 2, legend: true, caption: true };
 
-/** The settings that was stored, as far as it is one. */
+/** Settings that were stored, as far as they are valid. */
 export function readPictureSettings(stored: unknown): PictureSettings | null {
   if (typeof stored !== 'object' || stored === null) return null;
   const { what, format, scale, legend, caption } = stored as Record<string, unknown>;
