@@ -19,7 +19,7 @@ import type { SampleKind } from '../model/wire/events';
 import type { Findings, LedgerAnswer, NanAnswer } from '../model/wire/findings';
 import { decodeGraph, type GraphData } from '../model/wire/graph';
 import { decodeNodeTrends, type NodeTrend } from '../model/wire/node_trends';
-import type { Computed, LogicResult, LogicTest, Recordings, ReplayAnswer } from '../model/wire/replay';
+import type { Computed, LogicResult, Recordings, ReplayAnswer } from '../model/wire/replay';
 import { decodeStep, type StepStatistics } from '../model/wire/step_statistics';
 import { decodeTimeline, type Timeline } from '../model/wire/timeline';
 import type { ValueRange } from '../model/wire/value_scale';
@@ -224,7 +224,7 @@ export class Api {
   }
 
   /** Tests the logic of a recorded step; ask again while `working`. */
-  async testLogic(run: string, recording: string, test: LogicTest): Promise<ReplayAnswer<LogicResult>> {
+  async testLogic(run: string, recording: string, test: string): Promise<ReplayAnswer<LogicResult>> {
     return (await this.provider.post(`replay/${pathOf(run)}/test`, { recording, test })) as ReplayAnswer<LogicResult>;
   }
 

@@ -1,5 +1,3 @@
-import { counted } from '../../lib/format';
-
 /** Answers of `runs/<run>/recordings` and `replay/<run>/compute` (server/http_api.md), and what a stepper makes of them. */
 
 import { type GraphData, rowOf } from './graph';
@@ -20,6 +18,8 @@ export interface Recordings {
   allowed: boolean;
   hint: string;
   recordings: RecordingEntry[];
+  /** Tests of a step's logic, and what each asks. */
+  tests: { name: string; question: string }[];
 }
 
 /** Columns, one row a tensor. */
@@ -42,18 +42,9 @@ export interface Computed {
   run: string;
   graph: string;
   step: number;
-  identical: boolean | null;
-  outputs: number;
-  variables: number;
-  differing: string[];
-  differing_total: number;
-  /** Whether all results are as recorded if no tensor is tapped; null if that was not looked at, as nothing differs. */
-  untapped: boolean | null;
-  /** Units in the last place of its largest number that a result differs by at most; null if that is not known of each. */
-  ulp: number | null;
   failed: string;
-  recorded_failure: string;
-  versions: string[];
+  /** Whether the step's results, and a tensor by its `proven`, are what was recorded; null with changes. */
+  proofs: { step: Proof; tensor: Record<`${boolean | null}`, Proof> } | null;
   changed: string[];
   order: string[];
   /** Nodes that make a NaN or an infinity. */
@@ -191,53 +182,19 @@ export function changesByRow(graph: GraphData, step: ComputedStep, overridden: R
   return found;
 }
 
+/** Whether what is shown is what was recorded: in a word, and in a sentence without its full stop. */
 interface Proof {
   readonly proven: boolean;
   readonly word: string;
   readonly text: string;
 }
 
-/** Whether what is shown is what was recorded, in a word and a line; of a tensor, or of the step's results. */
-export function proofOf(computed: Computed, tensor: string | null = null): Proof {
-  const { name, proven } = computed.tensors;
-  const own = tensor === null || computed.identical === null ? null : (proven[name.indexOf(tensor)] ?? null);
-  if (own !== null) return own ? CAPTURED_SO : CAPTURED_OTHERWISE;
-  const counts = [counted(computed.outputs, 'output'), counted(computed.variables, 'variable')].filter((each) => !each.startsWith('0 '));
-  const compared = counts.join(' and ');
-  if (computed.identical && compared === '') return { proven: false, word: RECOMPUTED, text: NOTHING };
-  const one = computed.outputs + computed.variables === 1;
-  const equal = `${compared} of the step ${one ? 'is equal to the recorded one' : 'are equal to the recorded ones'} by SHA-256`;
-  if (computed.identical && tensor === null) return { proven: true, word: PROVEN, text: equal };
-  if (computed.identical) return { proven: true, word: RECOMPUTED, text: `${equal}; of this tensor no hash was recorded` };
-  const names = computed.differing.slice(0, 3).join(', ') || 'whether the step fails';
-  const far = computed.ulp === null ? '' : `, by up to ${computed.ulp.toLocaleString('en-US')} ULP of their largest numbers`;
-  const versions = computed.versions.length > 0 ? ` (${computed.versions.join('; ')})` : '';
-  const why = computed.untapped ? `. ${MERGED}` : '';
-  const text = `of ${compared}, ${computed.differing_total} are not as recorded: ${names}${far}${versions}${why}`;
-  return { proven: false, word: RECOMPUTED, text };
+/** The proof of a tensor; null with changes, where there is none. */
+export function proofOf({ proofs, tensors }: Computed, tensor: string): Proof | null {
+  return proofs?.tensor[`${tensors.proven[tensors.name.indexOf(tensor)] ?? null}`] ?? null;
 }
 
-const PROVEN = 'Proven';
-const RECOMPUTED = 'Recomputed';
-const NOTHING = 'the step returns nothing and leaves no variable, so that nothing proves it';
-const MERGED = 'Only as tensors are tapped, which keeps TensorFlow from merging nodes: without taps all are equal by SHA-256';
-const CAPTURED_SO: Proof = { proven: true, word: PROVEN, text: 'equal by SHA-256 to what was captured in the recorded step' };
-const CAPTURED_OTHERWISE: Proof = { proven: false, word: RECOMPUTED, text: 'not bit by bit what was captured in the recorded step' };
-
 // Answers of `replay/<run>/test` (server/http_api.md): a recorded step's logic, tested.
-
-export const LOGIC_TESTS = ['batch', 'causal', 'padding', 'gradient', 'determinism', 'sensitivity'] as const;
-export type LogicTest = (typeof LOGIC_TESTS)[number];
-
-/** What each one asks. */
-export const TEST_QUESTIONS: Readonly<Record<LogicTest, string>> = {
-  batch: 'Does one sample change the numbers of another?',
-  causal: 'Does the second half of a sequence change what comes before it?',
-  padding: 'Does what stands at padded positions change the others?',
-  gradient: 'Is each gradient the derivative of the loss, in float64?',
-  determinism: 'Is every bit of every tensor the same in five runs?',
-  sensitivity: 'How far does the loss move when a variable or an input does?',
-};
 
 export interface LogicResult {
   passed: boolean;

@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals';
 import { Lru } from '../../lib/lru';
-import type { LogicResult, LogicTest } from '../../model/wire/replay';
+import type { LogicResult } from '../../model/wire/replay';
 import { api } from '../provider';
 import { runId } from '../runs';
 import { askReplay, recording } from './replay';
@@ -10,7 +10,7 @@ import { errorOf, type ReplayError } from './replay_cursor';
 
 /** What a test found, or why it found nothing. */
 interface LogicOutcome {
-  readonly test: LogicTest;
+  readonly test: string;
   readonly result: LogicResult | null;
   readonly trouble: ReplayError | null;
 }
@@ -19,7 +19,7 @@ const MOST_KEPT = 32;
 const outcomes = new Lru<string, LogicOutcome>(MOST_KEPT);
 const revision = signal(0);
 /** The last test that was asked for, of each recorded step. */
-const last = new Lru<string, LogicTest>(MOST_KEPT);
+const last = new Lru<string, string>(MOST_KEPT);
 
 const placeKey = (): string => JSON.stringify([runId.value, recording.value?.id]);
 
@@ -31,13 +31,13 @@ export const shownOutcome = computed<LogicOutcome | null>(() => {
 });
 
 /** Whether a test of the step on show passed; null where that is not known. */
-export function hasPassed(test: LogicTest): boolean | null {
+export function hasPassed(test: string): boolean | null {
   revision.value;
   return outcomes.get(`${placeKey()} ${test}`)?.result?.passed ?? null;
 }
 
 /** Runs a test, or shows what it found before. */
-export async function testLogic(test: LogicTest): Promise<void> {
+export async function testLogic(test: string): Promise<void> {
   const place = placeKey();
   const note = (outcome: LogicOutcome) => {
     outcomes.set(`${place} ${test}`, outcome);

@@ -130,12 +130,13 @@ function BookmarkButton() {
 function ComputedBadge() {
   const place = computedPlace.value;
   if (place === null) return null;
-  const proof = proofOf(place.computed, chosenTensor.value);
+  const proof = proofOf(place.computed, chosenTensor.value ?? '');
   const whatIf = place.whatIf === null ? null : visible(place.whatIf);
   return (
-    <p class="computed-badge" data-proven={place.whatIf === null && proof.proven} data-testid="computed-badge">
-      <b>{whatIf ?? proof.word}</b>{' '}
-      {whatIf === null ? `step ${place.step}: ${proof.text}` : `Computed with the changes of ${whatIf}, step ${place.step}`}.{' '}
+    <p class="computed-badge" data-proven={place.whatIf === null && proof?.proven === true} data-testid="computed-badge">
+      <b>{whatIf ?? proof?.word}</b>{' '}
+      {whatIf === null ? `step ${place.step}: ${visible(proof?.text ?? '')}` : `Computed with the changes of ${whatIf}, step ${place.step}`}
+      .{' '}
       {view.value !== 'stepper' && (
         <button type="button" class="link" onClick={() => forgetTensor(chosenTensor.value ?? '')}>
           {captured.value ? 'Back to what was captured' : 'Forget it'}

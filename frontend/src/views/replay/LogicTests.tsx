@@ -2,17 +2,9 @@ import { useEffect, useRef } from 'preact/hooks';
 import { counted, formatCount, formatNumber } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
 import { splitScope } from '../../model/wire/names';
-import {
-  columnTitle,
-  isTensorColumn,
-  LOGIC_TESTS,
-  type LogicResult,
-  nameColumns,
-  shortLine,
-  TEST_QUESTIONS,
-} from '../../model/wire/replay';
+import { columnTitle, isTensorColumn, type LogicResult, nameColumns, shortLine } from '../../model/wire/replay';
 import { hasPassed, shownOutcome, testLogic } from '../../state/replay/logic_tests';
-import { computing } from '../../state/replay/replay';
+import { computing, recordings } from '../../state/replay/replay';
 import { selectTensor } from '../../state/selection';
 
 /** More are seldom read. */
@@ -23,6 +15,7 @@ const MOST_BESIDE = 3;
 /** Tests of the recorded step's logic, a button each, and what the last one found. */
 export function LogicTests() {
   const outcome = shownOutcome.value;
+  const tests = recordings.data.value?.tests ?? [];
   const found = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (outcome !== null) found.current?.scrollIntoView({ block: 'nearest' });
@@ -31,7 +24,7 @@ export function LogicTests() {
     <section class="logic-tests" aria-label="Tests of the step">
       <h2>Tests of the step</h2>
       <div class="logic-buttons">
-        {LOGIC_TESTS.map((test) => (
+        {tests.map(({ name: test, question }) => (
           <button
             key={test}
             type="button"
@@ -39,7 +32,7 @@ export function LogicTests() {
             disabled={computing.value !== null}
             aria-pressed={outcome?.test === test}
             onClick={() => void testLogic(test)}
-            title={`${TEST_QUESTIONS[test]} As recorded, without the what-if. In a terminal: tensortap replay RUN --test ${test}`}
+            title={`${question} As recorded, without the what-if. In a terminal: tensortap replay RUN --test ${test}`}
             data-passed={hasPassed(test) ?? undefined}
             data-testid={`test-${test}`}
           >
@@ -59,7 +52,7 @@ export function LogicTests() {
               <span class="logic-verdict" data-passed={outcome.result.passed}>
                 {outcome.result.passed ? 'passed' : 'failed'}
               </span>{' '}
-              <span class="faint">{TEST_QUESTIONS[outcome.test]}</span>
+              <span class="faint">{tests.find(({ name }) => name === outcome.test)?.question}</span>
             </p>
             <p>{visible(outcome.result.summary)}</p>
             <Rows result={outcome.result} />

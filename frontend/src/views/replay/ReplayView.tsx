@@ -1,6 +1,6 @@
 import { counted, formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
-import { proofOf, recordingLabel } from '../../model/wire/replay';
+import { recordingLabel } from '../../model/wire/replay';
 import {
   cancelComputing,
   chosenRecording,
@@ -64,7 +64,7 @@ export function ReplayView() {
 /** Which recorded step, and whether what is shown is what happened then. */
 function Head() {
   const shown = recordedStep.value;
-  const proof = shown && proofOf(shown.data);
+  const proof = shown?.data.proofs?.step;
   const all = recordings.data.value?.recordings ?? [];
   return (
     <div class="stepper-head">
