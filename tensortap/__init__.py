@@ -88,8 +88,8 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         value: Any = import_module("importlib.metadata").version("tensortap")
     elif name in _HOMES:
-        room, attribute = _HOMES[name]
-        value = getattr(import_module(room), attribute)
+        module, attribute = _HOMES[name]
+        value = getattr(import_module(module), attribute)
     else:
         raise AttributeError(f"module 'tensortap' has no attribute {name!r}")
     globals()[name] = value
