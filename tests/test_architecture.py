@@ -22,7 +22,7 @@ OTHER_WORDS = {  # what an identifier may not say -> ARCHITECTURE.md's word
     "tags": "tensors",
 }
 TENSORBOARD_WORDS = {"tag", "tags"}  # theirs; at home where their formats are read
-MOST_MODULES = 16  # of a package: what a stranger takes in at a glance
+MOST_MODULES = 17  # of a package, as a stranger takes them in at a glance; a command is a module
 FILES = [
     path for folder in ("tensortap", "server", "plugin") for path in sorted((CHECKOUT / folder).rglob("*.py"))
 ]
