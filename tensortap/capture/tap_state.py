@@ -14,9 +14,9 @@ from tensortap.core.model import Graph, Way
 from tensortap.core.names import short_function_name
 from tensortap.core.text import counted
 
-from .adapters.batch_samples import BatchSamples
+from .batch_samples import BatchSamples
+from .call_hook import CALL_HOOK
 from .capture_warnings import CaptureWarnings
-from .instrument.call_hook import CALL_HOOK
 from .pipeline.batch_writer import SNAPSHOT_LOSSES
 from .pipeline.messages import CapturedTensor, Event, GraphHandle, StepEntry, TensorBatch, held_bytes
 from .pipeline.writer_thread import WriterThread

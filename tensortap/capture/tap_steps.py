@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .adapters.eager import EagerScopes
-from .instrument.call_hook import CALL_HOOK
+from .call_hook import CALL_HOOK
+from .eager import EagerScopes
 from .step import Step
 from .tap_state import TapState
 

@@ -64,7 +64,7 @@ def test_a_note_that_fails_is_told_once_and_ends_nothing(
 
     for note in ("_note_layer", "_note_gradients", "_note_variables", "_note_derived"):
         monkeypatch.setattr(LayerTracker, note, fails)
-    monkeypatch.setattr("tensortap.capture.instrument.call_hook.CALL_HOOK.tracker._has_warned", False)
+    monkeypatch.setattr("tensortap.capture.call_hook.CALL_HOOK.tracker._has_warned", False)
     model = keras.Sequential([keras.layers.Dense(2), keras.layers.Dense(1)])
     model.compile("sgd", "mse")
     with Tap(tmp_path / "r", ALL) as tap, pytest.warns(TapWarning) as told:

@@ -9,19 +9,19 @@ from typing import Any
 
 from tensortap.tf import internals
 
-from ..errors import ChoiceFailedError
-from ..exact.shadow import NoShadowError, Shadow, ShadowFailedError
-from ..exact.side_effects import MUTED
-from ..exact.variable_snapshot import SnapshotReader, VariableSnapshot, changed_bytes
-from ..tracing.candidate import Candidate
-from ..tracing.layer_tracker import LayerTracker
-from ..tracing.traced_function import Place, TracedRoot, trace_root
-from ..warnings_once import first_line
-from ..watch import Watch
-from .context_stack import TaskStack
-from .memory_check import SHARE, available_bytes, estimated_bytes
-from .receivers import CallReceiver, PendingRecording, StepReceiver
-from .tapped_function import InstrumentedFunction, TapFailedError
+from .errors import ChoiceFailedError
+from .exact.shadow import NoShadowError, Shadow, ShadowFailedError
+from .exact.side_effects import MUTED
+from .exact.variable_snapshot import SnapshotReader, VariableSnapshot, changed_bytes
+from .instrument.context_stack import TaskStack
+from .instrument.memory_check import SHARE, available_bytes, estimated_bytes
+from .instrument.receivers import CallReceiver, PendingRecording, StepReceiver
+from .instrument.tapped_function import InstrumentedFunction, TapFailedError
+from .tracing.candidate import Candidate
+from .tracing.layer_tracker import LayerTracker
+from .tracing.traced_function import Place, TracedRoot, trace_root
+from .warnings_once import first_line
+from .watch import Watch
 
 # a function, what is watched of it, whether exactly, and whether recordings need what it draws
 _Key = tuple[str, frozenset[Watch], bool, bool]

@@ -15,12 +15,12 @@ from tensortap.core.names import tensor_name
 from tensortap.tf import internals
 from tensortap.tf.shapes import capturable_dtype, dtype_text, static_shape
 
-from ..instrument.context_stack import TaskStack
-from ..pipeline.messages import CapturedTensor, GraphHandle, held_bytes
-from ..step import Step
-from ..tracing.candidate import Candidate
-from ..tracing.layer_tracker import LayerTracker
-from ..tracing.source_stacks import is_user_file, sources_of
+from .instrument.context_stack import TaskStack
+from .pipeline.messages import CapturedTensor, GraphHandle, held_bytes
+from .step import Step
+from .tracing.candidate import Candidate
+from .tracing.layer_tracker import LayerTracker
+from .tracing.source_stacks import is_user_file, sources_of
 
 _FUNCTION_MARKS = ("__inference_", "__forward_", "__backward_")
 _NAME = "eager"  # of the graph and its one function
