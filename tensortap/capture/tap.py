@@ -16,8 +16,8 @@ from . import tap_arguments
 from .adapters.keras_callback import TapCallback, no_attribute, warn_of_missing_names
 from .adapters.saved_model import TappedModel, tap_model
 from .adapters.tf_function import TappedFunction
-from .adapters.traced_dataset import Choose
 from .adapters.v1_session import TappedSession
+from .batch_samples import Choose
 from .errors import TapClosedError, WatchError
 from .pipeline.batch_writer import BatchWriter
 from .pipeline.disk_reserve import DiskReserve
