@@ -78,7 +78,7 @@ class _SnapshotParameters:
 def _file_name(snapshot: Snapshot, selection: Selection, several_visits: bool) -> str:
     """Says which tensor, step and visit it is, and which part of it: files of other parts stand beside it.
 
-    The page names its pictures the same way (frontend/src/model/value/file_names.ts).
+    The page names its pictures the same way (frontend/src/model/value/export_names.ts).
     """
     name = re.sub(r"[^A-Za-z0-9._-]+", "_", snapshot.tensor).strip("._")[-100:]
     visit = f"-visit{snapshot.visit}" if several_visits else ""

@@ -1,4 +1,4 @@
-"""Checks at start that TensorFlow has the private names that `tf_private` uses."""
+"""Checks at start that TensorFlow has the private names that `internals` uses."""
 
 from __future__ import annotations
 

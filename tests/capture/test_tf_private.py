@@ -1,4 +1,4 @@
-"""Pins TensorFlow's private surface: if these fail after an upgrade, `tf_private.py` must follow."""
+"""Pins TensorFlow's private surface: if these fail after an upgrade, `tf/internals.py` must follow."""
 
 from __future__ import annotations
 

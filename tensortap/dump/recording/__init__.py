@@ -1,5 +1,5 @@
 """Recordings: what one call of a function needs to run again (FORMAT.md, "Recordings").
 
-`model.py` is a recording in memory, `files.py` one in its run, `bundle.py` one as a file of its own;
-`manifest.py` describes its parts, `blobs.py` and `store.py` hold its arrays.
+`recording.py` is a recording in memory, `recording_files.py` one in its run, `bundle.py` one as a
+file of its own; `manifest.py` describes its parts, `blobs.py` and `store.py` hold its arrays.
 """

@@ -1,5 +1,5 @@
-"""Lookups in a run's recorded graphs: nodes, edges, inputs, scopes, source lines.
+"""Lookups in a run's recorded graphs: nodes, edges, inputs, scopes.
 
-Imports the catalog (which tensors were captured) and a run, no queries. Begin with
-`graph_index.GraphIndex`, one graph with its nodes as rows; `node_detail` tells all of one node.
+Imports the catalog (which tensors were captured), no run and no queries. Begin with
+`graph_index.GraphIndex`, one graph with its nodes as rows.
 """
