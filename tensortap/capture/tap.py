@@ -77,7 +77,8 @@ class Tap:
         keep_last: keep the values of so many steps, the last ones: old values go first, summaries stay
             (docs/store.md). Not at an address, and neither is `record`.
         max_bytes: keep so many bytes of values in the run; the rest as for `keep_last`.
-        rank: number of this process in a distributed job.
+        rank: number of this process in a distributed job; None takes it from `TF_CONFIG`, Horovod, MPI,
+            Slurm or torchrun (`RANK`), where one of these started the process.
         info: free facts for the run, a JSON object.
 
     Raises:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -114,16 +115,41 @@ def seconds(argument: str, value: Any) -> float:
 
 
 def process_rank(value: Any) -> int | None:
-    """The number of a process in a distributed job, or None.
+    """The number of this process in a distributed job: as given, else as its launcher says, else None.
 
     Raises:
         WatchError: it is negative, or no whole number.
     """
     if value is None:
-        return None
+        return job_rank(os.environ)
     if not _is_count(value):
         raise WatchError(f"rank={value!r} is no number of a process.", "Use a whole number from 0, or None.")
     return int(value)
+
+
+# What launchers tell a process of its number: Horovod, Open MPI, MPICH and Intel MPI, Slurm, torchrun.
+_RANK_VARIABLES = ("HOROVOD_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "RANK")
+
+
+def job_rank(environment: Mapping[str, str]) -> int | None:
+    """The number of a process in its job, as `TF_CONFIG` or the launcher's variables say; None without any.
+
+    In a `TF_CONFIG` the chief is 0 and workers follow it; parameter servers and evaluators have no number, as
+    they hold no replica of the model.
+    """
+    try:
+        config = json.loads(environment.get("TF_CONFIG") or "{}")
+        task, cluster = config.get("task") or {}, config.get("cluster") or {}
+        kind, index = task.get("type"), int(task.get("index", 0))
+        first = {"chief": 0, "master": 0, "worker": len(cluster.get("chief") or cluster.get("master") or ())}
+        if kind:
+            return first[kind] + index if kind in first and 0 <= index < 1 << 30 else None
+    except (ValueError, TypeError, AttributeError):
+        pass  # TensorFlow itself complains of a broken TF_CONFIG, or does not use it
+    for name in _RANK_VARIABLES:
+        if re.fullmatch("[0-9]{1,9}", environment.get(name, "")):
+            return int(environment[name])
+    return None
 
 
 def run_facts(info: Any) -> dict[str, Any]:

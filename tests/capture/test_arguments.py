@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,11 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from tensortap.capture.errors import TapWarning, WatchError
 from tensortap.capture.tap import Tap
+from tensortap.capture.tap_arguments import job_rank
 from tensortap.capture.triggers.triggers import LossSpike, NonFinite
 from tensortap.capture.watch import Watch
 from tensortap.dump.write.writer import DumpWriter
@@ -100,3 +103,39 @@ def test_of_several_triggers_the_one_that_fired_is_named(tmp_path: Path) -> None
     tap.flush()
     assert [fired.trigger for fired in tap.fired] == ["NonFinite()"]
     tap.close()
+
+
+_CLUSTER = '{"cluster": {"chief": ["a:1"], "worker": ["b:1", "c:1"]}, "task": {"type": "%s", "index": %s}}'
+
+
+@pytest.mark.parametrize(
+    ("environment", "rank"),
+    [
+        ({}, None),
+        ({"TF_CONFIG": _CLUSTER % ("chief", 0)}, 0),
+        ({"TF_CONFIG": _CLUSTER % ("worker", 1)}, 2),
+        ({"TF_CONFIG": _CLUSTER % ("worker", '"1"')}, 2),
+        ({"TF_CONFIG": _CLUSTER % ("evaluator", 0), "RANK": "3"}, None),
+        ({"TF_CONFIG": _CLUSTER % ("worker", -5)}, None),
+        ({"TF_CONFIG": "{broken", "RANK": "3"}, 3),
+        ({"TF_CONFIG": "[]", "RANK": "3"}, 3),
+        ({"TF_CONFIG": "{}", "SLURM_PROCID": "17", "RANK": "3"}, 17),
+        ({"OMPI_COMM_WORLD_RANK": "255"}, 255),
+        ({"HOROVOD_RANK": "5", "OMPI_COMM_WORLD_RANK": "6"}, 5),
+        ({"PMI_RANK": "12"}, 12),
+        ({"RANK": "major"}, None),
+        ({"RANK": "-1"}, None),
+        ({"RANK": "9" * 20}, None),
+    ],
+)
+def test_a_launcher_tells_the_rank(environment: dict[str, str], rank: int | None) -> None:
+    assert job_rank(environment) == rank
+
+
+def test_a_given_rank_wins_over_the_launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_PROCID", "7")
+    for path, given, expected in ((tmp_path / "own", 2, 2), (tmp_path / "found", None, 7)):
+        with Tap(path, rank=given) as tap, tap.eager():
+            tf.add(1.0, 1.0)
+        (worker,) = path.glob("*/worker.json")
+        assert json.loads(worker.read_text())["rank"] == expected

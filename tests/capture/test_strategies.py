@@ -140,7 +140,7 @@ def step(x):
     total = tf.distribute.get_replica_context().all_reduce("sum", gradient)
     weight.assign_sub(0.01 * tf.identity(total, name="total"))
 
-with Tap(sys.argv[1], Watch("own_gradient|total$", steps=1, keep="value"), rank=rank) as tap:
+with Tap(sys.argv[1], Watch("own_gradient|total$", steps=1, keep="value")) as tap:
     train = tap.function(lambda x: strategy.run(step, args=(x,)))
     for _ in range(2):
         train(tf.constant(float(rank + 1)))
