@@ -12,6 +12,7 @@ from .builtin.initialization import poor_weight_init
 from .builtin.inputs import class_imbalance, input_not_normalised
 from .builtin.losses import large_loss, learning_rate, loss_not_decreasing, overfit
 from .builtin.numerics import exploding_tensor, float16_overflow, subnormals
+from .builtin.replica_drift import replica_drift
 from .builtin.weights import all_zero, large_weights, unchanged_tensor, weight_update_ratio
 from .rule import Rule
 
@@ -20,6 +21,7 @@ GROUP = "tensortap.rules"
 
 # One row a rule, in the order in which they run: later ones skip what earlier ones have explained.
 BUILT_IN: tuple[Rule, ...] = (
+    replica_drift,
     exploding_tensor,
     float16_overflow,
     subnormals,

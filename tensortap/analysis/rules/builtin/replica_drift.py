@@ -1,0 +1,176 @@
+"""The rule about workers that should hold the same weights, and do not.
+
+In synchronous data-parallel training each worker holds a copy of every weight and applies the same summed
+gradient, so the copies stay equal. One that leaves the others points to a missed or doubled all-reduce, to
+memory or hardware that computes wrong numbers, or to state that was restored on some workers only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from tensortap.core.dtypes import Array
+from tensortap.core.text import counted
+
+from ...model_graph.roles import TensorRole
+from ...run_view.run_view import RunView
+from ...run_view.snapshot_rows import Rows
+from ..finding import Evidence, Hit, Severity
+from ..rule import Limits, rule
+
+_ALL_REDUCED = ("CollectiveReduce", "CollectiveReduceV2", "CollectiveReduceV3", "HorovodAllreduce")
+_COLUMNS = ("size", "nan", "pos_inf", "neg_inf", "zero", "negative", "positive", "min", "max", "mean", "l2")
+_AT_ONCE = 64  # tensors whose rows are in memory at once
+
+
+@rule(
+    "ReplicaDrift",
+    "a worker whose weights or all-reduced gradients leave those of the other workers",
+    thresholds={"tolerance": 1e-12, "agreed_steps": 3},
+    severity="high",
+    source="tensortap: replicas that apply equal updates to equal weights keep equal statistics",
+    help="Restart that worker from a checkpoint of another, and compare the two: tensortap diff --worker.",
+    next_look="That tensor on both workers, at the step before and at this one.",
+)
+def replica_drift(view: RunView, limits: Limits) -> Iterable[Hit]:
+    if len(view.run.catalog.workers) < 2:
+        return
+    drifts = []
+    replicated = view.where(_may_be_replicated)
+    for start in range(0, len(replicated), _AT_ONCE):
+        rows = view.rows(replicated[start : start + _AT_ONCE])
+        for code, place in rows.groups():
+            tensor = view.tensors[code]
+            least = 0 if tensor.op_type else int(limits["agreed_steps"])
+            found = _drift(tensor, rows.part(place), limits["tolerance"], least)
+            if found:
+                drifts.append(found)
+    drifts.sort(key=lambda drift: (drift.workers, drift.first_step, drift.tensor.order, drift.tensor.name))
+    for _, same in groupby(drifts, key=lambda drift: drift.workers):
+        first, *others = same
+        yield _hit(view, first, others, limits["tolerance"])
+
+
+def _may_be_replicated(tensor: TensorRole) -> bool:
+    """Weights that are trained alike on all workers, sums over workers, and tensors of which no graph tells.
+
+    Moving averages of batch normalization are each worker's own until they are saved.
+    """
+    if not tensor.op_type:
+        return True
+    return (tensor.kind == "weight" and not tensor.is_statistic) or tensor.op_type in _ALL_REDUCED
+
+
+@dataclass(frozen=True, slots=True)
+class _Drift:
+    """Workers that left the others: codes of those, ascending; `steps` at which they differ, ascending.
+
+    `column` is the statistic that differs first, `own` its value on the first of the workers and `usual` on
+    most of the `of` workers that captured the tensor at the first of the steps.
+    """
+
+    tensor: TensorRole
+    workers: tuple[int, ...]
+    of: int
+    steps: Array
+    compared: int
+    column: str
+    own: float
+    usual: float
+
+    @property
+    def first_step(self) -> int:
+        return int(self.steps[0])
+
+
+def _drift(tensor: TensorRole, rows: Rows, tolerance: float, agreed_steps: int) -> _Drift | None:
+    """Where most workers agree on a tensor and others do not, if they agreed on it before or are a minority.
+
+    Args:
+        rows: the tensor's snapshots by all workers, ordered by step and visit.
+        tolerance: difference from the value that most workers hold, relative to that, up to which two sums
+            are equal: kernels for different processors add in different orders.
+        agreed_steps: at how many earlier steps all workers must have agreed.
+    """
+    step, visit, worker = rows.step, rows["visit"], rows["worker"].astype(np.int64)
+    new = np.append(True, (step[1:] != step[:-1]) | (visit[1:] != visit[:-1]))
+    moment = np.cumsum(new) - 1  # each (step, visit) by number
+    size = np.bincount(moment)
+    differs, where = np.zeros(len(rows), np.bool_), np.zeros(len(rows), np.int64)
+    usual = {}
+    for place, name in reversed(list(enumerate(_COLUMNS))):
+        column = rows[name]
+        usual[name] = _middle(column, moment, size)[moment]
+        with np.errstate(invalid="ignore"):
+            near = np.abs(column - usual[name]) <= tolerance * np.abs(usual[name])
+        equal = near | (column == usual[name]) | (np.isnan(column) & np.isnan(usual[name]))
+        where[~equal] = place
+        differs |= ~equal
+    differing = np.bincount(moment, differs)
+    judged = (size >= 2) & (differing <= size / 2)
+    alike = np.flatnonzero(judged & (differing == 0))
+    drifted = np.flatnonzero(judged & (differing > 0))
+    if not len(drifted):
+        return None
+    at = int(drifted[0])
+    if np.any((size >= 2) & ~judged & (np.arange(len(size)) < at)):
+        return None  # most workers differed before: they do not train in step
+    before = len(np.unique(step[np.flatnonzero(new)[alike[alike < at]]]))
+    if before < max(agreed_steps, 1 if differing[at] * 2 == size[at] else 0):
+        return None  # of two that never agreed none has left the other
+    here = np.flatnonzero((moment == at) & differs)
+    name = _COLUMNS[where[here[0]]]
+    steps = np.unique(step[differs & (moment >= at)])
+    workers = tuple(np.unique(worker[here]).tolist())
+    compared = len(np.unique(step[(size >= 2)[moment]]))
+    return _Drift(
+        tensor,
+        workers,
+        int(size[at]),
+        steps,
+        compared,
+        name,
+        float(rows[name][here[0]]),
+        float(usual[name][here[0]]),
+    )
+
+
+def _middle(column: Array, moment: Array, size: Array) -> Array:
+    """The lower median of a column at each moment, which is what most workers hold if most hold the same; of
+    two workers what the first one holds."""
+    ordered = column[np.lexsort((column, moment))]
+    first = np.cumsum(size) - size
+    return np.where(size == 2, column[first], ordered[first + (size - 1) // 2])
+
+
+def _hit(view: RunView, drift: _Drift, others: Sequence[_Drift], tolerance: float) -> Hit:
+    tensor = drift.tensor
+    name = tensor.variable or tensor.name
+    if drift.of == 2:
+        who = f"{name} differs between the two workers"
+    else:
+        labels = [_label(view, code) for code in drift.workers]
+        shown = " and ".join(labels[:2]) if len(labels) <= 2 else f"{labels[0]} and {len(labels) - 1} others"
+        verb = "differs" if len(labels) == 1 else "differ"
+        who = f"{name} of {shown} {verb} from that of the other {counted(drift.of - len(labels), 'worker')}"
+    text = (
+        f"{who} from step {drift.first_step} on: {drift.column} {drift.own:.9g} instead of {drift.usual:.9g}."
+    )
+    if others:
+        text += f" {counted(len(others), 'other tensor')} of it differ{'s' if len(others) == 1 else ''}, too,"
+        text += f" the first from step {min(other.first_step for other in others)} on."
+    share = len(drift.workers) / drift.of
+    evidence = Evidence(drift.first_step, f"share of workers whose {drift.column} differs", share, tolerance)
+    severity: Severity | None = "medium" if drift.of == 2 else None  # perhaps they are not meant to agree
+    return Hit.at(drift.steps, drift.compared, tensor, text, evidence, severity=severity)
+
+
+def _label(view: RunView, code: int) -> str:
+    known = view.run.catalog.workers[code]
+    ranks = {worker.id: worker.rank for worker in view.run.workers}
+    rank = ranks.get(known)
+    return f"worker {known}" if rank is None else f"worker {rank}"

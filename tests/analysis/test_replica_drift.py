@@ -1,0 +1,111 @@
+"""Workers of one run that should hold the same weights: which one leaves the others, where and when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made_runs import TRAINING, found_by, node
+
+from tensortap.core.dtypes import Array
+from tensortap.core.model import Function, Graph, Node
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.logdir_index import LogIndex
+from tensortap.index.run_index import RunIndex
+
+Values = Callable[[int, int], Array]  # (worker, step) -> what it holds
+KERNEL = np.linspace(-1, 1, 64).astype(np.float32)
+
+
+def job(
+    folder: Path, workers: int, tensors: dict[str, Values], nodes: tuple[Node, ...] = TRAINING
+) -> RunIndex:
+    for rank in range(workers):
+        with DumpWriter(folder, run="job", rank=rank) as writer:
+            graph = writer.graph(Graph("step", list(nodes), functions={"": Function()})) if nodes else ""
+            for step in range(12):
+                for name, values in tensors.items():
+                    writer.log(name, values(rank, step), step=step, graph=graph)
+    log = LogIndex(folder)
+    log.refresh()
+    return log.runs[0]
+
+
+def one_leaves(rank: int, step: int) -> Array:
+    """Worker 3 misses the update of one element from step 7 on."""
+    kernel = KERNEL * np.float32(0.9**step)
+    if rank == 3 and step >= 7:
+        kernel[5] += np.float32(1e-6)
+    return kernel
+
+
+def equal(rank: int, step: int) -> Array:
+    return KERNEL * np.float32(0.8**step)
+
+
+def own(rank: int, step: int) -> Array:
+    return KERNEL * np.float32(1 + rank + step)
+
+
+@pytest.mark.parametrize("nodes", [TRAINING, ()])
+def test_the_worker_that_leaves_is_named(tmp_path: Path, nodes: tuple[Node, ...]) -> None:
+    """GIVEN 8 workers with and without a graph, batches of their own, and one whose kernel drifts."""
+    (found,) = found_by("ReplicaDrift", job(tmp_path, 8, {"w": one_leaves, "x": own, "loss": equal}, nodes))
+    assert found.severity == "high"
+    assert found.text.startswith(f"{'dense/kernel' if nodes else 'w:0'} of worker 3 differs from that of the")
+    assert "the other 7 workers from step 7 on" in found.text
+    assert (found.first_step, found.last_step, found.steps, found.of) == (7, 11, 5, 12)
+
+
+def test_tensors_that_follow_are_counted(tmp_path: Path) -> None:
+    bias = node("b", "ReadVariableOp", kind="weight", of="dense/bias")
+
+    def later(rank: int, step: int) -> Array:
+        return one_leaves(rank, step) if step >= 9 else equal(rank, step)
+
+    (found,) = found_by("ReplicaDrift", job(tmp_path, 5, {"w": one_leaves, "b": later}, (*TRAINING, bias)))
+    assert found.tensor == "w:0"
+    assert found.text.endswith("1 other tensor of it differs, too, the first from step 9 on.")
+
+
+def test_two_workers_that_part_are_both_named(tmp_path: Path) -> None:
+    def parts(rank: int, step: int) -> Array:
+        return one_leaves(3 * rank, step)
+
+    (found,) = found_by("ReplicaDrift", job(tmp_path, 2, {"w": parts}))
+    assert found.severity == "medium"
+    assert "differs between the two workers from step 7 on" in found.text
+
+
+def test_a_worker_that_began_elsewhere_is_named(tmp_path: Path) -> None:
+    def restored(rank: int, step: int) -> Array:
+        return equal(rank, step + (rank == 1))
+
+    (found,) = found_by("ReplicaDrift", job(tmp_path, 4, {"w": restored}))
+    assert "of worker 1 differs" in found.text
+    assert found.first_step == 0
+
+
+@pytest.mark.parametrize("workers", [1, 2, 6])
+@pytest.mark.parametrize("values", [equal, own])
+def test_workers_in_step_and_workers_on_their_own_are_fine(
+    tmp_path: Path, workers: int, values: Values
+) -> None:
+    assert found_by("ReplicaDrift", job(tmp_path, workers, {"w": values})) == []
+
+
+def test_moving_averages_are_each_workers_own(tmp_path: Path) -> None:
+    average = node("m", "ReadVariableOp", kind="weight", of="norm/moving_mean")
+    assert found_by("ReplicaDrift", job(tmp_path, 5, {"m": one_leaves}, (*TRAINING, average))) == []
+
+
+def test_sums_that_differ_by_rounding_agree(tmp_path: Path) -> None:
+    """GIVEN a worker whose processor adds in another order."""
+    large = np.float64(1e8)
+
+    def rounded(rank: int, step: int) -> Array:
+        return np.array([large + step, large * (1 + 1e-14 * (rank == 2)), -1.0, 2 * large])
+
+    assert found_by("ReplicaDrift", job(tmp_path, 4, {"w": rounded})) == []
