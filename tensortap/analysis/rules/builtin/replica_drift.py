@@ -144,7 +144,8 @@ def _middle(column: Array, moment: Array, size: Array) -> Array:
     two workers what the first one holds."""
     ordered = column[np.lexsort((column, moment))]
     first = np.cumsum(size) - size
-    return np.where(size == 2, column[first], ordered[first + (size - 1) // 2])
+    middle: Array = np.where(size == 2, column[first], ordered[first + (size - 1) // 2])
+    return middle
 
 
 def _hit(view: RunView, drift: _Drift, others: Sequence[_Drift], tolerance: float) -> Hit:
