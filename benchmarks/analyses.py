@@ -3,7 +3,7 @@
     python benchmarks/analyses.py [--snapshots 1000000] [--layers 222] [--tensors 2768] [--summaries 100000]
 
 Writes a training run of so many layers (nine tensors each) whose last quarter holds NaN, asks a server for
-findings, births and ledger, and another viewer's requests meanwhile. `cold` starts the analysing process and
+findings, origins and ledger, and another viewer's requests meanwhile. `cold` starts the analysing process and
 has no saved index. Then the run grows by a hundredth of its steps, and is looked at again. At last two runs
 of `--summaries` snapshots are compared, equal ones and such as differ by rounding in every tensor. Read the
 ratios: times depend on the machine and what else it does.
@@ -165,7 +165,7 @@ def _waits(
 
 
 def _analyses(client: Any, base: str) -> None:
-    for name, what in (("findings, cold", "findings"), ("births", "nan"), ("ledger", "ledger")):
+    for name, what in (("findings, cold", "findings"), ("origins", "nan"), ("ledger", "ledger")):
         print(f"{name:<40}{worked_out(client, f'{base}/{what}'):8.2f} s")
 
 
@@ -182,8 +182,8 @@ def measure_here(folder: Path, layers: int) -> None:
     print(f"open (saved index) and rules, in one process {time.perf_counter() - begun:.2f} s, "
           f"{time.process_time() - cpu:.2f} s of CPU")  # fmt: skip
     for name, analyse in (
-        ("births", nan_report),
-        ("births again", nan_report),
+        ("origins", nan_report),
+        ("origins again", nan_report),
         ("ledger", dead_layer_ledger),
     ):
         cpu = time.process_time()

@@ -104,8 +104,8 @@ def _report_fields(report: NanReport) -> dict[str, Any]:
     fields: dict[str, Any] = plain(report)
     text = report_text(report)
     fields |= {"goal": text.goal, "more": text.more, "summary": text.summary}
-    texts = zip((*report.births, *report.demoted), (*text.births, *text.demoted), strict=True)
-    for entry, (origin, words) in zip((*fields["births"], *fields["demoted"]), texts, strict=True):
+    texts = zip((*report.origins, *report.demoted), (*text.origins, *text.demoted), strict=True)
+    for entry, (origin, words) in zip((*fields["origins"], *fields["demoted"]), texts, strict=True):
         entry |= {"kind": words.kind, "title": words.title, "reason": words.reason}
         entry["output"]["text"] = words.output
         for operand, numbers in zip(entry["inputs"], words.inputs, strict=True):

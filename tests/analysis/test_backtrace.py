@@ -36,7 +36,7 @@ def test_a_split_is_followed_to_the_input_and_the_trail_is_printed(tmp_path: Pat
     with np.errstate(divide="ignore"):
         fed += [("relu", np.maximum(x[:, 2:], 0), 0), ("log", np.log(np.maximum(x[:, 2:], 0)), 0)]
     report = nan_report(made_run(tmp_path, NODES, [*fed, ("loss", np.float32(-np.inf), 0)], keep="value"))
-    (trace,) = report.births[0].elements
+    (trace,) = report.origins[0].elements
     assert [(e.tensor, e.index, e.value) for e in trace.trail] == [
         ("log:0", (1, 1), -np.inf),
         ("relu:0", (1, 1), 0.0),
@@ -84,7 +84,7 @@ def test_both_operands_of_a_difference_that_is_0_are_told(tmp_path: Path) -> Non
     with np.errstate(divide="ignore"):
         fed = [("x", x, 0), ("y", y, 0), ("sub", x - y, 0), ("log", np.log(x - y), 0)]
     report = nan_report(made_run(tmp_path, nodes, fed, keep="value"))
-    operand = report.births[0].elements[0].trail[2]
+    operand = report.origins[0].elements[0].trail[2]
     assert (operand.tensor, operand.value) == ("x:0", 2.0)
     assert operand.equal is not None
     assert (operand.equal.tensor, operand.equal.index, operand.equal.value) == ("y:0", (1,), 2.0)
@@ -110,7 +110,7 @@ def test_words_of_an_image_are_for_images(
     value[1, 0, 2, 0] = 0
     with np.errstate(divide="ignore"):
         fed = [("x", value, 0), ("made", value, 0), ("biased", value, 0), ("log", np.log(value), 0)]
-    trace = nan_report(made_run(tmp_path, nodes, fed, keep="value")).births[0].elements[0]
+    trace = nan_report(made_run(tmp_path, nodes, fed, keep="value")).origins[0].elements[0]
     assert place_text(trace.trail[1], 1) == place
 
 
@@ -123,4 +123,4 @@ def test_constants_are_not_counted_as_births(tmp_path: Path) -> None:
     told = StringIO()
     print_report(nan_report(made_run(tmp_path, nodes, fed)), Console(file=told, width=200))
     assert "1 constant at this step" in told.getvalue()
-    assert "1 birth and 1 constant, 0 handed it on" in told.getvalue()
+    assert "1 origin and 1 constant, 0 handed it on" in told.getvalue()

@@ -34,14 +34,14 @@ def test_a_gradient_of_nan_that_the_program_replaces_is_not_harmless(tmp_path: P
     ]
     run = made_run(tmp_path, CLIPPED, fed)
     report = nan_report(run)
-    assert [birth.tensor for birth in report.births] == ["gradient_tape/SqrtGrad:0", "gradient_tape/sum:0"]
-    assert report.births[0].ends.gradients == ["gradient_tape/sum:0"]
+    assert [origin.tensor for origin in report.origins] == ["gradient_tape/SqrtGrad:0", "gradient_tape/sum:0"]
+    assert report.origins[0].ends.gradients == ["gradient_tape/sum:0"]
     assert [link.tensor for link in report.chain] == ["gradient_tape/SqrtGrad:0", "gradient_tape/sum:0"]
     assert any(
         note.startswith("kept (SelectV2) puts other numbers in place of what is not finite in the gradient")
         for note in report.notes
     )
-    assert all(birth.aftermath.endswith("which learn nothing from there.") for birth in report.births)
+    assert all(origin.aftermath.endswith("which learn nothing from there.") for origin in report.origins)
     assert [finding.severity for finding in found_by("ExplodingTensor", run)] == ["medium"] * 2
 
 
@@ -74,8 +74,8 @@ def test_a_select_that_nan_goes_round_keeps_it_from_no_weight(tmp_path: Path, ca
     held |= {"norm": [nan]} | ({"clipped": [nan]} if captured else {})
     fed = [(name, np.array(value, np.float32), 0) for name, value in held.items()]
     report = nan_report(made_run(tmp_path, CLIP_BY_NORM, fed))
-    assert [birth.tensor for birth in report.births] == ["gradient_tape/g:0"]
-    assert report.births[0].aftermath == ""
+    assert [origin.tensor for origin in report.origins] == ["gradient_tape/g:0"]
+    assert report.origins[0].aftermath == ""
     assert not any("puts other numbers" in note for note in report.notes)
 
 
@@ -101,15 +101,15 @@ def test_a_birth_in_the_backward_pass_names_the_forward_op(tmp_path: Path) -> No
     held |= {"gradient_tape/mul": [nan, 0.25]}
     fed = [(name, np.array(value, np.float32), 0) for name, value in held.items()]
     report = nan_report(made_run(tmp_path, TRAP, fed))
-    birth, (harmless,) = report.births[0], report.demoted
-    assert birth.tensor == "gradient_tape/Reciprocal:0"
-    assert birth.forward is not None
-    assert (birth.forward.node, birth.forward.op_type, birth.forward.chosen) == ("log", "Log", "chosen")
-    assert birth.explanation is not None
+    origin, (harmless,) = report.origins[0], report.demoted
+    assert origin.tensor == "gradient_tape/Reciprocal:0"
+    assert origin.forward is not None
+    assert (origin.forward.node, origin.forward.op_type, origin.forward.chosen) == ("log", "Log", "chosen")
+    assert origin.explanation is not None
     assert (
-        birth.explanation.text == "The gradient of log is 1/x, infinite at 0: 1 element of x:0 is exactly 0."
+        origin.explanation.text == "The gradient of log is 1/x, infinite at 0: 1 element of x:0 is exactly 0."
     )
-    assert "tf.where(ok, tf.math.log(tf.where(ok, x, 1.0)), 0.0)" in birth.explanation.help
+    assert "tf.where(ok, tf.math.log(tf.where(ok, x, 1.0)), 0.0)" in origin.explanation.help
     assert harmless.tensor == "log:0"
     assert harmless.demoted.endswith("the gradient at the same place does not: gradient_tape/Reciprocal:0.")
     assert "neither loss nor gradients" not in harmless.demoted
@@ -122,12 +122,12 @@ def test_a_select_that_takes_the_infinity_leaves_nothing_out(tmp_path: Path) -> 
     held |= {"loss": -inf, "gradient_tape/SelectV2": [1, 1], "gradient_tape/Reciprocal": [inf, 0.25]}
     held |= {"gradient_tape/mul": [inf, 0.25]}
     fed = [(name, np.array(value, np.float32), 0) for name, value in held.items()]
-    births = nan_report(made_run(tmp_path, TRAP, fed)).births
-    (birth,) = [birth for birth in births if birth.tensor == "gradient_tape/Reciprocal:0"]
-    assert birth.forward is not None and birth.explanation is not None
-    assert (birth.forward.node, birth.forward.chosen) == ("log", "")
-    assert "leaves out" not in birth.explanation.help
-    assert "two tf.where" in birth.explanation.help
+    origins = nan_report(made_run(tmp_path, TRAP, fed)).origins
+    (origin,) = [origin for origin in origins if origin.tensor == "gradient_tape/Reciprocal:0"]
+    assert origin.forward is not None and origin.explanation is not None
+    assert (origin.forward.node, origin.forward.chosen) == ("log", "")
+    assert "leaves out" not in origin.explanation.help
+    assert "two tf.where" in origin.explanation.help
 
 
 def test_a_loss_that_something_else_spoils_is_not_called_finite(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_a_loss_that_something_else_spoils_is_not_called_finite(tmp_path: Path) 
     held |= {"gradient_tape/Reciprocal": [inf, 0.25], "gradient_tape/mul": [nan, 0.25]}
     fed = [(name, np.array(value, np.float32), 0) for name, value in held.items()]
     report = nan_report(made_run(tmp_path, nodes, fed))
-    assert report.births[0].tensor == "root:0"
+    assert report.origins[0].tensor == "root:0"
     (harmless,) = report.demoted
     assert "It does not reach the loss, but the gradient at the same place" in harmless.demoted
     assert "stays finite" not in harmless.demoted
@@ -149,11 +149,11 @@ def test_a_loss_that_something_else_spoils_is_not_called_finite(tmp_path: Path) 
 def test_the_gradient_of_a_root_names_the_root(tmp_path: Path) -> None:
     held = {"x": [0, 4], "root": [0, 2], "loss": 2, "gradient_tape/SqrtGrad": [np.inf, 0.25]}
     fed = [(name, np.array(value, np.float32), 0) for name, value in held.items()]
-    birth = nan_report(made_run(tmp_path, CLIPPED, fed)).births[0]
-    assert birth.forward is not None
-    assert birth.forward.node == "root"
-    assert birth.explanation is not None
-    assert "two tf.where" in birth.explanation.help
+    origin = nan_report(made_run(tmp_path, CLIPPED, fed)).origins[0]
+    assert origin.forward is not None
+    assert origin.forward.node == "root"
+    assert origin.explanation is not None
+    assert "two tf.where" in origin.explanation.help
 
 
 @pytest.mark.parametrize(("takes", "forward"), [("logs", "mul"), ("other", None)])
@@ -172,6 +172,6 @@ def test_the_gradient_of_an_op_that_takes_what_it_takes_names_it(
     held = {"x": [1, 0], "logs": [0, -inf], "other": [0, -inf], "mul": [0, np.nan], "chosen": [0, 0]}
     held |= {"loss": 0, "gradient_tape/SelectV2": [1, 0], "gradient_tape/mul/Mul": [0, np.nan]}
     fed = [(name, np.array(value, np.float32), 0) for name, value in held.items()]
-    births = nan_report(made_run(tmp_path, nodes, fed)).births
-    (birth,) = [birth for birth in births if birth.tensor == "gradient_tape/mul/Mul:0"]
-    assert (birth.forward and birth.forward.node) == forward
+    origins = nan_report(made_run(tmp_path, nodes, fed)).origins
+    (origin,) = [origin for origin in origins if origin.tensor == "gradient_tape/mul/Mul:0"]
+    assert (origin.forward and origin.forward.node) == forward

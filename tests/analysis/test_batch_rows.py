@@ -73,25 +73,25 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunIndex]:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_the_sample_is_right_or_not_told(runs: dict[str, RunIndex], way: str) -> None:
-    first = nan_report(runs[way]).births[0].elements[0]
+    first = nan_report(runs[way]).origins[0].elements[0]
     assert first.sample == WAYS[way][1]
     assert (first.row is None) == (first.sample is None)
 
 
 @pytest.mark.parametrize("way", ["mapped", "mapped by columns", "written downwards"])
 def test_a_loop_over_rows_is_followed_to_what_was_fed(runs: dict[str, RunIndex], way: str) -> None:
-    last = nan_report(runs[way]).births[0].elements[0].trail[-1]
+    last = nan_report(runs[way]).origins[0].elements[0].trail[-1]
     assert (last.kind, last.index, last.value) == ("input", (1, 2), 0.0)
 
 
 def test_of_two_calls_of_a_function_the_right_one_is_told(runs: dict[str, RunIndex]) -> None:
     """GIVEN a function that is called twice, of which the second call makes an infinity."""
     report = nan_report(runs["called twice"])
-    birth = report.births[0]
-    assert (birth.op_type, birth.verdict, birth.visit) == ("Log", "born", 1)
-    assert birth.explanation is not None
-    assert birth.explanation.text == "log(0) = -inf: 1 element of x:0 is exactly 0."
-    assert "PartitionedCall" not in {each.op_type for each in report.births}
+    origin = report.origins[0]
+    assert (origin.op_type, origin.verdict, origin.visit) == ("Log", "born", 1)
+    assert origin.explanation is not None
+    assert origin.explanation.text == "log(0) = -inf: 1 element of x:0 is exactly 0."
+    assert "PartitionedCall" not in {each.op_type for each in report.origins}
 
 
 @pytest.mark.parametrize("way", ["called twice", "looked up", "reverse"])

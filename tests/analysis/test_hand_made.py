@@ -49,18 +49,18 @@ def report_of(folder: Path, captured: Iterable[str], **options: object) -> NanRe
 
 
 def test_summaries_are_enough_to_explain(tmp_path: Path) -> None:
-    birth, *others = report_of(tmp_path, VALUES).births
-    assert (birth.tensor, birth.verdict) == ("log:0", "born")
-    assert birth.explanation is not None
-    assert birth.explanation.text == "log(0) = -inf: 1 element of relu:0 is exactly 0."
-    assert birth.elements == others == []
+    origin, *others = report_of(tmp_path, VALUES).origins
+    assert (origin.tensor, origin.verdict) == ("log:0", "born")
+    assert origin.explanation is not None
+    assert origin.explanation.text == "log(0) = -inf: 1 element of relu:0 is exactly 0."
+    assert origin.elements == others == []
 
 
 def test_values_show_the_element(tmp_path: Path) -> None:
-    birth = report_of(tmp_path, VALUES, keep="value").births[0]
-    trail = [(element.tensor, element.index, element.value) for element in birth.elements[0].trail]
+    origin = report_of(tmp_path, VALUES, keep="value").origins[0]
+    trail = [(element.tensor, element.index, element.value) for element in origin.elements[0].trail]
     assert trail == [("log:0", (1,), -np.inf), ("relu:0", (1,), 0.0), ("x:0", (1,), -1.0)]
-    assert birth.elements[0].row == 1
+    assert origin.elements[0].row == 1
 
 
 def test_the_sample_is_named_where_the_run_says_which_fed_the_step(tmp_path: Path) -> None:
@@ -71,23 +71,23 @@ def test_the_sample_is_named_where_the_run_says_which_fed_the_step(tmp_path: Pat
             writer.log(name, value, step=0, graph=graph, keep="value")
     log = LogIndex(tmp_path)
     log.refresh()
-    assert nan_report(log.runs[0]).births[0].elements[0].sample == "b.png"
+    assert nan_report(log.runs[0]).origins[0].elements[0].sample == "b.png"
 
 
 def test_an_input_that_was_not_captured_makes_it_a_suspicion(tmp_path: Path) -> None:
     report = report_of(tmp_path, ["x", "log", "loss"])
-    birth = report.births[0]
-    assert (birth.tensor, birth.verdict, birth.missing) == ("log:0", "suspected", ["relu"])
-    assert not birth.inputs[0].known
-    assert birth.explanation is not None
-    assert not birth.explanation.certain
+    origin = report.origins[0]
+    assert (origin.tensor, origin.verdict, origin.missing) == ("log:0", "suspected", ["relu"])
+    assert not origin.inputs[0].known
+    assert origin.explanation is not None
+    assert not origin.explanation.certain
     assert "Watch(nodes='relu')" in report.notes[0]
 
 
 def test_only_the_loss_was_captured(tmp_path: Path) -> None:
-    birth = report_of(tmp_path, ["loss"]).births[0]
-    assert (birth.tensor, birth.verdict) == ("loss:0", "suspected")
-    assert set(birth.missing) >= {"log", "relu"}
+    origin = report_of(tmp_path, ["loss"]).origins[0]
+    assert (origin.tensor, origin.verdict) == ("loss:0", "suspected")
+    assert set(origin.missing) >= {"log", "relu"}
 
 
 def test_a_run_without_graph_says_so(tmp_path: Path) -> None:
@@ -96,13 +96,13 @@ def test_a_run_without_graph_says_so(tmp_path: Path) -> None:
     log = LogIndex(tmp_path)
     log.refresh()
     report = nan_report(log.runs[0])
-    assert (report.step, report.births[0].verdict) == (3, "suspected")
+    assert (report.step, report.origins[0].verdict) == (3, "suspected")
     assert "does not say" in report.notes[0]
 
 
 def test_a_finite_run_and_a_step_that_is_not_there(tmp_path: Path) -> None:
     run = run_with(tmp_path, ["x", "relu"])
-    assert (nan_report(run).step, nan_report(run).births) == (None, [])
+    assert (nan_report(run).step, nan_report(run).origins) == (None, [])
     with pytest.raises(NotFoundError, match="no snapshot at step 9"):
         nan_report(run, 9)
 
@@ -122,7 +122,7 @@ def test_a_label_that_is_no_class(tmp_path: Path) -> None:
         writer.log("entropy", np.array([1.1, np.nan], np.float32), step=0, graph=graph)
     log = LogIndex(tmp_path)
     log.refresh()
-    explanation = nan_report(log.runs[0]).births[0].explanation
+    explanation = nan_report(log.runs[0]).origins[0].explanation
     assert explanation is not None
     assert explanation.pattern == "label out of range"
     assert explanation.text == "Labels outside 0…2 give NaN: labels:0 spans 1…3."

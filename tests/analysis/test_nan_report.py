@@ -128,14 +128,14 @@ def marked_line(program: str) -> int | None:
 @pytest.mark.parametrize("program", BORN)
 def test_a_birth_is_found_and_explained(program: str, run_named: Get) -> None:
     report = nan_report(run_named(program))
-    birth = report.births[0]
-    assert birth.explanation is not None
-    assert (birth.op_type, birth.explanation.pattern) == BORN[program]
-    assert birth.verdict in ("born", "turned")
-    assert birth.frame is not None
-    assert marked_line(program) in (None, birth.frame.line)
-    assert all(operand.known for operand in birth.inputs)
-    assert report.chain[0].tensor == birth.tensor
+    origin = report.origins[0]
+    assert origin.explanation is not None
+    assert (origin.op_type, origin.explanation.pattern) == BORN[program]
+    assert origin.verdict in ("born", "turned")
+    assert origin.frame is not None
+    assert marked_line(program) in (None, origin.frame.line)
+    assert all(operand.known for operand in origin.inputs)
+    assert report.chain[0].tensor == origin.tensor
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_a_birth_is_found_and_explained(program: str, run_named: Get) -> None:
     ],
 )
 def test_infinity_turns_into_nan(program: str, pattern: str, run_named: Get) -> None:
-    turned = nan_report(run_named(program)).births[1]
+    turned = nan_report(run_named(program)).origins[1]
     assert turned.verdict == "turned"
     assert turned.explanation is not None
     assert turned.explanation.pattern == pattern
@@ -159,20 +159,20 @@ def test_infinity_turns_into_nan(program: str, pattern: str, run_named: Get) -> 
 
 @pytest.mark.parametrize("program", CAUSES)
 def test_an_element_is_led_back_to_the_input(program: str, run_named: Get) -> None:
-    trace = nan_report(run_named(program)).births[0].elements[0]
+    trace = nan_report(run_named(program)).origins[0].elements[0]
     last = trace.trail[-1]
     assert (last.tensor, last.kind, last.index) == ("x:0", "input", CAUSES[program])
     assert trace.row == CAUSES[program][0]
 
 
 def test_zeros_of_a_sum_over_the_batch_are_of_no_sample(run_named: Get) -> None:
-    for trace in nan_report(run_named("deviation_of_equals")).births[0].elements:
+    for trace in nan_report(run_named("deviation_of_equals")).origins[0].elements:
         assert any(element.op_type == "Mean" for element in trace.trail)
         assert trace.row is None
 
 
 def test_an_element_proves_that_a_power_overflows(run_named: Get) -> None:
-    explanation = nan_report(run_named("pow_overflow")).births[0].explanation
+    explanation = nan_report(run_named("pow_overflow")).origins[0].explanation
     assert explanation is not None
     assert explanation.certain
     assert explanation.text.endswith("At [0, 0] it is 5e+19 ** 2.5.")
@@ -180,12 +180,12 @@ def test_an_element_proves_that_a_power_overflows(run_named: Get) -> None:
 
 def test_a_loop_says_which_visit(run_named: Get) -> None:
     report = nan_report(run_named("in_a_loop"))
-    birth = report.births[0]
-    assert birth.visit == 2
+    origin = report.origins[0]
+    assert origin.visit == 2
     assert [link.visit for link in report.chain[:3]] == [2, 2, 2]
-    visits = [element.visit for element in birth.elements[0].trail if element.tensor == "while/mul:0"]
+    visits = [element.visit for element in origin.elements[0].trail if element.tensor == "while/mul:0"]
     assert visits == [1, 0]
-    assert [(operand.tensor, operand.visit) for operand in birth.inputs] == [("while/Identity_3:0", 1)]
+    assert [(operand.tensor, operand.visit) for operand in origin.inputs] == [("while/Identity_3:0", 1)]
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_a_loop_says_which_visit(run_named: Get) -> None:
 )
 def test_what_is_meant_is_no_alarm(program: str, reason: str, run_named: Get) -> None:
     report = nan_report(run_named(program))
-    assert report.births == []
+    assert report.origins == []
     assert reason in report.demoted[0].demoted
 
 
@@ -212,8 +212,8 @@ def test_the_chain_ends_at_the_loss_of_a_model(run_named: Get) -> None:
     assert [link.op_type for link in report.chain[:2]] == ["Log", "Mul"]
     assert report.chain[-1].tensor == report.loss
     assert "div_no_nan" in report.chain[-1].tensor
-    assert report.births[0].ends.loss == report.loss
-    first = report.births[0].elements[0]
+    assert report.origins[0].ends.loss == report.loss
+    first = report.origins[0].elements[0]
     assert first.trail[1].value == 0
     assert first.row == first.trail[0].index[0]
     assert first.trail[-1].kind == "input"
@@ -221,5 +221,5 @@ def test_the_chain_ends_at_the_loss_of_a_model(run_named: Get) -> None:
 
 def test_a_later_step_says_that_the_weights_held_it(run_named: Get) -> None:
     report = nan_report(run_named("log_of_zero"), 5)
-    assert report.births[0].verdict == "carried"
+    assert report.origins[0].verdict == "carried"
     assert "already when step 5 began" in report.notes[0]

@@ -1,4 +1,4 @@
-"""Dumps written by hand: which birth is told first, in loops too, and what the rules say of it."""
+"""Dumps written by hand: which origin is told first, in loops too, and what the rules say of it."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ OVERFLOW: Logged = {
 def test_the_forward_origin_comes_first_and_what_hands_on_gives_no_birth(tmp_path: Path) -> None:
     """GIVEN an overflow at the second visit of a loop, NaN of it in the loss and in the gradient's loop."""
     run = run_of(tmp_path, LOOPS, FUNCTIONS, [OVERFLOW])
-    births = nan_report(run).births
-    told = [(birth.node, birth.visit, birth.verdict) for birth in births]
+    origins = nan_report(run).origins
+    told = [(origin.node, origin.visit, origin.verdict) for origin in origins]
     assert told == [("mul", 1, "born"), ("loss", 0, "turned")]
-    assert births[0].explanation is not None
-    assert births[0].explanation.pattern == "overflow"
+    assert origins[0].explanation is not None
+    assert origins[0].explanation.pattern == "overflow"
     found = [f.text for f in check_rules(run).findings if f.rule == "ExplodingTensor"]
     assert found[0].startswith("Infinity is born in mul at step 0: The product overflows")
     assert len(found) == len(set(found)) == 2
@@ -84,7 +84,7 @@ def test_the_forward_origin_comes_first_and_what_hands_on_gives_no_birth(tmp_pat
 def test_an_identity_of_finite_inputs_is_only_suspected(tmp_path: Path) -> None:
     nodes = [LOOPS[0], Node("same", "Identity", ["x:0"], **F)]
     run = run_of(tmp_path, nodes, {"": Function(outputs=["same:0"])}, [{"x": [[1.0]], "same": [[NAN]]}])
-    assert [birth.verdict for birth in nan_report(run).births] == ["suspected"]
+    assert [origin.verdict for origin in nan_report(run).origins] == ["suspected"]
 
 
 HALF = {"output_dtypes": ["float16"], "output_shapes": [[None]]}
@@ -104,13 +104,13 @@ def test_an_overflow_that_a_division_hides_is_no_harmless_one(tmp_path: Path) ->
     run = run_of(tmp_path, nodes, {"": Function(outputs=["quotient:0"])}, [logged])
     report = nan_report(run)
     assert report.demoted == []
-    (birth,) = report.births
-    assert (birth.node, birth.verdict) == ("square", "born")
-    assert birth.aftermath.endswith("what is divided by it becomes 0 in quotient (RealDiv).")
-    assert birth.aftermath in report.notes
+    (origin,) = report.origins
+    assert (origin.node, origin.verdict) == ("square", "born")
+    assert origin.aftermath.endswith("what is divided by it becomes 0 in quotient (RealDiv).")
+    assert origin.aftermath in report.notes
     (finding,) = (f for f in check_rules(run).findings if f.rule == "ExplodingTensor")
     assert finding.severity == "medium"
-    assert finding.text.endswith(birth.aftermath)
+    assert finding.text.endswith(origin.aftermath)
 
 
 def test_what_reaches_the_loss_is_told_before_what_heals(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_what_reaches_the_loss_is_told_before_what_heals(tmp_path: Path) -> None
     ]
     logged: Logged = {"x": [[1e30]], "square": [[INF]], "quotient": [[0.0]], "log": [[-INF]]}
     run = run_of(tmp_path, nodes, {"": Function(outputs=["log:0"])}, [logged])
-    assert [birth.node for birth in nan_report(run).births] == ["log", "square"]
+    assert [origin.node for origin in nan_report(run).origins] == ["log", "square"]
 
 
 def test_evidence_is_of_the_step_that_it_names(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_kept_elements_prove_what_counts_only_suggest(tmp_path: Path) -> None:
     nodes = [LOOPS[0], LOOPS[7], Node("quotient", "RealDiv", ["x:0", "zero:0"], **F)]
     logged: Logged = {"x": [[0.0, 1.0]], "zero": [[0.0, 2.0]], "quotient": [[NAN, 0.5]]}
     run = run_of(tmp_path, nodes, {"": Function(outputs=["quotient:0"])}, [logged])
-    explanation = nan_report(run).births[0].explanation
+    explanation = nan_report(run).origins[0].explanation
     assert explanation is not None
     assert explanation.certain
     assert explanation.text.endswith("and 1 element of x:0. Both are 0 at [0].")

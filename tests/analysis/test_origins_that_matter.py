@@ -1,4 +1,4 @@
-"""Which births matter: what heals hides nothing, and what was not captured is no excuse."""
+"""Which origins matter: what heals hides nothing, and what was not captured is no excuse."""
 
 from __future__ import annotations
 
@@ -45,7 +45,11 @@ def test_an_infinity_that_heals_does_not_hide_the_nan_that_comes_later(tmp_path:
     fed = [each for step, last in ((0, 2.0), (10, 2.0), (50, -2.0)) for each in healing_step(step, last)]
     run = made_run(tmp_path, HEALING, fed)
     report = nan_report(run)
-    assert (report.step, report.births[0].tensor, report.births[0].ends.returned) == (50, "log:0", ["loss:0"])
+    assert (report.step, report.origins[0].tensor, report.origins[0].ends.returned) == (
+        50,
+        "log:0",
+        ["loss:0"],
+    )
     assert [f.severity for f in found_by("ExplodingTensor", run)] == ["high", "medium"]
 
 
@@ -53,7 +57,7 @@ def test_where_nothing_matters_the_first_that_heals_is_told(tmp_path: Path) -> N
     fed = [each for step in (0, 10) for each in healing_step(step, 2.0)]
     report = nan_report(made_run(tmp_path, HEALING, fed))
     assert report.step == 0
-    assert report.births[0].aftermath.startswith(
+    assert report.origins[0].aftermath.startswith(
         "It reaches neither loss nor gradients nor weights, but nobody"
     )
 
@@ -61,7 +65,7 @@ def test_where_nothing_matters_the_first_that_heals_is_told(tmp_path: Path) -> N
 def test_an_infinity_that_the_step_stores_is_not_said_to_heal(tmp_path: Path) -> None:
     stored = node("store", "AssignVariableOp", "x", "turned")
     report = nan_report(made_run(tmp_path, (*HEALING, stored), healing_step(0, 2.0)))
-    assert (report.births[0].tensor, report.births[0].aftermath) == ("turned:0", "")
+    assert (report.origins[0].tensor, report.origins[0].aftermath) == ("turned:0", "")
 
 
 LOGS = (
@@ -74,13 +78,13 @@ LOGS = (
 
 
 def logs_captured(folder: Path, *names: str) -> tuple[list[str], list[str]]:
-    """(births, harmless ones) where only some tensors were captured."""
+    """(origins, harmless ones) where only some tensors were captured."""
     x = np.float32([1, 0, 2])
     with np.errstate(divide="ignore"):
         log = np.log(x)
     values = {"x": x, "log": log, "large": log > 0, "scaled": log, "loss": log.sum()}
     report = nan_report(made_run(folder, LOGS, [(name, values[name], 0) for name in names]))
-    return [birth.tensor for birth in report.births], [birth.tensor for birth in report.demoted]
+    return [origin.tensor for origin in report.origins], [origin.tensor for origin in report.demoted]
 
 
 def test_what_may_reach_the_loss_unseen_is_not_called_harmless(tmp_path: Path) -> None:
@@ -93,7 +97,7 @@ def test_what_ends_in_a_comparison_alone_is_harmless(tmp_path: Path) -> None:
     nodes = (*LOGS[:3], node("scaled", "Mul", "x"), node("loss", "Sum", "scaled"))
     fed = [("x", np.float32([1, 0]), 0), ("log", np.float32([0, -np.inf]), 0), ("large", [False, False], 0)]
     report = nan_report(made_run(tmp_path, nodes, fed))
-    assert report.births == []
+    assert report.origins == []
     assert "only compared" in report.demoted[0].demoted
 
 
@@ -116,9 +120,9 @@ def test_each_of_many_births_knows_what_it_reaches(tmp_path: Path, monkeypatch: 
     fed = [(each.name, bad if each.name != "loss" else bad[0], 0) for each in nodes[1:]]
     report = nan_report(made_run(tmp_path, nodes, fed))
     assert len(asked) < 8 * len(nodes)
-    assert [birth.reached for birth in report.births] == [many - number + 1 for number in range(many)]
-    assert all(birth.ends.loss == "loss:0" for birth in report.births)
-    assert [birth.ends.weights for birth in report.births] == [[f"w{number}:0"] for number in range(many)]
+    assert [origin.reached for origin in report.origins] == [many - number + 1 for number in range(many)]
+    assert all(origin.ends.loss == "loss:0" for origin in report.origins)
+    assert [origin.ends.weights for origin in report.origins] == [[f"w{number}:0"] for number in range(many)]
 
 
 @pytest.mark.parametrize("op_type", ["Cosh", "Sinh"])
@@ -155,10 +159,10 @@ def test_infinite_gradients_of_activations_without_slope(
     )
     fed = [("x0", np.float32(inputs[0]), 0), ("x1", np.float32(inputs[1]), 0)]
     report = nan_report(made_run(tmp_path, nodes, [*fed, ("made", np.float32([np.nan, 1]), 0)]))
-    (birth,) = [birth for birth in report.births if birth.tensor == "made:0"]
-    assert birth.explanation is not None
-    assert birth.explanation.pattern == "0 * inf"
-    assert place in birth.explanation.text
+    (origin,) = [origin for origin in report.origins if origin.tensor == "made:0"]
+    assert origin.explanation is not None
+    assert origin.explanation.pattern == "0 * inf"
+    assert place in origin.explanation.text
 
 
 def test_an_infinite_factor_is_followed_back_without_a_warning(tmp_path: Path) -> None:
@@ -169,7 +173,7 @@ def test_an_infinite_factor_is_followed_back_without_a_warning(tmp_path: Path) -
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         report = nan_report(made_run(tmp_path, nodes, fed, keep="value"))
-    traced = [birth.elements for birth in report.births if birth.tensor == "made:0"]
+    traced = [origin.elements for origin in report.origins if origin.tensor == "made:0"]
     assert traced[0][0].trail[1].tensor == "y:0"
 
 

@@ -23,7 +23,7 @@ def test_reading_a_shape_heals_nothing(tmp_path: Path) -> None:
     )
     fed = [("x", np.float32([1, 0]), 0), ("log", np.float32([0, -np.inf]), 0), ("shape", np.int32([2]), 0)]
     report = nan_report(made_run(tmp_path, nodes, [*fed, ("back", np.float32([1, 0]), 0)]))
-    assert report.births == []
+    assert report.origins == []
     assert report.demoted[0].demoted.startswith("back (Exp) turns it into a finite number")
 
 
@@ -41,6 +41,6 @@ def test_what_reaches_a_tensor_at_a_later_visit_than_its_first_bad_one_is_follow
     log = LogIndex(tmp_path)
     log.refresh()
     (run,) = log.runs
-    told = {birth.tensor: birth.demoted for birth in nan_report(run).demoted}
+    told = {origin.tensor: origin.demoted for origin in nan_report(run).demoted}
     assert told.keys() == {"log:0", "late:0"}
     assert all(text.startswith("back (Exp) turns it into a finite number") for text in told.values())

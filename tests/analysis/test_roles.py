@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from made_runs import made_run, node
 
-from tensortap.analysis.model_graph.op_sets import ops
+from tensortap.analysis.model_graph.op_types import ops
 from tensortap.analysis.model_graph.roles import roles_of
 
 UPDATES = ops(

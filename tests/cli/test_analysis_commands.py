@@ -62,8 +62,8 @@ def test_nan_as_json(run: Run, ill: Path) -> None:
     status, out, _ = run("nan", ill, "--json")
     report = json.loads(out)
     assert status == 0
-    assert report["births"][0]["explanation"]["pattern"] == "log of 0"
-    assert report["births"][0]["elements"][0]["trail"][0]["value"] == "-Infinity"
+    assert report["origins"][0]["explanation"]["pattern"] == "log of 0"
+    assert report["origins"][0]["elements"][0]["trail"][0]["value"] == "-Infinity"
 
 
 def test_nan_where_all_is_finite(run: Run, ill: Path) -> None:

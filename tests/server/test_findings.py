@@ -27,16 +27,16 @@ def test_findings_name_the_tensor_and_the_evidence(api: Api, first: str) -> None
 
 def test_nan_tells_the_birth_and_the_chain(api: Api, first: str) -> None:
     report = api.finished(f"{first}/nan")["report"]
-    assert (report["step"], report["births"][0]["node"]) == (1, "dense/MatMul")
+    assert (report["step"], report["origins"][0]["node"]) == (1, "dense/MatMul")
     assert [link["tensor"] for link in report["chain"]] == ["dense/MatMul:0", "dense/Relu:0"]
-    birth = report["births"][0]
-    element = birth["elements"][0]["trail"][0]
+    origin = report["origins"][0]
+    element = origin["elements"][0]["trail"][0]
     assert element["place"] and element["text"].startswith(f"{element['place']} of dense/MatMul:0 = ")
-    assert birth["title"].startswith(f"{birth['kind']} appears first at step 1 in dense/MatMul;")
-    assert birth["reason"]
-    assert " of " in birth["output"]["text"]
+    assert origin["title"].startswith(f"{origin['kind']} appears first at step 1 in dense/MatMul;")
+    assert origin["reason"]
+    assert " of " in origin["output"]["text"]
     assert report["goal"] == "dense/Relu:0" and report["summary"].endswith("The captured step before is 0.")
-    assert api.finished(f"{first}/nan?step=0")["report"]["births"] == []
+    assert api.finished(f"{first}/nan?step=0")["report"]["origins"] == []
 
 
 def test_a_step_that_is_not_there(api: Api, first: str) -> None:

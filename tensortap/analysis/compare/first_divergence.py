@@ -10,7 +10,7 @@ from tensortap.index.query.node_detail import FrameDetail, node_detail
 from tensortap.index.run_index import RunIndex
 
 from ..model_graph.call_dataflow import dataflow_of
-from ..model_graph.op_sets import ops
+from ..model_graph.op_types import ops
 from ..model_graph.roles import roles_of
 from .comparison_records import FirstDivergence, TensorDifference
 from .matching.flow_graph import VARIABLES

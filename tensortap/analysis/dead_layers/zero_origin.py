@@ -11,7 +11,7 @@ from tensortap.core.text import counted
 
 from ..model_graph.call_dataflow import dataflow_of
 from ..model_graph.gradient_cuts import source_of
-from ..model_graph.op_sets import ops
+from ..model_graph.op_types import ops
 from ..model_graph.roles import Roles, TensorRole
 from ..run_view.run_view import RunView
 

@@ -12,7 +12,7 @@ from tensortap.core.errors import TensortapError
 from tensortap.index.query.node_detail import node_detail
 from tensortap.index.run_index import RunIndex
 
-from .op_sets import ops
+from .op_types import ops
 from .roles import Roles
 
 STOPS = "StopGradient"  # the program says that it wants none

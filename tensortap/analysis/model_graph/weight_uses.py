@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
-from .op_sets import CALLS, ops
+from .op_types import CALLS, ops
 from .roles import GRAPHS, Roles
 
 _PRODUCTS = CALLS | ops(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tensortap.core.text import counted
 
-from ..model_graph.op_sets import ops
+from ..model_graph.op_types import ops
 from ..model_graph.roles import Slot
 from .nonfinite_flow import FlowTensor, NonfiniteFlow
 from .reach import Healer, Reached

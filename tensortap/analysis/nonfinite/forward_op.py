@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from tensortap.index.graph.gradient_names import forward_node
 from tensortap.index.query.node_detail import FrameDetail
 
-from ..model_graph.op_sets import ops
+from ..model_graph.op_types import ops
 from ..model_graph.roles import Roles, Slot
 from .explanation import Explanation, are, elements
 from .nonfinite_flow import NonfiniteFlow

@@ -19,13 +19,12 @@ from ..run_view.step_tensors import StepTensors
 from .expected import nonfinite_gradient_text, replacement_text
 from .nonfinite_flow import FlowTensor, NonfiniteFlow
 from .origin import Origin, describe_origin, with_details
-from .path_to_loss import Link, chain
-from .reach import Reach
+from .reach import Link, Reach, chain
 
 Advance = Callable[[int, int, str], None]
 DETAILED = 20  # origins whose source line and elements are looked up
 MAX_ORIGINS = 400  # origins that are described at all
-_Place = tuple[bool, int, int, int]
+_DataFlowPlace = tuple[bool, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +33,7 @@ class NanReport:
 
     Attributes:
         run: its name. step: the step, None if no captured tensor of the run is non-finite.
-        births: in data flow order, those that matter. demoted: harmless ones, each with its reason.
+        origins: in data flow order, those that matter. demoted: harmless ones, each with its reason.
         chain: from the first origin to the loss. nonfinite, passed: tensors; healed: captured ones that
             were handed non-finite values and are finite.
         notes: sentences about what limits the answer, and what to capture to know more.
@@ -48,7 +47,7 @@ class NanReport:
     graph_name: str
     worker: str
     loss: str | None
-    births: list[Origin]
+    origins: list[Origin]
     demoted: list[Origin]
     chain: list[Link]
     nonfinite: int
@@ -97,14 +96,14 @@ def _first_that_matters(run: RunIndex, advance: Advance) -> NanReport | None:
         report = _worst(list(_reports(run, candidate, advance)))
         if _matters(report):
             return report
-        if fallback is None or (report.births and not fallback.births):
+        if fallback is None or (report.origins and not fallback.origins):
             fallback = report
     return fallback
 
 
 def _matters(report: NanReport) -> bool:
     """Whether an origin neither heals nor is replaced before it reaches anything that matters."""
-    return any(not origin.aftermath for origin in report.births)
+    return any(not origin.aftermath for origin in report.origins)
 
 
 _FIRST: WeakKeyDictionary[RunIndex, tuple[NanReport, int]] = WeakKeyDictionary()
@@ -174,7 +173,7 @@ def step_report(
         graph_name=graph.name,
         worker=flow.tensors.worker,
         loss=None if loss is None else f"{graph.names[loss]}:0",
-        births=detailed,
+        origins=detailed,
         demoted=[_with_gradient_note(flow, origin, origins) for origin in described if origin.demoted],
         chain=chain(flow, next(bad.slot for bad in found if flow.tensors.name(bad.slot) == origins[0].tensor))
         if origins
@@ -209,7 +208,7 @@ def _with_gradient_note(flow: NonfiniteFlow, harmless: Origin, origins: list[Ori
 def _worst(reports: list[NanReport]) -> NanReport:
     return max(
         reports,
-        key=lambda report: (_matters(report), bool(report.births), len(report.births) + report.nonfinite),
+        key=lambda report: (_matters(report), bool(report.origins), len(report.origins) + report.nonfinite),
     )
 
 
@@ -251,8 +250,8 @@ def _notes(flow: NonfiniteFlow, origins: list[Origin], step: int, previous: int 
 def _capture_hint(flow: NonfiniteFlow, missing: list[str]) -> str:
     """What to capture where inputs of an origin were not captured."""
     if not missing:
-        return "The graph does not say what the first birth was made of."
-    text = "Inputs of the first birth were not captured, so it may have been born further up."
+        return "The graph does not say what the first origin was made of."
+    text = "Inputs of the first origin were not captured, so it may lie further upstream."
     graph, hidden = flow.tensors.graph, uncaptured_functions(flow.tensors.run)
     rows = [graph.rows.get(name, graph.rows.get(name.rpartition(":")[0])) for name in missing[:2]]
     if any(row is not None and graph.function[row] in hidden for row in rows):
@@ -274,7 +273,7 @@ def rank_origins(flow: NonfiniteFlow, origins: Sequence[Origin]) -> list[Origin]
     backward = [slot for slot in slots.values() if flow.tensors.roles.is_backward(slot[0])]
     behind = flow.descendants(backward)
 
-    def key(origin: Origin) -> tuple[bool, bool, _Place]:
+    def key(origin: Origin) -> tuple[bool, bool, _DataFlowPlace]:
         slot = slots[origin.node, origin.tensor]
         place = (slot in behind, _outer(flow, slot[0]), origin.visit, int(flow.tensors.graph.order[slot[0]]))
         return origin.verdict == "constant", bool(origin.aftermath), place

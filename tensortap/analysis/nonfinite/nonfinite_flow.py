@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..model_graph.op_sets import ops
+from ..model_graph.op_types import ops
 from ..model_graph.roles import Slot
 from ..run_view.step_tensors import StepTensors
 from .upstream import Source, Upstream, computes_nothing

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tensortap.index.snapshot import Snapshot
 
-from ..model_graph.constants import CONST, nested_list
+from ..model_graph.op_types import CONST, nested_list
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What each origin reaches: all origins of a step in one pass along the data flow."""
+"""What each origin reaches, in one pass along the data flow, and the path from an origin to the loss."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from tensortap.core.dtypes import Array
 
-from ..model_graph.op_sets import CALLS, ops
+from ..model_graph.op_types import CALLS, ops
 from ..model_graph.roles import Slot
 from .nonfinite_flow import FlowTensor, NonfiniteFlow
 
@@ -222,3 +222,60 @@ def how(op_type: str) -> str:
     """In which way an op gets rid of non-finite values."""
     kinds = (("masked", _MASKING), ("extremum", _MAXIMA), ("compared", _COMPARING), ("softmax", _SOFTMAX))
     return next((name for name, ops in kinds if op_type in ops), "healed")
+
+
+MAX_LINKS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One non-finite tensor of the chain; `nan`, `inf`: how many of `size`, at the first `visit` with any."""
+
+    tensor: str
+    node: str
+    op_type: str
+    layer: str
+    nan: int
+    inf: int
+    size: int
+    verdict: str
+    visit: int
+
+
+def chain(flow: NonfiniteFlow, origin: Slot) -> list[Link]:
+    """From an origin to the loss; where it does not reach it to the first gradient, weight, or to the last
+    non-finite tensor in the data flow. The origin itself comes first."""
+    before = flow.descendants([origin])
+    goal: Slot | None = _goal(flow, list(before))
+    slots = list[Slot]()
+    while goal is not None and len(slots) < MAX_LINKS:
+        slots.append(goal)
+        goal = before[goal]
+    return [_link(flow, slot) for slot in reversed(slots)]
+
+
+def _goal(flow: NonfiniteFlow, slots: list[Slot]) -> Slot:
+    roles, order = flow.tensors.roles, flow.tensors.graph.order
+    slots = sorted(slots, key=lambda slot: int(order[slot[0]]))
+    wanted = (
+        lambda slot: slot[0] == roles.loss,
+        lambda slot: roles.kind.get(slot[0]) == "gradient" or slot in flow.replaced,
+        lambda slot: roles.kind.get(slot[0]) == "weight",
+    )
+    return next((slot for test in wanted for slot in slots if test(slot)), slots[-1])
+
+
+def _link(flow: NonfiniteFlow, slot: Slot) -> Link:
+    graph, bad = flow.tensors.graph, flow.bad[slot]
+    found = flow.tensors.snapshot(slot, bad.visit)
+    return Link(
+        tensor=found.tensor,
+        node=found.node,
+        op_type=graph.op_type[slot[0]],
+        layer=graph.layer[slot[0]],
+        nan=found.nan,
+        inf=found.pos_inf + found.neg_inf,
+        size=found.size,
+        verdict=bad.verdict,
+        visit=bad.visit,
+    )

@@ -43,13 +43,13 @@ class ReportText:
     """A report in words.
 
     Attributes:
-        births, demoted: in the order of the report's.
+        origins, demoted: in the order of the report's.
         goal: what the chain leads to: `the loss`, or the name of its last tensor; empty without a chain.
         more: how many origins there are beside the first, empty without any.
         summary: all non-finite tensors of the step, counted.
     """
 
-    births: list[OriginText]
+    origins: list[OriginText]
     demoted: list[OriginText]
     goal: str
     more: str
@@ -59,10 +59,10 @@ class ReportText:
 def report_text(report: NanReport) -> ReportText:
     """All texts of a report."""
     return ReportText(
-        births=[origin_text(origin, report.previous) for origin in report.births],
+        origins=[origin_text(origin, report.previous) for origin in report.origins],
         demoted=[origin_text(origin, report.previous) for origin in report.demoted],
         goal=goal_text(report),
-        more=more_text(report.births[1:]),
+        more=more_text(report.origins[1:]),
         summary=summary_text(report),
     )
 
@@ -106,7 +106,7 @@ def reason_text(origin: Origin) -> str:
         return origin.explanation.text + ("" if origin.explanation.certain else " (fits, not proven)")
     if origin.verdict == "carried":
         return (
-            f"{origin.node} only reads it. Capture the steps before, each of them, to see the birth itself."
+            f"{origin.node} only reads it. Capture the steps before, each of them, to find the origin."
         )
     if origin.verdict == "data":
         return "Look at the input pipeline: the model did nothing wrong."
@@ -119,16 +119,16 @@ def reason_text(origin: Origin) -> str:
 
 
 def more_text(origins: Sequence[Origin]) -> str:
-    """`2 more births and 1 constant`; `places` where some are not known to be births."""
+    """`2 more origins and 1 constant`; `places` where some are not known to be origins."""
     known = all(origin.verdict in ("born", "turned", "constant") for origin in origins)
-    return _count(origins, "more birth" if known else "more place")
+    return _count(origins, "more origin" if known else "more place")
 
 
 def summary_text(report: NanReport) -> str:
     """The non-finite tensors of the step, counted; empty where all is finite."""
     if report.step is None:
         return ""
-    origins = _count([*report.births, *report.demoted], "birth")
+    origins = _count([*report.origins, *report.demoted], "origin")
     previous = "" if report.previous is None else f" The captured step before is {report.previous}."
     return (
         f"{counted(report.nonfinite, 'non-finite tensor')} at step {report.step} of {report.graph_name}: "
@@ -200,7 +200,7 @@ def _element_name(element: Element, row: int | None) -> str:
 
 
 def _count(origins: Sequence[Origin], noun: str) -> str:
-    """`2 births`, `1 birth and 2 constants`."""
+    """`2 origins`, `1 birth and 2 constants`."""
     constants = sum(origin.verdict == "constant" for origin in origins)
     counts = ((len(origins) - constants, noun), (constants, "constant"))
     return " and ".join(counted(count, word) for count, word in counts if count)

@@ -10,7 +10,7 @@ from tensortap.core.dtypes import is_floating
 from tensortap.index.graph.edges import RETURNED
 
 from ..model_graph.call_dataflow import dataflow_of
-from ..model_graph.op_sets import CALLS, ops
+from ..model_graph.op_types import CALLS, ops
 from ..model_graph.roles import Slot
 from ..run_view.step_tensors import StepTensors
 from .operand import Operand, of_constant, of_snapshot, unknown

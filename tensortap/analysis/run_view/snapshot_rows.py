@@ -1,14 +1,17 @@
-"""Snapshots as columns, ordered by tensor, step and visit."""
+"""Snapshots as columns, ordered by tensor, step and visit, and their stored values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
 
 from tensortap.core.dtypes import Array
+from tensortap.core.errors import TensortapError
 from tensortap.index.run_index import RunIndex
+from tensortap.index.snapshot import Snapshot, snapshots_at
+from tensortap.index.values import read_slice
 
 
 class Rows:
@@ -105,3 +108,18 @@ def _in_order(tensor: Array, step: Array, visit: Array) -> bool:
     new_tensor, same = tensor[1:] > tensor[:-1], tensor[1:] == tensor[:-1]
     later = (step[1:] > step[:-1]) | ((step[1:] == step[:-1]) & (visit[1:] >= visit[:-1]))
     return bool(np.all(new_tensor | (same & later)))
+
+
+MAX_BYTES = 16 << 20  # of one value
+
+
+def stored_values(
+    run: RunIndex, rows: Array | Sequence[int], limit: int = MAX_BYTES
+) -> Iterator[tuple[Snapshot, Array]]:
+    """The whole values of some snapshots (rows of the catalog), in order; those that are damaged, larger than
+    `limit` bytes or deleted meanwhile are left out."""
+    for snapshot in snapshots_at(run.catalog, np.asarray(rows, np.int64)):
+        try:
+            yield snapshot, np.asarray(read_slice(run, snapshot, limit=limit))
+        except (TensortapError, OSError):
+            continue

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from ..model_graph.gradient_cuts import cut_of, is_unused
-from ..model_graph.roles import Roles, TensorRole
-from ..model_graph.variable_handles import is_ambiguous_read
+from ..model_graph.roles import Roles, TensorRole, is_ambiguous_read
 from .run_view import RunView
 
 _MOST = 200  # nodes between a gradient and the one that it is made of

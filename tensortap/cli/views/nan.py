@@ -29,7 +29,7 @@ def print_report(report: NanReport, out: Console, unknown: int = 0, *, captured:
     if unknown:
         whose = f"whether {counted(unknown, 'snapshot')} of {report.run} hold NaN or infinities"
         out.print(cell(f"Not known: {whose}; they were not counted ('tensortap info' says why).", "yellow"))
-    if report.step is None or not (report.births or report.demoted):
+    if report.step is None or not (report.origins or report.demoted):
         where = "" if report.step is None else f" at step {report.step}"
         what = "was counted" if unknown else "in any captured tensor"
         if captured:
@@ -39,10 +39,10 @@ def print_report(report: NanReport, out: Console, unknown: int = 0, *, captured:
             out.print(cell(f"{report.run}: there is nothing to look at.", "bold yellow"))
         _print_notes(report, out)
         return
-    if report.births:
-        _print_first(report, report.births[0], out)
+    if report.origins:
+        _print_first(report, report.origins[0], out)
         _print_chain(report, out)
-        _print_others(report.births[1:], out)
+        _print_others(report.origins[1:], out)
     else:
         out.print(cell(f"{report.run}: nothing to worry about at step {report.step}.", "bold green"))
     _print_demoted(report.demoted, out)

@@ -19,7 +19,7 @@ const origin = (fields: Partial<Origin>) =>
     ...fields,
   }) as Origin;
 
-const report = (previous: number | null, births: Origin[] = []) => ({ previous, births }) as unknown as NanReport;
+const report = (previous: number | null, origins: Origin[] = []) => ({ previous, origins }) as unknown as NanReport;
 
 describe('order of the findings', () => {
   it('is the one they come in, rules together', () => {
@@ -38,7 +38,7 @@ describe('order of the findings', () => {
     ]);
   });
 
-  it('leaves to the births what they tell better', () => {
+  it('leaves to the origins what they tell better', () => {
     const findings = [finding('ExplodingTensor', 'high', 1), finding('DeadRelu', 'high', 1)];
     expect(withoutOrigins(findings, report(null, [origin({})])).map((one) => one.rule)).toEqual(['DeadRelu']);
     expect(withoutOrigins(findings, report(null))).toHaveLength(2);
@@ -61,16 +61,16 @@ it('groups alike origins', () => {
 
 describe('what is intended', () => {
   const problem = (tensor: string, first_step: number) => ({ tensor, graph: 'g', first_step }) as NonfiniteProblem;
-  const told = (births: string[], demoted: string[]) =>
+  const told = (origins: string[], demoted: string[]) =>
     ({
       step: 5,
       graph: 'g',
-      births: births.map((tensor) => origin({ tensor, graph: 'g' })),
+      origins: origins.map((tensor) => origin({ tensor, graph: 'g' })),
       demoted: demoted.map((tensor) => origin({ tensor, graph: 'g' })),
-      chain: births.map((tensor) => ({ tensor })),
+      chain: origins.map((tensor) => ({ tensor })),
     }) as unknown as NanReport;
 
-  it('is unknown before the births are', () => {
+  it('is unknown before the origins are', () => {
     expect(isIntended(problem('mask:0', 0), null)).toBe(false);
   });
 
@@ -87,7 +87,7 @@ describe('what is intended', () => {
   });
 });
 
-describe('what the page says of births', () => {
+describe('what the page says of origins', () => {
   it('is that a run is spoilt only by what does not heal again', () => {
     const heals = origin({ aftermath: 'It becomes finite again.' });
     expect([pageHead([origin({})], 0), pageHead([heals, origin({})], 1)]).toEqual(Array(2).fill('NaN or Inf spoilt this run'));
@@ -99,7 +99,7 @@ describe('what the page says of births', () => {
   });
 });
 
-it('what was born heads the tensors, in the order of the births', () => {
+it('what was born heads the tensors, in the order of the origins', () => {
   const [sub, log, exp, out] = ['sub:0', 'log:0', 'exp:0', 'out:0'].map((tensor) => ({ graph: 'g', tensor }) as NonfiniteProblem);
   const told = report(null, [origin({ graph: 'g', tensor: 'exp:0' }), origin({ graph: 'g', tensor: 'log:0' })]);
   expect(originsFirst([sub!, log!, exp!, out!], told)).toEqual([exp, log, sub, out]);

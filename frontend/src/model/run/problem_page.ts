@@ -28,26 +28,26 @@ export function groupFindings(findings: readonly Finding[]): FindingGroup[] {
   return [...groups.values()];
 }
 
-/** The births of a report say what this rule would only repeat. */
+/** The origins of a report say what this rule would only repeat. */
 const REPEATS_ORIGINS = 'ExplodingTensor';
 
 export function withoutOrigins(findings: readonly Finding[], report: NanReport | null): Finding[] {
-  return findings.filter((finding) => finding.rule !== REPEATS_ORIGINS || !report?.births.length);
+  return findings.filter((finding) => finding.rule !== REPEATS_ORIGINS || !report?.origins.length);
 }
 
-/** Whether births say that a tensor's NaN and Inf are meant or without effect, as an attention mask's are; false where nothing is known. */
+/** Whether origins say that a tensor's NaN and Inf are meant or without effect, as an attention mask's are; false where nothing is known. */
 export function isIntended(problem: NonfiniteProblem, report: NanReport | null): boolean {
   if (report === null || report.step === null) return false;
   const same = (each: { tensor: string; graph?: string }) =>
     each.tensor === problem.tensor && (each.graph ?? report.graph) === problem.graph;
-  if (report.births.some(same) || report.chain.some(same)) return false;
-  if (report.demoted.some(same) || report.births.length === 0) return true;
+  if (report.origins.some(same) || report.chain.some(same)) return false;
+  if (report.demoted.some(same) || report.origins.length === 0) return true;
   return problem.first_step < report.step; // the report is of the first step with a birth that matters
 }
 
-/** The tensors that births name head a list of them, in their order: in a loop the flow also leads back, so what stands first there may have been handed it. */
+/** The tensors that origins name head a list of them, in their order: in a loop the flow also leads back, so what stands first there may have been handed it. */
 export function originsFirst(problems: readonly NonfiniteProblem[], report: NanReport | null): NonfiniteProblem[] {
-  const born = new Map((report?.births ?? []).map(({ graph, tensor }, i) => [`${graph} ${tensor}`, i]));
+  const born = new Map((report?.origins ?? []).map(({ graph, tensor }, i) => [`${graph} ${tensor}`, i]));
   const place = ({ graph, tensor }: NonfiniteProblem) => born.get(`${graph} ${tensor}`) ?? born.size;
   return [...problems].sort((a, b) => place(a) - place(b));
 }
@@ -58,11 +58,11 @@ export const badColour = ({ nan }: { nan: number }): 'nan' | 'inf' => (nan > 0 ?
 /** Which time within its step a node in a loop ran; nothing for the first, as on the command line. */
 export const visitText = ({ visit = 0 }: { visit?: number }): string => (visit > 0 ? ` (visit ${visit})` : '');
 
-/** What the page says above all else: births that do not heal again spoil a run, then come findings of the worst kind. */
-export function pageHead(births: readonly Origin[], high: number): string {
-  if (births.some((origin) => !origin.aftermath)) return 'NaN or Inf spoilt this run';
+/** What the page says above all else: origins that do not heal again spoil a run, then come findings of the worst kind. */
+export function pageHead(origins: readonly Origin[], high: number): string {
+  if (origins.some((origin) => !origin.aftermath)) return 'NaN or Inf spoilt this run';
   if (high > 0) return 'Something is wrong';
-  return births.length > 0 ? 'NaN or Inf arise, but reach nothing that matters' : 'Worth a look';
+  return origins.length > 0 ? 'NaN or Inf arise, but reach nothing that matters' : 'Worth a look';
 }
 
 /** Births after the first, the same verdict and op told as one line. */
@@ -71,9 +71,9 @@ interface OriginGroup {
   others: Origin[];
 }
 
-export function groupOrigins(births: readonly Origin[]): OriginGroup[] {
+export function groupOrigins(origins: readonly Origin[]): OriginGroup[] {
   const groups = new Map<string, OriginGroup>();
-  for (const origin of births) {
+  for (const origin of origins) {
     const key = `${origin.verdict} ${origin.op_type} ${origin.explanation?.pattern ?? ''} ${origin.demoted}`;
     const group = groups.get(key);
     if (group) group.others.push(origin);

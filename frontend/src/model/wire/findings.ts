@@ -159,7 +159,7 @@ export interface Link {
 export interface NanReport {
   /** What the chain leads to: `the loss`, or the name of its last tensor; empty without a chain. */
   goal: string;
-  /** How many births there are beside the first, or empty. */
+  /** How many origins there are beside the first, or empty. */
   more: string;
   /** Counts the tensors that are not finite, or empty. */
   summary: string;
@@ -167,7 +167,7 @@ export interface NanReport {
   graph: string;
   graph_name: string;
   loss: string | null;
-  births: Origin[];
+  origins: Origin[];
   demoted: Origin[];
   chain: Link[];
   nonfinite: number;

@@ -104,7 +104,7 @@ export const chainRows = computed<readonly number[]>(() => {
 /** Goes to the birth on the graph, with the chain marked. */
 export function showChain(): void {
   const found = report.value;
-  const origin = found?.births[0];
+  const origin = found?.origins[0];
   if (!found || !origin) return;
   batch(() => {
     chainShown.value = true;

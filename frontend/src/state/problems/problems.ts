@@ -21,10 +21,10 @@ export const problems = resource(
   ({ id }, abort) => api().problems(id, abort),
 );
 
-/** Those that births call harmless come apart; while births of a run without any are looked for again, only those that they name. */
+/** Those that origins call harmless come apart; while origins of a run without any are looked for again, only those that they name. */
 const sorted = computed(() => {
   const [found, all] = [report.value, problems.data.value?.nonfinite ?? []];
-  const known = found !== null && (found.births.length > 0 || !nanAnswer.loading.value);
+  const known = found !== null && (found.origins.length > 0 || !nanAnswer.loading.value);
   const named = new Set(found?.demoted.map((birth) => `${birth.graph} ${birth.tensor}`));
   const meant = (problem: NonfiniteProblem) => isIntended(problem, found) && (known || named.has(`${problem.graph} ${problem.tensor}`));
   return {
@@ -68,6 +68,6 @@ export const runFacts = computed(() => {
     .filter(here)
     .flatMap(({ node, nan, inf }) => [...(nan > 0 ? [{ rule: 'NaN', node }] : []), ...(inf > 0 ? [{ rule: 'Inf', node }] : [])]);
   const problems = [...found.map(({ rule, node }) => ({ rule, node })), ...bad];
-  const births = (report.value?.births ?? []).filter(here).map(({ node }) => node);
-  return { graph: shown, problems, births, lines: sourceMap.data.value };
+  const origins = (report.value?.origins ?? []).filter(here).map(({ node }) => node);
+  return { graph: shown, problems, origins, lines: sourceMap.data.value };
 });

@@ -31,7 +31,7 @@ export const timeline = resource(
 
 /** Where a NaN or Inf that may be wrong was born, then where others appeared, in order. */
 const badPlaces = computed(() => [
-  ...(report.value?.births ?? []).map(({ graph, node, tensor, step }) => ({ graph, node, tensor, step })),
+  ...(report.value?.origins ?? []).map(({ graph, node, tensor, step }) => ({ graph, node, tensor, step })),
   ...wrongProblems.value.map(({ graph, node, tensor, first_step }) => ({ graph, node, tensor, step: first_step })),
 ]);
 

@@ -90,7 +90,7 @@ function goTos(): Command[] {
 
 /** Where NaN was born, else what rules hold to be worst, else the first tensor that is not finite; null where all is well. */
 function worstProblem(): (() => void) | null {
-  if (report.value?.births[0]) return showChain;
+  if (report.value?.origins[0]) return showChain;
   const finding = shownGroups.value[0]?.findings[0];
   const place = finding
     ? { ...finding, step: finding.first_step }

@@ -103,7 +103,7 @@ function textOf(value: unknown): string | null {
 
 /** Where it began: the origin, as soon as that is known. */
 function FirstProblem() {
-  const [origin, first] = [report.value?.births[0], wrongProblems.value[0]];
+  const [origin, first] = [report.value?.origins[0], wrongProblems.value[0]];
   const [nan, at] = origin ? [origin.output.nan, origin.step] : [first?.nan, first?.first_step];
   const visit = origin?.visit ?? 0;
   const place = origin ?? first;

@@ -11,7 +11,7 @@ import { PropagationPath } from './PropagationPath';
 
 /** Where the first NaN or infinity came from, and how it spread. */
 export function OriginCard({ report }: { report: NanReport }) {
-  const [origin, ...others] = report.births;
+  const [origin, ...others] = report.origins;
   if (!origin) return null;
   return (
     <article
@@ -56,7 +56,7 @@ export function OriginCard({ report }: { report: NanReport }) {
       )}
       {report.nonfinite > 1 && <p class="faint">{report.summary}</p>}
       <NextLooks place={origin} />
-      <MoreOrigins births={others} count={report.more} />
+      <MoreOrigins origins={others} count={report.more} />
     </article>
   );
 }
@@ -66,9 +66,9 @@ const placeOf = ({ graph, step }: Origin) => ({ graph, step });
 /** Fewer lines than that stand open: the NaN of a loop beside the Inf of a side branch is no less bad. */
 const FEW = 4;
 
-function MoreOrigins({ births, count }: { births: readonly Origin[]; count: string }) {
-  if (births.length === 0) return null;
-  const groups = groupOrigins(births);
+function MoreOrigins({ origins, count }: { origins: readonly Origin[]; count: string }) {
+  if (origins.length === 0) return null;
+  const groups = groupOrigins(origins);
   return (
     <details class="problems-more" open={groups.length < FEW}>
       <summary>{count} at this step</summary>

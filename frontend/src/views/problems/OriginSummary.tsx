@@ -7,7 +7,7 @@ import { PropagationPath } from './PropagationPath';
 /** Why the first NaN or infinity arose, and the chain from there to the loss; OriginCard.tsx says all of it. */
 export function OriginSummary() {
   const report = nanAnswer.data.value?.report;
-  const origin = report?.births[0];
+  const origin = report?.origins[0];
   if (!report || !origin) return null;
   return (
     <section

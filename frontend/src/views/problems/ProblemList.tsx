@@ -37,7 +37,7 @@ export function ProblemList() {
       <button type="button" class="button primary explain" onClick={explain} data-testid="explain">
         Explain all (w)
       </button>
-      {first && !report.value?.births.length && <FirstProblem problem={first} />}
+      {first && !report.value?.origins.length && <FirstProblem problem={first} />}
       <OriginSummary />
       <FindingList />
       {(nonfiniteCount.value > 0 || shownGroups.value.length === 0) && <TensorList />}

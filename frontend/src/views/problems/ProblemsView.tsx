@@ -29,14 +29,14 @@ export function ProblemsView() {
       <Headline />
       <AnalysisProgress what="Looking for where NaN and Inf came from" progress={nanProgress.value} />
       {nanAnswer.error.value && <Failure error={nanAnswer.error.value} retry={nanAnswer.reload} />}
-      {report.value && report.value.births.length > 0 && <OriginCard report={report.value} />}
+      {report.value && report.value.origins.length > 0 && <OriginCard report={report.value} />}
       <AnalysisProgress what="Applying the rules" progress={rulesProgress.value} />
       {findings.error.value && <Failure error={findings.error.value} retry={findings.reload} />}
       {shownGroups.value.map((group) => (
         <FindingCard key={`${group.severity} ${group.rule}`} group={group} />
       ))}
       <ZeroGradients />
-      <Harmless births={report.value?.demoted ?? []} />
+      <Harmless origins={report.value?.demoted ?? []} />
       <Muted groups={mutedGroups.value} />
       <Limits />
     </section>
@@ -45,7 +45,7 @@ export function ProblemsView() {
 
 /** The verdict in a line: what a person reads who reads nothing else. */
 function Headline() {
-  const [found, first] = [findings.data.value, report.value?.births[0]];
+  const [found, first] = [findings.data.value, report.value?.origins[0]];
   const counts = (['high', 'medium', 'low'] as const).map((severity) => ({
     severity,
     count: shownGroups.value.reduce((sum, group) => sum + (group.severity === severity ? group.findings.length : 0), 0),
@@ -57,7 +57,7 @@ function Headline() {
   if (!first && total === 0) return <Healthy found={found} />;
   return (
     <header class="problems-head">
-      <h2>{pageHead(report.value?.births ?? [], counts[0]?.count ?? 0)}</h2>
+      <h2>{pageHead(report.value?.origins ?? [], counts[0]?.count ?? 0)}</h2>
       <span class="row">
         {first && (
           <span class="severity" data-bad={badColour(first.output)}>
@@ -139,7 +139,7 @@ function Limits() {
   );
   const failed = Object.entries(findings.data.value?.failed ?? {}).map(([rule, why]) => `The rule ${rule} failed: ${why}`);
   // The card of the first birth says what becomes of it.
-  const notes = (report.value?.notes ?? []).filter((note) => note !== report.value?.births[0]?.aftermath);
+  const notes = (report.value?.notes ?? []).filter((note) => note !== report.value?.origins[0]?.aftermath);
   const untold = notices.value.filter((notice) => !notes.some((note) => note.includes(notice)));
   const sentences = [...rules, ...notes, ...leftOut, ...failed, ...untold];
   if (sentences.length === 0) return null;
@@ -153,16 +153,16 @@ function Limits() {
 }
 
 /** Infinities and NaN that are meant, or touch nothing that matters, each with the reason. */
-function Harmless({ births }: { births: readonly Origin[] }) {
-  if (births.length === 0) return null;
+function Harmless({ origins }: { origins: readonly Origin[] }) {
+  if (origins.length === 0) return null;
   return (
     <details class="problems-more" data-testid="harmless">
       <summary>
-        Harmless: {formatCount(births.length)} {births.length === 1 ? 'tensor holds' : 'tensors hold'} NaN or Inf on purpose, or without
+        Harmless: {formatCount(origins.length)} {origins.length === 1 ? 'tensor holds' : 'tensors hold'} NaN or Inf on purpose, or without
         effect
       </summary>
       <ul class="births">
-        {groupOrigins(births).map(({ first, others }) => (
+        {groupOrigins(origins).map(({ first, others }) => (
           <li key={first.tensor}>
             <TensorLink place={first} /> <span class="faint">{first.kind}</span>
             {others.length > 0 && <span class="faint"> and {formatCount(others.length)} more</span>}

@@ -6,7 +6,7 @@ from tensortap.index.graph.edges import RETURNED
 from tensortap.index.graph.graph_index import GraphIndex
 
 from ...model_graph.call_dataflow import dataflow_of
-from ...model_graph.op_sets import ops
+from ...model_graph.op_types import ops
 from ...model_graph.roles import roles_of
 from ..metrics.tolerance import RTOL
 

@@ -14,7 +14,7 @@ from tensortap.core.dtypes import Array, is_real_floating
 from tensortap.core.errors import NotFoundError
 from tensortap.index.graph.graph_index import GraphIndex
 
-from ...model_graph.constants import constant_text
+from ...model_graph.op_types import constant_text
 from ...model_graph.roles import roles_of
 from .signatures import Neighbourhood, mixed
 

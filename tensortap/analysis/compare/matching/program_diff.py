@@ -12,8 +12,7 @@ import numpy as np
 from tensortap.index.graph.graph_index import GraphIndex
 from tensortap.index.query.node_detail import FrameDetail
 
-from ...model_graph.constants import constant_text, nested_list
-from ...model_graph.op_sets import ops
+from ...model_graph.op_types import constant_text, nested_list, ops
 from ...model_graph.roles import roles_of
 from ..metrics.tolerance import RTOL
 from .node_matching import Matching

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tensortap.index.graph.graph_index import GraphIndex
 
-from ...model_graph.constants import constant_text
+from ...model_graph.op_types import constant_text
 from ...model_graph.roles import roles_of
 from .node_matching import Matching
 

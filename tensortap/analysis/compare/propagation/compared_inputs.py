@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 from ...model_graph.call_dataflow import dataflow_of
-from ...model_graph.constants import constant_text
+from ...model_graph.op_types import constant_text
 from ...model_graph.roles import Slot, roles_of
 from ..comparison_records import TensorDifference
 from ..matching.node_matching import Matching

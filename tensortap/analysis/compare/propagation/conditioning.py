@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...model_graph.op_sets import ops
+from ...model_graph.op_types import ops
 from ...model_graph.roles import roles_of
 from ...run_view.step_tensors import StepTensors
 from ..comparison_records import TensorDifference

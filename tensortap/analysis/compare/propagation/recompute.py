@@ -14,7 +14,7 @@ from tensortap.index.graph.edges import RETURNED
 from tensortap.index.values import read_slice
 
 from ...dtype_limits import LARGEST
-from ...model_graph.constants import constant_text, nested_list
+from ...model_graph.op_types import constant_text, nested_list
 from ...model_graph.roles import Slot
 from ...run_view.step_tensors import StepTensors
 from ..metrics.tolerance import RTOL

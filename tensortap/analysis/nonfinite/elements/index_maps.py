@@ -1,7 +1,11 @@
-"""Index maps from outputs to inputs: which input elements an output element is computed of."""
+"""Index maps from outputs to inputs: which input elements an output element is computed of.
+
+A further op is one function and one row of `MAPS` at the end.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -9,8 +13,7 @@ import numpy as np
 
 from tensortap.core.dtypes import Array
 
-from ...model_graph.op_sets import ops
-from .conv_windows import WINDOWS
+from ...model_graph.op_types import ops
 
 Index = tuple[int, ...]
 Part = int | slice
@@ -42,9 +45,8 @@ Map = Callable[[Call, Index], Wanted]
 def inputs_of_element(call: Call, index: Index) -> Wanted:
     """(input position, selection) of what the output's element at `index` is computed of; empty if the op is
     not known here, or what it needs was not captured."""
-    find = MAPS.get(call.op_type) or (_by_position if call.op_type not in WINDOWS else None)
     try:
-        return find(call, index) if find is not None else WINDOWS[call.op_type](call, index)
+        return MAPS.get(call.op_type, _by_position)(call, index)
     except (IndexError, ValueError, KeyError, TypeError):  # a graph whose attributes and shapes do not fit
         return []
 
@@ -292,6 +294,74 @@ ELEMENTWISE = ops(
     "Sqrt SqrtGrad Square SquaredDifference StopGradient Sub Tan Tanh TanhGrad Xdivy Xlogy ZerosLike "
     "Ndtri RsqrtGrad TruncateDiv TruncateMod Xlog1py"
 )
+_NUMBER = re.compile(r"-?\d+")
+
+
+def _windows(call: Call, index: Index, extents: tuple[int, ...]) -> tuple[slice, ...]:
+    """The slices of the spatial dimensions (channels last) that one output position sees.
+
+    Padding as TensorFlow defines it: SAME puts `max((out - 1) * stride + window - in, 0) // 2` in front.
+    """
+    same, found, image = _is_same(call), [], call.shapes[0] or ()
+    for dim, extent in enumerate(extents, 1):
+        stride, step = _number(call, "strides", dim), _number(call, "dilations", dim)
+        size, span = image[dim], (extent - 1) * step + 1
+        before = max((call.out_shape[dim] - 1) * stride + span - size, 0) // 2 if same else 0
+        first = index[dim] * stride - before
+        found.append(slice(first % step if first < 0 else first, min(first + span, size), step))
+    return tuple(found)
+
+
+def _number(call: Call, name: str, dim: int) -> int:
+    """The entry of a list attribute for a dimension; 1 where it is absent."""
+    found = _NUMBER.findall(call.attributes.get(name, ""))
+    return int(found[dim]) if dim < len(found) else 1
+
+
+def _is_same(call: Call) -> bool:
+    return "SAME" in call.attributes.get("padding", "VALID")
+
+
+def _channels_last(call: Call) -> bool:
+    return not call.attributes.get("data_format", "NHWC").startswith("NC") and call.shapes[0] is not None
+
+
+def _convolution(call: Call, index: Index) -> Wanted:
+    kernel = call.shapes[1]
+    if not _channels_last(call) or kernel is None:
+        return []
+    spatial = _windows(call, index, kernel[:-2])
+    everywhere = (slice(None),) * len(spatial)
+    if call.op_type.startswith("Depthwise"):
+        channel, copy = divmod(index[-1], kernel[-1])
+        return [(0, (index[0], *spatial, channel)), (1, (*everywhere, channel, copy))]
+    return [(0, (index[0], *spatial, slice(None))), (1, (*everywhere, slice(None), index[-1]))]
+
+
+def _transposed(call: Call, index: Index) -> Wanted:
+    """Conv2DBackpropInput, which transposed convolutions are: which elements of input 2 saw this position."""
+    kernel, image = call.shapes[1], call.shapes[2]
+    if call.attributes.get("data_format", "NHWC").startswith("NC") or kernel is None or image is None:
+        return []
+    spatial = []
+    for dim, extent in enumerate(kernel[:-2], 1):
+        stride = _number(call, "strides", dim)
+        span = (extent - 1) * _number(call, "dilations", dim) + 1
+        size = call.out_shape[dim]
+        before = max((image[dim] - 1) * stride + span - size, 0) // 2 if _is_same(call) else 0
+        last = (index[dim] + before) // stride
+        first = -((span - 1 - index[dim] - before) // stride)
+        spatial.append(slice(max(first, 0), min(last + 1, image[dim])))
+    return [(2, (index[0], *spatial, slice(None)))]
+
+
+def _pooling(call: Call, index: Index) -> Wanted:
+    if not _channels_last(call):
+        return []
+    size = [int(n) for n in _NUMBER.findall(call.attributes.get("ksize", ""))]
+    return [(0, (index[0], *_windows(call, index, tuple(size[1:-1])), index[-1]))]
+
+
 MAPS: dict[str, Map] = {
     **dict.fromkeys(("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"), _matmul),
     **dict.fromkeys(("Sum", "Mean", "Max", "Min", "Prod", "EuclideanNorm"), _reduce),
@@ -317,4 +387,7 @@ MAPS: dict[str, Map] = {
     "StridedSlice": _strided,
     "ReverseV2": _reverse,
     "Roll": _roll,
+    **dict.fromkeys(("Conv2D", "Conv3D", "DepthwiseConv2dNative"), _convolution),
+    **dict.fromkeys(("Conv2DBackpropInput", "Conv3DBackpropInputV2"), _transposed),
+    **dict.fromkeys(("MaxPool", "AvgPool", "MaxPool3D", "AvgPool3D"), _pooling),
 }

@@ -11,14 +11,12 @@ import numpy as np
 from tensortap.core.dtypes import Array
 from tensortap.index.graph.edges import RETURNED
 
-from ...model_graph.op_sets import ops
+from ...model_graph.op_types import ops
 from ...model_graph.roles import Slot
 from ..nonfinite_flow import FlowTensor, NonfiniteFlow
 from ..upstream import Source
-from .element_axes import image_axes, sample_of
 from .index_maps import Call, Part, Wanted, inputs_of_element
-from .stored_elements import StoredElements
-from .tensor_lists import LISTS, list_item_source
+from .stored_elements import LISTS, StoredElements, image_axes, list_item_source, sample_of
 
 MOST = 5  # elements of an origin that are shown: those that come from different ones
 _FOLLOWED = 20  # the first so many are followed
@@ -193,8 +191,8 @@ def _rows_may_move(flow: NonfiniteFlow, last: Element) -> bool:
     """Whether a trail ends at an op that is not understood (its inputs were stored), or behind one that moves
     rows."""
     graph, roles, tensors = flow.tensors.graph, flow.tensors.roles, flow.tensors
-    given = [(source, slot) for source, slot, _ in roles.inputs(graph.rows[last.node])]
-    if any(slot in tensors.captured and tensors.snapshot(slot).kept for slot in given) and last.kind not in (
+    inputs = [(source, slot) for source, slot, _ in roles.inputs(graph.rows[last.node])]
+    if any(slot in tensors.captured and tensors.snapshot(slot).kept for slot in inputs) and last.kind not in (
         "input",
         "weight",
     ):

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from ..explanation import Explanation
 from ..operand import Operand
-from .activation_gradients import GRADIENTS
 from .binary import BINARY
 from .reductions import REDUCTIONS, TWO_OPERANDS
-from .unary import UNARY, Check
+from .unary import GRADIENTS, UNARY, Check
 
 PATTERNS: dict[str, Check] = {**UNARY, **BINARY, **REDUCTIONS, **TWO_OPERANDS, **GRADIENTS}
 # Operands that a pattern needs; one where nothing is said.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...dtype_limits import largest
-from ...model_graph.op_sets import ops
+from ...model_graph.op_types import ops
 from ..explanation import Explanation, are, elements, number
 from ..operand import Operand
 from .unary import _OVERFLOW, Check, _prefix

@@ -15,8 +15,7 @@ from tensortap.index.series.histograms import histograms
 from ...model_graph.roles import TensorRole
 from ...run_view.hit_counts import hit_counts_of, snapshot_counts_of
 from ...run_view.run_view import RunView
-from ...run_view.snapshot_rows import Rows, distinct
-from ...run_view.stored_values import stored_values
+from ...run_view.snapshot_rows import Rows, distinct, stored_values
 from ..finding import Evidence, Hit
 from ..rule import Limits, incremental_hits, rule
 from .convergence import is_fitted

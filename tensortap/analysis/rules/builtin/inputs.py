@@ -10,11 +10,10 @@ import numpy as np
 from tensortap.core.dtypes import Array
 
 from ...dtype_limits import LARGEST
-from ...model_graph.op_sets import ops
+from ...model_graph.op_types import ops
 from ...model_graph.roles import TensorRole
 from ...run_view.run_view import RunView
-from ...run_view.snapshot_rows import Rows, distinct
-from ...run_view.stored_values import stored_values
+from ...run_view.snapshot_rows import Rows, distinct, stored_values
 from ..finding import Evidence, Hit, Severity
 from ..rule import Limits, rule
 

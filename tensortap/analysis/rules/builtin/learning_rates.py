@@ -7,8 +7,7 @@ from collections import deque
 
 from tensortap.core.dtypes import is_real_floating
 
-from ...model_graph.roles import Roles, TensorRole
-from ...model_graph.variable_handles import first_input
+from ...model_graph.roles import Roles, TensorRole, first_input
 from ...run_view.run_view import RunView
 
 _COUNTERS = ("iteration", "iterations", "global_step")

@@ -10,8 +10,7 @@ import numpy as np
 
 from tensortap.core.dtypes import Array
 
-from ...model_graph.roles import Roles, TensorRole
-from ...model_graph.variable_handles import first_input
+from ...model_graph.roles import Roles, TensorRole, first_input
 from ...run_view.run_view import RunView
 from ...run_view.snapshot_rows import Rows
 from ..finding import Evidence, Hit, Severity

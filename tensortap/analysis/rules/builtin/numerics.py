@@ -42,7 +42,7 @@ _OTHERWISE = {
 )
 def exploding_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
     reported = set[str]()
-    origins = nan_report(view.run, advance=view.advance).births[:_MOST_BIRTHS]
+    origins = nan_report(view.run, advance=view.advance).origins[:_MOST_BIRTHS]
     for origin in origins:
         if origin.output.bad < limits["elements"]:
             continue

@@ -12,8 +12,7 @@ from tensortap.core.dtypes import Array
 from tensortap.index.run_index import RunIndex
 
 from ...run_view.incremental_state import DependsOnValues
-from ...run_view.snapshot_rows import Rows
-from ...run_view.stored_values import stored_values
+from ...run_view.snapshot_rows import Rows, stored_values
 
 _PAIRS = 6  # pairs of neighbouring steps that are compared by their values
 

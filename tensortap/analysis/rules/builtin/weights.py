@@ -11,7 +11,7 @@ from tensortap.core.dtypes import Array
 
 from ...model_graph.roles import TensorRole
 from ...run_view.run_view import RunView
-from ...run_view.stored_values import stored_values
+from ...run_view.snapshot_rows import stored_values
 from ...run_view.trained_variables import (
     WHY_LEFT_OUT,
     is_ambiguous,

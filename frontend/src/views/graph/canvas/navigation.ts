@@ -36,7 +36,7 @@ export const hitAt = (model: GraphView, index: number): boolean => goTo(model, m
 /** Goes to the next node of the trace; false if there is none. */
 export const nextTraced = (model: GraphView, direction: 1 | -1): boolean => goTo(model, model.tracer.step(direction));
 
-/** Goes to the next node with NaN or Inf at the step on show (births first, then as the data flows), around the ends; false if there is none. */
+/** Goes to the next node with NaN or Inf at the step on show (origins first, then as the data flows), around the ends; false if there is none. */
 export function nextBad(model: GraphView, direction: 1 | -1): boolean {
   const { drawing, selected } = model;
   if (!drawing) return false;
@@ -44,7 +44,7 @@ export function nextBad(model: GraphView, direction: 1 | -1): boolean {
   const { nan, inf } = model.facts();
   const bad = Array.from(graph.opTypes.codes.keys()).filter((row) => nan(row) || inf(row));
   const from = selected < tree.nodeCount ? selected : tree.owner[selected - tree.nodeCount]!;
-  const born = runFacts.value.graph === graph ? runFacts.value.births.map((node) => rowOf(graph, node)) : [];
+  const born = runFacts.value.graph === graph ? runFacts.value.origins.map((node) => rowOf(graph, node)) : [];
   const next = nextBadNode(graph, bad, born, from, direction);
   if (next === undefined) model.announcement.value = 'No node has NaN or Inf at this step';
   return goTo(model, next ?? -1);

@@ -1,4 +1,4 @@
-"""Constants of a graph as the dump writes them: the text of a Const's `value` attribute, and its elements."""
+"""Op types: sets of them by name, and the elements of a Const as the graph writes them out."""
 
 from __future__ import annotations
 
@@ -6,6 +6,16 @@ import json
 import re
 from collections.abc import Mapping
 from typing import Any
+
+
+def ops(text: str) -> frozenset[str]:
+    """`"Log Exp"` -> `{"Log", "Exp"}`."""
+    return frozenset(text.split())
+
+
+# Ops that call functions of the graph.
+CALLS = ops("While StatelessWhile If StatelessIf Case StatelessCase PartitionedCall StatefulPartitionedCall")
+
 
 # `float32(2, 3) [[0.0, …]]`: dtype, shape, elements where they are written out.
 CONST = re.compile(r"(?P<dtype>[a-z]+[0-9a-z_]*)(?P<shape>\([0-9, ]*\))?(?: (?P<value>.+))?\Z")
