@@ -14,40 +14,12 @@ from tensortap.replay.client import ReplayProcess
 
 from . import log_reader, response_cache
 from .responses import error_responses, responses
-from .routes import (
-    batches,
-    diff,
-    findings,
-    graphs,
-    histograms,
-    nodes,
-    problems,
-    replay,
-    runs,
-    snapshots,
-    static_files,
-    timelines,
-    values,
-)
+from .routes import diff, findings, graphs, replay, runs, series, snapshots, static_files, values
 from .security.middleware import Policy, RequestTimeout, SecurityMiddleware
 from .security.notebook_frame import Framing
 from .security.trusted_hosts import AllowedHosts
 
-ROUTES = (
-    batches,
-    runs,
-    graphs,
-    nodes,
-    snapshots,
-    histograms,
-    values,
-    problems,
-    replay,
-    findings,
-    diff,
-    timelines,
-    static_files,
-)
+ROUTES = (runs, graphs, snapshots, series, values, findings, replay, diff, static_files)
 
 _PLUGIN_HINT = "Set TENSORTAP_ALLOW_HOST={host} in TensorBoard's environment to let it in."
 

@@ -1,17 +1,24 @@
-"""`Server`: serves the application with waitress. The port, the address with its token, the end by Ctrl-C."""
+"""`Server`: serves the application with waitress. The port, the address with its token, the end by Ctrl-C.
+
+A server runs for days beside the training that it watches: it returns freed memory to the system.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import os
 import socket
+import sys
 import threading
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import pyarrow as pa
 from flask import Flask
 from waitress.server import create_server
 
@@ -20,16 +27,13 @@ from tensortap.replay.client import ReplayProcess
 from tensortap.system.temp_dirs import remove_stale_temp_folders
 
 from .app import create_app
-from .connections.channel import Channel
-from .connections.connection_limits import AcceptLimit, IdleConnections
-from .connections.socket_map import SocketMap
+from .connections import AcceptLimit, ClientChannel, IdleConnections, SocketMap
 from .log_reader import call_after_refresh, close_log, current_log
-from .memory import MemoryTrimmer, tune_allocators
 from .responses.error_responses import ESCAPE_FILTER
 from .routes.graphs import encoded_graph
 from .routes.replay import close_replays
+from .security.login import is_token, new_token
 from .security.notebook_frame import Framing
-from .security.token import is_token, new_token
 from .security.trusted_hosts import bracketed, is_address, is_loopback
 
 DEFAULT_PORT = 6016
@@ -149,8 +153,8 @@ class Server:
         found = create_server(
             self.app, map=self._sockets, sockets=sockets, connection_limit=limit, **_TUNING, **proxy
         )
-        found.channel_class, found.maintenance = Channel, IdleConnections(found)
-        found.add_task = Channel.answer_next
+        found.channel_class, found.maintenance = ClientChannel, IdleConnections(found)
+        found.add_task = ClientChannel.answer_next
         AcceptLimit(found)
         return found
 
@@ -306,3 +310,47 @@ def _encode_newest_graph(app: Flask) -> None:
         return
     except Exception:  # a thread has no caller; a request tries again
         _LOG.exception("preparing the newest run failed")
+
+
+# Of glibc's malloc.h. Sixteen threads that answer in turns need no arena each, which keeps its peak. Buffers
+# of a megabyte are unmapped when freed; by default glibc raises that threshold after the first.
+_M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
+_LARGE, _ARENAS = 1 << 20, 2
+_TRIM_INTERVAL = 5.0  # s; it takes some milliseconds, of a server's few hundred megabytes
+
+
+def tune_allocators() -> None:
+    """Makes Arrow share the C allocator, and that keep little freed memory. For processes of our own.
+
+    Saves 50 MB at a run that grew to 600,000 snapshots.
+    """
+    pa.set_memory_pool(pa.system_memory_pool())
+    tune = _glibc_function("mallopt")
+    if tune is not None:
+        tune(_M_ARENA_MAX, _ARENAS)
+        tune(_M_MMAP_THRESHOLD, _LARGE)
+
+
+class MemoryTrimmer:
+    """Trims the C heap now and then. For processes of our own: other threads' malloc waits meanwhile.
+
+    Sixteen threads make answers of a megabyte, and glibc keeps the peak of each: 450 MiB after half a minute
+    at a run of 600,000 snapshots, of which 50 were in use.
+    """
+
+    def __init__(self) -> None:
+        self._trim = _glibc_function("malloc_trim")
+        self._last = float("-inf")
+
+    def trim(self) -> None:
+        """Trims if the last time is long ago; does nothing without glibc."""
+        if self._trim is not None and time.monotonic() - self._last >= _TRIM_INTERVAL:
+            self._trim(0)
+            self._last = time.monotonic()
+
+
+def _glibc_function(name: str) -> Callable[..., int] | None:
+    if not sys.platform.startswith("linux"):
+        return None
+    found: Callable[..., int] | None = getattr(ctypes.CDLL(None), name, None)  # musl has none
+    return found

@@ -1,4 +1,4 @@
-"""Graphs: all nodes and edges of one, and the statistics of one step, as columns."""
+"""Graphs: all nodes and edges of one, the statistics of one step, one node, and the source of nodes."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from flask import Blueprint, Response
 from tensortap.index.catalog.columns import Coded
 from tensortap.index.graph.edges import Edges
 from tensortap.index.graph.graph_index import GraphIndex
+from tensortap.index.query.node_detail import node_detail
+from tensortap.index.query.source_lines import embedded_source, source_map
 from tensortap.index.series.snapshot_values import TIMELINE_STATISTICS
 from tensortap.index.series.statistic_range import statistic_range
 from tensortap.index.series.step_statistics import step_statistics
@@ -107,3 +109,38 @@ def _column(name: str, data: Coded | np.ndarray) -> Column:
         return Column(name, "dict", data.codes, data.values)
     wide = data.dtype.kind == "i" and data.dtype.itemsize > 4
     return Column(name, "f64" if wide else _ARRAY_TYPES[data.dtype.kind], data)
+
+
+@blueprint.get("/api/runs/<run>/nodes/<name:node>")
+def one_node(run: str, node: str) -> Response:
+    """GET api/runs/<run>/nodes/<node>"""
+    return _detail(run, node, Parameters())
+
+
+@blueprint.get("/api/runs/<run>/nodes")
+def named_node(run: str) -> Response:
+    """GET api/runs/<run>/nodes: for names that a browser would normalise in a path (`a/../b`)."""
+    parameters = Parameters()
+    return _detail(run, parameters.required("node", "dense/MatMul"), parameters)
+
+
+@blueprint.get("/api/runs/<run>/source")
+def source_text(run: str) -> Response:
+    """GET api/runs/<run>/source"""
+    parameters = Parameters()
+    file = parameters.required("file", "train.py")
+    parameters.done()
+    return json_response({"file": file, "text": embedded_source(current_run(run), file)})
+
+
+@blueprint.get("/api/runs/<run>/graphs/<graph>/sources")
+def graph_sources(run: str, graph: str) -> Response:
+    """GET api/runs/<run>/graphs/<graph>/sources"""
+    Parameters().done()
+    return json_response(source_map(current_run(run), graph))
+
+
+def _detail(run: str, node: str, parameters: Parameters) -> Response:
+    graph = parameters.text("graph")
+    parameters.done()
+    return json_response(node_detail(current_run(run), node, graph=graph))

@@ -1,4 +1,4 @@
-"""Runs: the list, what changed, one run."""
+"""Runs: the list, what changed, one run, and which samples fed its steps."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from ..responses.responses import json_response
 blueprint = Blueprint("runs", __name__)
 VERSION = version("tensortap")
 MAX_EVENTS = 1000
+SAMPLES, MAX_SAMPLES = 20, 1000
 
 
 @blueprint.get("/api/runs")
@@ -116,3 +117,34 @@ def _change(run: RunOverview | None) -> dict[str, Any] | None:
         return None
     fields = asdict(run)
     return {name: fields[name] for name in ("snapshots", "graphs", "last_step", "live", "closed")}
+
+
+@blueprint.get("/api/runs/<run>/batch")
+def batches_of_step(run: str) -> Response:
+    """GET api/runs/<run>/batch"""
+    parameters = Parameters()
+    parameters.required("step", "7")
+    step = parameters.count("step", 0, high=2**63 - 1)
+    parameters.done()
+    return json_response({"step": step, "batches": current_run(run).events.batches(step)})
+
+
+@blueprint.get("/api/runs/<run>/batches")
+def steps_of_sample(run: str) -> Response:
+    """GET api/runs/<run>/batches"""
+    parameters = Parameters()
+    id, file = parameters.text("id"), parameters.text("file")
+    parameters.done()
+    return json_response({"steps": current_run(run).events.steps_of(id=id, file=file)})
+
+
+@blueprint.get("/api/runs/<run>/samples")
+def samples(run: str) -> Response:
+    """GET api/runs/<run>/samples"""
+    parameters = Parameters()
+    part = parameters.text("part") or ""
+    files = parameters.choice("of", ("ids", "files"), "files") == "files"
+    limit = parameters.count("limit", SAMPLES, low=1, high=MAX_SAMPLES)
+    parameters.done()
+    total, rows = current_run(run).events.samples(part, files=files, limit=limit)
+    return json_response({"total": total, "rows": rows})

@@ -20,7 +20,7 @@ from tensortap.core.deadline import time_limit
 from .. import pages
 from ..responses.error_responses import error_response, unexpected_error
 from ..responses.responses import CONTENT_TYPE_KEY
-from . import token as login
+from . import login
 from .notebook_frame import Framing
 from .trusted_hosts import AllowedHosts, parse_host
 

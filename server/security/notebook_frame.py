@@ -12,7 +12,7 @@ from typing import Any
 
 from tensortap.core.errors import InvalidValueError
 
-from .token import equal_tokens, new_token
+from .login import equal_tokens, new_token
 
 LOCAL = tuple(f"{scheme}://{host}:*" for host in ("localhost", "127.0.0.1") for scheme in ("http", "https"))
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]{1,253}(:(\d{1,5}|\*))?")

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.server.connections import connection_limits as accept_limit
-from tensortap.server.connections.connection_limits import AcceptLimit
+from tensortap.server import connections as accept_limit
+from tensortap.server.connections import AcceptLimit
 
 pytestmark = pytest.mark.slow
 

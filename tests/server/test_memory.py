@@ -10,9 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tensortap.server import memory
-from tensortap.server.memory import MemoryTrimmer
-from tensortap.server.serve import Server
+from tensortap.server import serve as memory
+from tensortap.server.serve import MemoryTrimmer, Server
 
 pytestmark = pytest.mark.slow
 
@@ -44,7 +43,7 @@ def test_the_memory_of_others_is_left_alone(tmp_path: Path) -> None:
 
 THREADS = """
 import ctypes, re, tempfile, threading
-from tensortap.server.memory import tune_allocators
+from tensortap.server.serve import tune_allocators
 libc = ctypes.CDLL(None)
 libc.malloc.restype = libc.fopen.restype = ctypes.c_void_p
 tune_allocators()

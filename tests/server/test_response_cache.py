@@ -31,7 +31,7 @@ class Counted:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.calls = 0
         self.fails = False
-        monkeypatch.setattr("tensortap.server.routes.histograms.history", self._made)
+        monkeypatch.setattr("tensortap.server.routes.series.history", self._made)
 
     def _made(self, *arguments: object, **options: object) -> History:
         self.calls += 1

@@ -10,7 +10,7 @@ from typing import Any
 from polling import until
 from small_dump import Api
 
-from tensortap.server.rule_file import RuleFile
+from tensortap.server.routes.findings import RuleFile
 
 QUIET = "[ExplodingTensor]\nseverity = 'low'\n"
 OWN = "[Loud]\nwhere = 'abs_max > 0'\nseverity = 'high'\n"

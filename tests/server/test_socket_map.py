@@ -14,8 +14,7 @@ from polling import until
 from waitress import wasyncore
 from waitress.server import create_server
 
-from tensortap.server.connections.channel import Channel
-from tensortap.server.connections.socket_map import SocketMap
+from tensortap.server.connections import ClientChannel, SocketMap
 
 
 class Ended(wasyncore.dispatcher):  # type: ignore[misc]
@@ -191,7 +190,7 @@ def serving(connections: SocketMap) -> Iterator[Callable[..., tuple[Any, socket.
     def start(app: object, **options: Any) -> tuple[Any, socket.socket]:
         listener = socket.create_server(("127.0.0.1", 0))
         server = create_server(app, map=connections, sockets=[listener], threads=1, **options)
-        server.channel_class = Channel
+        server.channel_class = ClientChannel
         started.append(server)
         opened.extend([listener, socket.create_connection(listener.getsockname())])
         return server, opened[-1]

@@ -10,7 +10,7 @@ import pytest
 from small_dump import Api
 
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.server.routes.timelines import MAX_ROWS
+from tensortap.server.routes.series import MAX_ROWS
 
 
 def test_rows_beyond_what_a_page_takes_are_counted(tmp_path: Path, opened: Callable[[Path], Api]) -> None:
