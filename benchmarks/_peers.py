@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from tensortap.core.model import Graph
+from tensortap.core.records import Graph
 
 FOLDER = Path(__file__).resolve().parent.parent / ".tools" / "peers"  # where `make bench` installs them
 _START_S = 60

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tensortap.core.model import Graph, Node
+from tensortap.core.records import Graph, Node
 
 _SHAPE = (8, 16, 32)
 _BLOCKS_PER_STAGE = 4

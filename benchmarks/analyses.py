@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.core.model import Graph, Node
+from tensortap.core.records import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.stats.summarize import summarize
 

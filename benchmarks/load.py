@@ -35,7 +35,7 @@ WRITER = """
 import sys, time
 import numpy as np
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.core.model import Graph, Node
+from tensortap.core.records import Graph, Node
 with DumpWriter(sys.argv[1], "live") as writer:
     graph = writer.graph(Graph("train", [Node(f"layer_{i}/Relu", "Relu") for i in range(50)]))
     big = np.random.default_rng(0).normal(size=(1024, 1024)).astype(np.float32)

@@ -22,7 +22,7 @@ import numpy as np
 from _table import print_table
 
 from tensortap.core.dtypes import Array
-from tensortap.core.model import Summary
+from tensortap.core.records import Summary
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.write import writer
 from tensortap.dump.write.writer import DumpWriter

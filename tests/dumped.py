@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.core.model import Graph, Node
 from tensortap.core.names import tensor_name
+from tensortap.core.records import Graph, Node
 from tensortap.dump.format.events import EventsTail
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.read.values_reader import read_value, value_ref

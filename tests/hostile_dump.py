@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from tensortap.core.model import Function, Graph, Node
+from tensortap.core.records import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 
 # Names of nodes: what a page might run, load, or put into an object; what a terminal or spreadsheet obeys.

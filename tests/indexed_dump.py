@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tensortap.core.model import Function, Graph, Node
+from tensortap.core.records import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from tensortap.analysis.rules.finding import Finding
 from tensortap.analysis.rules.runner import check_rules
 from tensortap.analysis.rules.settings import Settings
-from tensortap.core.model import Function, Graph, Node
+from tensortap.core.records import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex

@@ -14,7 +14,7 @@ from browser_site import serving
 from hunt_pictures import IMAGES, run_id
 from playwright.sync_api import Page, sync_playwright
 
-from tensortap.core.model import Graph, Node
+from tensortap.core.records import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 
 MOST_BYTES = 250_000

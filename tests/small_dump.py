@@ -10,7 +10,7 @@ import numpy as np
 from polling import until
 from werkzeug.test import Client, TestResponse
 
-from tensortap.core.model import Function, Graph, Node
+from tensortap.core.records import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 
 ODD_NODES = (

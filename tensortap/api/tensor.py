@@ -10,7 +10,7 @@ import numpy as np
 
 from tensortap.core.dtypes import Array, numpy_dtype
 from tensortap.core.histogram import Histogram
-from tensortap.core.model import COUNTS, STATISTICS, Summary
+from tensortap.core.records import COUNTS, STATISTICS, Summary
 from tensortap.core.sampling import Sample
 from tensortap.index.missing_values import no_value
 from tensortap.index.query.node_detail import node_detail

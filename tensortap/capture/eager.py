@@ -10,8 +10,8 @@ from typing import Any, Self
 
 import tensorflow as tf
 
-from tensortap.core.model import Frame, Function, Graph, Node
 from tensortap.core.names import tensor_name
+from tensortap.core.records import Frame, Function, Graph, Node
 from tensortap.tf import internals
 from tensortap.tf.shapes import capturable_dtype, dtype_text, static_shape
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from tensortap.core.model import Keep
+from tensortap.core.records import Keep
 from tensortap.core.sampling import Sample
 
 from .tracing.candidate import Candidate

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from tensortap.core.dtypes import Array
-from tensortap.core.model import Way
 from tensortap.core.names import short_function_name
+from tensortap.core.records import Way
 
 from .capture_warnings import CaptureWarnings
 from .instrument.tapped_function import TapValues

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tensortap.core.model import Graph, Way
 from tensortap.core.names import short_function_name
+from tensortap.core.records import Graph, Way
 from tensortap.core.text import counted
 
 from .batch_samples import BatchSamples

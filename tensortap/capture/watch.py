@@ -18,7 +18,7 @@ import numpy as np
 
 from tensortap.core.dtypes import numpy_dtype
 from tensortap.core.errors import InvalidValueError, TensortapError
-from tensortap.core.model import Keep
+from tensortap.core.records import Keep
 from tensortap.core.sampling import Sample
 
 from .errors import ChoiceFailedError, WatchError

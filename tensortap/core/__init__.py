@@ -1,5 +1,5 @@
 """What every other package shares: names, dtypes, errors, text, the records of a dump.
 
-No files, no processes, and nothing of tensortap is imported here. Begin with `model.py` (summaries, nodes,
+No files, no processes, and nothing of tensortap is imported here. Begin with `records.py` (summaries, nodes,
 graphs), `dtypes.py` (arrays in their normal form) and `errors.py`.
 """

@@ -7,7 +7,7 @@ It imports core, storage, stats, tfproto and system only, and no TensorFlow. Beg
 `read/runs.py`. The names below are for programs that use dumps alone; the rest of tensortap imports modules.
 """
 
-from tensortap.core.model import Function, Graph, Node, Summary
+from tensortap.core.records import Function, Graph, Node, Summary
 from tensortap.core.sampling import Sample
 
 from .format.row_checks import Snapshot

@@ -7,7 +7,7 @@ from typing import Any
 
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import DamagedError, InvalidValueError, ValueNotKeptError
-from tensortap.core.model import COUNTS, STATISTICS, Summary
+from tensortap.core.records import COUNTS, STATISTICS, Summary
 from tensortap.dump.format.events import EventsTail
 from tensortap.dump.format.schema import LOST, REFUSED
 from tensortap.dump.read.runs import RunReader

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tensortap.core.dtypes import Array, Floats, dtype_name
 from tensortap.core.histogram import Histogram, bucket_edges
-from tensortap.core.model import Summary
+from tensortap.core.records import Summary
 
 from .errors import RefusedError
 

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from tensortap.core.errors import InvalidNameError, InvalidValueError
-from tensortap.core.model import COUNTS, Graph, Summary
 from tensortap.core.names import MAX_RUN_DEPTH, check_run_name, is_inside_run
+from tensortap.core.records import COUNTS, Graph, Summary
 from tensortap.core.text import counted
-from tensortap.dump.recording.unpack import unpack_bundle
+from tensortap.dump.recording.bundle import unpack_bundle
 from tensortap.dump.write.writer import DumpWriter
 
 from .cache_lock import FolderUse, remove_unused

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tensortap.core.errors import DamagedError, TensortapError
-from tensortap.core.model import Graph
 from tensortap.core.names import short_function_name
+from tensortap.core.records import Graph
 from tensortap.dump.recording.bundle import read_bundle_blob, read_bundle_graph, read_bundle_manifest
 
 from .errors import RefusedError

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tensortap.core.dtypes import Array, Mask
-from tensortap.core.model import COUNTS
+from tensortap.core.records import COUNTS
 
 from .catalog.catalog import KINDS, Catalog
 from .catalog.decode import NOT_KEPT

@@ -10,7 +10,7 @@ from typing import Any
 
 from tensortap.capture.tracing.candidate import Candidate
 from tensortap.core.errors import InvalidValueError, NotFoundError
-from tensortap.core.model import Graph
+from tensortap.core.records import Graph
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.recording.bundle import read_bundle_graph
 from tensortap.dump.recording.recording import Recording, array_hash

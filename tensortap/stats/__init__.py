@@ -1,5 +1,5 @@
 """Statistics and histograms of tensors, in one pass over the elements.
 
 `summarize.py` measures one array, `batch.py` many. `kernels*.py` are compiled by numba, which `compile.py`
-does when they are first needed; `numpy_fallback.py` takes their place where numba cannot. Imports core only.
+does when they are first needed; where numba cannot, `summarize.py` goes on in NumPy. Imports core only.
 """

@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from tensortap.core.dtypes import STRING, Array
 from tensortap.core.histogram import BUCKETS
-from tensortap.core.model import Summary
-from tensortap.core.summary_table import SummaryTable
+from tensortap.core.records import Summary, SummaryTable
 
 from .compile import CannotCompileError, kernel, scratch
 from .moments import SMALL, Measured

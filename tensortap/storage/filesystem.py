@@ -9,7 +9,7 @@ from typing import BinaryIO
 from tensortap.core.errors import DamagedError, DeniedError, NoAnswerError
 
 from .entry import Entry
-from .raw_filesystem import open_plain, scan_plain, stat_plain
+from .single_files import open_plain, scan_plain, stat_plain
 from .zip_archive import archive_of
 
 

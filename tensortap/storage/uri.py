@@ -1,6 +1,7 @@
-"""Addresses of dumps that lie elsewhere (`s3://…`, `https://…`): each becomes a path, which stands for it.
+"""Addresses of log directories (`s3://…`, `https://…`) as paths, and paths back to addresses.
 
-The path is one that no disk has. All that reads dumps takes it as it takes any other (`filesystem.py`).
+Each address gets a path below `ROOT`, which no disk has, so that readers of dumps take one type for all of
+them: `filesystem.py` asks `remote_of` whether a path stands for an address.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from typing import BinaryIO, cast
 from tensortap.core.errors import DamagedError
 
 from .entry import Entry
-from .raw_filesystem import open_plain, stat_plain
+from .single_files import open_plain, stat_plain
 
 MAX_MEMBERS = 200_000
 MAX_DIRECTORY = 64 << 20  # bytes of the list of members

@@ -1,6 +1,6 @@
 """Run first in each process of tensortap's own: `python -P child_bootstrap.py ROOT MODULE-OR-FILE …`.
 
-It binds itself to the process that started it (`child_process.start_process`): when that ends, however it
+It binds itself to the process that started it (`subprocess_worker.start_process`): when that ends, however it
 ends, this one is ended at once. The parent holds the one end of a pipe, this process the other; nothing is
 written to it, and it is closed when the parent is gone. On Linux, the system then kills this process by
 itself, also while native code holds Python's lock. No thread may wait for that there: a process with threads

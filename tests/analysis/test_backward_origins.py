@@ -9,7 +9,7 @@ import pytest
 from made_runs import X, found_by, made_run, node
 
 from tensortap.analysis.nonfinite.nan_report import nan_report
-from tensortap.core.model import Node
+from tensortap.core.records import Node
 
 CLIPPED = (  # sqrt at 0, and a select that throws the gradient away before it is applied
     X,

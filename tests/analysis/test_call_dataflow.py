@@ -10,7 +10,7 @@ from two_dumps import node
 from tensortap.analysis.compare.compare import compare
 from tensortap.analysis.compare.side import Side
 from tensortap.analysis.model_graph.call_dataflow import dataflow_of
-from tensortap.core.model import Function, Graph, Node
+from tensortap.core.records import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.graph.graph_index import FunctionInfo, GraphIndex
 from tensortap.index.logdir_index import LogIndex

@@ -13,7 +13,7 @@ from made_runs import GRADIENT, TRAINING, WEIGHT, Fed, X, found_by, made_run, no
 from tensortap.analysis.dead_layers.ledger import dead_layer_ledger
 from tensortap.analysis.rules.finding import Finding
 from tensortap.analysis.rules.runner import check_rules
-from tensortap.core.model import Graph, Node
+from tensortap.core.records import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex

@@ -24,7 +24,7 @@ from tensortap.analysis.compare.presentation import headline
 from tensortap.analysis.compare.side import Side
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import NotFoundError
-from tensortap.core.model import Function, Graph, Node
+from tensortap.core.records import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.html.comparison_report import comparison_html
 from tensortap.index.logdir_index import LogIndex

@@ -10,7 +10,7 @@ from two_dumps import Values, compared, node
 
 from tensortap.analysis.compare.comparison_records import Comparison
 from tensortap.analysis.compare.presentation import listed_tensors
-from tensortap.core.model import Node
+from tensortap.core.records import Node
 
 X = node("x", "Placeholder", shape=[2, 4], attributes={"tensortap.kind": "input"})
 DATA = np.arange(8, dtype=np.float32).reshape(2, 4)

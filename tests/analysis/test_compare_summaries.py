@@ -20,7 +20,7 @@ from tensortap.analysis.compare.presentation import sorted_tensors
 from tensortap.analysis.compare.side import Side
 from tensortap.analysis.compare.tensor_pairs import StepPairs
 from tensortap.cli.views.diff import print_comparison
-from tensortap.core.model import Function, Graph, Node
+from tensortap.core.records import Function, Graph, Node
 from tensortap.core.sampling import Sample
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.html.comparison_report import comparison_html

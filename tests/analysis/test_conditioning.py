@@ -9,7 +9,7 @@ import numpy as np
 from tensortap.analysis.compare.compare import compare
 from tensortap.analysis.compare.comparison_records import Comparison
 from tensortap.analysis.compare.side import Side
-from tensortap.core.model import Function, Graph, Node
+from tensortap.core.records import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
 

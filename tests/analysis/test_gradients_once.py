@@ -10,7 +10,7 @@ from made_runs import TRAINING, Fed, found_by, made_run, node
 
 from tensortap.analysis.dead_layers.ledger import dead_layer_ledger
 from tensortap.analysis.rules.runner import check_rules
-from tensortap.core.model import Node
+from tensortap.core.records import Node
 from tensortap.index.run_index import RunIndex
 
 SCALE = 2.0**15

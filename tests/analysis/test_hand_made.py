@@ -11,7 +11,7 @@ import pytest
 from tensortap.analysis.nonfinite.nan_report import NanReport, nan_report
 from tensortap.analysis.overview import problems
 from tensortap.core.errors import NotFoundError
-from tensortap.core.model import Function, Graph, Node
+from tensortap.core.records import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex

@@ -18,7 +18,7 @@ from tensortap.analysis.rules.settings import Settings, parse_settings
 from tensortap.analysis.run_view.incremental_state import Memory, memory_of
 from tensortap.analysis.run_view.run_view import RunView
 from tensortap.analysis.run_view.snapshot_rows import Rows
-from tensortap.core.model import Function, Graph
+from tensortap.core.records import Function, Graph
 from tensortap.dump.maintenance.pruning import prune_run
 from tensortap.dump.write.retention import Retention
 from tensortap.dump.write.writer import DumpWriter

@@ -11,7 +11,7 @@ import pytest
 from made_runs import Fed, X, found_by, made_run, node
 
 from tensortap.analysis.rules.finding import Finding
-from tensortap.core.model import Node
+from tensortap.core.records import Node
 
 OF_W = node("gradient_tape/gw", "MatMul", "x", kind="gradient", of="first/kernel")
 OF_V = node("gradient_tape/gv", "MatMul", "x", kind="gradient", of="last/kernel")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from made_runs import GRADIENT, TRAINING, Fed, found_by, made_run, node
 
-from tensortap.core.model import Node
+from tensortap.core.records import Node
 
 
 def scalar(name: str, op_type: str, *inputs: str, dtype: str = "float32", of: str = "") -> Node:

@@ -12,7 +12,7 @@ from made_runs import TRAINING, X, found_by, made_run, node
 from tensortap.analysis.dead_layers.ledger import dead_layer_ledger
 from tensortap.analysis.run_view.run_view import RunView
 from tensortap.analysis.run_view.snapshot_rows import Rows
-from tensortap.core.model import Function, Graph
+from tensortap.core.records import Function, Graph
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
 

@@ -11,7 +11,7 @@ from two_dumps import node
 from tensortap.analysis.compare.compare import compare
 from tensortap.analysis.compare.side import Side
 from tensortap.analysis.nonfinite.nan_report import nan_report
-from tensortap.core.model import Function, Graph
+from tensortap.core.records import Function, Graph
 from tensortap.dump.maintenance.pruning import prune_run
 from tensortap.dump.write.retention import Retention
 from tensortap.dump.write.writer import DumpWriter

@@ -9,7 +9,7 @@ import numpy as np
 
 from tensortap.analysis.nonfinite.nan_report import nan_report
 from tensortap.analysis.rules.runner import check_rules
-from tensortap.core.model import Function, Graph, Node
+from tensortap.core.records import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex

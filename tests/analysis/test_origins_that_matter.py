@@ -15,7 +15,7 @@ from tensortap.analysis.model_graph.roles import Roles
 from tensortap.analysis.nonfinite.nan_report import nan_report
 from tensortap.analysis.nonfinite.operand import Operand
 from tensortap.analysis.nonfinite.patterns.pattern_table import explain
-from tensortap.core.model import Function, Graph
+from tensortap.core.records import Function, Graph
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex

@@ -13,7 +13,7 @@ from tensortap.analysis.nonfinite.nan_report import nan_report
 from tensortap.analysis.rules.runner import check_rules
 from tensortap.cli.views.events import print_events
 from tensortap.cli.views.rules import print_findings
-from tensortap.core.model import Graph
+from tensortap.core.records import Graph
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
 

@@ -17,7 +17,7 @@ from tensortap.analysis.compare.propagation.reference_reductions import SUMS
 from tensortap.analysis.compare.side import Side
 from tensortap.analysis.run_view.step_tensors import StepTensors
 from tensortap.core.dtypes import Array
-from tensortap.core.model import Function, Graph, Node
+from tensortap.core.records import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex

@@ -8,7 +8,7 @@ import numpy as np
 from made_runs import X, made_run, node
 
 from tensortap.analysis.nonfinite.nan_report import nan_report
-from tensortap.core.model import Function, Graph
+from tensortap.core.records import Function, Graph
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
 

@@ -17,7 +17,7 @@ from tensortap.analysis.rules.runner import check_rules
 from tensortap.analysis.rules.settings import Settings, parse_settings
 from tensortap.cli.views.rules import print_findings
 from tensortap.core.errors import TensortapError
-from tensortap.core.model import Graph
+from tensortap.core.records import Graph
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
 

@@ -10,7 +10,7 @@ import pytest
 from made_runs import X, node
 
 from tensortap.analysis.dead_layers.ledger import dead_layer_ledger
-from tensortap.core.model import Function, Graph, Node
+from tensortap.core.records import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
 

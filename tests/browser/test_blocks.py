@@ -10,7 +10,7 @@ from browser_site import Serve
 from playwright.sync_api import Locator, expect
 
 import tensortap
-from tensortap.core.model import Graph, Node
+from tensortap.core.records import Graph, Node
 
 BLOCKS = 12
 OPS = ("MatMul", "BiasAdd", "Relu", "Mul", "Sub", "Exp", "Sum", "AddV2")

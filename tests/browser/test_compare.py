@@ -11,7 +11,7 @@ from browser_site import Serve, Site
 from playwright.sync_api import expect
 
 from tensortap.analysis.compare.comparison_files import read_matches
-from tensortap.core.model import Function, Graph, Node
+from tensortap.core.records import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 
 F = {"output_dtypes": ["float32"], "output_shapes": [[4, 6]]}

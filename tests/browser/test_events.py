@@ -13,7 +13,7 @@ from browser_site import Site, serving
 from playwright.sync_api import expect
 
 import tensortap
-from tensortap.core.model import Graph, Node
+from tensortap.core.records import Graph, Node
 from tensortap.core.sampling import Sample
 
 STEPS = 30

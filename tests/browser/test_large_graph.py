@@ -9,7 +9,7 @@ from browser_site import Serve
 from playwright.sync_api import expect
 
 import tensortap
-from tensortap.core.model import Graph, Node
+from tensortap.core.records import Graph, Node
 
 BLOCKS = 2500
 _OPS = ("MatMul", "BiasAdd", "Relu", "Mul", "Exp", "Softmax")

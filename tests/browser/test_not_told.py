@@ -9,7 +9,7 @@ from browser_page import TapPage
 from browser_site import Serve
 from playwright.sync_api import expect
 
-from tensortap.core.model import Graph, Node
+from tensortap.core.records import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.importers.partial_summary import partial_summary
 

@@ -15,7 +15,7 @@ from pictures import Pictures
 from playwright.sync_api import Browser, expect
 
 import tensortap
-from tensortap.core.model import Graph, Node
+from tensortap.core.records import Graph, Node
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "]]><b>"

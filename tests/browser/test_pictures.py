@@ -22,7 +22,7 @@ from pictures import Distance, Pictures
 from playwright.sync_api import Browser, Page, expect
 from polling import until
 
-from tensortap.core.model import Graph, Node
+from tensortap.core.records import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 
 KEPT = Path(__file__).with_name("pictures")

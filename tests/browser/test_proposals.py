@@ -10,7 +10,7 @@ from browser_page import TapPage
 from browser_site import Serve
 from playwright.sync_api import Browser, expect
 
-from tensortap.core.model import Graph, Node
+from tensortap.core.records import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 
 BESIDE = "dense\u00e9/it's_MatMul"

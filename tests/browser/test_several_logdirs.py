@@ -9,7 +9,7 @@ from browser_page import TapPage
 from browser_site import Site, serving
 from playwright.sync_api import Route, expect
 
-from tensortap.core.model import Graph, Node
+from tensortap.core.records import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 
 

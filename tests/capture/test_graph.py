@@ -21,7 +21,7 @@ from tensortap.capture.tap import Tap
 from tensortap.capture.tracing import traced_function
 from tensortap.capture.tracing.graph_builder import graph_of
 from tensortap.capture.watch import Watch
-from tensortap.core.model import Graph
+from tensortap.core.records import Graph
 
 
 def record(tmp_path: Path, **options: Any) -> Graph:

@@ -12,7 +12,7 @@ import pytest
 from made_runs import TRAINING, made_run, node
 
 from tensortap.analysis.rules.rule import rule
-from tensortap.core.model import Function, Graph, Node
+from tensortap.core.records import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 
 Run = Callable[..., tuple[int, str, str]]

@@ -14,7 +14,7 @@ from safetensors.numpy import save_file
 
 from tensortap.__main__ import main
 from tensortap.cli.main import build_parser
-from tensortap.core.model import Graph, Node
+from tensortap.core.records import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 
 Run = Callable[..., tuple[int, str, str]]

@@ -11,7 +11,7 @@ import pytest
 
 from tensortap.api.logdir import open_logdir
 from tensortap.core.errors import NotFoundError
-from tensortap.core.model import COUNTS
+from tensortap.core.records import COUNTS
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.importers.partial_summary import partial_summary
 from tensortap.importers.tfdbg.v2_health import (

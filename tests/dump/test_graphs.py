@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tensortap.core.errors import DamagedError, NotFoundError
-from tensortap.core.model import Function, Graph, Node
+from tensortap.core.records import Function, Graph, Node
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.write.writer import DumpWriter
 

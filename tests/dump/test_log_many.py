@@ -14,7 +14,7 @@ from dump_tools import read_all, values_files
 from some_arrays import NUMBERS, from_bits, numpy_type
 
 from tensortap.core.errors import DumpClosedError, InvalidNameError, InvalidValueError
-from tensortap.core.model import Summary
+from tensortap.core.records import Summary
 from tensortap.core.sampling import Sample
 from tensortap.dump.format.row_checks import Snapshot
 from tensortap.dump.write import stats_writer, writer

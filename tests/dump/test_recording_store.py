@@ -14,8 +14,12 @@ import pytest
 
 from tensortap.dump.recording import recording_files
 from tensortap.dump.recording.recording import Argument, Recording
-from tensortap.dump.recording.recording_files import find_recordings, read_recording, write_recording
-from tensortap.dump.recording.store import RecordingStore
+from tensortap.dump.recording.recording_files import (
+    RecordingStore,
+    find_recordings,
+    read_recording,
+    write_recording,
+)
 
 LARGE = np.arange(50_000, dtype=np.float32)  # 200 kB
 
@@ -137,7 +141,7 @@ def test_where_one_recording_cannot_be_read_all_blobs_stay(
     def refused(_: Path) -> set[str]:
         raise PermissionError
 
-    monkeypatch.setattr("tensortap.dump.recording.store.blob_hashes", refused)
+    monkeypatch.setattr("tensortap.dump.recording.recording_files.blob_hashes", refused)
     ours.remove([first])
     assert len(blobs(tmp_path)) == 2
 

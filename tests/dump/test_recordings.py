@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tensortap.core.errors import DamagedError, FormatVersionError, NotFoundError, TensortapError
-from tensortap.core.model import Graph, Node
+from tensortap.core.records import Graph, Node
 from tensortap.dump.recording.bundle import read_bundle, read_bundle_graph, write_bundle
 from tensortap.dump.recording.recording import (
     Argument,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tensortap.__main__ import main
 from tensortap.api.logdir import open_logdir
 from tensortap.core.errors import InvalidNameError
-from tensortap.core.model import Graph, Node
+from tensortap.core.records import Graph, Node
 from tensortap.dump.maintenance.repair import repair_run
 from tensortap.dump.recording.recording import Argument, Recording
 from tensortap.dump.recording.recording_files import find_recordings, read_recording, write_recording

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tensortap.core.errors import DamagedError
-from tensortap.core.model import Graph, Node
+from tensortap.core.records import Graph, Node
 from tensortap.dump.format.events import EventsTail
-from tensortap.dump.maintenance.graphdef_check import check_graph_def
+from tensortap.dump.maintenance.integrity import check_graph_def
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.read.stats_reader import StatsTail
 from tensortap.dump.write.writer import DumpWriter

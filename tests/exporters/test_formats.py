@@ -18,7 +18,7 @@ from tensorboard.backend.event_processing.event_file_loader import EventFileLoad
 import tensortap
 from tensortap.__main__ import main
 from tensortap.core.errors import InvalidNameError, NotFoundError, SelectionError
-from tensortap.core.model import Graph, Node
+from tensortap.core.records import Graph, Node
 from tensortap.core.sampling import Sample
 from tensortap.dump.format.schema import LOST, REFUSED
 from tensortap.dump.recording.recording_files import find_recordings

@@ -17,7 +17,7 @@ from werkzeug.test import Client
 from tensortap.analysis.compare.comparison_files import read_matches
 from tensortap.api.logdir import open_logdir
 from tensortap.core.errors import TensortapError
-from tensortap.core.model import Graph, Node
+from tensortap.core.records import Graph, Node
 from tensortap.dump.format.frames import EOS
 from tensortap.dump.format.schema import SCHEMA_MESSAGE
 from tensortap.dump.read.runs import RunReader

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tensortap
-from tensortap.core.model import Graph, Node
+from tensortap.core.records import Graph, Node
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.recording.bundle import write_bundle
 from tensortap.dump.recording.recording import Argument, Recording, array_hash

@@ -15,7 +15,7 @@ import pytest
 from tensortap.analysis.overview import problems
 from tensortap.core.errors import NotFoundError, TensortapError
 from tensortap.core.histogram import Histogram
-from tensortap.core.model import Function, Graph, Node, Summary
+from tensortap.core.records import Function, Graph, Node, Summary
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.query.node_detail import node_detail

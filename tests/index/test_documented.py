@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.core.model import Graph, Node
+from tensortap.core.records import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 
 TEXT = (Path(__file__).parent.parent.parent / "docs" / "python.md").read_text(encoding="utf-8")

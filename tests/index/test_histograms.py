@@ -7,7 +7,7 @@ import pytest
 
 from tensortap.core.errors import NotFoundError, SelectionError
 from tensortap.core.histogram import Histogram
-from tensortap.core.model import Summary
+from tensortap.core.records import Summary
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.series.histograms import histograms

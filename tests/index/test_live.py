@@ -15,7 +15,7 @@ import pytest
 from polling import until
 
 from tensortap.core.errors import NotFoundError
-from tensortap.core.model import Graph, Node
+from tensortap.core.records import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.catalog.catalog import Catalog
 from tensortap.index.logdir_index import LogIndex

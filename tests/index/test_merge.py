@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tensortap.core.model import COUNTS, STATISTICS
+from tensortap.core.records import COUNTS, STATISTICS
 from tensortap.index.series.merge_statistics import finite_elements, group_starts, merge_statistics
 from tensortap.stats.summarize import summarize
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tensortap.core.errors import NotFoundError, SelectionError
-from tensortap.core.model import Graph, Node
+from tensortap.core.records import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.importers.partial_summary import partial_summary
 from tensortap.importers.tfdbg.v2_health import CURT_HEALTH, NOT_COUNTED, health_summary

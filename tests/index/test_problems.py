@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tensortap.analysis.overview import problems
-from tensortap.core.model import Graph, Node
+from tensortap.core.records import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
 

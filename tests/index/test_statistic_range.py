@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tensortap.core.errors import NotFoundError, SelectionError
-from tensortap.core.model import Graph, Node
+from tensortap.core.records import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex

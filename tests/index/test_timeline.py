@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tensortap.core.errors import SelectionError
-from tensortap.core.model import Graph, Node
+from tensortap.core.records import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.series.scope_tree import scope_rows

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tensortap.core.errors import InvalidValueError, TensortapError
-from tensortap.core.model import Graph, Node
+from tensortap.core.records import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.replay.analyses.nonfinite_origins import count_nonfinite, largest_magnitude
 from tensortap.replay.client import ReplayProcess

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tensortap.core.errors import DamagedError, NotFoundError, SelectionError, TensortapError
-from tensortap.core.model import Function, Graph, Node
+from tensortap.core.records import Function, Graph, Node
 from tensortap.replay.protocol import StepperAnswer, TensorFacts
 from tensortap.replay.stepper.cursor import Stepper
 from tensortap.replay.stepper.stepper_nodes import nonfinite_origins, stepper_nodes

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from small_dump import WEIGHTS, Api
 
-from tensortap.core.model import Function, Graph, Node
+from tensortap.core.records import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 
 

@@ -17,7 +17,7 @@ from small_dump import Api, write_dump
 from werkzeug.test import Client, TestResponse
 
 from tensortap.core.errors import TensortapError
-from tensortap.core.model import Graph, Node
+from tensortap.core.records import Graph, Node
 from tensortap.dump.recording.recording import Recording
 from tensortap.dump.recording.recording_files import write_recording
 from tensortap.dump.write.writer import DumpWriter

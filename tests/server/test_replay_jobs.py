@@ -10,7 +10,7 @@ import pytest
 from polling import until
 
 from tensortap.core.errors import LimitError
-from tensortap.core.model import Graph, Node
+from tensortap.core.records import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.replay.client import ReplayProcess
 from tensortap.replay.protocol import StepperAnswer, StepperRequest, TensorFacts

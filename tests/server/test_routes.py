@@ -12,7 +12,7 @@ import pytest
 from polling import until
 from small_dump import ODD_NODES, WEIGHTS, Api
 
-from tensortap.core.model import Graph, Node
+from tensortap.core.records import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 
 MATMUL = "tensor=dense/MatMul:0"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tensortap.core.model import Graph, Node
+from tensortap.core.records import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.graph.graph_index import GraphIndex
 from tensortap.server.app import create_app

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from some_arrays import NUMBERS, ORDERS, Array, from_bits, in_order, numbers, numpy_type
 
 from tensortap.core.errors import InvalidValueError
-from tensortap.core.model import STATISTICS, Summary
-from tensortap.stats import numpy_fallback
+from tensortap.core.records import STATISTICS, Summary
 from tensortap.stats import summarize as module
 from tensortap.stats.summarize import summarize, warm_up
 
@@ -256,7 +255,7 @@ def test_plain_numpy_finds_the_same(array: Array) -> None:
     """What is used where numba is missing."""
     summary = summarize(array)
     if array.size and array.dtype.kind != "c":
-        measured = numpy_fallback.measure([array.reshape(-1)], module.smallest_normal(summary.dtype))
+        measured = module.measure_in_numpy([array.reshape(-1)], module.smallest_normal(summary.dtype))
         assert measured.histogram == summary.histogram
         assert measured.subnormal == summary.subnormal
         assert measured[1:5] == (summary.nan, summary.pos_inf, summary.neg_inf, summary.zero)

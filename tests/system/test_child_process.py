@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tensortap.system import child_bootstrap, child_process
+from tensortap.core import errors
+from tensortap.system import child_bootstrap, subprocess_worker
 
 HELLO = "import json, sys; print(json.dumps(['hello', *sys.argv[1:]]))"
 ASKING = (
-    "import json; from tensortap.system.child_process import own_command;"
+    "import json; from tensortap.system.subprocess_worker import own_command;"
     "print(json.dumps(own_command('hello')))"
 )
 
@@ -22,13 +23,14 @@ ASKING = (
 @pytest.fixture
 def beside(tmp_path: Path) -> Path:
     """A folder with the package in it, as `pip install --target .` makes it, and a module of somebody's."""
-    package = tmp_path / "tensortap" / "system"
-    package.mkdir(parents=True)
-    for folder in (package, package.parent):
+    package = tmp_path / "tensortap"
+    for module in (subprocess_worker, child_bootstrap, errors):
+        folder = package / module.__name__.split(".")[1]
+        folder.mkdir(parents=True, exist_ok=True)
         (folder / "__init__.py").touch()
-    for module in (child_process, child_bootstrap):
-        shutil.copy(module.__file__, package)
-    (package.parent / "hello.py").write_text(HELLO)
+        shutil.copy(module.__file__, folder)
+    (package / "__init__.py").touch()
+    (package / "hello.py").write_text(HELLO)
     return tmp_path
 
 
@@ -50,8 +52,8 @@ def test_a_place_that_python_does_not_look_at_is_not_added(
     beside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As that of an editable install, whose parent may hold anything."""
-    monkeypatch.setattr(child_process, "_ROOT", beside)
-    assert child_process.own_command("hello")[-2:] == ["", "tensortap.hello"]
+    monkeypatch.setattr(subprocess_worker, "_ROOT", beside)
+    assert subprocess_worker.own_command("hello")[-2:] == ["", "tensortap.hello"]
     monkeypatch.chdir(beside)
     monkeypatch.setattr(sys, "path", ["", *sys.path])
-    assert child_process.own_command("hello")[-2:] == [str(beside), "tensortap.hello"]
+    assert subprocess_worker.own_command("hello")[-2:] == [str(beside), "tensortap.hello"]

@@ -17,7 +17,7 @@ import pytest
 from polling import until
 
 from tensortap.system import child_bootstrap
-from tensortap.system.child_process import own_command, start_process
+from tensortap.system.subprocess_worker import own_command, start_process
 
 pytestmark = pytest.mark.slow
 
@@ -39,7 +39,7 @@ time.sleep(600)
 FORKED = """
 import json, os, subprocess, sys, threading, time
 from pathlib import Path
-from tensortap.system.child_process import own_command, start_process
+from tensortap.system.subprocess_worker import own_command, start_process
 
 made = []
 def start(): made.append(start_process(own_command(Path(sys.argv[1])), stdout=subprocess.PIPE))
@@ -59,7 +59,7 @@ time.sleep(600)
 OF_A_FORK = """
 import os, subprocess, sys
 from pathlib import Path
-from tensortap.system.child_process import own_command, start_process
+from tensortap.system.subprocess_worker import own_command, start_process
 
 script = own_command(Path(sys.argv[1]))
 parents = start_process(script, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
@@ -204,6 +204,6 @@ def test_processes_are_started_in_one_place() -> None:
         if re.search(r"\bsubprocess\.\w+\(|\bos\.(fork|exec|spawn|posix_spawn)", path.read_text("utf-8"))
     }
     assert starting == {
-        "tensortap/system/child_process.py",
+        "tensortap/system/subprocess_worker.py",
         "tensortap/stats/numba_guard.py",
     }

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tensortap.core.model import Frame, Function, Graph, Node
 from tensortap.core.names import tensor_name
+from tensortap.core.records import Frame, Function, Graph, Node
 from tensortap.tf.shapes import dtype_text, static_shape
 from tensortap.tfproto.attributes import attribute_texts
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from tensortap.core.model import Way
+from tensortap.core.records import Way
 
 from ..capture_warnings import CaptureWarnings
 from ..tracing.traced_function import Place, TracedRoot

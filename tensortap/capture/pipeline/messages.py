@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 from tensortap.core.dtypes import Array
-from tensortap.core.model import Graph, Keep
+from tensortap.core.records import Graph, Keep
 from tensortap.core.sampling import Sample
 
 from ..selection import Handling

@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from tensortap.core.dtypes import Array
-from tensortap.core.model import Way
+from tensortap.core.records import Way
 from tensortap.dump.recording.recording import (
     Argument,
     Part,

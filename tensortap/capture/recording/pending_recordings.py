@@ -6,7 +6,7 @@ import threading
 from collections import deque
 from typing import NamedTuple
 
-from tensortap.core.model import Graph
+from tensortap.core.records import Graph
 
 from ..pipeline.messages import StepEntry
 from .call_recorder import RecordedCall

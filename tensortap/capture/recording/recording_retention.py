@@ -8,8 +8,7 @@ from pathlib import Path
 
 from tensortap.core.errors import TensortapError
 from tensortap.dump.recording.recording import Recording
-from tensortap.dump.recording.recording_files import find_recordings, recording_note
-from tensortap.dump.recording.store import RecordingStore
+from tensortap.dump.recording.recording_files import RecordingStore, find_recordings, recording_note
 
 ASKED_FOR = "steps="  # how the reason of a recording begins that no trigger chose
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tensortap.core.model import Graph, Way
 from tensortap.core.names import short_function_name
+from tensortap.core.records import Graph, Way
 from tensortap.dump.format.graphs import write_graph
 from tensortap.dump.format.run_files import ensure_run
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from tensortap.core.model import Frame, Function, Graph, Node
+from tensortap.core.records import Frame, Function, Graph, Node
 from tensortap.tf.function_library import TracedFunction
 from tensortap.tf.internals import GraphDef
 from tensortap.tf.shapes import dtype_text, static_shape

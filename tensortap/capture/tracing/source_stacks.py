@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tensortap.core.model import Frame
+from tensortap.core.records import Frame
 from tensortap.tf import internals
 
 Stack = tuple[Frame, ...]

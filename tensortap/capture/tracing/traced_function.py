@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from tensortap.core.model import Graph
 from tensortap.core.names import short_function_names, unique_node_names
+from tensortap.core.records import Graph
 from tensortap.tf.function_library import TracedFunction, closure
 from tensortap.tf.random_ops import DRAWN_BY, RANDOM_OPS
 from tensortap.tf.shapes import capturable_dtype, static_shape

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from tensortap.core.model import Graph, Node
 from tensortap.core.names import parse_tensor_name
+from tensortap.core.records import Graph, Node
 
 from .step_summaries import Examined, GraphLookup, StepSummaries
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensortap.core.errors import TensortapError
-from tensortap.core.model import Frame, Node
+from tensortap.core.records import Frame, Node
 
 from .step_summaries import Examined, GraphLookup, StepSummaries
 from .triggers import Finding

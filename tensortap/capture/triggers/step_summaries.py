@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.core.model import Graph, Node, Summary
 from tensortap.core.names import parse_tensor_name
+from tensortap.core.records import Graph, Node, Summary
 from tensortap.stats.summarize import summarize
 
 from ..tracing.candidate import Candidate

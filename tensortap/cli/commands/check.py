@@ -13,10 +13,8 @@ from tensortap.core.errors import DamagedError, DeniedError, FormatVersionError,
 from tensortap.core.names import GRAPHS
 from tensortap.core.text import counted, escaped
 from tensortap.dump.format.events import EventsTail
-from tensortap.dump.maintenance.completeness import Completeness
-from tensortap.dump.maintenance.graphdef_check import check_graph_def
+from tensortap.dump.maintenance.integrity import Completeness, ValueCheck, check_graph_def
 from tensortap.dump.maintenance.repair import repair_run
-from tensortap.dump.maintenance.value_check import ValueCheck
 from tensortap.dump.read.runs import RunReader, find_runs
 from tensortap.dump.recording.recording_files import find_recordings, read_recording
 from tensortap.importers.resolve import check_reachable

@@ -12,7 +12,7 @@ import numpy as np
 
 from tensortap.core.dtypes import Array, loadable
 from tensortap.core.errors import DamagedError, NotFoundError, ValueNotKeptError
-from tensortap.core.model import COUNTS, STATISTICS
+from tensortap.core.records import COUNTS, STATISTICS
 from tensortap.core.text import counted, escaped
 
 from ..console import cell, number_text

@@ -12,7 +12,7 @@ from typing import Any, get_args
 import pyarrow as pa
 
 from tensortap.core.errors import DamagedError, NotFoundError
-from tensortap.core.model import Function, Graph, Node, Way
+from tensortap.core.records import Function, Graph, Node, Way
 from tensortap.storage.files import FileReader, publish
 
 from .frames import EOS, Frame, encode, read_frame, read_schema_message

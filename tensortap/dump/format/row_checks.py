@@ -10,8 +10,8 @@ import numpy as np
 
 from tensortap.core.errors import InvalidValueError
 from tensortap.core.histogram import BUCKETS, Histogram
-from tensortap.core.model import COUNTS, STATISTICS, Keep, Summary
 from tensortap.core.names import MAX_NAME, parse_tensor_name
+from tensortap.core.records import COUNTS, STATISTICS, Keep, Summary
 from tensortap.core.sampling import Sample
 
 from .schema import MAX_TIME

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tensortap.core.model import STATISTICS, Summary
-from tensortap.core.summary_table import INTEGERS, SummaryTable
+from tensortap.core.records import INTEGERS, STATISTICS, Summary, SummaryTable
 
 VERSION = 1
 MAX_TIME = 253_402_300_799_999_999  # microseconds: the end of the year 9999, where calendars end

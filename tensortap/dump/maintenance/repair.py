@@ -52,8 +52,7 @@ from ..recording.recording_files import (
     read_recording,
 )
 from ..write.stats_writer import ROTATE
-from .completeness import next_statistics
-from .graphdef_check import check_graph_def
+from .integrity import check_graph_def, next_statistics
 
 _PIECE = 4 << 20  # bytes copied at a time
 _POLL = 8 << 20  # decoded bytes held at a time

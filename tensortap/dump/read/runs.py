@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from tensortap.core.errors import DamagedError, DeniedError, NotARunError
-from tensortap.core.model import Graph
 from tensortap.core.names import GRAPHS, MAX_RUN_DEPTH, is_inside_run, is_worker_name
+from tensortap.core.records import Graph
 from tensortap.storage.filesystem import scan, stat_path
 
 from ..format.graphs import count_nodes, is_graph_id, read_graph, read_graph_table

@@ -1,23 +1,27 @@
-"""A bundle: one recording as one file, to be run again elsewhere."""
+"""A bundle: one recording as one file, to be run again elsewhere, or unpacked into a run."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
+import uuid
 import zipfile
 import zlib
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tensortap.core.errors import DamagedError
-from tensortap.core.model import Graph
+from tensortap.core.records import Graph
 from tensortap.system.temp_dirs import temp_folder
 
 from ..format.graphs import is_graph_id, read_graph, table_path, write_graph
 from .blobs import LARGE, SMALL, Blobs, get, large_name
 from .manifest import checked_manifest, from_manifest, to_manifest
 from .recording import Recording
-from .recording_files import MANIFEST, MAX_MANIFEST
+from .recording_files import FOLDER, MANIFEST, MAX_MANIFEST
 
 _MAX_RATIO = 1100  # deflate ends at 1,032
 ZIP_ERRORS = (
@@ -152,3 +156,81 @@ def _manifest(archive: zipfile.ZipFile, name: str) -> object:
 def read_bundle_blob(archive: zipfile.ZipFile, reference: object) -> bytes:
     """The bytes that a manifest of an open bundle refers to. Raises DamagedError as `blobs.get` does."""
     return get(_ZipBlobs(archive), reference)
+
+
+_HASH = re.compile(r"[0-9a-f]{64}\Z")
+_PIECE = 1 << 20
+_MAX_STEP, _MAX_CALL = (1 << 63) - 1, 999_999_999
+
+
+def unpack_bundle(archive: zipfile.ZipFile, manifest: Mapping[str, Any], run_dir: Path) -> None:
+    """Adds the recording in an open bundle to a run, which nobody reads yet.
+
+    What its members would unpack to is for the caller to limit.
+
+    Args:
+        manifest: as `read_bundle_manifest` gives it; that of the run, so that its `graph` may be another.
+
+    Raises:
+        DamagedError: its step is none, or bytes are missing or not those that were written.
+        OSError: the disk refuses.
+    """
+    base = run_dir / FOLDER
+    (base / LARGE).mkdir(parents=True, exist_ok=True)
+    folder = base / _name(manifest)
+    folder.mkdir()
+    _copy(archive, SMALL, folder / SMALL)
+    for digest in sorted(_large(manifest)):
+        name = large_name(digest)
+        if _copy(archive, f"{LARGE}/{name}", base / LARGE / name) != digest:
+            raise DamagedError(f"{name} of the bundle fails its checksum.", "Copy the bundle again.")
+    (folder / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+
+
+def _name(manifest: Mapping[str, Any]) -> str:
+    """The folder of a recording tells its step and call."""
+    step, call = manifest.get("step"), manifest.get("call")
+    for number, most in ((step, _MAX_STEP), (call, _MAX_CALL)):
+        if type(number) is not int or not 0 <= number <= most:
+            raise DamagedError(
+                f"The bundle is of step {step!r:.40} and call {call!r:.40}, which is not possible."
+            )
+    return f"{step}-{call}-{uuid.uuid4().hex[:8]}"
+
+
+def _large(manifest: Mapping[str, Any]) -> set[str]:
+    """Hashes of the blobs that have a file of their own."""
+    return {
+        digest
+        for reference in _references(manifest)
+        if reference.get("at") is None
+        and isinstance(digest := reference["sha256"], str)
+        and _HASH.match(digest)
+    }
+
+
+def _references(manifest: object) -> Iterator[dict[str, Any]]:
+    waiting = [manifest]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, dict):
+            if "sha256" in each:
+                yield each
+            waiting += each.values()
+        elif isinstance(each, list):
+            waiting += each
+
+
+def _copy(archive: zipfile.ZipFile, name: str, to: Path) -> str:
+    """Unpacks a member; returns the hash of its bytes."""
+    digest = hashlib.sha256()
+    try:
+        with archive.open(name) as member, to.open("xb") as file:
+            while piece := member.read(_PIECE):
+                digest.update(piece)
+                file.write(piece)
+    except ZIP_ERRORS as error:
+        raise DamagedError(
+            f"{name} of the bundle cannot be read: {error}.", "Copy the bundle again."
+        ) from error
+    return digest.hexdigest()

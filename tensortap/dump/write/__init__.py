@@ -1,5 +1,7 @@
-"""Writes a run: `writer.py` is `DumpWriter`, `worker.py` the files of one process.
+"""Writes a run: `DumpWriter` (`writer.py`) and the files of one process (`worker.py`).
 
-Below them are a writer for each kind of file, retention of old values, and the way to an address: `spool.py`,
-`upload.py`.
+`snapshot_batch.py` turns logged arrays into rows and values, `stats_writer.py` and `values_writer.py` append
+them to files, `retention.py` removes old values. `destination.py` chooses the disk or an address; for an
+address, `spool.py` holds what waits and `upload.py` sends it. Imports `format/`, core, stats, storage and
+system, nothing of `read/`. Begin with `writer.py`.
 """

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tensortap.core.model import Summary
+from tensortap.core.records import Summary
 from tensortap.storage.files import (
     check_not_removed,
     create,

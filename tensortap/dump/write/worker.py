@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from tensortap.core.model import Summary
 from tensortap.core.names import new_worker_name
+from tensortap.core.records import Summary
 from tensortap.storage.files import sync_folder
 
 from ..format.events import EventsWriter
@@ -19,8 +19,7 @@ from ..format.schema import Row, Stored
 from .retention import Retention, WorkerRetention
 from .spool import MAX_SHARD, SEGMENT, Spool
 from .stats_writer import StatsWriter
-from .value_encoding import EncodedValue
-from .values_writer import ValuesWriter
+from .values_writer import EncodedValue, ValuesWriter
 
 INLINE = 1024  # stored bytes up to which a value lies in its statistics row
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from tensortap.core.errors import DumpClosedError, InvalidValueError
-from tensortap.core.model import Graph, Keep, Summary
 from tensortap.core.names import check_run_name, tensor_name
+from tensortap.core.records import Graph, Keep, Summary
 from tensortap.core.sampling import Sample
 from tensortap.storage.uri import is_remote, target_path
 
@@ -32,13 +32,12 @@ from ..format.row_checks import (
 )
 from ..format.run_files import ensure_run
 from ..format.schema import NOT_KEPT, REFUSED, Row, Stored
-from .composite_tensors import component_arrays
 from .destination import Destination
 from .retention import Retention
-from .snapshot_batch import SnapshotBatch
+from .snapshot_batch import SnapshotBatch, component_arrays
 from .spool import SpooledFile
 from .upload import Uploads
-from .value_encoding import EncodedValue, encode_kept
+from .values_writer import EncodedValue, encode_kept
 from .worker import Worker
 
 COMMIT_ROWS = 100

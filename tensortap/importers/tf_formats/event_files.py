@@ -10,7 +10,7 @@ import numpy as np
 
 from tensortap.core.dtypes import Floats
 from tensortap.core.errors import TensortapError
-from tensortap.core.model import Summary
+from tensortap.core.records import Summary
 from tensortap.tfproto.proto_classes import Message
 from tensortap.tfproto.tensor_proto import tensor_array
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tensortap.core.dtypes import Floats
-from tensortap.core.model import Summary
+from tensortap.core.records import Summary
 from tensortap.tfproto.proto_classes import Message
 
 from ..errors import RefusedError

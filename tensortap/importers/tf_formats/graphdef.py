@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from tensortap.core.model import Function, Graph, Node
 from tensortap.core.names import short_function_names, unique_node_names
+from tensortap.core.records import Function, Graph, Node
 from tensortap.tfproto.attributes import attribute_texts
 from tensortap.tfproto.function_calls import Role, argument_inputs, callees
 from tensortap.tfproto.proto_classes import Message

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from tensortap.core.errors import TensortapError
-from tensortap.core.model import COUNTS
 from tensortap.core.names import parse_tensor_name
+from tensortap.core.records import COUNTS
 from tensortap.tfproto.proto_classes import MAX_MESSAGE, Message
 from tensortap.tfproto.tensor_proto import data_type_name, tensor_array
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from tensortap.core.model import Frame, Function, Graph, Node
 from tensortap.core.names import UnusedNames, short_function_name
+from tensortap.core.records import Frame, Function, Graph, Node
 from tensortap.tfproto.function_calls import Role
 from tensortap.tfproto.proto_classes import Message
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from tensortap.core.dtypes import Array, Floats
-from tensortap.core.model import COUNTS, Summary
+from tensortap.core.records import COUNTS, Summary
 from tensortap.tfproto.tensor_proto import data_type_name
 
 from ..errors import RefusedError

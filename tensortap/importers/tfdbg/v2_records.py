@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tensortap.core.model import Frame
+from tensortap.core.records import Frame
 from tensortap.tfproto.proto_classes import Message
 
 from ..errors import RefusedError

@@ -1,4 +1,4 @@
-"""Commits read again: what the index does not hold is in them; the last used ones stay in memory."""
+"""A cache of decoded commits: histograms and values, which are not in the index, are read from the dump."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from tensortap.core.dtypes import Array
-from tensortap.core.model import COUNTS, STATISTICS
+from tensortap.core.records import COUNTS, STATISTICS
 
 from .columns import StringTable, factorize_rows
 from .ragged import Ragged, narrowed

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tensortap.core.dtypes import Array
-from tensortap.core.model import COUNTS, STATISTICS
+from tensortap.core.records import COUNTS, STATISTICS
 
 from .columns import GrowingColumn, NarrowColumn
 from .packed_histograms import ARRAYS as PACKED_ARRAYS

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import NamedTuple, NoReturn, TypeVar
 
 from tensortap.core.errors import SelectionError
-from tensortap.core.model import COUNTS, STATISTICS
+from tensortap.core.records import COUNTS, STATISTICS
 
 from .filter_expressions import (
     COMPARISONS,

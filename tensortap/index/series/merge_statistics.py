@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensortap.core.dtypes import Array, Floats
-from tensortap.core.model import COUNTS
+from tensortap.core.records import COUNTS
 
 Columns = Mapping[str, Array]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tensortap.core.model import Graph
+from tensortap.core.records import Graph
 from tensortap.dump.recording.recording import Recording
 
 from ..invariant_checks.check_registry import run_check

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tensortap.core.dtypes import Array
-from tensortap.core.model import Graph
+from tensortap.core.records import Graph
 from tensortap.dump.recording.recording import Recording
 from tensortap.tf.random_ops import draws
 

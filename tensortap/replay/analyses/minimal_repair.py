@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tensortap.core.errors import TensortapError
-from tensortap.core.model import Graph
+from tensortap.core.records import Graph
 from tensortap.dump.recording.recording import Recording
 from tensortap.dump.recording.recording_files import find_recordings
 

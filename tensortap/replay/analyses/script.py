@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tensortap.core.model import Graph
 from tensortap.core.names import short_function_names, unique_node_names
+from tensortap.core.records import Graph
 from tensortap.dump.recording.recording import Recording
 
 from ..run.loaded_call import LoadedCall

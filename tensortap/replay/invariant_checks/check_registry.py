@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from tensortap.core.errors import NotFoundError
-from tensortap.core.model import Graph
+from tensortap.core.records import Graph
 from tensortap.dump.recording.recording import Recording
 
 from ..protocol import CheckResult

@@ -10,7 +10,7 @@ import numpy as np
 
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import NotFoundError
-from tensortap.core.model import Graph
+from tensortap.core.records import Graph
 from tensortap.dump.recording.recording import Argument, Recording
 
 from ..protocol import CheckResult

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import NotFoundError
-from tensortap.core.model import Graph
+from tensortap.core.records import Graph
 from tensortap.core.text import counted
 from tensortap.dump.recording.recording import Recording
 

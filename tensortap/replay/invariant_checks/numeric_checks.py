@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.core.model import Graph
+from tensortap.core.records import Graph
 from tensortap.dump.recording.recording import Recording, array_hash
 
 from ..protocol import CheckResult

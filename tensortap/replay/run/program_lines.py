@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tensortap.core.model import Frame, Graph
+from tensortap.core.records import Frame, Graph
 
 
 class ProgramLines:

@@ -14,7 +14,7 @@ import numpy as np
 from tensortap.capture.tracing.candidate import Candidate
 from tensortap.core.dtypes import Array, dtype_name
 from tensortap.core.errors import InvalidValueError, NotFoundError
-from tensortap.core.model import Graph, Keep
+from tensortap.core.records import Graph, Keep
 from tensortap.dump.recording.recording import Recording, array_hash
 from tensortap.dump.write.writer import DumpWriter
 

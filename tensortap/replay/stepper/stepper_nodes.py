@@ -6,8 +6,8 @@ import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tensortap.core.model import Graph
 from tensortap.core.names import tensor_name
+from tensortap.core.records import Graph
 
 from ..protocol import TensorFacts
 

@@ -1,4 +1,4 @@
-"""Files and folders by their path, on the disk or at an address (`uri.py`); archives are files here."""
+"""Stat, list and open one path on this disk or at an address; an archive is a file here, not a folder."""
 
 from __future__ import annotations
 

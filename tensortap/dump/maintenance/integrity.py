@@ -1,23 +1,29 @@
-"""Checks that all files of a worker are there: `closed.json`, their numbers, and what the rows name."""
+"""What `tensortap check` compares: files with rows and `closed.json`, values and GraphDefs with checksums."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from tensortap.core.errors import DamagedError
+from tensortap.core.errors import DamagedError, ValuePrunedError
+from tensortap.core.names import tensor_name
 from tensortap.core.text import counted
 from tensortap.storage.files import read_json
-from tensortap.storage.filesystem import scan, stat_path
+from tensortap.storage.filesystem import exists, scan, stat_path
+from tensortap.tfproto.proto_classes import read_varint
 
+from ..format.graphs import read_graph_def
 from ..format.layout import HEADER, stats_path, values_path
 from ..format.run_files import CLOSED_FILE, WORKER_FILE, Closing, read_closing
+from ..read.runs import RunReader
 from ..read.stats_reader import StatsTail
+from ..read.values_reader import read_value, value_ref
 
 _PADDING = 16  # bytes: a gap between values is smaller, as no item is larger
 
@@ -166,3 +172,109 @@ def _number(name: str, prefix: str, suffix: str) -> int | None:
     digits: Any = name.removeprefix(prefix).removesuffix(suffix)
     fits = name == f"{prefix}{digits}{suffix}" and len(digits) == 6 and digits.isascii() and digits.isdigit()
     return int(digits) if fits else None
+
+
+_MAX_SENTENCES = 5  # lost values of a file that are told one by one
+
+
+class ValueCheck:
+    """The values of one worker, checked row by row."""
+
+    def __init__(self, run_dir: Path, worker: str) -> None:
+        self.values = 0
+        self.value_bytes = 0
+        self.pruned = 0
+        self._run_dir, self._worker = run_dir, worker
+        self._lost: Counter[int] = Counter()  # by values file; -1: of those in rows
+        self._sentences: dict[int, list[str]] = {}
+        self._missing: dict[int, str] = {}
+
+    def check(self, batch: Any, row: int) -> None:
+        """Reads the value of a row, if one is kept."""
+        file = batch.column("value_file")[row].as_py()
+        try:
+            ref = value_ref(self._run_dir, self._worker, batch, row)
+            if ref is None:
+                return
+            read_value(ref)
+        except ValuePrunedError:
+            self.pruned += 1
+            return
+        except (DamagedError, OSError) as error:
+            self._lose(batch, row, file, error)
+            return
+        self.values += 1
+        self.value_bytes += ref.length
+
+    def _lose(self, batch: Any, row: int, file: int, error: Exception) -> None:
+        self._lost[file] += 1
+        if self._lost[file] == 1 and file >= 0 and not exists(self._path(file)):
+            self._missing[file] = str(error)
+        if self._lost[file] > _MAX_SENTENCES or file in self._missing:
+            return
+        node, slot, step, offset = (
+            batch.column(name)[row].as_py() for name in ("node", "slot", "step", "value_offset")
+        )
+        where = f"{self._path(file).name}, byte {offset:,}" if file >= 0 else "in its row"
+        what = f"the value of {tensor_name(node, slot)} at step {step} ({where}) is lost. {error}"
+        self._sentences.setdefault(file, []).append(what)
+
+    def _path(self, file: int) -> Path:
+        return self._run_dir / self._worker / f"values-{file:06d}.safetensors"
+
+    def damage(self) -> list[str]:
+        """Sentences about what is lost, by file."""
+        found = []
+        for file, count in sorted(self._lost.items()):
+            if file in self._missing:
+                found.append(f"{counted(count, 'value')} lost. {self._missing[file]}")
+                continue
+            found += self._sentences[file]
+            if count > _MAX_SENTENCES:
+                where = f"in {self._path(file).name}" if file >= 0 else "in rows"
+                found.append(f"… and {counted(count - _MAX_SENTENCES, 'value')} more {where}.")
+        return found
+
+
+_FIXED = {1: 8, 5: 4}  # bytes of the wire types of fixed length
+_BYTES = 2  # the wire type of what says its length
+
+
+def check_graph_def(reader: RunReader, graph_id: str) -> None:
+    """Reads the GraphDef of a graph, if it has one.
+
+    Raises:
+        DamagedError: it was cut, or is none.
+    """
+    try:
+        data = read_graph_def(reader.path, graph_id)
+    except FileNotFoundError:
+        return
+    for field, start, end in _fields(data, 0, len(data)):
+        if field in (1, 2):  # a node, the library
+            for _ in _fields(data, start, end):
+                pass
+
+
+def _fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """(number, begin, end) of the fields of a message."""
+    while at < end:
+        try:
+            key, at = read_varint(data, at, end)
+            start = at
+            if key & 7 == _BYTES:
+                length, start = read_varint(data, at, end)
+                at = start + length
+            elif key & 7 == 0:
+                _, at = read_varint(data, at, end)
+            else:
+                at += _FIXED.get(key & 7, end)
+        except ValueError as error:
+            raise _damaged(at) from error
+        if at > end or not key >> 3:
+            raise _damaged(start)
+        yield key >> 3, start, at
+
+
+def _damaged(at: int) -> DamagedError:
+    return DamagedError(f"Its GraphDef is cut or damaged at byte {at}.", "Copy the .pb file again.")

@@ -10,7 +10,7 @@ import pytest
 from dump_tools import read_all
 
 from tensortap.core.errors import InvalidValueError
-from tensortap.dump.write.composite_tensors import component_arrays
+from tensortap.dump.write.snapshot_batch import component_arrays
 from tensortap.dump.write.writer import DumpWriter
 
 
