@@ -10,7 +10,7 @@ import pytest
 from made_runs import TRAINING, found_by, node
 
 from tensortap.core.dtypes import Array
-from tensortap.core.model import Function, Graph, Node
+from tensortap.core.records import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
