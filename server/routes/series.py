@@ -9,9 +9,8 @@ from flask import Blueprint, Response
 from tensortap.index.catalog.columns import Texts
 from tensortap.index.series.histograms import HistogramSeries, histograms
 from tensortap.index.series.history import history
-from tensortap.index.series.node_trends import node_trends
-from tensortap.index.series.snapshot_values import TIMELINE_STATISTICS
-from tensortap.index.series.timeline import timeline
+from tensortap.index.series.timeline import TIMELINE_STATISTICS, timeline
+from tensortap.index.series.trends import node_trends
 
 from ..log_reader import current_run
 from ..response_cache import cached

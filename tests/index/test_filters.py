@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from tensortap.core.deadline import time_limit
 from tensortap.core.errors import LimitError, SelectionError
+from tensortap.index.query.filter_expressions import match_names
 from tensortap.index.query.filter_parser import parse_predicate
-from tensortap.index.query.regex import match_names
 from tensortap.index.query.step_range import StepRange, parse_steps
 
 COLUMNS = {

@@ -7,8 +7,7 @@ import pytest
 
 from tensortap.core.errors import NotFoundError
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.index.graph.gradient_names import forward_node
-from tensortap.index.graph.graph_index import shape_text
+from tensortap.index.graph.graph_index import forward_node, shape_text
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.query.node_detail import node_detail
 from tensortap.index.query.source_lines import embedded_source

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tensortap.core.records import COUNTS, STATISTICS
-from tensortap.index.series.merge_statistics import finite_elements, group_starts, merge_statistics
+from tensortap.index.series.step_statistics import finite_elements, group_starts, merge_statistics
 from tensortap.stats.summarize import summarize
 
 VALUES = st.floats(-1e3, 1e3, width=32) | st.sampled_from([0.0, np.nan, np.inf, -np.inf])

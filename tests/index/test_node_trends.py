@@ -12,9 +12,9 @@ from tensortap.importers.partial_summary import partial_summary
 from tensortap.importers.tfdbg.v2_health import CURT_HEALTH, NOT_COUNTED, health_summary
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
-from tensortap.index.series.node_trends import node_trends
 from tensortap.index.series.step_statistics import step_statistics
 from tensortap.index.series.timeline import timeline
+from tensortap.index.series.trends import node_trends
 
 NODES = ["x", "split", "dead", "never"]
 STEPS = 10

@@ -13,7 +13,7 @@ from tensortap.core.records import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
-from tensortap.index.series.statistic_range import StatisticRange, statistic_range
+from tensortap.index.series.step_statistics import StatisticRange, statistic_range
 
 STEPS = 4
 

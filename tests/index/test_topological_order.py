@@ -8,9 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tensortap.index.graph.edges import RETURNED, Edges, build_edges, data_flow_order
+from tensortap.index.graph.edges import (
+    RETURNED,
+    Edges,
+    build_edges,
+    data_flow_order,
+    parse_input,
+    parse_inputs,
+)
 from tensortap.index.graph.graph_index import rows_of_names
-from tensortap.index.graph.node_inputs import parse_input, parse_inputs
 
 
 def edges_of(pairs):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tensortap.index.graph.gradient_names import forward_node
+from tensortap.index.graph.graph_index import forward_node
 from tensortap.index.query.node_detail import FrameDetail
 
 from ..model_graph.op_types import ops

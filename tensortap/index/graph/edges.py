@@ -1,4 +1,7 @@
-"""Edges of a graph between the rows of its nodes, and the order in which data flow along them."""
+"""Edges of a graph between the rows of its nodes, and the order in which data flow along them.
+
+A node lists its inputs as `node:slot`, `node` (slot 0), or `^node` for a control edge.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from tensortap.core.dtypes import Int32s
 
-from .node_inputs import Inputs, parse_input
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+_DIGITS = 9  # of a slot; what is longer belongs to the name
+_CARET, _COLON, _ZERO, _NINE = b"^:09"
 
 RETURNED = -1  # `input` of an edge from what a function returns to the node that calls it
 
@@ -102,3 +108,79 @@ def _returned(functions: Mapping[str, Mapping[str, Any]], rows: Mapping[str, int
         (source, target, slot, RETURNED, control) for source, slot, control, target in parsed if source >= 0
     ]
     return list(np.array(found, np.int32).reshape(-1, 5).T)
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """One row an input, in the order of the nodes that list them.
+
+    Attributes:
+        nodes: name of the node it comes from.
+        slot: output slot of that node. control: 1 for a control edge.
+        lengths: how many inputs each node lists.
+    """
+
+    nodes: pa.StringArray
+    slot: Int32s
+    control: Bytes
+    lengths: Int32s
+
+
+def parse_input(text: str, rows: Mapping[str, int]) -> tuple[int, int, bool]:
+    """Row (-1 if there is no such node), slot, and whether it is a control edge, of one input."""
+    if text.startswith("^"):
+        return rows.get(text[1:], -1), 0, True
+    node, _, slot = text.rpartition(":")
+    if node and slot.isascii() and slot.isdigit() and len(slot) <= _DIGITS:
+        return rows.get(node, -1), int(slot), False
+    return rows.get(text, -1), 0, False
+
+
+def parse_inputs(inputs: pa.ListArray) -> Inputs:
+    """All inputs of a graph at once, as `parse_input` reads them one by one.
+
+    Args:
+        inputs: each node's inputs, as in the dump; no nulls.
+    """
+    lengths = inputs.value_lengths().to_numpy().astype(np.int32, copy=False)
+    ends, data = _bytes_of(inputs.flatten())
+    starts = np.concatenate(([0], ends[:-1]))
+    control = np.zeros(len(ends), np.uint8)
+    some = np.flatnonzero(ends > starts)
+    control[some] = data[starts[some]] == _CARET
+    slot, cut = _slots(np.flatnonzero(control == 0), starts, ends, data)
+    keep = np.ones(len(data), np.bool_)
+    keep[starts[control == 1]] = False
+    for place in range(1, int(cut.max(initial=0)) + 1):
+        keep[ends[cut >= place] - place] = False
+    offsets = np.concatenate(([0], ends - np.cumsum(cut + control))).astype(np.int32)
+    nodes = pa.StringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(data[keep]))
+    return Inputs(nodes, slot, control, lengths)
+
+
+def _bytes_of(texts: pa.StringArray) -> tuple[Int32s, Bytes]:
+    """(where each text ends, all bytes)."""
+    if not len(texts):
+        return np.zeros(0, np.int32), np.zeros(0, np.uint8)
+    _, offsets, data = texts.buffers()
+    bounds = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    whole = np.frombuffer(data, np.uint8) if data else np.zeros(0, np.uint8)
+    return bounds[1:] - bounds[0], whole[bounds[0] : bounds[-1]]
+
+
+def _slots(left: np.ndarray[Any, Any], starts: Int32s, ends: Int32s, data: Bytes) -> tuple[Int32s, Int32s]:
+    """(slot, bytes to cut off) of every text; both 0 for those not in `left` and without `:slot`."""
+    value, slot, cut = (np.zeros(len(ends), np.int32) for _ in range(3))
+    for digits in range(1, _DIGITS + 1):
+        left = left[ends[left] - digits - 1 > starts[left]]  # a name stays
+        digit = data[ends[left] - digits]
+        is_digit = (digit >= _ZERO) & (digit <= _NINE)
+        left = left[is_digit]
+        value[left] += (digit[is_digit] - _ZERO).astype(np.int32) * 10 ** (digits - 1)
+        ends_here = data[ends[left] - digits - 1] == _COLON
+        found = left[ends_here]
+        slot[found], cut[found] = value[found], digits + 1
+        left = left[~ends_here]
+        if not len(left):
+            break
+    return slot, cut

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
@@ -17,9 +18,12 @@ from tensortap.core.errors import NotFoundError
 from tensortap.core.text import did_you_mean
 
 from ..catalog.columns import Coded, StringTable, Texts
-from .edges import build_edges, data_flow_order
-from .node_inputs import parse_inputs
+from .edges import build_edges, data_flow_order, parse_inputs
 from .scope_paths import display_paths
+
+# tf.GradientTape: gradient_tape/<forward node>/<op>; tf.gradients: gradients/<forward node>_grad/<op>.
+_TAPE = re.compile(r"(?:(?P<above>.+)/)?gradient_tape(?:_\d+)?/(?P<rest>.+)\Z")
+_SYMBOLIC = re.compile(r"(?:(?P<above>.+)/)?gradients(?:_\d+)?/(?P<rest>.+)_grad(?:_\d+)?/[^/]+\Z")
 
 _LOOP_OPS = ("NextIteration", "RefNextIteration")
 
@@ -262,3 +266,22 @@ def rows_of_names(recorded: pa.StringArray, captured: Collection[str], asked: pa
     row_of[codes[count:stop][new]] = np.arange(count, count + len(new))
     names = pa.concat_arrays([recorded, known.take(pa.array(new))]) if len(new) else recorded
     return NameRows(names, len(new), distinct, row_of[codes[stop:]])
+
+
+def forward_node(name: str, nodes: Container[str]) -> str | None:
+    """The node whose gradient `name` computes a part of, if the graph holds it; None for other nodes.
+
+    `gradient_tape/dense/MatMul/MatMul_1` -> `dense/MatMul`; `gradients/dense/Relu_grad/ReluGrad` ->
+    `dense/Relu`.
+    """
+    match = _TAPE.match(name) or _SYMBOLIC.match(name)
+    if match is None:
+        return None
+    parts = match["rest"].split("/")
+    for length in range(len(parts), 0, -1):
+        candidate = "/".join(parts[:length])
+        within = f"{match['above']}/{candidate}" if match["above"] else candidate
+        for found in (within, candidate):
+            if found in nodes:
+                return found
+    return None

@@ -29,8 +29,8 @@ from .filter_expressions import (
     Numeric,
     RowCondition,
     TextComparison,
+    match_names,
 )
-from .regex import match_names
 
 MAX_TEXT = 500
 MAX_DEPTH = 20

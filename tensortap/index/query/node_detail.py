@@ -11,10 +11,8 @@ from tensortap.core.errors import NotFoundError
 from tensortap.core.names import tensor_name
 from tensortap.core.text import did_you_mean
 
-from ..graph.edges import RETURNED
-from ..graph.gradient_names import forward_node
-from ..graph.graph_index import GraphIndex, shape_text
-from ..graph.node_inputs import parse_input
+from ..graph.edges import RETURNED, parse_input
+from ..graph.graph_index import GraphIndex, forward_node, shape_text
 from ..run_index import RunIndex
 from .source_lines import source_lines
 

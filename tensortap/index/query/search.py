@@ -14,8 +14,8 @@ from tensortap.core.names import split_tensor_name, tensor_name
 from ..run_index import RunIndex
 from ..snapshot import Snapshot, snapshots_at
 from .filter_columns import CatalogColumns, tensors_by_node
+from .filter_expressions import match_names
 from .filter_parser import parse_predicate
-from .regex import match_names
 from .sorting import SortedRows, sort_rows
 from .step_range import StepRange, parse_steps
 from .tensor_lookup import tensor_codes, worker_code

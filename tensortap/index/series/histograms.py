@@ -18,7 +18,7 @@ from ..query.tensor_lookup import tensor_rows
 from ..run_index import RunIndex
 from ..unknown_counts import unknown_counts
 from .histogram_bins import DENSE, ZERO, Binned, dense_column, known_ends, linear_bins, native_bins
-from .merge_statistics import group_starts
+from .step_statistics import group_starts
 from .trends import thin
 
 MAX_BINS = 4096

@@ -1,4 +1,7 @@
-"""Steps x scopes of one statistic: where and when a run turned bad, on one page."""
+"""Steps x scopes of one statistic: where and when a run turned bad, on one page.
+
+The worst snapshot of those that fall into a cell stands for it.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,12 @@ from ..graph.graph_index import GraphIndex
 from ..query.step_range import parse_steps
 from ..query.tensor_lookup import worker_code
 from ..run_index import RunIndex
+from ..unknown_counts import unknown_counts
 from .scope_tree import ScopeRow, scope_rows
-from .snapshot_values import TIMELINE_STATISTICS
-from .timeline_cells import Candidates, candidates
+
+UNKNOWN, FINE, INF, NAN = range(4)
+_SHARES = {"zero_share": ("zero",), "nan_share": ("nan",), "inf_share": ("pos_inf", "neg_inf")}
+TIMELINE_STATISTICS = ("min", "max", "abs_max", "std", "l2", "mean", *_SHARES)
 
 # Ops whose outputs do not die, however many zeros they have: what a program is given, and constants.
 _GIVEN = {"_Arg", "IteratorGetNext", "Placeholder", "PlaceholderWithDefault", "ReadVariableOp", "Variable"}
@@ -203,3 +209,94 @@ def _names(catalog: Catalog, tensors: Array) -> Coded:
     codes, names = np.unique(tensors, return_inverse=True)
     texts = ["" if code < 0 else catalog.tensors.names[code] for code in codes.tolist()]
     return Coded(names.astype(np.int32), texts)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Snapshots of which one stands for a cell, arrays [snapshots].
+
+    Attributes:
+        row: rows of the catalog. value: the statistic; NaN where it is unknown, or does not count.
+        health: 0 unknown, 1 fine, 2 an infinity, 3 a NaN. bad: how many elements are that.
+        keys: what makes one worse than another, the weightiest first; the largest is the worst.
+    """
+
+    row: Array
+    value: Floats
+    health: Array
+    bad: Floats
+    keys: tuple[Floats, ...]
+
+    def worst(self, at: Array, cell: Array, count: int) -> Array:
+        """Which of the candidates `at` stands for each of `count` cells, int64 [count]; -1 for none.
+
+        A NaN before an infinity, the first of these; else the worst value, and where it first was.
+        """
+        found = np.full(count, -1, np.int64)
+        for key in self.keys:
+            largest = np.full(count, -np.inf)
+            np.maximum.at(largest, cell, key[at])
+            kept = key[at] == largest[cell]
+            at, cell = at[kept], cell[kept]
+        found[cell] = at
+        return found
+
+
+def candidates(catalog: Catalog, row: Array, statistic: str, place: Array, computed: Array) -> Candidates:
+    """What is told of some rows of the catalog.
+
+    Args:
+        statistic: one of `TIMELINE_STATISTICS`.
+        place: where each row's tensor is in the data flow.
+        computed: whether each row's tensor is. Only of these the share of zeros counts, where they are
+            floating point and have several elements.
+    """
+
+    def column(name: str) -> Floats:
+        return np.asarray(catalog.column(name, row), np.float64)
+
+    health, value = health_of(catalog, row), values_of(catalog, row, statistic)
+    if statistic == "zero_share":
+        value = np.where(computed & (column("size") > 1) & _floating(catalog, row), value, np.nan)
+    bad = np.where(health == NAN, column("nan"), column("pos_inf") + column("neg_inf"))
+    score = {"min": -value, "mean": np.abs(value)}.get(statistic, value)
+    score = np.where(health > FINE, 0.0, np.where(np.isnan(score), -np.inf, score))
+    keys = (health.astype(np.float64), score, -column("step"), -place.astype(np.float64), -column("visit"))
+    return Candidates(row, value, health, bad, keys)
+
+
+def _floating(catalog: Catalog, row: Array) -> Array:
+    floating = np.array([name.startswith(("float", "bfloat")) for name in catalog.dtypes.values], np.bool_)
+    found: Array = floating[catalog.column("dtype", row)]
+    return found
+
+
+def values_of(catalog: Catalog, row: Array, statistic: str) -> Floats:
+    """One of `TIMELINE_STATISTICS` of some rows of the catalog, float64 [rows]; NaN where it is unknown."""
+    if statistic not in _SHARES:
+        return np.asarray(catalog.column(statistic, row), np.float64)
+    names = _SHARES[statistic]
+    part = np.sum([np.asarray(catalog.column(name, row), np.float64) for name in names], axis=0)
+    size = np.asarray(catalog.column("size", row), np.float64)
+    told = (
+        (size > 0)
+        & ~_any_unknown(catalog, row, ("size",))
+        & ~(_any_unknown(catalog, row, names) & (part == 0))
+    )
+    return np.where(told, part / np.maximum(size, 1), np.nan)
+
+
+def health_of(catalog: Catalog, row: Array) -> Array:
+    """Of some rows of the catalog, uint8 [rows]: UNKNOWN, FINE, INF (an infinity), NAN (a NaN)."""
+    infinite = (catalog.column("pos_inf", row) > 0) | (catalog.column("neg_inf", row) > 0)
+    health = np.where(catalog.column("nan", row) > 0, NAN, np.where(infinite, INF, FINE))
+    health[(health == FINE) & _any_unknown(catalog, row, ("nan", "pos_inf", "neg_inf"))] = UNKNOWN
+    return health.astype(np.uint8)
+
+
+def _any_unknown(catalog: Catalog, row: Array, names: tuple[str, ...]) -> Array:
+    """Which rows do not tell all of some counts, bool [rows]."""
+    unknown = unknown_counts(catalog, row)
+    nothing = np.zeros(len(row), np.bool_)
+    found: Array = np.logical_or.reduce([unknown.get(name, nothing) for name in names])
+    return found
