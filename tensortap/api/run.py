@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -17,15 +18,14 @@ from tensortap.index.query.step_range import step_from_end
 from tensortap.index.query.tensor_lookup import find_snapshot
 from tensortap.index.run_events import RunEvent, StepBatch
 from tensortap.index.run_index import RunIndex
-from tensortap.index.series.histograms import histograms
+from tensortap.index.series.histograms import HistogramSeries, histograms
 from tensortap.index.series.history import history
 from tensortap.index.worker_follower import WorkerStatus
 
 from .arguments import check_filters_of, check_integer, check_name, check_texts
-from .histograms import Histograms
+from .plots import Kind, histograms_figure
 from .table import Table, cell_text
-from .tensor import Tensor
-from .tensors import Tensors
+from .tensor import Tensor, Tensors
 
 _FACTS = ("host", "command", "python")  # of a run's info, in a notebook
 
@@ -217,3 +217,30 @@ def _span(steps: np.ndarray[Any, np.dtype[np.int64]]) -> str:
     if len(steps) == 0:
         return ""
     return f", steps {steps[0]} to {steps[-1]}" if len(steps) > 1 else f", step {steps[0]}"
+
+
+class Histograms(HistogramSeries):
+    """`HistogramSeries` (see its attributes) that draws itself."""
+
+    @classmethod
+    def of(cls, series: HistogramSeries) -> Histograms:
+        """The same, drawable."""
+        return cls(**{field.name: getattr(series, field.name) for field in fields(series)})
+
+    def plot(self, kind: Kind = "heatmap") -> Any:
+        """A plotly figure: `heatmap` (steps × values) or `ridgeline`.
+
+        Raises:
+            ImportError: plotly is not installed. InvalidValueError: it is no such kind.
+            NotFoundError: no value is finite.
+        """
+        return histograms_figure(self, kind)
+
+    def __repr__(self) -> str:
+        bins = max(len(self.edges) - 1, 0)
+        return f"<histograms of {self.tensor!r}: {len(self.step):,} rows, {bins} bins>"
+
+    def _repr_html_(self) -> str:
+        from tensortap.html import notebook_repr
+
+        return notebook_repr.histograms(repr(self), self.step, self.edges, self.counts)

@@ -14,7 +14,7 @@ from tensortap.core.errors import NotFoundError
 from tensortap.core.records import COUNTS
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.importers.partial_summary import partial_summary
-from tensortap.importers.tfdbg.v2_health import (
+from tensortap.importers.tfdbg.v2 import (
     CONCISE_HEALTH,
     CURT_HEALTH,
     FULL_HEALTH,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tensortap.dump.read.runs import RunReader
-from tensortap.importers.tf_formats.op_registry import OPS
+from tensortap.importers.tf_formats.graphdef import OPS
 
 
 def graph_of(importing: Any) -> Any:

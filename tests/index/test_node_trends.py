@@ -9,7 +9,7 @@ from tensortap.core.errors import NotFoundError, SelectionError
 from tensortap.core.records import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.importers.partial_summary import partial_summary
-from tensortap.importers.tfdbg.v2_health import CURT_HEALTH, NOT_COUNTED, health_summary
+from tensortap.importers.tfdbg.v2 import CURT_HEALTH, NOT_COUNTED, health_summary
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
 from tensortap.index.series.step_statistics import step_statistics

@@ -15,9 +15,8 @@ from pathlib import Path
 from tensortap.core.errors import TensortapError
 
 from ..argument_types import local
-from ..browser import has_display, open_page
 from ..exit import leave
-from .serve import announce, port_number
+from .serve import announce, has_display, open_page, port_number
 
 HELP = "train a small network on real data and watch it in the browser"
 EXAMPLE = "tensortap demo --steps 100"

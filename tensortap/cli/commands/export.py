@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 from tensortap.core.text import counted
 from tensortap.importers.remote_copy import staged_output
 
-from ..argument_types import condition, target
+from ..argument_types import chosen_steps, condition, steps, target
 from ..console import bytes_text, cell, console, print_json
 from ..progress import part_progress
 from ..select_run import add_path, only_run
-from ..step_arguments import chosen_steps, steps
 
 if TYPE_CHECKING:
     import numpy as np

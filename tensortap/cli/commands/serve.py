@@ -6,15 +6,17 @@ import argparse
 import os
 import signal
 import sys
+import webbrowser
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tensortap.importers.resolve import served
 from tensortap.storage.filesystem import is_folder
 from tensortap.storage.uri import shown_path
+from tensortap.system.temp_dirs import temp_folder_until_exit
 
 from ..argument_types import source
-from ..browser import open_page
 from ..exit import interrupted_at_once, leave, status_of
 from ..replay_options import add_limits
 
@@ -152,3 +154,22 @@ def announce(server: Server, logdirs: list[Path]) -> None:
         f"tensortap serves {places} at\n\n    {server.url}\n\nPress Ctrl-C to stop.",
         flush=True,
     )
+
+
+def has_display() -> bool:
+    """Whether a graphical browser could open here."""
+    if sys.platform in ("win32", "darwin"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def open_page(url: str) -> None:
+    """Opens `url` in the user's browser, by a private file that leads to it.
+
+    A browser's command line can be read by every user of the machine, and `url` holds the token. The file is
+    removed when this process ends.
+    """
+    path = temp_folder_until_exit() / "page.html"
+    refresh = f'<meta http-equiv="refresh" content="0;url={escape(url)}">'
+    path.write_text(f'<!doctype html><meta charset="utf-8">{refresh}\n', encoding="utf-8")
+    webbrowser.open(path.as_uri())

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from tensortap.core.text import counted
 
-from ..argument_types import local, natural
+from ..argument_types import local, natural, steps
 from ..console import cell, console, print_json, print_table
 from ..select_run import add_path, names_in_several_graphs, only_run, print_graph_hint
-from ..step_arguments import steps
 from ..views.snapshots import add_filters, has_filters, print_snapshots
-from ..views.tensor import TensorView, snapshot_shape_text
-from ..views.values import parse_highlight
+from ..views.tensor import TensorView, parse_highlight, snapshot_shape_text
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -17,9 +17,8 @@ from tensortap.dump.format.events import EventsTail
 from tensortap.dump.format.run_files import WorkerInfo
 from tensortap.dump.read.runs import RunReader
 
-from ..argument_types import on_disk
+from ..argument_types import on_disk, parse_watch_steps
 from ..console import cell, console, print_json
-from ..step_arguments import parse_watch_steps
 
 HELP = "show what a running job keeps, or change it without a restart"
 EXAMPLE = "tensortap watch logs/digits --nodes dense --keep value --steps 'next 3'"

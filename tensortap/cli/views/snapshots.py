@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from tensortap.core.text import counted
 
-from ..argument_types import column, condition, positive
+from ..argument_types import chosen_steps, column, condition, positive
 from ..console import cell, console, print_fitting_columns, print_json
 from ..select_run import names_in_several_graphs, print_graph_hint
-from ..step_arguments import chosen_steps
 from .tensor import snapshot_shape_text, statistic_text
 
 if TYPE_CHECKING:

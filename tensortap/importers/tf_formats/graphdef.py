@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 from tensortap.core.names import short_function_names, unique_node_names
 from tensortap.core.records import Function, Graph, Node
@@ -15,8 +17,10 @@ from tensortap.tfproto.proto_classes import Message
 from tensortap.tfproto.tensor_proto import data_type_name, proto_shape
 
 from ..errors import RefusedError
-from .op_registry import Output, outputs_of
 from .protos import parse
+
+OPS = Path(__file__).with_name("ops.txt")
+MOST_OUTPUTS = 10_000  # of one node
 
 MAX_GRAPH_DEF = 512 << 20  # bytes
 MAX_NODES = 2_000_000
@@ -260,3 +264,47 @@ class GraphLimits:
             raise RefusedError(
                 "The names of its calls, which stand in front of those of nodes, are too long."
             )
+
+
+class Output(NamedTuple):
+    """One output argument of a node: its first slot, and the dtypes of its slots."""
+
+    name: str
+    slot: int
+    dtypes: tuple[str, ...]
+
+
+@cache
+def _outputs() -> dict[str, tuple[tuple[str, str], ...]]:
+    found = {}
+    for line in OPS.read_text(encoding="utf-8").splitlines():
+        op_type, *outputs = line.split()
+        found[op_type] = tuple((name, kind) for name, _, kind in (text.partition(":") for text in outputs))
+    return found
+
+
+def outputs_of(node: Message) -> tuple[Output, ...] | None:
+    """What a node puts out; None if its op type is not known here (a custom one)."""
+    known = _outputs().get(node.op)
+    if known is None:
+        return None
+    found, slot = [], 0
+    for name, kind in known:
+        dtypes = _dtypes(node, kind)
+        found.append(Output(name, slot, dtypes))
+        slot += len(dtypes)
+    return tuple(found)
+
+
+def _dtypes(node: Message, kind: str) -> tuple[str, ...]:
+    if kind.startswith("["):
+        types = node.attr[kind[1:]].list.type if kind[1:] in node.attr else ()
+        return tuple(data_type_name(number) for number in types[:MOST_OUTPUTS])
+    count, star, one = kind.rpartition("*")
+    if one.startswith("="):
+        dtype = one[1:]
+    else:
+        attribute, _, default = one.partition("/")
+        dtype = data_type_name(node.attr[attribute].type) if attribute in node.attr else default or "unknown"
+    times = node.attr[count].i if star and count in node.attr else 1
+    return (dtype,) * max(0, min(times, MOST_OUTPUTS))

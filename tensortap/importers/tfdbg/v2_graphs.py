@@ -10,8 +10,7 @@ from tensortap.core.records import Frame, Function, Graph, Node
 from tensortap.tfproto.function_calls import Role
 from tensortap.tfproto.proto_classes import Message
 
-from ..tf_formats.graphdef import GraphLimits
-from ..tf_formats.op_registry import MOST_OUTPUTS
+from ..tf_formats.graphdef import MOST_OUTPUTS, GraphLimits
 from .v2_records import DebuggedGraph, FileSet
 
 _ROLES: dict[str, Role] = {
