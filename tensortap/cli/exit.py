@@ -1,4 +1,4 @@
-"""The end of a process: by Ctrl-C before there is anything to tidy up, and while threads are at work."""
+"""How `tensortap` exits: quietly on Ctrl-C, and without waiting for threads in native code."""
 
 from __future__ import annotations
 

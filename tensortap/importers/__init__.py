@@ -9,15 +9,15 @@ Sources may be hostile: read them with `safe_io.py`. Begin at `importing.py`; do
 from .errors import MissingReaderError, RefusedError, UnknownFormatError
 from .import_cache import CachedImport, CacheNotWritableError, cached_copy, cached_import
 from .importing import import_source
-from .registry import FORMATS, Format, detect, title_of
+from .registry import IMPORTERS, Importer, detect, title_of
 from .run_builder import Imported
 
 __all__ = [
-    "FORMATS",
+    "IMPORTERS",
     "CacheNotWritableError",
     "CachedImport",
-    "Format",
     "Imported",
+    "Importer",
     "MissingReaderError",
     "RefusedError",
     "UnknownFormatError",

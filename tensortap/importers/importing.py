@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 from tensortap.core.text import counted
 
 from .errors import RefusedError, UnknownFormatError
-from .registry import BY_NAME, FORMATS, Format, detect
+from .registry import BY_NAME, IMPORTERS, Importer, detect
 from .run_builder import Imported, Progress, RunBuilder, run_name_of
 from .safe_io import files_below
 
@@ -56,7 +56,7 @@ def resolved_source(source: Path) -> Path:
     return source.resolve() if source.is_dir() else source.parent.resolve() / source.name
 
 
-def _row(source: Path, format: str) -> Format:
+def _row(source: Path, format: str) -> Importer:
     if format and format not in BY_NAME:
         raise UnknownFormatError(f"{format!r} is no format.", f"Use one of: {', '.join(BY_NAME)}.")
     if not source.exists() and not detect(source):
@@ -70,7 +70,7 @@ def _row(source: Path, format: str) -> Format:
     return row
 
 
-def notes_on_other_formats(folder: Path, format: Format) -> Iterator[str]:
+def notes_on_other_formats(folder: Path, format: Importer) -> Iterator[str]:
     """A sentence for each other format of which files lie in a folder that was read in one.
 
     Files are told by their names, the first 20,000 of them.
@@ -79,7 +79,7 @@ def notes_on_other_formats(folder: Path, format: Format) -> Iterator[str]:
     try:
         for found in islice(files_below(folder), _MOST_FILES):
             below = found.relative_to(folder)
-            owner = next((row for row in FORMATS if row.is_file(below)), None)
+            owner = next((row for row in IMPORTERS if row.is_file(below)), None)
             if owner is not None and not format.reads(below):
                 others[owner.files].append(below)
     except (OSError, RefusedError):  # what was read says so

@@ -16,8 +16,8 @@ from .tf_formats import checkpoints, event_files, saved_model
 from .tfdbg import v1, v2
 
 
-class Format(NamedTuple):
-    """A format of sources.
+class Importer(NamedTuple):
+    """A format of sources, and the functions that recognise and read it.
 
     A folder is read in one format; files of others that lie in it are reported. For that:
 
@@ -43,10 +43,10 @@ class Format(NamedTuple):
 
 
 # The first that matches reads the source; the first whose `is_file` fits names a file.
-FORMATS = (
-    Format("tfdbg2", "tfdbg2 event sets", v2.matches, v2.read, "of tfdbg2", v2.is_metadata),
-    Format("tfdbg1", "a tfdbg v1 dump", v1.matches, v1.read),
-    Format(
+IMPORTERS = (
+    Importer("tfdbg2", "tfdbg2 event sets", v2.matches, v2.read, "of tfdbg2", v2.is_metadata),
+    Importer("tfdbg1", "a tfdbg v1 dump", v1.matches, v1.read),
+    Importer(
         "saved_model",
         "a SavedModel",
         saved_model.is_saved_model,
@@ -55,7 +55,7 @@ FORMATS = (
         saved_model.is_saved_model_file,
         saved_model.is_part_of_saved_model,
     ),
-    Format(
+    Importer(
         "checkpoint",
         "TensorFlow checkpoints",
         checkpoints.matches,
@@ -64,7 +64,7 @@ FORMATS = (
         checkpoints.is_index_file,
         lambda below: checkpoints.is_index_file(below) and len(below.parts) == 1,
     ),
-    Format(
+    Importer(
         "event_files",
         "TensorBoard event files",
         event_files.matches,
@@ -73,18 +73,18 @@ FORMATS = (
         event_files.is_event_file,
     ),
     *(
-        Format(row.name, row.title, row.matches, partial(read_arrays, row.stored_arrays))
+        Importer(row.name, row.title, row.matches, partial(read_arrays, row.stored_arrays))
         for row in ARRAY_FORMATS
     ),
-    Format(
+    Importer(
         "safetensors_shards",
         "safetensors in shards",
         safetensors.is_shard_folder,
         safetensors.read_shard_folder,
         is_part=lambda below: below.suffix == ".safetensors" and len(below.parts) == 1,
     ),
-    Format("bundle", "a recorded step (.tapbundle)", tensortap_bundle.is_bundle, tensortap_bundle.read),
-    Format(
+    Importer("bundle", "a recorded step (.tapbundle)", tensortap_bundle.is_bundle, tensortap_bundle.read),
+    Importer(
         "graph_def",
         "a frozen GraphDef",
         saved_model.is_graph_def,
@@ -92,7 +92,7 @@ FORMATS = (
         "with a GraphDef",
         saved_model.is_graph_def_file,
     ),
-    Format(
+    Importer(
         "folder",
         "a folder of arrays",
         array_folder.matches,
@@ -101,7 +101,7 @@ FORMATS = (
         array_folder.is_array_file,
     ),
 )
-BY_NAME = {row.name: row for row in FORMATS}
+BY_NAME = {row.name: row for row in IMPORTERS}
 
 
 def title_of(name: str) -> str:
@@ -109,9 +109,9 @@ def title_of(name: str) -> str:
     return BY_NAME[name].title
 
 
-def detect(path: Path) -> Format | None:
+def detect(path: Path) -> Importer | None:
     """The format of a path; None if it is none of these, or is not there."""
     try:
-        return next((row for row in FORMATS if row.matches(path)), None)
+        return next((row for row in IMPORTERS if row.matches(path)), None)
     except OSError:
         return None

@@ -50,14 +50,14 @@ def _check_no_other_file(path: Path) -> None:
     """Raises NotARunError where a path or address is a file that nothing here can read."""
     if not _is_file(path) or is_folder(path):
         return
-    from .registry import FORMATS
+    from .registry import IMPORTERS
 
     if path.suffix == ".pbtxt":
         hint = "Graphs as text are not read: write it with tf.io.write_graph(…, as_text=False)."
     elif _is_packed(path):
         hint = "It is a packed archive: unpack it, and name the folder or file."
     else:
-        known = ", ".join(form.title for form in FORMATS)
+        known = ", ".join(form.title for form in IMPORTERS)
         hint = f"These are known: a log directory, a run in it, a .tap.zip of runs, {known}."
     raise NotARunError(
         f"{shown_path(path)!r} is not recognised: it is a file in no format that is known here.", hint

@@ -14,7 +14,7 @@ from rich.console import Console
 from tensortap.analysis.nonfinite.elements.index_maps import Call, inputs_of_element
 from tensortap.analysis.nonfinite.nan_report import nan_report
 from tensortap.analysis.nonfinite.report_text import place_text
-from tensortap.cli.views.nan import print_report
+from tensortap.cli.commands.nan import print_report
 
 NODES = (
     X,

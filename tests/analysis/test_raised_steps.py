@@ -11,7 +11,7 @@ from rich.console import Console
 
 from tensortap.analysis.nonfinite.nan_report import nan_report
 from tensortap.analysis.rules.runner import check_rules
-from tensortap.cli.views.events import print_events
+from tensortap.cli.commands.info import print_events
 from tensortap.cli.views.rules import print_findings
 from tensortap.core.records import Graph
 from tensortap.dump.write.writer import DumpWriter

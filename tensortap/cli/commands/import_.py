@@ -53,9 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 class _Formats(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from tensortap.importers.registry import FORMATS
+        from tensortap.importers.registry import IMPORTERS
 
-        for row in FORMATS:
+        for row in IMPORTERS:
             print(f"{row.name:20}{row.title}")
         parser.exit()
 

@@ -1,13 +1,21 @@
-"""`tensortap ledger`: which gradients are exactly zero and why, and which updates are rounded away."""
+"""`tensortap ledger`: gradients that are exactly zero and why, and updates that are lost to rounding."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from ..console import console, print_json
+from rich.console import Console
+
+from tensortap.core.text import counted
+
+from ..console import cell, console, plain_table, print_json
 from ..progress import rules_progress
 from ..select_run import add_path, only_run
-from ..views.ledger import print_ledger
+
+if TYPE_CHECKING:
+    from tensortap.analysis.dead_layers.ledger import LedgerEntry
 
 HELP = "list dead layers: gradients that are exactly zero and why, updates that are rounded away"
 EXAMPLE = "tensortap ledger logs/digits; tensortap ledger logs/digits --all --json"
@@ -30,3 +38,66 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print_ledger(found.name, entries, console(), every=arguments.all)
     return 0
+
+
+_MOST = 40  # variables that are listed, unless all are asked for
+_LEAST = 0.005  # share of lost updates up to which none is told: it is shown as 0 %
+_WORDS = {"": "learns", "unknown": "zero, reason not captured"}
+
+
+def print_ledger(run: str, entries: Sequence[LedgerEntry], out: Console, *, every: bool) -> None:
+    """Prints the ledger, the deadest first.
+
+    Args:
+        every: those that learn, too, however many.
+    """
+    if not entries:
+        out.print(cell(f"{run}: no gradient was captured, so there is nothing to tell.", "yellow"))
+        out.print("Capture gradients and weights: Watch(), or Watch(kinds=('gradient', 'weight')).")
+        return
+    dead = [entry for entry in entries if entry.reason or (entry.absorbed or 0) > _LEAST]
+    colour = "bold green" if not dead else "bold"
+    apart = sum(_has_none(entry) for entry in dead)
+    names = f"{counted(len(entries), 'variable')}, {len(dead) - apart:,} with zeros or lost updates"
+    names += f", {apart:,} without a gradient" if apart else ""
+    out.print(cell(f"{run}: {names}", colour))
+    shown = entries if every else dead[:_MOST]
+    if shown:
+        out.print(_table(shown))
+    for entry in shown:
+        if entry.why:
+            out.print(cell(f"{entry.variable}: {entry.why}."))
+    if not every and len(dead) > len(shown):
+        out.print(f"… {len(dead) - len(shown):,} more (--all has them)")
+
+
+def _has_none(entry: LedgerEntry) -> bool:
+    """Whether there is no gradient at all, not even of zeros."""
+    return entry.reason == "disconnected" and not entry.zero_steps
+
+
+def _table(entries: Sequence[LedgerEntry]) -> object:
+    table = plain_table(
+        *("variable", "reason", "zero at", "of steps", "since step", "zeros", "updates lost"),
+        numeric=("zero at", "of steps", "since step", "zeros", "updates lost"),
+    )
+    for entry in entries:
+        table.add_row(
+            cell(entry.variable, "bold" if entry.reason else ""),
+            cell(_WORDS.get(entry.reason, entry.reason)),
+            f"{entry.zero_steps:,}",
+            f"{entry.steps:,}",
+            "" if entry.first_zero_step is None else str(entry.first_zero_step),
+            "" if _has_none(entry) else f"{entry.zero_share:.0%}",
+            _lost(entry),
+        )
+    return table
+
+
+def _lost(entry: LedgerEntry) -> str:
+    """The share of updates that are lost, and of how many pairs of steps where not all were compared."""
+    if entry.absorbed is None:
+        return "not known"
+    chosen = entry.absorbed_steps < entry.absorbed_of
+    pairs = f" ({entry.absorbed_steps:,} of {entry.absorbed_of:,} pairs)" if chosen else ""
+    return f"{entry.absorbed:.0%}{pairs}"

@@ -17,7 +17,7 @@ from .stored_array import STEP_WORDS, StoredArray, is_shard, stem_of, step_in, w
 
 
 class ArrayFormat(NamedTuple):
-    """A format of files with arrays: as in `registry.Format`, the reader, and how names of such files end."""
+    """A format of array files: as in `registry.Importer`, with its reader and how names of such files end."""
 
     name: str
     title: str

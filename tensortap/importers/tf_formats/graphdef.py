@@ -154,7 +154,7 @@ class _FlatNames:
 
     def __init__(self, function: LibraryFunction, names: Names, limits: GraphLimits) -> None:
         self._function, self._names, self._limits = function, names, limits
-        self._outputs: dict[str, tuple[Output, ...]] = {}
+        self._outputs: dict[str, tuple[OutputArgument, ...]] = {}
         self._nodes = {node.name: node for node in function.definition.node_def}
 
     def tensor(self, text: str) -> str:
@@ -169,7 +169,7 @@ class _FlatNames:
     def _unique(self, node: str) -> str:
         return self._names.get((self._function.name, node), node)
 
-    def outputs(self, node: str) -> tuple[Output, ...]:
+    def outputs(self, node: str) -> tuple[OutputArgument, ...]:
         """What a node of the function puts out; nothing if its op type is not known here."""
         if node not in self._outputs:
             known = outputs_of(self._nodes[node]) if node in self._nodes else None
@@ -266,7 +266,7 @@ class GraphLimits:
             )
 
 
-class Output(NamedTuple):
+class OutputArgument(NamedTuple):
     """One output argument of a node: its first slot, and the dtypes of its slots."""
 
     name: str
@@ -283,7 +283,7 @@ def _outputs() -> dict[str, tuple[tuple[str, str], ...]]:
     return found
 
 
-def outputs_of(node: Message) -> tuple[Output, ...] | None:
+def outputs_of(node: Message) -> tuple[OutputArgument, ...] | None:
     """What a node puts out; None if its op type is not known here (a custom one)."""
     known = _outputs().get(node.op)
     if known is None:
@@ -291,7 +291,7 @@ def outputs_of(node: Message) -> tuple[Output, ...] | None:
     found, slot = [], 0
     for name, kind in known:
         dtypes = _dtypes(node, kind)
-        found.append(Output(name, slot, dtypes))
+        found.append(OutputArgument(name, slot, dtypes))
         slot += len(dtypes)
     return tuple(found)
 
