@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
-from tensortap.core.errors import NotARunError
-from tensortap.core.text import counted
+from tensortap.core.errors import NotARunError, SelectionError
+from tensortap.core.text import counted, did_you_mean
 from tensortap.index.graph.graph_index import GraphIndex
 from tensortap.index.graph_store import GraphOverview
 from tensortap.index.logdir_index import LogIndex
@@ -22,10 +23,12 @@ from tensortap.index.series.histograms import HistogramSeries, histograms
 from tensortap.index.series.history import history
 from tensortap.index.worker_follower import WorkerStatus
 
-from .arguments import check_filters_of, check_integer, check_name, check_texts
 from .plots import Kind, histograms_figure
 from .table import Table, cell_text
 from .tensor import Tensor, Tensors
+
+_NO_TEXT = ("nonfinite", "kept", "visit")
+_PYTHON_NAMES = {"match": "nodes", "steps": "step"}  # names of `Filters` that are others in `Run.find`
 
 _FACTS = ("host", "command", "python")  # of a run's info, in a notebook
 
@@ -244,3 +247,42 @@ class Histograms(HistogramSeries):
         from tensortap.html import notebook_repr
 
         return notebook_repr.histograms(repr(self), self.step, self.edges, self.counts)
+
+
+def check_texts(**values: object) -> None:
+    """Raises SelectionError: one of them is neither a text nor None."""
+    for name, value in values.items():
+        if value is not None and not isinstance(value, str):
+            raise SelectionError(f"{name}={value!r:.80} is no text.", f"Write it in quotes: {name}='…'.")
+
+
+def check_name(name: object) -> None:
+    """Raises SelectionError: the name of a tensor is no text."""
+    if not isinstance(name, str):
+        raise SelectionError(
+            f"{name!r:.80} is no name of a tensor.", "Names are texts; run.tensors lists them."
+        )
+
+
+def check_integer(name: str, value: Any) -> int | None:
+    """An integer, or None. Raises SelectionError: it is something else."""
+    try:
+        return None if value is None else operator.index(value)
+    except TypeError:
+        hint = f"Write it as in {name}=3" + ("; -1 is the last." if name == "step" else ".")
+        raise SelectionError(f"{name}={value!r:.80} is no whole number.", hint) from None
+
+
+def check_filters_of(filters: Mapping[str, object]) -> None:
+    """Raises SelectionError: there is no such filter, or it is given something else than it takes."""
+    known = sorted(_PYTHON_NAMES.get(field.name, field.name) for field in fields(Filters))
+    for name, value in filters.items():
+        if name not in known:
+            hint = did_you_mean(name, known, f"There are: {', '.join(known)}.")
+            if name in _PYTHON_NAMES:
+                hint = f"Write {_PYTHON_NAMES[name]}=…, as in find('relu', step='3:10')."
+            raise SelectionError(f"There is no filter {name!r:.80}.", hint)
+        if name in ("nonfinite", "kept") and not isinstance(value, bool):
+            raise SelectionError(f"{name}={value!r:.80} is no yes or no.", f"Use {name}=True or False.")
+    check_integer("visit", filters.get("visit"))
+    check_texts(**{name: value for name, value in filters.items() if name not in _NO_TEXT})

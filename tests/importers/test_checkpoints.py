@@ -11,7 +11,7 @@ import pytest
 
 from tensortap.importers.errors import RefusedError
 from tensortap.importers.importing import import_source
-from tensortap.importers.tf_formats.tensor_bundle import assemble
+from tensortap.importers.tf_formats.checkpoints import assemble
 
 
 def test_a_folder_of_checkpoints_is_a_run_with_steps(importing: Any, expected: Any) -> None:

@@ -16,7 +16,7 @@ from tensortap.__main__ import main
 from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
-from tensortap.cli.views.stepper import proof
+from tensortap.cli.stepper_shell import proof
 from tensortap.dump.recording.bundle import read_bundle, write_bundle
 from tensortap.dump.recording.recording import Recording
 from tensortap.dump.recording.recording_files import find_recordings, read_recording

@@ -105,9 +105,7 @@ def reason_text(origin: Origin) -> str:
     if origin.explanation is not None:
         return origin.explanation.text + ("" if origin.explanation.certain else " (fits, not proven)")
     if origin.verdict == "carried":
-        return (
-            f"{origin.node} only reads it. Capture the steps before, each of them, to find the origin."
-        )
+        return f"{origin.node} only reads it. Capture the steps before, each of them, to find the origin."
     if origin.verdict == "data":
         return "Look at the input pipeline: the model did nothing wrong."
     if origin.verdict == "constant":

@@ -17,8 +17,8 @@ import numpy as np
 
 from tensortap.core.dtypes import Array, Floats
 from tensortap.core.errors import TensortapError
-from tensortap.core.records import COUNTS, Summary
 from tensortap.core.names import short_function_name
+from tensortap.core.records import COUNTS, Summary
 from tensortap.tfproto.proto_classes import Message
 from tensortap.tfproto.tensor_proto import data_type_name, tensor_array
 

@@ -1,5 +1,5 @@
-"""Saved indices: what was read of a run, stored in the user's cache directory. Derived, and safe to delete.
+"""The index of a run saved in the user's cache, so that a second start need not read the run again.
 
-`saved_run` loads and saves one, `container` is its file, `catalog_state` the catalog in it, `fingerprint`
-says whether it still fits the dump, `cache_dir` removes old ones. Imports the catalog, no queries.
+`saved_run` saves, checks and loads one, and removes those of runs that are gone; `container` is the file
+that it is saved in. Imports the catalog, no queries.
 """

@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import logging
+import os
+import shutil
 import time
 import uuid
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from tensortap.core.dtypes import Array
 from tensortap.core.errors import DamagedError
+from tensortap.dump.format.layout import stats_path
 from tensortap.dump.format.run_files import RUN_FILE
 from tensortap.dump.read.stats_reader import TailPosition
 from tensortap.storage.files import crc32c_of_file
 from tensortap.storage.filesystem import stat_path
-from tensortap.system.user_dirs import is_own_folder
+from tensortap.system.user_dirs import is_own_folder, make_private_folder, open_regular
 
 from ..catalog.catalog import Catalog
+from ..catalog.columns import StringTable
 from ..catalog.packed_histograms import PackedError
 from ..catalog.segments import Segment, Tail, freeze, segment_arrays
-from .cache_dir import claim, run_folder, sweep, touch
-from .catalog_state import catalog_state, restore_catalog
+from ..catalog.step_totals import StepTally
 from .container import ContainerError, read_container, write_container
-from .fingerprint import Marks
+
+RUN_NAME = "run.txt"  # the run's path: an index whose run is gone is removed
+_UNUSED = 90 * 86_400.0  # s after which an index that nobody opened is removed
+_LONGEST_MARK = 1 << 20  # characters of a path, as JSON
+_SETTLE_NS = 2 * 10**9  # a file that was written to just now may change within its time stamp's resolution
 
 VERSION = 2
 STATE = "state.index"
@@ -186,3 +196,165 @@ def _is_whole(segments: list[Segment], rows: int) -> bool:
 def _position(worker: Mapping[str, Any]) -> TailPosition:
     position = dict(worker["position"])
     return TailPosition(**position | {"damage": tuple(position["damage"])})
+
+
+def run_folder(cache: Path, run_dir: Path, version: int) -> Path:
+    """The folder for the index of a run, by the run's path and the version of the index."""
+    text = os.fsencode(run_dir.resolve())
+    return cache / f"index-{version}" / hashlib.blake2b(text, digest_size=16).hexdigest()
+
+
+def claim(cache: Path, folder: Path, run_dir: Path) -> None:
+    """Makes the folder of an index, this user's alone below the cache. Raises OSError."""
+    make_private_folder(cache, folder)
+    fd = open_regular(folder / RUN_NAME, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    with os.fdopen(fd, "w", encoding="utf-8") as file:
+        json.dump(str(run_dir.resolve()), file)
+
+
+def touch(folder: Path) -> None:
+    """Notes that an index is in use."""
+    with contextlib.suppress(OSError):
+        os.utime(folder / RUN_NAME)
+
+
+def sweep(cache: Path) -> None:
+    """Removes the indices of runs that are gone, or that nobody opened for three months."""
+    with contextlib.suppress(OSError):
+        for folder in cache.glob("index-*/*"):
+            with contextlib.suppress(OSError, ValueError, TypeError):
+                if not is_own_folder(folder):
+                    continue
+                fd = open_regular(folder / RUN_NAME, os.O_RDONLY)
+                with os.fdopen(fd, encoding="utf-8") as mark:
+                    unused = time.time() - os.fstat(fd).st_mtime > _UNUSED
+                    run_dir = Path(json.loads(mark.read(_LONGEST_MARK)))
+                # A parent that is gone may be a disk that is not mounted: such an index waits.
+                gone = run_dir.parent.is_dir() and not run_dir.exists()
+                if unused or gone:
+                    shutil.rmtree(folder, ignore_errors=True)
+
+
+@dataclass(frozen=True, slots=True)
+class FileMark:
+    """A file as it was: `length` bytes of it were read, with that checksum. `settled`: its time stamp was old
+    enough to tell every later change."""
+
+    size: int
+    mtime_ns: int
+    inode: int
+    length: int
+    crc32c: int
+    settled: bool
+
+
+class Marks:
+    """The marks of a worker's files, made anew only for those that changed."""
+
+    def __init__(self, worker_dir: Path, known: list[dict[str, Any]] | None = None) -> None:
+        self._dir = worker_dir
+        self._known = [FileMark(**mark) for mark in known or ()]
+
+    def update(self, position: TailPosition) -> list[dict[str, Any]]:
+        """The marks of all files up to a position.
+
+        Raises:
+            OSError, DamagedError: a file cannot be read any more.
+        """
+        for number in range(position.file + 1):
+            known = self._known[number] if number < len(self._known) else None
+            length = position.offset if number == position.file else None
+            if known is None or not _unchanged(self._path(number), known, length):
+                self._known[number : number + 1] = [self._mark(number, length)]
+        return [asdict(mark) for mark in self._known]
+
+    def _mark(self, number: int, length: int | None) -> FileMark:
+        found = stat_path(self._path(number))
+        length = found.size if length is None else length
+        crc = crc32c_of_file(self._path(number), length)
+        settled = time.time_ns() - found.mtime_ns > _SETTLE_NS
+        return FileMark(found.size, found.mtime_ns, found.inode, length, crc, settled)
+
+    def hold(self) -> bool:
+        """Whether what was read of each file is still there: by its time stamps, or else by its checksum."""
+        try:
+            return all(self._holds(number, mark) for number, mark in enumerate(self._known))
+        except (OSError, DamagedError):
+            return False
+
+    def _holds(self, number: int, mark: FileMark) -> bool:
+        path = self._path(number)
+        if _unchanged(path, mark, mark.length):
+            return True
+        return stat_path(path).size >= mark.length and crc32c_of_file(path, mark.length) == mark.crc32c
+
+    def _path(self, number: int) -> Path:
+        return stats_path(self._dir, number)
+
+
+def _unchanged(path: Path, mark: FileMark, length: int | None) -> bool:
+    found = stat_path(path)
+    same = (found.size, found.mtime_ns, found.inode) == (mark.size, mark.mtime_ns, mark.inode)
+    return mark.settled and same and mark.length == (found.size if length is None else length)
+
+
+def catalog_state(catalog: Catalog) -> tuple[dict[str, Any], dict[str, Array]]:
+    """(what JSON can say, arrays) of a catalog."""
+    about = {
+        "rows": catalog.rows,
+        "nonfinite": catalog.nonfinite,
+        "partial": catalog.partial,
+        "pruned": [[code, sorted(files)] for code, files in catalog.pruned.items()],
+        "last_time": catalog.last_time,
+        "strings": {name: table.values for name, table in _strings(catalog).items()},
+        "shapes": catalog.shapes.values,
+        "graphs_with_steps": list(catalog.graph_steps.tallies),
+    }
+    arrays = {f"tensors/{name}": array for name, array in catalog.tensors.arrays().items()}
+    arrays |= {f"steps/{name}": array for name, array in catalog.steps.arrays().items()}
+    for graph, tally in catalog.graph_steps.tallies.items():
+        arrays |= {f"steps of {graph}/{name}": array for name, array in tally.arrays().items()}
+    arrays |= {f"places/{name}": column.view() for name, column in catalog.places.items()}
+    arrays["worker_rows"] = catalog.worker_rows.totals(len(catalog.workers))
+    return about, arrays
+
+
+def restore_catalog(catalog: Catalog, about: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+    """Takes over into an empty catalog what `catalog_state` gave, but for the rows.
+
+    Raises:
+        KeyError, TypeError, ValueError: it is something else.
+    """
+    for name, table in _strings(catalog).items():
+        for text in about["strings"][name]:
+            table.intern(text)
+    catalog.shapes.restore([tuple(shape) for shape in about["shapes"]])
+    catalog.tensors.restore(_below(arrays, "tensors"))
+    catalog.steps.restore(_below(arrays, "steps"))
+    tallies = {}
+    for graph in about["graphs_with_steps"]:
+        tallies[graph] = StepTally()
+        tallies[graph].restore(_below(arrays, f"steps of {graph}"))
+    catalog.graph_steps.restore(tallies)
+    for name, column in catalog.places.items():
+        column.extend(arrays[f"places/{name}"])
+    catalog.worker_rows.restore(arrays["worker_rows"])
+    catalog.nonfinite, catalog.last_time = about["nonfinite"], about["last_time"]
+    catalog.partial = about["partial"]
+    catalog.pruned = {int(code): frozenset(map(int, files)) for code, files in about["pruned"]}
+    catalog.rows = about["rows"]
+
+
+def _strings(catalog: Catalog) -> dict[str, StringTable]:
+    return {
+        "workers": catalog.workers,
+        "devices": catalog.devices,
+        "dtypes": catalog.dtypes,
+        "graphs": catalog.tensors.graphs,
+        "nodes": catalog.tensors.nodes,
+    }
+
+
+def _below(arrays: Mapping[str, Array], name: str) -> dict[str, Array]:
+    prefix = f"{name}/"
+    return {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
