@@ -88,7 +88,7 @@ window.bench = {
     },
     openAll: async () => {
         const [before, start] = [layouts(), performance.now()];
-        document.querySelector('[aria-label^="Open all"]').click();
+        document.querySelector('[aria-label^="Expand all"]').click();
         while (layouts() === before) await frame();
         return performance.now() - start;
     },

@@ -76,7 +76,7 @@ export class HttpProvider implements Provider {
       response = await fetch(this.href(path, query), { cache: 'no-cache', credentials: 'same-origin', ...(signal && { signal }), ...more });
     } catch (error) {
       if (signal?.aborted) throw error;
-      throw new NoAnswer('Check that tensortap is still running; this page tries again by itself.');
+      throw new NoAnswer('Is tensortap still running? Retrying…');
     }
     if (!response.ok) throw await failure(response);
     return response;

@@ -69,7 +69,7 @@ describe('makeColouring', () => {
       THEMES[0]!.nan,
       THEMES[0]!.fine,
     ]);
-    expect(items({ kind: 'health' })).toEqual(['NaN 1', 'Infinity 0', 'fine 1', 'not captured 2']);
+    expect(items({ kind: 'health' })).toEqual(['NaN 1', 'Inf 0', 'finite 1', 'not captured 2']);
   });
 
   test('health: what was captured and not counted is neither fine nor left out', () => {
@@ -85,7 +85,7 @@ describe('makeColouring', () => {
       THEMES[0]!.node,
     ]);
     const told = legend.kind === 'items' ? legend.items.map((item) => `${item.label} ${item.count}`) : [];
-    expect(told).toEqual(['NaN 0', 'Infinity 0', 'fine 1', 'not counted 1', 'not captured 2']);
+    expect(told).toEqual(['NaN 0', 'Inf 0', 'finite 1', 'not counted 1', 'not captured 2']);
   });
 
   test('categories: the commonest first, scopes only where they are of one kind', () => {
@@ -125,7 +125,7 @@ describe('makeColouring', () => {
     const colour: ColourBy = { kind: 'statistic', statistic: 'abs_max' };
     const { index, styles } = colouring(colour, bad);
     expect([0, 1, 2].map((entity) => styles[index[entity]!])).toEqual([THEMES[0]!.nan, THEMES[0]!.inf, THEMES[0]!.node]);
-    expect(labels(colour, bad)).toEqual(['not captured', 'no number', 'Inf, nothing finite', 'NaN, nothing finite']);
+    expect(labels(colour, bad)).toEqual(['not captured', 'not numeric', 'all Inf', 'all NaN']);
     expect(labels(colour)).toEqual(['not captured']);
   });
 

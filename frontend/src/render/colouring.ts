@@ -77,8 +77,8 @@ function byHealth({ tree, theme }: ColouringInput, health: Uint8Array): Colours 
   for (let row = 0; row < tree.nodeCount; row++) counts[health[tree.entityOf[row]!]!]!++;
   const items: LegendItem[] = [
     { label: 'NaN', style: theme.nan, count: counts[NAN]!, marker: 'nan' },
-    { label: 'Infinity', style: theme.inf, count: counts[INF]!, marker: 'inf' },
-    { label: 'fine', style: theme.fine, count: counts[FINE]! },
+    { label: 'Inf', style: theme.inf, count: counts[INF]!, marker: 'inf' },
+    { label: 'finite', style: theme.fine, count: counts[FINE]! },
     { label: 'not captured', style: theme.hollow, count: counts[NOT_CAPTURED]! },
   ];
   const untold = counts[NOT_COUNTED]!;
@@ -87,10 +87,10 @@ function byHealth({ tree, theme }: ColouringInput, health: Uint8Array): Colours 
 }
 
 const DIFFERENCE_LABELS: Record<(typeof VERDICTS)[number], string> = {
-  diverges: 'diverges here',
+  diverges: 'diverges',
   amplified: 'amplified',
   inherited: 'inherited',
-  noise: 'rounding',
+  noise: 'within tolerance',
   same: 'equal',
 };
 
@@ -108,7 +108,7 @@ function byDifference({ tree, theme, colour }: ColouringInput): Colours {
   forEachUpwards(tree, (child, scope) => {
     if (index[child]! > 1 && (index[scope] === 1 || index[child]! < index[scope]!)) index[scope] = index[child]!;
   });
-  return { index, styles, legend: { kind: 'items', title: 'Difference to run B', items: differenceItems(theme, counts) } };
+  return { index, styles, legend: { kind: 'items', title: 'Difference vs. run B', items: differenceItems(theme, counts) } };
 }
 
 /** Of a node, of one that was not compared, and of each verdict. What rounding explains looks neither equal nor left out. */
@@ -150,27 +150,23 @@ function byChange({ tree, theme, colour }: ColouringInput): Colours {
 
 export const STATISTIC_TITLES: Record<NodeStatistic, string> = {
   mean: 'Mean',
-  std: 'Standard deviation',
-  min: 'Minimum',
-  max: 'Maximum',
-  abs_max: 'Largest magnitude',
+  std: 'Std',
+  min: 'Min',
+  max: 'Max',
+  abs_max: 'Max |x|',
   l2: 'L2 norm',
-  zero_share: 'Share of zeros',
-  nan_share: 'Share of NaN',
-  inf_share: 'Share of Inf',
+  zero_share: '% zeros',
+  nan_share: '% NaN',
+  inf_share: '% Inf',
 };
 
 type Other = Omit<LegendItem, 'count'>;
 
 /** What a node without the number is, by its health: nothing of it is finite, or it has no such number, as a text has none. */
 function numberless(theme: Theme): readonly Other[] {
-  const none = { label: 'no number', style: theme.node };
+  const none = { label: 'not numeric', style: theme.node };
   const others: Other[] = [{ label: 'not captured', style: theme.hollow }, none, none];
-  return [
-    ...others,
-    { label: 'Inf, nothing finite', style: theme.inf, marker: 'inf' },
-    { label: 'NaN, nothing finite', style: theme.nan, marker: 'nan' },
-  ];
+  return [...others, { label: 'all Inf', style: theme.inf, marker: 'inf' }, { label: 'all NaN', style: theme.nan, marker: 'nan' }];
 }
 
 function byStatistic({ tree, overlay, theme, colour }: ColouringInput, health: Uint8Array): Colours {

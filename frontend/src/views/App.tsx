@@ -141,8 +141,8 @@ function RunGone() {
     );
   return (
     <main>
-      <Message title={`There is no run called ${called}`} testid="error-state">
-        <p>It was deleted or renamed, or this address belongs to another log directory.</p>
+      <Message title={`Run “${called}” not found`} testid="error-state">
+        <p>It may have been deleted, or the link is from another log directory.</p>
         <div class="actions">
           <button
             type="button"

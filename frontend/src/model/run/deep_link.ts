@@ -87,7 +87,7 @@ export const VIEW_TITLES = {
   source: 'Source',
   problems: 'Problems',
   compare: 'Compare',
-  stepper: 'Stepper',
+  stepper: 'Replay',
   events: 'Events',
 } as const;
 export type View = keyof typeof VIEW_TITLES;

@@ -13,32 +13,32 @@ test('what is there needs no message', () => {
 
 test('a graph or step that is not there is named, with what is shown in its place', () => {
   expect(missingInRun({ ...NOTHING, graph: 'zzz' }, GRAPHS, WORKERS, [0, 5], 5)).toBe(
-    'The run has no graph zzz: the one with most snapshots is on show.',
+    'The run has no graph zzz: showing the one with most snapshots.',
   );
   expect(missingInRun({ ...NOTHING, step: 9999 }, GRAPHS, WORKERS, [0, 5], 5)).toBe(
-    'Step 9999 was not captured: the nearest one, 5, is on show.',
+    'Step 9999 was not captured: showing the nearest one, 5.',
   );
   expect(missingInRun({ ...NOTHING, graph: 'zzz', step: 9999 }, GRAPHS, WORKERS, [0, 5], 5)).toContain('zzz');
 });
 
 test('a worker that is not there is named, with whose numbers are shown in its place', () => {
   const asked = { ...NOTHING, worker: 'b-7' };
-  expect(missingInRun(asked, GRAPHS, WORKERS, [5], 5)).toBe('The run has no worker b-7: all of them are on show.');
-  expect(missingInRun(asked, GRAPHS, WORKERS.slice(1), [5], 5)).toBe('The run has no worker b-7: its only one is on show.');
+  expect(missingInRun(asked, GRAPHS, WORKERS, [5], 5)).toBe('The run has no worker b-7: showing all of them.');
+  expect(missingInRun(asked, GRAPHS, WORKERS.slice(1), [5], 5)).toBe('The run has no worker b-7: showing its only one.');
 });
 
 test('a range without a step, and a step outside the range, are named', () => {
   expect(missingInRun({ ...NOTHING, range: { first: 6, last: 9 } }, GRAPHS, WORKERS, [0, 5], 5)).toBe(
-    'No step from 6 to 9 was captured: all steps are on show.',
+    'No step from 6 to 9 was captured; showing all steps.',
   );
   expect(missingInRun({ ...NOTHING, step: 5, range: { first: 0, last: 3 } }, GRAPHS, WORKERS, [0, 5], 0)).toBe(
-    'Step 5 lies outside the range of steps: the nearest one, 0, is on show.',
+    'Step 5 lies outside the range of steps: showing the nearest one, 0.',
   );
 });
 
 test('a visit that the tensor does not have is named, with the one on show', () => {
   const lost = (visit: number | null, visits: number[]) => missingVisit({ tensor: 'while/Mul:0', visit }, 20, visits, 0);
-  expect(lost(99, [0, 1, 2])).toBe('while/Mul:0 has no visit 99 at step 20: visit 0 is on show.');
+  expect(lost(99, [0, 1, 2])).toBe('while/Mul:0 has no iteration 99 at step 20; showing iteration 0.');
   expect([lost(2, [0, 1, 2]), lost(null, [0, 1, 2]), lost(99, [])]).toEqual([null, null, null]);
 });
 
@@ -47,8 +47,8 @@ test('a scope that the graph does not have, and a colouring that there is not, a
   const lost = (selected: string | null, color: string | null) => missingInGraph({ selected, color }, graph);
   expect([lost('model', 'size'), lost('model/block_0..block_1', 'statistic:mean'), lost(null, null)]).toEqual([null, null, null]);
   expect(lost('model/block', null)).toBe('The graph has no scope model/block.');
-  expect(lost('mod', 'zzz')).toBe('The graph has no scope mod. Nothing can be coloured by zzz: health is on show.');
-  expect(lost(null, 'statistic:zzz')).toBe('There is no statistic zzz: abs_max is on show.');
+  expect(lost('mod', 'zzz')).toBe('The graph has no scope mod. Unknown colouring “zzz”; using Health.');
+  expect(lost(null, 'statistic:zzz')).toBe('Unknown statistic “zzz”; using Max |x|.');
 });
 
 test('nothing is said before the run and its steps are there', () => {
@@ -66,6 +66,6 @@ test('a run is called by its id, or by a name that is its alone', () => {
 
 test('what of the address cannot be read is named, as far as it fits', () => {
   expect(unreadText([])).toBeNull();
-  expect(unreadText(['step=abc'])).toBe('The address holds step=abc, which the page cannot read.');
-  expect(unreadText(['a=1', 'b=2', 'c=3', 'd=4'])).toBe('The address holds a=1, b=2, c=3 and 1 more, which the page cannot read.');
+  expect(unreadText(['step=abc'])).toBe('Ignored unknown URL parameter: step=abc');
+  expect(unreadText(['a=1', 'b=2', 'c=3', 'd=4'])).toBe('Ignored unknown URL parameters: a=1, b=2, c=3 and 1 more');
 });

@@ -29,7 +29,7 @@ export function unreadText(parts: readonly string[]): string | null {
   if (parts.length === 0) return null;
   const more = parts.length > MOST_NAMED ? ` and ${parts.length - MOST_NAMED} more` : '';
   const named = parts.slice(0, MOST_NAMED).map((part) => (part.length > 40 ? `${part.slice(0, 39)}…` : part));
-  return `The address holds ${named.join(', ')}${more}, which the page cannot read.`;
+  return `Ignored unknown URL ${parts.length > 1 ? 'parameters' : 'parameter'}: ${named.join(', ')}${more}`;
 }
 
 /** In one line, what of the asked is not in the run, and what is shown in its place; null where all of it is there. */
@@ -42,11 +42,11 @@ export function missingInRun(
 ): string | null {
   const lines: string[] = [];
   if (asked.graph !== null && graphs.length > 0 && !graphs.some((graph) => graph.id === asked.graph))
-    lines.push(`The run has no graph ${asked.graph}: the one with most snapshots is on show.`);
+    lines.push(`The run has no graph ${asked.graph}: showing the one with most snapshots.`);
   if (asked.worker !== null && workers.length > 0 && !workers.some((worker) => worker.id === asked.worker))
-    lines.push(`The run has no worker ${asked.worker}: ${workers.length > 1 ? 'all of them are' : 'its only one is'} on show.`);
+    lines.push(`The run has no worker ${asked.worker}: showing ${workers.length > 1 ? 'all of them' : 'its only one'}.`);
   if (asked.range !== null && steps.length > 0 && !steps.some((step) => isWithin(step, asked.range!)))
-    lines.push(`No step from ${asked.range.first} to ${asked.range.last} was captured: all steps are on show.`);
+    lines.push(`No step from ${asked.range.first} to ${asked.range.last} was captured; showing all steps.`);
   if (asked.step !== null && shown !== null && asked.step !== shown) lines.push(lostStep(asked.step, shown, steps));
   return lines.length === 0 ? null : lines.join(' ');
 }
@@ -55,7 +55,7 @@ const isWithin = (step: number, { first, last }: StepRange): boolean => first <=
 
 function lostStep(asked: number, shown: number, steps: readonly number[]): string {
   const why = steps.includes(asked) ? 'lies outside the range of steps' : 'was not captured';
-  return `Step ${asked} ${why}: the nearest one, ${shown}, is on show.`;
+  return `Step ${asked} ${why}: showing the nearest one, ${shown}.`;
 }
 
 /** That a tensor did not run as often at a step, and which of its visits is on show; null where it did, or was not captured there. */
@@ -66,7 +66,7 @@ export function missingVisit(
   shown: number,
 ): string | null {
   if (asked.visit === null || visits.length === 0 || visits.includes(asked.visit)) return null;
-  return `${asked.tensor} has no visit ${asked.visit} at step ${step}: visit ${shown} is on show.`;
+  return `${asked.tensor} has no iteration ${asked.visit} at step ${step}; showing iteration ${shown}.`;
 }
 
 /** The same of what is asked of the graph on show. */
@@ -77,10 +77,9 @@ export function missingInGraph(
   const lines: string[] = [];
   if (asked.selected !== null && !hasScope(graph, asked.selected)) lines.push(`The graph has no scope ${asked.selected}.`);
   const [kind, statistic] = asked.color?.split(':') ?? [];
-  if (kind !== undefined && !COLOUR_KINDS.some((known) => known === kind))
-    lines.push(`Nothing can be coloured by ${asked.color}: health is on show.`);
+  if (kind !== undefined && !COLOUR_KINDS.some((known) => known === kind)) lines.push(`Unknown colouring “${asked.color}”; using Health.`);
   else if (kind === 'statistic' && !NODE_STATISTICS.some((known) => known === statistic))
-    lines.push(`There is no statistic ${statistic ?? ''}: abs_max is on show.`);
+    lines.push(`Unknown statistic “${statistic ?? ''}”; using Max |x|.`);
   return lines.length === 0 ? null : lines.join(' ');
 }
 

@@ -37,7 +37,7 @@ test('steps that raised are told with the node, where it is known', () => {
   expect(raisedOf(events)).toEqual(['Step 3 raised: ValueError: no', 'Step 4 raised in loss: OpError: no']);
 });
 
-test('of recorded steps the Stepper shows more, if only how the server may run them', () => {
+test('of recorded steps Replay shows more, if only how the server may run them', () => {
   expect(recordedWords([1], true)).toEqual({ recorded: 'Step 1 was recorded', stepper: 'runs it again and shows any tensor' });
   expect(recordedWords([1], false)).toMatchObject({ stepper: 'says how it can run again' });
   expect(recordedWords([10, 20, 30], false)).toEqual({

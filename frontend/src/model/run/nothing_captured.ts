@@ -29,7 +29,7 @@ export function raisedOf(events: readonly RunEvent[]): string[] {
   return found.slice(-5);
 }
 
-/** What was recorded, and what the Stepper does with it, which is named between the two; null where no step was recorded. */
+/** What was recorded, and what Replay does with it, which is named between the two; null where no step was recorded. */
 export function recordedWords(steps: readonly number[], allowed: boolean): { recorded: string; stepper: string } | null {
   const [first, last] = [steps[0], steps.at(-1)];
   if (first === undefined) return null;

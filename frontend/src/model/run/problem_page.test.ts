@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { NonfiniteProblem } from '../wire/answers';
 import type { Finding, NanReport, Origin } from '../wire/findings';
-import { groupFindings, groupOrigins, isIntended, mutes, originsFirst, pageHead, withoutOrigins } from './problem_page';
+import { groupFindings, groupOrigins, isIntended, mutes, originsFirst, pageHead, ruleTitle, withoutOrigins } from './problem_page';
 
 const finding = (rule: string, severity: Finding['severity'], first_step: number, tensor = 'a:0') =>
   ({ rule, severity, first_step, tensor, muted: false }) as Finding;
@@ -88,13 +88,31 @@ describe('what is intended', () => {
 });
 
 describe('what the page says of origins', () => {
-  it('is that a run is spoilt only by what does not heal again', () => {
+  const counts = (high: number, medium: number, low: number) => ({ high, medium, low });
+
+  it('is that a run is broken only by what does not become finite again, and since when', () => {
     const heals = origin({ aftermath: 'It becomes finite again.' });
-    expect([pageHead([origin({})], 0), pageHead([heals, origin({})], 1)]).toEqual(Array(2).fill('NaN or Inf spoilt this run'));
-    expect([pageHead([heals], 1), pageHead([heals], 0), pageHead([], 0)]).toEqual([
-      'Something is wrong',
-      'NaN or Inf arise, but reach nothing that matters',
-      'Worth a look',
+    expect([pageHead([origin({})], counts(0, 0, 1)), pageHead([heals, origin({ step: 31 })], counts(1, 0, 0))]).toEqual([
+      'NaN/Inf broke this run at step 25',
+      'NaN/Inf broke this run at step 31',
+    ]);
+    expect(pageHead([heals], counts(0, 2, 0))).toBe('NaN/Inf occur but do not reach the loss or weights');
+  });
+
+  it('is else how many findings of the worst severity there are', () => {
+    expect([pageHead([], counts(2, 1, 12)), pageHead([], counts(0, 1, 12)), pageHead([], counts(0, 0, 12))]).toEqual([
+      '2 high-severity findings',
+      '1 medium-severity finding',
+      '12 low-severity findings',
+    ]);
+  });
+
+  it('names rules in words', () => {
+    expect(['UnchangedTensor', 'DeadRelu', 'PoorWeightInit', 'MyRule2X'].map(ruleTitle)).toEqual([
+      'Unchanged tensor',
+      'Dead ReLU units',
+      'Poor weight init',
+      'My rule2X',
     ]);
   });
 });

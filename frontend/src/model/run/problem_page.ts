@@ -1,5 +1,6 @@
 /** What the problems page says first, and in which order the rest follows. */
 
+import { counted } from '../../lib/format';
 import type { NonfiniteProblem } from '../wire/answers';
 import type { Finding, NanReport, Origin, Severity } from '../wire/findings';
 
@@ -56,14 +57,34 @@ export function originsFirst(problems: readonly NonfiniteProblem[], report: NanR
 export const badColour = ({ nan }: { nan: number }): 'nan' | 'inf' => (nan > 0 ? 'nan' : 'inf');
 
 /** Which time within its step a node in a loop ran; nothing for the first, as on the command line. */
-export const visitText = ({ visit = 0 }: { visit?: number }): string => (visit > 0 ? ` (visit ${visit})` : '');
+export const visitText = ({ visit = 0 }: { visit?: number }): string => (visit > 0 ? ` (iteration ${visit})` : '');
 
 /** What the page says above all else: origins that do not heal again spoil a run, then come findings of the worst kind. */
-export function pageHead(origins: readonly Origin[], high: number): string {
-  if (origins.some((origin) => !origin.aftermath)) return 'NaN or Inf spoilt this run';
-  if (high > 0) return 'Something is wrong';
-  return origins.length > 0 ? 'NaN or Inf arise, but reach nothing that matters' : 'Worth a look';
+export function pageHead(origins: readonly Origin[], counts: Readonly<Record<Severity, number>>): string {
+  const broke = origins.find((origin) => !origin.aftermath);
+  if (broke) return `NaN/Inf broke this run at step ${broke.step}`;
+  if (counts.high > 0) return `${counted(counts.high, 'high-severity finding')}`;
+  if (origins.length > 0) return 'NaN/Inf occur but do not reach the loss or weights';
+  return counts.medium > 0 ? counted(counts.medium, 'medium-severity finding') : counted(counts.low, 'low-severity finding');
 }
+
+/** Where the words of a rule's name do not say enough. */
+const RULE_TITLES: Readonly<Record<string, string>> = {
+  AbsorbedUpdate: 'Updates lost to rounding',
+  AllZero: 'All zeros',
+  DeadGradient: 'Zero gradient',
+  DeadRelu: 'Dead ReLU units',
+  ExplodingTensor: 'Exploding values',
+  Float16Overflow: 'Float16 overflow',
+  InputNotNormalised: 'Input not normalized',
+  LearningRate: 'Learning rate',
+  Overfit: 'Overfitting',
+  Subnormals: 'Subnormal numbers',
+};
+
+/** `UnchangedTensor` -> `Unchanged tensor`: a rule's name as a heading. */
+export const ruleTitle = (rule: string): string =>
+  RULE_TITLES[rule] ?? rule.replace(/(?<=[a-z0-9])[A-Z](?=[a-z])/g, (letter) => ` ${letter.toLowerCase()}`);
 
 /** Births after the first, the same verdict and op told as one line. */
 interface OriginGroup {

@@ -9,7 +9,7 @@ import { COUNTS, infinities, type MeasureName, STATISTICS, shapeText } from '../
 export const TABLE_COLUMNS = [
   { id: 'tensor', label: 'Tensor', text: true, width: 180, rank: 0 },
   { id: 'step', label: 'Step', text: false, width: 84, rank: 0 },
-  { id: 'visit', label: 'Visit', text: false, width: 56, rank: 13 },
+  { id: 'visit', label: 'Iteration', text: false, width: 72, rank: 13 },
   { id: 'trend', label: 'Trend', text: true, width: 92, rank: 3 },
   { id: 'op_type', label: 'Op', text: true, width: 104, rank: 8 },
   { id: 'layer', label: 'Layer', text: true, width: 110, rank: 12 },
@@ -23,8 +23,8 @@ export const TABLE_COLUMNS = [
   { id: 'mean', label: 'Mean', text: false, width: 92, rank: 5 },
   { id: 'max', label: 'Max', text: false, width: 92, rank: 6 },
   { id: 'std', label: 'Std', text: false, width: 92, rank: 5 },
-  { id: 'abs_max', label: 'Abs max', text: false, width: 92, rank: 4 },
-  { id: 'l2', label: 'L2', text: false, width: 92, rank: 14 },
+  { id: 'abs_max', label: 'Max |x|', text: false, width: 92, rank: 4 },
+  { id: 'l2', label: 'L2 norm', text: false, width: 92, rank: 14 },
 ] as const;
 
 export type TableColumn = (typeof TABLE_COLUMNS)[number];

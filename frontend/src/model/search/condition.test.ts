@@ -20,7 +20,7 @@ test.each([
 
 test.each([
   ['nan >', 'a number is missing at the end'],
-  ['nan', 'a comparison is missing, as in nan > 0'],
+  ['nan', 'Incomplete: add a comparison, e.g. nan > 0'],
   ['(nan > 0', '"("'],
   ['median > 0', 'there is no number "median"'],
   ['nan > 0 inf > 0', 'unexpected "inf"'],

@@ -83,7 +83,7 @@ class Parser {
 
   private numberComparison(): void {
     this.sum();
-    if (!COMPARISONS.includes(this.tokens[this.at] ?? '')) throw new ConditionError('a comparison is missing, as in nan > 0');
+    if (!COMPARISONS.includes(this.tokens[this.at] ?? '')) throw new ConditionError('Incomplete: add a comparison, e.g. nan > 0');
     this.at++;
     this.sum();
   }

@@ -118,7 +118,7 @@ describe('search', () => {
 
   test.each([
     ['op:', /op: goes on, as in op:MatMul/],
-    ['[', /no name holds \[; a regular expression stands between slashes/],
+    ['[', /No match for “\[”\. For a regex use/],
     ['/conv[', /ends with a slash/],
     ['ops:matmul', /ops is none of op:/],
     ['op:nothing', /no op of this graph holds nothing/],

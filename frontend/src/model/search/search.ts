@@ -138,7 +138,7 @@ function whyNothing({ facts }: Search, term: Term): string | null {
     const field = /^(\w+):/.exec(term.text)?.[1];
     if (field) return `no name holds ${term.text}, and ${field} is none of ${QUERY_FIELDS.map((name) => `${name}:`).join(' ')}`;
     const isPattern = /[[\](){}*+?^$|\\]/.test(term.text);
-    return isPattern ? `no name holds ${term.text}; a regular expression stands between slashes: /…/` : null;
+    return isPattern ? `No match for “${term.text}”. For a regex use /…/` : null;
   }
   if (term.kind !== 'field') return null;
   const { field, text } = term;

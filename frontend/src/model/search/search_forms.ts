@@ -20,16 +20,16 @@ export const SEARCH_FORMS: readonly SearchForm[] = [
   { form: 'dtype:float32', does: 'By dtype; device: and function: too', example: (graph) => field('dtype', mostOf(graph.dtypes)) },
   {
     form: 'shape:32x10',
-    does: 'By a part of the shape',
+    does: 'By shape',
     example: (graph) => field('shape', mostOf(graph.shapes, (shape) => shape.includes('×'))?.replaceAll('×', 'x') ?? null),
   },
   { form: '/conv\\d+.*Relu$/', does: 'A regular expression', example: pattern },
-  { form: 'MatMul->.*->Softmax', does: 'Nodes in a row', example: chain },
-  { form: 'train.py:17', does: 'By line of the program', example: (_, { lines }) => line(lines) },
-  { form: 'is:nan', does: 'NaN at this step; is:inf', example: () => 'is:nan' },
+  { form: 'MatMul->.*->Softmax', does: 'Path pattern', example: chain },
+  { form: 'train.py:17', does: 'By source line', example: (_, { lines }) => line(lines) },
+  { form: 'is:nan', does: 'Contains NaN at this step (also is:inf)', example: () => 'is:nan' },
   {
     form: 'problem:dead',
-    does: 'By a problem',
+    does: 'By finding',
     example: (_, { problems }) => (problems[0] ? `problem:${problems[0].rule}` : null),
   },
 ];

@@ -49,7 +49,7 @@ test('what was lost is not called not kept', () => {
 
 test('of two values, each side says why it is missing', () => {
   expect(valuesMissing('summary', 'summary')).toBe('The values were not kept: Watch(keep="value") in both runs shows them.');
-  expect(valuesMissing('', 'summary')).toBe('B: The value was not kept. Watch(keep="value") keeps it.');
+  expect(valuesMissing('', 'summary')).toBe('B: Value not stored. Watch(keep="value") keeps it.');
   expect(valuesMissing('source', 'summary')).toMatch(/^A: .* B: .*keeps it\.$/);
   expect(valuesMissing('pruned', '')).toMatch(/^A: The value was pruned\..*/);
   expect(valuesMissing('pruned', '')).not.toContain('Watch');

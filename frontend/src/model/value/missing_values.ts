@@ -29,10 +29,10 @@ interface NoValueWords {
 
 /** Those of the command line. */
 const WORDS: Record<Exclude<NoValueReason, 'summary'>, NoValueWords> = {
-  source: { title: 'The value was not kept', text: 'The source of the import holds no value of it.' },
+  source: { title: 'Value not stored', text: 'The source of the import holds no value of it.' },
   pruned: {
     title: 'The value was pruned',
-    text: 'It was removed to save space; keep_last, max_bytes and tensortap prune say how much is kept.',
+    text: 'Pruned to save space (see keep_last, max_bytes, tensortap prune).',
   },
   refused: {
     title: 'The value was lost',
@@ -55,7 +55,7 @@ export function valuesMissing(a: NoValueReason | '' | undefined, b: NoValueReaso
   );
   const asked = sides.filter(({ reason }) => reason === 'summary').map(({ name }) => name);
   if (asked.length === 2) told.push('The values were not kept: Watch(keep="value") in both runs shows them.');
-  else if (asked[0] !== undefined) told.push(`${asked[0]}: The value was not kept. Watch(keep="value") keeps it.`);
+  else if (asked[0] !== undefined) told.push(`${asked[0]}: Value not stored. Watch(keep="value") keeps it.`);
   return told.join(' ') || 'Values above 64 MiB, and those that cannot be read, are compared by their summaries.';
 }
 

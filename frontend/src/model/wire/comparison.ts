@@ -12,17 +12,17 @@ type MetricNumber = number | string;
 
 /** The metrics that are columns of the table; adding one is one row. `worst`: which end of it is the bad one. */
 export const METRIC_COLUMNS = [
-  { id: 'max_abs', label: 'Max abs', title: 'Largest |A - B|', worst: 'high' },
-  { id: 'relative', label: 'Relative', title: 'Max abs as a part of the scale', worst: 'high' },
+  { id: 'max_abs', label: 'Max |A−B|', title: 'Largest |A - B|', worst: 'high' },
+  { id: 'relative', label: 'Max |A−B| / scale', title: 'Largest |A − B| as a part of the scale', worst: 'high' },
   { id: 'scale', label: 'Scale', title: 'Largest magnitude in A or B', worst: 'high' },
   { id: 'mean_abs', label: 'Mean abs', title: 'Mean |A - B|', worst: 'high' },
   { id: 'rmse', label: 'RMSE', title: 'Root of the mean squared difference', worst: 'high' },
   { id: 'l2', label: 'L2', title: 'L2 norm of the difference', worst: 'high' },
-  { id: 'max_rel', label: 'Max rel', title: 'Largest |A - B| / |A|', worst: 'high' },
+  { id: 'max_rel', label: 'Max elementwise rel.', title: 'Largest |A - B| / |A|', worst: 'high' },
   { id: 'mean_rel', label: 'Mean rel', title: 'Mean |A - B| / |A|', worst: 'high' },
   {
     id: 'max_either',
-    label: 'Max either',
+    label: 'Max min(abs, rel)',
     title: 'Largest of the smaller one of |A - B| and |A - B| / |A|: what Polygraphy tests',
     worst: 'high',
   },

@@ -12,8 +12,8 @@ const CUT_OFF = entry({ reason: 'disconnected', zero_steps: 4 }); // through whi
 const LOST = entry({ absorbed: 0.5 });
 
 test('variables without a gradient are counted apart from dead layers', () => {
-  expect(ledgerHeading([DEAD, CUT_OFF, LOST])).toBe('Dead layers: 3 variables with zero gradients or lost updates');
-  expect(ledgerHeading([DEAD, FROZEN, FROZEN])).toBe('Dead layers: 1 variable with zero gradients or lost updates, 2 without a gradient');
+  expect(ledgerHeading([DEAD, CUT_OFF, LOST])).toBe('Zero gradients or lost updates: 3 variables');
+  expect(ledgerHeading([DEAD, FROZEN, FROZEN])).toBe('Zero gradients or lost updates: 1 variable; 2 without a gradient');
   expect(ledgerHeading([FROZEN])).toBe('1 variable without a gradient');
 });
 

@@ -3,7 +3,8 @@
 import { counted, formatCount } from '../../lib/format';
 import type { StackFrame } from './answers';
 
-export type Severity = 'high' | 'medium' | 'low';
+export const SEVERITIES = ['high', 'medium', 'low'] as const;
+export type Severity = (typeof SEVERITIES)[number];
 export type Measured = number | string;
 
 export interface Progress {
@@ -193,8 +194,8 @@ export const hasNews = (entry: LedgerEntry): boolean => entry.reason !== '' || (
 export function ledgerHeading(listed: readonly LedgerEntry[]): string {
   const apart = listed.filter(hasNoGradient).length;
   if (apart === listed.length) return `${counted(apart, 'variable')} without a gradient`;
-  const dead = `Dead layers: ${counted(listed.length - apart, 'variable')} with zero gradients or lost updates`;
-  return apart > 0 ? `${dead}, ${formatCount(apart)} without a gradient` : dead;
+  const dead = `Zero gradients or lost updates: ${counted(listed.length - apart, 'variable')}`;
+  return apart > 0 ? `${dead}; ${formatCount(apart)} without a gradient` : dead;
 }
 
 /** At how many steps the gradient was 0. */

@@ -22,7 +22,7 @@ export const LABELS: Record<MeasureName | 'size', string> = {
   mean: 'mean',
   std: 'std',
   l2: 'L2 norm',
-  abs_max: 'abs max',
+  abs_max: 'max |x|',
 };
 
 /** Numbers of a JSON answer: non-finite ones arrive as strings. */

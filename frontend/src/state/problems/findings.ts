@@ -3,7 +3,7 @@
 import { batch, computed, type Signal, signal } from '@preact/signals';
 import { ApiError } from '../../api/provider';
 import { groupFindings, mutes, withoutOrigins } from '../../model/run/problem_page';
-import { type Analysed, hasNews, type Progress } from '../../model/wire/findings';
+import { type Analysed, hasNews, type Progress, type Severity } from '../../model/wire/findings';
 import { rowOf } from '../../model/wire/graph';
 import { view } from '../choices';
 import { graph } from '../graph';
@@ -61,10 +61,15 @@ const told = computed(() => withoutOrigins(findings.data.value?.findings ?? [], 
 export const shownGroups = computed(() => groupFindings(told.value.filter((finding) => !mutes(entries.value, finding))));
 export const mutedGroups = computed(() => groupFindings(told.value.filter((finding) => mutes(entries.value, finding))));
 
+/** How many findings of each severity there are. */
+export const findingCounts = computed<Readonly<Record<Severity, number>>>(() => {
+  const counts = { high: 0, medium: 0, low: 0 };
+  for (const { severity, findings: found } of shownGroups.value) counts[severity] += found.length;
+  return counts;
+});
+
 /** Findings that something is wrong, not only unusual. */
-export const severeCount = computed(() =>
-  shownGroups.value.reduce((sum, group) => sum + (group.severity === 'high' ? group.findings.length : 0), 0),
-);
+export const severeCount = computed(() => findingCounts.value.high);
 
 export const isMutedHere = (rule: string): boolean => entries.value.includes(rule);
 

@@ -67,7 +67,7 @@ export async function recompute(): Promise<void> {
   const asked = openedSubject();
   stepError.value = null;
   try {
-    await computeStep([], 'Running the step again');
+    await computeStep([], 'Replaying step');
     if (isOpen(asked)) showRecorded();
   } catch (error) {
     if (isOpen(asked)) stepError.value = errorOf(error);

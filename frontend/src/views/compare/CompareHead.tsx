@@ -52,13 +52,13 @@ export function CompareHead() {
         }}
         testid="compare-at"
       >
-        <option value="first">the first step that differs</option>
-        <option value="step">step {step.value ?? ''}, on show</option>
+        <option value="first">first difference</option>
+        <option value="step">current step ({step.value ?? ''})</option>
       </Select>
       {compareAt.value === 'step' && <StepOfB />}
       <span class="row compare-actions">
         <Switch
-          label="All"
+          label="Show matching tensors"
           on={equalShown.value}
           onChange={() => {
             equalShown.value = !equalShown.value;
@@ -68,7 +68,8 @@ export function CompareHead() {
         />
         {reportHref.value !== null && (
           <a class="button small" href={reportHref.value} download data-testid="compare-report">
-            Report
+            {' '}
+            Export HTML report{' '}
           </a>
         )}
       </span>

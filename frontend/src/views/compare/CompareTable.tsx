@@ -72,7 +72,7 @@ export function CompareTable() {
             <tr style={{ height: `${Math.max(0, seen.total - seen.offset - (seen.last - seen.first) * ROW)}px` }} aria-hidden="true" />
           </tbody>
         </table>
-        {rows.length === 0 && compared > 0 && <p class="message">Every compared tensor is equal.</p>}
+        {rows.length === 0 && compared > 0 && <p class="message">All compared tensors match.</p>}
       </div>
       {listed < total && (
         <p class="chart-note faint">

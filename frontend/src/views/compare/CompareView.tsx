@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { formatCount } from '../../lib/format';
+import { counted, formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
 import { type Comparison, sameSide, type Unmatched as UnmatchedNode } from '../../model/wire/comparison';
 import { comparable, compareAgain, comparison, comparisonProgress, stopComparison } from '../../state/compare/comparison';
@@ -74,11 +74,11 @@ function headline(): string {
   if (!told) return '';
   const total = Object.values(told.counts).reduce((sum, count) => sum + count, 0);
   const { same, noise } = told.counts;
-  const rest = `${formatCount(same)} equal, ${formatCount(noise)} apart by rounding, of ${formatCount(total)} tensors`;
+  const rest = `${formatCount(same)} identical, ${formatCount(noise)} within rounding`;
   const where = told.a.step === told.b.step ? `at step ${told.a.step}` : `at steps ${told.a.step} and ${told.b.step}`;
   if (total === 0) return 'Nothing could be compared.';
-  if (!told.differ) return `They agree ${told.steps > 1 ? `at all ${told.steps} steps` : where}: ${rest}.`;
-  return `They differ ${where}: ${formatCount(total - same - noise)} beyond rounding, ${rest}.`;
+  if (!told.differ) return `Match ${told.steps > 1 ? `at all ${told.steps} steps` : where}: ${counted(total, 'tensor')} (${rest})`;
+  return `Diverge ${where}: ${formatCount(total - same - noise)} of ${counted(total, 'tensor')} differ (${rest})`;
 }
 
 function Working() {
@@ -96,8 +96,8 @@ function Working() {
 
 function Lost({ called }: { called: string }) {
   return (
-    <Message title={`There is no run called ${visible(called)} to compare with`} testid="other-lost">
-      <p>It was removed or renamed, or the address names another log directory. Choose run B above.</p>
+    <Message title={`Run “${visible(called)}” not found`} testid="other-lost">
+      <p>It may have been deleted, or the link is from another log directory. Choose run B above.</p>
     </Message>
   );
 }
@@ -124,7 +124,7 @@ function LostWorker({ side, run, called }: { side: 'A' | 'B'; run: string | unde
 function Itself() {
   return (
     <Message title="A run equals itself" testid="compare-itself">
-      <p>Choose another run B{hasWorkers() && ', another worker of B'}, or compare at the step on show and name another step of B.</p>
+      <p>Choose another run B{hasWorkers() && ', another worker of B'}, or choose the current step and another step of B.</p>
       <TwoWorkers />
     </Message>
   );
@@ -147,7 +147,7 @@ function TwoWorkers() {
 function Alone() {
   return (
     <Message title={`There is no other run to compare ${runEntry.value?.name ?? 'this one'} with`}>
-      <p>Write a second one below the same log directory, or compare two steps: at the step on show, with another step of B.</p>
+      <p>Write a second one below the same log directory, or compare two steps: choose the current step, and another step of B.</p>
       <TwoWorkers />
     </Message>
   );

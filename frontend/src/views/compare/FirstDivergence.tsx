@@ -8,11 +8,11 @@ import { metricText, showDifference } from './CompareTable';
 export function FirstDivergence({ first }: { first: NonNullable<Comparison['first']> }) {
   const entry = first.difference;
   const earlier = earlierThan(entry, comparison.data.value?.rows ?? []);
-  const visit = entry.visits > 1 ? `, visit ${entry.visit}` : '';
+  const visit = entry.visits > 1 ? `, iteration ${entry.visit}` : '';
   return (
     <div class="compare-first" data-testid="first-divergence" data-tensor={entry.tensor}>
       <p>
-        It begins at {first.extra && `${visible(first.extra)}; of what both have, at `}
+        First divergence: {first.extra && `${visible(first.extra)}; of what both have, at `}
         <button type="button" class="link-name" onClick={() => showDifference(entry)}>
           {visible(entry.tensor)}
         </button>{' '}
@@ -26,19 +26,18 @@ export function FirstDivergence({ first }: { first: NonNullable<Comparison['firs
         <p class="faint" data-testid="compare-earlier">
           <button type="button" class="link-name" onClick={() => showDifference(earlier)}>
             {visible(earlier.tensor)}
-          </button>{' '}
-          comes before it in the flow and diverges, too: neither is made of the other. What enters the step is told first (data, weights),
-          then the forward pass before the backward one, and floats before whole numbers.
+          </button>
+          , earlier in the graph, diverges independently.
         </p>
       )}
       <p class="faint num">{distance(entry)}</p>
       {first.inputs.map((input) => (
         <p key={input.tensor} class="faint num">
-          takes{' '}
+          input{' '}
           <button type="button" class="link-name" onClick={() => showDifference(input)}>
             {visible(input.tensor)}
           </button>
-          : {input.verdict === 'same' ? 'equal' : distance(input)}
+          : {input.verdict === 'same' ? 'identical' : distance(input)}
         </p>
       ))}
       <Line side="A" frame={first.frame} />
@@ -53,7 +52,7 @@ function distance(entry: TensorDifference): string {
   if (nonfiniteApart(entry) > 0) return `${bound}${counted(nonfiniteApart(entry), 'element')} apart by NaN or infinity`;
   const [apart, scale] = [metricText(metricOf(entry, 'max_abs')), metricText(metricOf(entry, 'scale'))];
   if (apart === '') return entry.verdict;
-  return `${bound}${apart} apart at a scale of ${scale}; rounding explains ${metricText(Number(entry.limit))} of the scale`;
+  return `max |A−B| ${bound || '= '}${apart} (max |x| = ${scale}; rounding allows ${metricText(Number(entry.limit))} of it)`;
 }
 
 function Line({ side, frame }: { side: string; frame: { file: string; line: number; text: string | null } | null }) {

@@ -54,7 +54,7 @@ export function Pairing({ inB, choose }: { inB: string | null; choose: (node: st
             </button>{' '}
             = <code>{visible(b)}</code>{' '}
             <button type="button" class="button quiet small" onClick={() => setPairs(withoutPair(pairs, a))}>
-              Take apart
+              Unpair
             </button>
           </li>
         ))}

@@ -32,10 +32,7 @@ const TRIGGER_LINES = 'tap = tensortap.Tap("logs/run", on=tensortap.NonFinite(),
 function NoTriggers() {
   return (
     <div class="event-empty" data-testid="no-triggers">
-      <p>
-        No trigger fired in this run. One that watches for NaN keeps the values of the step at which it fires, and with a flight recorder
-        those of the steps before:
-      </p>
+      <p>No triggers fired. To capture full values when a NaN appears, plus the 5 steps before it:</p>
       <CodeBlock code={TRIGGER_LINES} label="Copy the lines" />
     </div>
   );
@@ -45,7 +42,7 @@ function NoTriggers() {
 function WatchList({ changes }: { changes: readonly WatchChange[] }) {
   return (
     <section class="event-section" aria-label="Watches" data-testid="watches">
-      <h2>What was watched</h2>
+      <h2>Capture rules</h2>
       <ul class="watch-list">
         {changes.map((change, i) => (
           <li key={`${i} ${change.time}`}>
@@ -55,7 +52,7 @@ function WatchList({ changes }: { changes: readonly WatchChange[] }) {
             ) : (
               <span class="event-refused">watch.json was not taken: {change.error}</span>
             )}
-            <span class="faint">{change.fromProgram ? 'the program' : 'watch.json'}</span>
+            <span class="faint">{change.fromProgram ? 'set in code' : 'watch.json'}</span>
           </li>
         ))}
       </ul>

@@ -134,9 +134,9 @@ const BATCH_LINES =
 function NoBatches() {
   return (
     <section class="event-section" aria-label="Samples" data-testid="no-batches">
-      <h2>Which samples fed a step</h2>
+      <h2>Batch contents</h2>
       <div class="event-empty">
-        <p>The run does not say. Note it while it trains, and this page tells which steps saw a file, and what fed the step on show:</p>
+        <p>Not recorded. To trace samples to steps:</p>
         <CodeBlock code={BATCH_LINES} label="Copy the lines" />
         <p class="faint">
           In a loop of your own: <code>tap.batch(ids=…, files=…)</code> before the step.

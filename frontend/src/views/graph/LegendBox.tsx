@@ -98,7 +98,7 @@ function Scale({ legend }: { legend: Extract<Legend, { kind: 'scale' }> }) {
 /** What the lines in the nodes show, while there are any. */
 function Lines({ trends: { statistic, first, last } }: { trends: NodeTrends }) {
   return (
-    <div class="graph-legend-note graph-legend-lines" title={`Lines in nodes: steps ${first} to ${last}`}>
+    <div class="graph-legend-note graph-legend-lines" title={`Sparklines: steps ${first}–${last}`}>
       <svg class="graph-swatch" viewBox="0 0 18 12" aria-hidden="true">
         <path d="M1 9 5 6.5 9 8 13 3.5 17 5" />
       </svg>

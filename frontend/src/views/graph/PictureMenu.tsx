@@ -24,11 +24,11 @@ export function PictureMenu({ model, subject }: PictureMenuProps) {
     // The toolbar's arrow keys are not those of the menu.
     <div onKeyDown={(event) => (event.target as Element).closest('.popover') && event.stopPropagation()}>
       <Popover
-        label="Save picture"
+        label="Export image"
         end
         className="picture-popover"
         trigger={(open, toggle) => (
-          <ToolButton icon="picture" label="Save picture" opens={open} disabled={model.status.value.kind !== 'ready'} onClick={toggle} />
+          <ToolButton icon="picture" label="Export image" opens={open} disabled={model.status.value.kind !== 'ready'} onClick={toggle} />
         )}
       >
         {() => <Choices model={model} subject={subject} job={job} />}
@@ -81,7 +81,7 @@ function useJob(model: GraphView, subject: readonly string[]): Job {
         downloadBlob(name, await picture.file(progress, signal));
         setTold(`Saved ${name}.`);
       } catch (failure) {
-        setTold(signal.aborted ? 'No picture was saved.' : '');
+        setTold(signal.aborted ? 'Export cancelled.' : '');
         if (!signal.aborted) setError(String(failure instanceof Error ? failure.message : failure));
       }
       setBusy(false);
@@ -144,7 +144,7 @@ function Choices({ model, subject, job }: PictureMenuProps & { job: Job }) {
         aria-disabled={job.busy}
         onClick={() => job.busy || void job.start(picture(), settings)}
       >
-        Save picture
+        Export image
       </button>
       {job.busy && <Progress job={job} onGone={() => save.current?.focus()} />}
     </div>
@@ -170,7 +170,7 @@ function Progress({ job, onGone }: { job: Job; onGone: () => void }) {
 
 function told({ width, height, tooLarge, scale }: PicturePlan, { format }: PictureSettings): string {
   const size = `${formatCount(width)} × ${formatCount(height)}`;
-  if (format === 'svg') return `${size}, text stays text`;
+  if (format === 'svg') return `${size}, vector, text selectable`;
   if (tooLarge === null) return `${size} pixels`;
   const wanted = `${formatCount(tooLarge.width)} × ${formatCount(tooLarge.height)}`;
   return `${wanted} pixels are more than a canvas takes. Saved at ${Number(scale.toPrecision(2))}×: ${size} pixels. SVG has no such limit.`;

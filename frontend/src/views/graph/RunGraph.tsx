@@ -85,7 +85,13 @@ export function ChainSwitch() {
     chainShown.value = !chainShown.value;
   };
   return (
-    <Switch label="NaN's way" on={chainShown.value} onChange={toggle} title="Mark how NaN went from its birth to the loss" testid="chain" />
+    <Switch
+      label="NaN path"
+      on={chainShown.value}
+      onChange={toggle}
+      title="Highlight the NaN's path from its origin to the loss"
+      testid="chain"
+    />
   );
 }
 

@@ -34,7 +34,7 @@ export function SearchSheet({ model, onChoose, onDone }: SearchSheetProps) {
   };
   return (
     <ul ref={list} onKeyDown={onKeyDown} class="graph-results graph-card" aria-label="What to search for" data-testid="search-sheet">
-      <li class="graph-more">A part of a name, its letters (mtml), or</li>
+      <li class="graph-more">Name (fuzzy: mtml → MatMul), or a filter:</li>
       {rows.map(({ form, does, text }) => (
         <li key={form}>
           <button type="button" tabIndex={-1} class="graph-result graph-example" onClick={() => onChoose(text)}>

@@ -22,14 +22,14 @@ const TOOLS: readonly (readonly Tool[])[] = [
   [
     { icon: 'minus', label: 'Zoom out (-)', run: (model) => zoomBy(model, 1 / 1.4) },
     { icon: 'plus', label: 'Zoom in (+)', run: (model) => zoomBy(model, 1.4) },
-    { icon: 'fit', label: 'Fit the graph into view (f)', run: (model) => model.fit() },
+    { icon: 'fit', label: 'Fit to view (F)', run: (model) => model.fit() },
   ],
   [
-    { icon: 'openAll', label: 'Open all scopes (])', run: (model) => model.setAllOpen(true) },
-    { icon: 'closeAll', label: 'Close all scopes ([)', run: (model) => model.setAllOpen(false), disabled: (model) => !model.anyOpen.value },
+    { icon: 'openAll', label: 'Expand all (])', run: (model) => model.setAllOpen(true) },
+    { icon: 'closeAll', label: 'Collapse all ([)', run: (model) => model.setAllOpen(false), disabled: (model) => !model.anyOpen.value },
     {
       icon: 'stack',
-      label: 'Stack repeated blocks (U)',
+      label: 'Group repeated blocks (U)',
       run: toggleAllBlockGroups,
       pressed: (_, grouped) => grouped,
       disabled: (model) => !model.hasBlocks.value,
@@ -38,7 +38,7 @@ const TOOLS: readonly (readonly Tool[])[] = [
   [
     {
       icon: 'control',
-      label: 'Control edges (c)',
+      label: 'Show control dependencies (C)',
       run: (model) => model.setShowControl(!model.showControl.value),
       pressed: (model) => model.showControl.value,
     },

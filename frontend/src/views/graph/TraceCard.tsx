@@ -40,7 +40,7 @@ function PathStart({ model, start }: { model: GraphView; start: string }) {
       </h2>
       <div class="graph-trace-head">
         <span class="graph-hits" role="status">
-          Select where it ends, then press <kbd>b</kbd>.
+          Select the end node, then press <kbd>B</kbd>.
         </span>
         <ClearButton model={model} />
       </div>
@@ -105,7 +105,7 @@ function Rows({ model, found }: { model: GraphView; found: TracedNodes }) {
 
 function title({ trace }: TracedNodes): string {
   if (trace.kind === 'path') return `${shortName(trace.from)} to ${shortName(trace.to)}`;
-  return trace.kind === 'inputs' ? `What ${shortName(trace.from)} depends on` : `What depends on ${shortName(trace.from)}`;
+  return trace.kind === 'inputs' ? `Upstream of ${shortName(trace.from)}` : `Downstream of ${shortName(trace.from)}`;
 }
 
 function fullTitle({ trace }: TracedNodes): string {

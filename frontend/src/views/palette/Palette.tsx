@@ -85,7 +85,7 @@ function Finder({ onDone }: { onDone: (run?: () => void) => void }) {
           aria-activedescendant={rows.length > 0 ? `palette-${active}` : undefined}
           aria-autocomplete="list"
           aria-label="Find anything"
-          placeholder="A command, node, scope, layer, train.py:17, step 40, problem or run"
+          placeholder="Search commands, nodes, layers, train.py:17, step 40, problems, runs…"
           spellcheck={false}
           autocomplete="off"
           data-testid="palette-field"

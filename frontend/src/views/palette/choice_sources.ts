@@ -170,7 +170,7 @@ const otherRuns = (): Source =>
     runs.value.map(({ id, name, steps: of }) => ({
       text: namesOfRuns.value.get(id) ?? name,
       id,
-      detail: id === runId.value ? 'on show' : counted(of.count, 'step'),
+      detail: id === runId.value ? 'current' : counted(of.count, 'step'),
       run: () => showRun(id),
     })),
   );

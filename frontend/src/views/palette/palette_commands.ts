@@ -107,7 +107,7 @@ function copies(): Command[] {
   const [node, tensor] = [selectedNode.value, chosenTensor.value];
   const copy = (text: string) => () => void copyText(text);
   return [
-    { title: 'Copy a link to what is on show', run: () => void copyText(shareAddress()) },
+    { title: 'Copy link to this view', run: () => void copyText(shareAddress()) },
     ...(node === null ? [] : [{ title: 'Copy the name of the node', run: copy(node) }]),
     ...(tensor === null ? [] : [{ title: 'Copy the name of the tensor', run: copy(tensor) }]),
   ];
@@ -116,8 +116,8 @@ function copies(): Command[] {
 const onTheGraph = (): Command[] => [
   { title: 'Graph: Show or hide the legend', run: () => withGraph(toggleLegend) },
   {
-    title: 'Save picture …',
-    run: () => withGraph(() => document.querySelector<HTMLElement>('.graph-toolbar [aria-label="Save picture"]')?.click()),
+    title: 'Export image …',
+    run: () => withGraph(() => document.querySelector<HTMLElement>('.graph-toolbar [aria-label="Export image"]')?.click()),
   },
 ];
 

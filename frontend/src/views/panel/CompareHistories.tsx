@@ -54,7 +54,7 @@ function VisitsTold({ histories }: { histories: readonly ComparedHistory[] }) {
   if (several.length === 0) return null;
   return (
     <p class="chart-note faint" data-testid="compared-visits">
-      Of all visits of each step together: {several.join(', ')}.
+      All iterations of each step together: {several.join(', ')}.
     </p>
   );
 }

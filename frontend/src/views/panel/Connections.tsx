@@ -53,16 +53,18 @@ function TraceButtons({ node }: { node: string }) {
   };
   return (
     <section class="section">
-      <h3>Trace on the graph</h3>
+      <h3>Trace</h3>
       <div class="row">
-        <button type="button" class="button small" onClick={show('inputs')} title="All that this node depends on (i)">
-          Inputs
+        <button type="button" class="button small" onClick={show('inputs')} title="Trace upstream (I)">
+          {' '}
+          Upstream{' '}
         </button>
-        <button type="button" class="button small" onClick={show('outputs')} title="All that depends on this node (d)">
-          Outputs
+        <button type="button" class="button small" onClick={show('outputs')} title="Trace downstream (D)">
+          {' '}
+          Downstream{' '}
         </button>
-        <button type="button" class="button small" onClick={show('path')} title={start ?? 'The shortest path to another node (b)'}>
-          {start === null || start === node ? 'Path from here' : `Path from ${splitScope(start).label}`}
+        <button type="button" class="button small" onClick={show('path')} title={start ?? 'Shortest path to another node (B)'}>
+          {start === null || start === node ? 'Path to…' : `Path from ${splitScope(start).label}`}
         </button>
       </div>
     </section>
@@ -73,7 +75,7 @@ function TraceButtons({ node }: { node: string }) {
 const MOST = 60;
 
 function Consumers({ consumers, slots }: { consumers: { consumer: string; slot: number }[]; slots: number }) {
-  if (consumers.length === 0) return <p class="faint">None: the value leaves the graph here, or is not used.</p>;
+  if (consumers.length === 0) return <p class="faint">No consumers (graph output or unused)</p>;
   return (
     <>
       {consumers.slice(0, MOST).map(({ consumer, slot }) => (

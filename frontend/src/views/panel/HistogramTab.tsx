@@ -185,12 +185,12 @@ function ThisStep({ data, colours }: ChartProps) {
 
 /** What a histogram tab says below its chart. */
 function note(data: Histograms): string {
-  const approximate = data.approximate ? 'Linear bins are filled from the native buckets: approximate. ' : '';
+  const approximate = data.approximate ? 'Approximate: re-binned from log buckets. ' : '';
   if (histogramMode.value === 'step') return `${approximate}Outline: the first step.`;
   if (histogramMode.value === 'overlay') return approximate;
   const missing = step.value !== null && !data.rows.some((row) => row.step === step.value);
-  const thinned = missing ? `Step ${step.value} is not among the ${data.rows.length} shown; see "This step". ` : '';
-  return `${approximate}${thinned}Each row is scaled by its tallest bucket, exact zeros aside. NaN and Inf are not in it.`;
+  const thinned = missing ? `Step ${step.value} is not in the ${data.rows.length} sampled steps. Switch to “This step”. ` : '';
+  return `${approximate}${thinned}Each row is normalised to its peak (exact zeros excluded). NaN/Inf not shown.`;
 }
 
 function bucketLabels(data: Histograms): string[] {

@@ -21,7 +21,7 @@ import { NoNumbers, NotCaptured, VisitNote } from './panel_notices';
 const VIEWS = [
   { value: 'one', label: 'This tensor' },
   { value: 'overlay', label: 'Overlay' },
-  { value: 'multiples', label: 'One below the other' },
+  { value: 'multiples', label: 'Stacked' },
 ] as const;
 
 const BANDS = [
@@ -85,7 +85,7 @@ function note(): string {
   if (historyBand.value === 'spread') return '';
   const found = quantileHistograms.data.value;
   if (found?.rows.every((row) => row.counts.every((count) => count === 0))) return 'The run holds no histogram of it.';
-  return 'Quantiles are read from the stored histograms, whose buckets they are exact to: less than a factor of 1.5 off.';
+  return 'Approximate quantiles from histogram buckets (error < 1.5×).';
 }
 
 function HistoryChart() {

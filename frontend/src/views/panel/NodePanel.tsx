@@ -75,7 +75,7 @@ function PanelHeader({ name }: { name: string }) {
     <header class="panel-head">
       <div class="grow">
         <div class="panel-scope truncate" title={name}>
-          {scope || 'top level'}
+          {scope || '(root)'}
         </div>
         <h2 class="panel-title">
           <span class="truncate" title={name}>
@@ -105,7 +105,7 @@ function PanelHeader({ name }: { name: string }) {
         <IconButton
           small
           icon={maximised ? 'collapse' : 'expand'}
-          label={maximised ? 'Back beside the graph (e)' : 'Enlarge (e)'}
+          label={maximised ? 'Exit full width (E)' : 'Full width (E)'}
           onClick={() => maximisePanel(!maximised)}
         />
         <IconButton small icon="close" label="Close (Esc)" onClick={() => (maximised ? togglePanel() : selectTensor(null))} />
@@ -139,7 +139,7 @@ function ComputedBadge() {
       .{' '}
       {view.value !== 'stepper' && (
         <button type="button" class="link" onClick={() => forgetTensor(chosenTensor.value ?? '')}>
-          {captured.value ? 'Back to what was captured' : 'Forget it'}
+          {captured.value ? 'Show captured value' : 'Discard'}
         </button>
       )}
     </p>
@@ -169,7 +169,7 @@ function SnapshotPicker() {
       )}
       {visits.value.length > 1 && (
         <Select
-          label={`Visit (${visits.value.length})`}
+          label={`Iteration (${visits.value.length})`}
           value={String(snapshot.value?.visit ?? 0)}
           onChange={(visit) => {
             chosenVisit.value = Number(visit);

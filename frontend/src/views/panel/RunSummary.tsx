@@ -1,4 +1,4 @@
-import { formatAgo, formatCount } from '../../lib/format';
+import { counted, formatAgo, formatCount } from '../../lib/format';
 import { badColour, visitText } from '../../model/run/problem_page';
 import type { WorkerEntry } from '../../model/wire/answers';
 import { writingState } from '../../model/wire/names';
@@ -30,21 +30,21 @@ export function RunSummary() {
   const steps = detail.steps.step;
   const none = runPhase.value === 'over' ? 'none' : 'none yet';
   const facts: [string, string][] = [
-    ['started', new Date(entry.created * 1000).toLocaleString()],
-    ['last snapshot', entry.last_time === null ? none : formatAgo(entry.last_time, Date.now() / 1000)],
-    ['steps', stepsText(steps) ?? none],
-    ['snapshots', formatCount(entry.snapshots)],
-    ['snapshots with NaN or Inf', entry.nonfinite === null ? 'unknown' : formatCount(entry.nonfinite)],
+    ['Started', new Date(entry.created * 1000).toLocaleString()],
+    ['Last snapshot', entry.last_time === null ? none : formatAgo(entry.last_time, Date.now() / 1000)],
+    ['Steps', stepsText(steps) ?? none],
+    ['Snapshots', formatCount(entry.snapshots)],
+    ['NaN/Inf snapshots', entry.nonfinite === null ? 'unknown' : formatCount(entry.nonfinite)],
     ...Object.entries(detail.info).flatMap(([name, value]): [string, string][] => {
       const text = textOf(value);
-      return text === null ? [] : [[name, text]];
+      return text === null ? [] : [[factName(name), text]];
     }),
   ];
   return (
     <section class="panel" aria-label="Run" data-testid="run-summary">
       <header class="panel-head">
         <div class="grow">
-          <div class="panel-scope">run</div>
+          <div class="panel-scope">Run</div>
           <h2 class="panel-title">
             <span class="truncate">{runName.value}</span>
           </h2>
@@ -72,11 +72,10 @@ export function RunSummary() {
 }
 
 function hint(graphs: number): string {
-  if (!nothingCaptured.value)
-    return 'Click a node in the graph, or press / to search for one: its values, histograms and history show here.';
-  if (runPhase.value !== 'over') return 'Nothing was captured yet: values, histograms and history will show here.';
-  if (graphs === 0 || recordedSteps.value.length > 0) return 'The run is over, and nothing was captured.';
-  return 'The run is over; its graph was written, but nothing was captured. The list of tensors says why that may be.';
+  if (!nothingCaptured.value) return 'Select a node to see its values, histograms and history. Press / to search.';
+  if (runPhase.value !== 'over') return 'Nothing captured yet. Values, histograms and history appear here.';
+  if (graphs === 0 || recordedSteps.value.length > 0) return 'No tensors were captured.';
+  return 'Graph only: no tensors were captured. Tensors lists the likely causes.';
 }
 
 /** The problems, where they have no column of their own. */
@@ -86,14 +85,17 @@ function ProblemsHere() {
     <section class="section problems-here" aria-label="Problems">
       <div class="row">
         <h3 class="grow">Problems</h3>
-        <button type="button" class="button quiet small" onClick={toggleProblems} title="Keep them beside the graph (n)">
-          Keep in view (n)
+        <button type="button" class="button quiet small" onClick={toggleProblems} title="Show problems in a left sidebar (N)">
+          Pin to sidebar
         </button>
       </div>
       <ProblemList />
     </section>
   );
 }
+
+/** What the dump calls a fact, as a heading. */
+const factName = (name: string): string => (name === 'watch' ? 'Capture rule' : name.charAt(0).toUpperCase() + name.slice(1));
 
 /** Plain facts, and lists of texts such as the command and the watches; null for anything else. */
 function textOf(value: unknown): string | null {
@@ -180,7 +182,7 @@ function StepSection() {
       ))}
       {batchSteps.value > 0 && (
         <p>
-          {count === 0 ? 'Which samples fed it was not noted.' : `Fed by ${formatCount(count)} samples`}
+          {count === 0 ? 'Sample IDs not recorded.' : `Batch: ${counted(count, 'sample')}`}
           {count > 0 && files.size > 0 && ` out of ${formatCount(files.size)} ${files.size === 1 ? 'file' : 'files'}`}
         </p>
       )}

@@ -42,8 +42,8 @@ function Column({ tensor, name, found }: ColumnProps) {
           </button>
         </h3>
         {row && found.visits > 1 && (
-          <span class="chip num" title={`It ran ${found.visits} times in this step; the histogram and the numbers are of this visit`}>
-            visit {row.visit} ({found.visits})
+          <span class="chip num" title={`It ran ${found.visits} times in this step; the histogram and the numbers are of this iteration`}>
+            iteration {row.visit} ({found.visits})
           </span>
         )}
         {pins.value.includes(tensor) && (
@@ -93,7 +93,7 @@ function Course({ trend, several }: { trend: Trend; several: boolean }) {
       <figcaption class="row">
         <span class="grow">
           {LABELS[TREND]}
-          {several && ' of each visit'}, steps {trend.step[0]}–{last}
+          {several && ' of each iteration'}, steps {trend.step[0]}–{last}
         </span>
         <span class="num faint">{span}</span>
       </figcaption>

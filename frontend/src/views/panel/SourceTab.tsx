@@ -40,9 +40,7 @@ export function SourceTab() {
   if (detail.stack.length === 0) {
     return (
       <Message title="No source line">
-        <p>
-          The dump does not say where this node was made. Gradient nodes and nodes of imported graphs often have no user code of their own.
-        </p>
+        <p>No source location (typical for gradient and imported nodes).</p>
       </Message>
     );
   }

@@ -72,7 +72,7 @@ export function SummaryCard({ row, histogram, onHistogram }: SummaryCardProps) {
             </>
           ) : (
             <p class="faint" data-testid="nothing-finite">
-              None of its elements is finite: there is nothing to count or to average. Problems says where that begins.
+              All elements are NaN/Inf. See the origin in Problems.
             </p>
           )}
         </>
@@ -108,7 +108,7 @@ export function NotAtThisStep() {
     <Message title={`Not captured at step ${at}`} testid="no-snapshot">
       <p>
         {steps.length === 0
-          ? 'Nor at any other of the steps on show.'
+          ? 'Not captured at any step in range.'
           : steps.length === 1
             ? 'It was captured at one other step.'
             : `It was captured at ${formatCount(steps.length)} other steps.`}

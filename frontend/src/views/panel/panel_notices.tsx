@@ -14,7 +14,7 @@ export function NotCaptured() {
   const code = `watch = tensortap.Watch(nodes=${JSON.stringify(escapeRegex(name))})\ntap = tensortap.Tap("logs/run", watch=watch)`;
   return (
     <Message title="Not captured" testid="not-captured">
-      <p>This run holds no snapshot of this tensor. Watch its node and run again:</p>
+      <p>Not captured in this run. To capture it, add:</p>
       <CodeBlock code={code} label="Copy the lines" />
       <ComputeOffer />
     </Message>
@@ -37,16 +37,16 @@ export function NoNumbers({ text }: { text: string }) {
 /** Which visits a chart over steps is of, where there are several in a step. */
 export function VisitNote() {
   const chosen = chosenVisit.value;
-  if (chosen === null) return visits.value.length > 1 ? <>All {visits.value.length} visits of each step: choose one above. </> : null;
+  if (chosen === null) return visits.value.length > 1 ? <>All {visits.value.length} loop iterations; pick one above. </> : null;
   if (chosen === 0 && visits.value.length < 2) return null;
   const all = () => {
     chosenVisit.value = null;
   };
   return (
     <>
-      Visit {chosen} of each step (
+      Iteration {chosen} of each step (
       <button type="button" class="link" onClick={all} data-testid="all-visits">
-        show all visits
+        show all iterations
       </button>
       ).{' '}
     </>

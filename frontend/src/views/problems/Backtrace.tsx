@@ -11,7 +11,7 @@ import { Prose } from '../kit/Prose';
 const FIRST = 40; // elements of a long way back that are listed, and of its end:
 const LAST = 5;
 
-/** The elements themselves, each led back as far as values were kept. */
+/** The elements themselves, each traced back as far as values were stored. */
 export function Backtrace({ origin }: { origin: Origin }) {
   const [first] = origin.elements;
   if (!first) return null;
@@ -20,7 +20,7 @@ export function Backtrace({ origin }: { origin: Origin }) {
   return (
     <>
       <h4>
-        One of the elements, led back
+        Backtrace of one element
         {first.sample !== null && <span class="chip">sample {visible(first.sample)}</span>}
       </h4>
       <ol class="led-back">
@@ -32,7 +32,7 @@ export function Backtrace({ origin }: { origin: Origin }) {
           <Step key={`${i} ${element.tensor}`} origin={origin} element={element} />
         ))}
       </ol>
-      {first.cut && <p class="muted">Not followed further: {first.trail.length} ops.</p>}
+      {first.cut && <p class="muted">Backtrace truncated after {first.trail.length} ops.</p>}
     </>
   );
 }
@@ -50,11 +50,11 @@ function Step({ origin, element }: { origin: Origin; element: ElementStep }) {
       = <b class="num">{exact(Number(element.value))}</b>
       {element.equal && (
         <>
-          , as is{' '}
+          , equals{' '}
           <span class="mono">
             <Prose text={visible(element.equal.tensor)} />
           </span>{' '}
-          there: the difference is 0
+          here, so the difference is 0
         </>
       )}
     </li>

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
-import type { FindingGroup as Group } from '../../model/run/problem_page';
+import { type FindingGroup as Group, ruleTitle } from '../../model/run/problem_page';
 import type { Finding } from '../../model/wire/findings';
 import { isMutedHere, toggleMute } from '../../state/problems/findings';
 import { Prose } from '../kit/Prose';
@@ -20,7 +20,9 @@ export function FindingCard({ group }: { group: Group }) {
         <span class="severity" data-severity={group.severity}>
           {group.severity}
         </span>
-        <span class="grow">{group.rule}</span>
+        <span class="grow">
+          {ruleTitle(group.rule)} <span class="rule-id">{group.rule}</span>
+        </span>
         <Mute group={group} />
       </h3>
       <p class="problem-reason">
@@ -30,7 +32,7 @@ export function FindingCard({ group }: { group: Group }) {
       {group.findings.length > 1 && (
         <details class="problems-more" open={group.findings.length < 4}>
           <summary>
-            {formatCount(group.findings.length)} tensors, this is number {chosen + 1}; the others:
+            {formatCount(chosen + 1)} of {formatCount(group.findings.length)} tensors · show all
           </summary>
           <ul class="births">
             {others.map((i, place) => (
@@ -54,7 +56,7 @@ function FindingBody({ finding }: { finding: Finding }) {
     <>
       {finding.help && (
         <p>
-          <b>What usually helps:</b> {finding.help}
+          <b>Suggested fix:</b> {finding.help}
         </p>
       )}
       <dl class="finding-facts">
@@ -66,8 +68,8 @@ function FindingBody({ finding }: { finding: Finding }) {
         </dd>
         <dt>Since</dt>
         <dd>
-          step {finding.first_step}, at {formatCount(finding.steps)} of {formatCount(finding.of)}{' '}
-          {finding.looked_at || (finding.of === 1 ? 'captured step' : 'captured steps')}
+          from step {finding.first_step} ({formatCount(finding.steps)} of {formatCount(finding.of)}{' '}
+          {finding.looked_at || (finding.of === 1 ? 'captured step' : 'captured steps')})
         </dd>
         <dt>Evidence</dt>
         <dd>
@@ -78,9 +80,9 @@ function FindingBody({ finding }: { finding: Finding }) {
             </div>
           ))}
         </dd>
-        <dt>Limits from</dt>
+        <dt>Threshold source</dt>
         <dd>{finding.source || 'no source given'}</dd>
-        {finding.next_look && <dt>Look next</dt>}
+        {finding.next_look && <dt>Next step</dt>}
         {finding.next_look && <dd>{finding.next_look}</dd>}
       </dl>
       <NextLooks place={place} />

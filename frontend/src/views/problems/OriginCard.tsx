@@ -32,7 +32,7 @@ export function OriginCard({ report }: { report: NanReport }) {
       {origin.aftermath && <p>{origin.aftermath}</p>}
       {origin.explanation?.help && (
         <p>
-          <b>What usually helps:</b> {origin.explanation.help}
+          <b>Suggested fix:</b> {origin.explanation.help}
         </p>
       )}
       <SourceLink frame={origin.frame} place={origin.forward ? { ...placeOf(origin), tensor: origin.forward.tensor } : origin} />
@@ -42,7 +42,7 @@ export function OriginCard({ report }: { report: NanReport }) {
         <>
           <h4>
             <span>
-              From there to{' '}
+              Path to{' '}
               <span class={report.goal === 'the loss' ? undefined : 'mono'}>
                 <Prose text={visible(report.goal)} />
               </span>

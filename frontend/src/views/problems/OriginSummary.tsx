@@ -10,13 +10,7 @@ export function OriginSummary() {
   const origin = report?.origins[0];
   if (!report || !origin) return null;
   return (
-    <section
-      class="problem-first"
-      aria-label="Where it came from"
-      data-testid="birth"
-      data-node={origin.node}
-      data-bad={badColour(origin.output)}
-    >
+    <section class="problem-first" aria-label="Root cause" data-testid="birth" data-node={origin.node} data-bad={badColour(origin.output)}>
       <b>
         <Prose text={visible(origin.title)} />
       </b>

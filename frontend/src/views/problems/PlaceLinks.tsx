@@ -16,7 +16,7 @@ interface Place {
 /** A tensor's name that leads to it: to its panel here, or on the graph. */
 export function TensorLink({ place, tab }: { place: Place; tab?: PanelTab }) {
   return (
-    <button type="button" class="link mono" title="Show it in the panel" onClick={() => goTo({ ...place, ...(tab && { tab }) })}>
+    <button type="button" class="link mono" title="Open tensor" onClick={() => goTo({ ...place, ...(tab && { tab }) })}>
       <Prose text={visible(place.tensor)} />
       {visitText(place)}
     </button>
@@ -50,7 +50,8 @@ export function NextLooks({ place }: { place: Place }) {
   return (
     <div class="row next-looks">
       <button type="button" class="button small" onClick={onGraph}>
-        On the graph
+        {' '}
+        Show in graph{' '}
       </button>
       <button type="button" class="button small" onClick={() => goTo({ ...place, tab: 'history' })}>
         History

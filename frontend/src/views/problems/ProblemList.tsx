@@ -1,5 +1,5 @@
 import { formatCount } from '../../lib/format';
-import { badColour } from '../../model/run/problem_page';
+import { badColour, ruleTitle } from '../../model/run/problem_page';
 import type { NonfiniteProblem } from '../../model/wire/answers';
 import type { Finding } from '../../model/wire/findings';
 import { splitScope } from '../../model/wire/names';
@@ -22,7 +22,7 @@ export function ProblemsSidebar() {
     <aside class="sidebar" aria-label="Problems" style={{ width: `${problemsWidth.value}px` }}>
       <div class="pane-head">
         <span class="pane-title grow">Problems</span>
-        <IconButton small icon="close" label="Close the list (n)" onClick={toggleProblems} />
+        <IconButton small icon="close" label="Close problems sidebar (N)" onClick={toggleProblems} />
       </div>
       <ProblemList />
     </aside>
@@ -35,7 +35,7 @@ export function ProblemList() {
   return (
     <>
       <button type="button" class="button primary explain" onClick={explain} data-testid="explain">
-        Explain all (w)
+        View all problems
       </button>
       {first && !report.value?.origins.length && <FirstProblem problem={first} />}
       <OriginSummary />
@@ -53,18 +53,18 @@ const explain = () => {
 function TensorList() {
   const error = problems.error.value;
   if (nonfiniteCount.value === 0 && error) return <Failure error={error} retry={problems.reload} />;
-  if (counting.value) return <Message title="Looking for NaN and Inf …" />;
+  if (counting.value) return <Message title="Counting NaN/Inf…" />;
   if (nonfiniteCount.value === 0 && nanUncounted.value) {
     return (
       <Message title="NaN and Inf were not counted">
-        <p>The run was imported from a format that does not tell them: whether every tensor is finite is unknown.</p>
+        <p>This import format has no NaN/Inf counts, so finiteness is unknown.</p>
       </Message>
     );
   }
   if (nonfiniteCount.value === 0) {
     return (
       <Message title="No NaN, no Inf">
-        <p>Every captured tensor is finite. If training went wrong all the same, watch more tensors or more steps.</p>
+        <p>All captured tensors are finite. If training still fails, capture more tensors or steps.</p>
       </Message>
     );
   }
@@ -83,8 +83,7 @@ function FirstProblem({ problem }: { problem: NonfiniteProblem }) {
   return (
     <div class="problem-first" data-bad={badColour(problem)}>
       First {problem.nan > 0 ? 'NaN' : 'Inf'} at <b class="num">step {problem.first_step}</b> in{' '}
-      <b>{problem.op_type || splitScope(problem.node).label}</b>.{' '}
-      {judging.value ? 'Whether it matters is being looked into …' : 'What comes after it in the list may only pass it on.'}
+      <b>{problem.op_type || splitScope(problem.node).label}</b>. {judging.value ? 'Analysing…' : 'Later entries may only propagate it.'}
     </div>
   );
 }
@@ -121,10 +120,10 @@ function findingRow(finding: Finding): ProblemRow {
   const colour = { high: 'nan', medium: 'inf', low: '' }[finding.severity];
   return {
     key: `${finding.rule} ${finding.graph} ${finding.tensor} ${finding.text}`,
-    title: finding.rule,
+    title: ruleTitle(finding.rule),
     chips: [{ text: finding.severity, class: colour }],
     about: { sentence: finding.text },
-    when: `step ${finding.first_step} · ${finding.steps} of ${finding.of}`,
+    when: `from step ${finding.first_step} (${finding.steps} of ${finding.of} steps)`,
     tooltip: [evidence, finding.help, `Next: ${finding.next_look}`, source].filter(Boolean).join('\n'),
     place: { graph: finding.graph, tensor: finding.tensor, step: finding.first_step },
     attributes: { 'data-testid': 'finding', 'data-rule': finding.rule, 'data-severity': finding.severity },
@@ -135,7 +134,7 @@ function tensorRow(problem: NonfiniteProblem, intended: boolean): ProblemRow {
   const { scope, label } = splitScope(problem.node);
   const onShow = chosenTensor.value === problem.tensor && graphId.value === problem.graph;
   const chips = [
-    { text: intended ? 'intended' : '', class: '' },
+    { text: intended ? 'expected' : '', class: '' },
     { text: problem.nan > 0 ? `${formatCount(problem.nan)} NaN` : '', class: 'nan num' },
     { text: problem.inf > 0 ? `${formatCount(problem.inf)} Inf` : '', class: 'inf num' },
   ];
@@ -143,9 +142,9 @@ function tensorRow(problem: NonfiniteProblem, intended: boolean): ProblemRow {
     key: `${problem.graph} ${problem.tensor}`,
     title: label,
     chips: chips.filter(({ text }) => text !== ''),
-    about: { scope: scope.replace(/\/$/, '') || 'top level' },
+    about: { scope: scope.replace(/\/$/, '') || '(root)' },
     when: `step ${problem.first_step}${problem.steps > 1 ? ` · ${formatCount(problem.steps)} steps` : ''}`,
-    tooltip: intended ? `${problem.tensor}\nIntended, or without effect: the list of all problems (w) says why.` : problem.tensor,
+    tooltip: intended ? `${problem.tensor}\nExpected or without effect. See Problems for the reason.` : problem.tensor,
     place: { graph: problem.graph, tensor: problem.tensor, step: problem.first_step },
     attributes: {
       'data-testid': 'problem',

@@ -1,9 +1,10 @@
 import { useEffect } from 'preact/hooks';
 import { counted, formatCount } from '../../lib/format';
-import { badColour, type FindingGroup as Group, groupOrigins, pageHead } from '../../model/run/problem_page';
-import type { Findings, Origin } from '../../model/wire/findings';
+import { badColour, type FindingGroup as Group, groupOrigins, pageHead, ruleTitle } from '../../model/run/problem_page';
+import { type Findings, type Origin, SEVERITIES } from '../../model/wire/findings';
 import { raised } from '../../state/problems/events';
 import {
+  findingCounts,
   findings,
   mutedGroups,
   nanAnswer,
@@ -46,29 +47,25 @@ export function ProblemsView() {
 /** The verdict in a line: what a person reads who reads nothing else. */
 function Headline() {
   const [found, first] = [findings.data.value, report.value?.origins[0]];
-  const counts = (['high', 'medium', 'low'] as const).map((severity) => ({
-    severity,
-    count: shownGroups.value.reduce((sum, group) => sum + (group.severity === severity ? group.findings.length : 0), 0),
-  }));
-  const total = counts.reduce((sum, { count }) => sum + count, 0);
+  const counts = findingCounts.value;
+  const total = counts.high + counts.medium + counts.low;
   if (nothingCaptured.value && run.data.value?.workers.length) return <Nothing />;
   if (found === null) return null;
   if (!first && total === 0 && nanAnswer.data.value === null) return null;
   if (!first && total === 0) return <Healthy found={found} />;
   return (
     <header class="problems-head">
-      <h2>{pageHead(report.value?.origins ?? [], counts[0]?.count ?? 0)}</h2>
+      <h2>{pageHead(report.value?.origins ?? [], counts)}</h2>
       <span class="row">
         {first && (
           <span class="severity" data-bad={badColour(first.output)}>
             {first.kind}
           </span>
         )}
-        {counts.map(({ severity, count }) => count > 0 && <Count key={severity} severity={severity} count={count} />)}
+        {SEVERITIES.map((severity) => counts[severity] > 0 && <Count key={severity} severity={severity} count={counts[severity]} />)}
       </span>
       <p class="faint">
-        {formatCount(found.rules)} rules on {formatCount(found.snapshots)} snapshots{setBy(found)}. Findings are hints, not verdicts: judge
-        by the evidence.
+        {formatCount(found.rules)} rules checked {formatCount(found.snapshots)} snapshots{setBy(found)}. Findings are heuristics.
       </p>
     </header>
   );
@@ -89,7 +86,7 @@ function Nothing() {
   return (
     <header class="problems-head" data-testid="healthy">
       <h2>{runPhase.value === 'over' ? 'Nothing was captured' : 'Nothing captured yet'}</h2>
-      <p>There is nothing that rules could look at.</p>
+      <p>No data to check.</p>
     </header>
   );
 }
@@ -104,24 +101,24 @@ function Healthy({ found }: { found: Findings }) {
         {setBy(found)}
         {live ? ' so far' : ''}
         {nanUncounted.value
-          ? '. The source of the import does not tell NaN and Inf of all of them: whether they are finite is unknown. '
-          : ', all of which are finite where it matters. '}
-        What was not captured was not looked at: watch more tensors or more steps if training went wrong all the same.
+          ? '. The import format has no NaN/Inf counts for all of them, so finiteness is unknown. '
+          : '. All captured tensors are finite where it matters. '}
+        Uncaptured tensors were not checked.
       </p>
     </header>
   );
 }
 
 function healthyHead(): string {
-  if (raised.value.length > 0) return 'Nothing found, but a step raised';
-  return nanUncounted.value ? 'Nothing found, but NaN and Inf were not counted' : 'Healthy: nothing found';
+  if (raised.value.length > 0) return 'No findings, but a step raised an exception';
+  return nanUncounted.value ? 'No findings; NaN/Inf were not counted' : 'Healthy: no findings';
 }
 
 function Muted({ groups }: { groups: readonly Group[] }) {
   if (groups.length === 0) return null;
   return (
     <details class="problems-more">
-      <summary>Muted: {groups.map((group) => group.rule).join(', ')}</summary>
+      <summary>Muted: {groups.map((group) => ruleTitle(group.rule)).join(', ')}</summary>
       {groups.map((group) => (
         <FindingCard key={`${group.severity} ${group.rule}`} group={group} />
       ))}
@@ -134,9 +131,7 @@ function Limits() {
   const found = findings.data.value;
   const file = found?.rules_file;
   const rules = file?.error ? [`${file.name} is not used as it is now: ${file.error} ${file.hint}`] : [];
-  const leftOut = Object.entries(found?.left_out ?? {}).map(
-    ([rule, count]) => `${rule}: ${counted(count, 'more finding')}, less bad or older, left out.`,
-  );
+  const leftOut = Object.entries(found?.left_out ?? {}).map(([rule, count]) => `${rule}: ${counted(count, 'less severe finding')} hidden`);
   const failed = Object.entries(findings.data.value?.failed ?? {}).map(([rule, why]) => `The rule ${rule} failed: ${why}`);
   // The card of the first birth says what becomes of it.
   const notes = (report.value?.notes ?? []).filter((note) => note !== report.value?.origins[0]?.aftermath);
@@ -157,10 +152,7 @@ function Harmless({ origins }: { origins: readonly Origin[] }) {
   if (origins.length === 0) return null;
   return (
     <details class="problems-more" data-testid="harmless">
-      <summary>
-        Harmless: {formatCount(origins.length)} {origins.length === 1 ? 'tensor holds' : 'tensors hold'} NaN or Inf on purpose, or without
-        effect
-      </summary>
+      <summary>Expected NaN/Inf: {counted(origins.length, 'tensor')} (masks, or no effect)</summary>
       <ul class="births">
         {groupOrigins(origins).map(({ first, others }) => (
           <li key={first.tensor}>

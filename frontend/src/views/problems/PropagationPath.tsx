@@ -23,7 +23,7 @@ export function PropagationPath({ report, step, compact = false }: PathProps) {
   ));
   if (compact) return <div class="birth-chain">{links}</div>;
   return (
-    <ol class="chain" aria-label="From the birth to the loss">
+    <ol class="chain" aria-label="Path from origin to loss">
       {links.map((link) => (
         <li key={link.key}>{link}</li>
       ))}

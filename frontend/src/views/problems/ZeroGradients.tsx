@@ -18,7 +18,7 @@ export function ZeroGradients() {
       <AnalysisProgress what="Following gradients that are zero" progress={ledgerProgress.value} />
       {ledger.error.value && <Failure error={ledger.error.value} retry={ledger.reload} />}
       {news.length > 0 && (
-        <article class="problem-card" aria-label="Ledger of dead layers" data-testid="ledger">
+        <article class="problem-card" aria-label="Variables with zero gradient" data-testid="ledger">
           <h3>
             <span class="grow">{ledgerHeading(news)}</span>
           </h3>
@@ -28,7 +28,7 @@ export function ZeroGradients() {
                 <th>Variable</th>
                 <th>Why</th>
                 <th class="num">Zero at</th>
-                <th class="num" title="Updates that the rounding of the weights swallowed: w + update == w">
+                <th class="num" title="Updates lost to rounding (w + Δw == w)">
                   Updates lost
                 </th>
               </tr>

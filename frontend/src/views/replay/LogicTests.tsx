@@ -21,8 +21,8 @@ export function LogicTests() {
     if (outcome !== null) found.current?.scrollIntoView({ block: 'nearest' });
   }, [outcome]);
   return (
-    <section class="logic-tests" aria-label="Tests of the step">
-      <h2>Tests of the step</h2>
+    <section class="logic-tests" aria-label="Invariant checks">
+      <h2>Invariant checks</h2>
       <div class="logic-buttons">
         {tests.map(({ name: test, question }) => (
           <button

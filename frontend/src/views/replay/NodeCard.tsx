@@ -65,10 +65,10 @@ function TensorRow({ title, name, facts }: { title: string; name: string; facts:
         <span class="faint truncate">{scope}</span>
         <span class="truncate">{label}</span>
       </span>
-      <span class="num faint">{facts ? `${facts.dtype} ${facts.shape.join('×') || 'scalar'}` : 'no tensor, or did not run'}</span>
+      <span class="num faint">{facts ? `${facts.dtype} ${facts.shape.join('×') || 'scalar'}` : 'not available'}</span>
       {facts && facts.nan > 0 && <span class="stepper-bad nan num">{formatCount(facts.nan)} NaN</span>}
       {facts && facts.inf > 0 && <span class="stepper-bad inf num">{formatCount(facts.inf)} Inf</span>}
-      {facts && facts.badVisit > 0 && <span class="faint">from visit {facts.badVisit}</span>}
+      {facts && facts.badVisit > 0 && <span class="faint">from iteration {facts.badVisit}</span>}
     </button>
   );
 }

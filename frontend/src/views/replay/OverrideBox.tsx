@@ -45,7 +45,7 @@ export function OverrideBox() {
       <p id="override-trouble" class="override-trouble" role="alert" data-testid="override-trouble">
         {changeError.value && `${changeError.value.message} ${changeError.value.hint}`}
       </p>
-      {facts && <p class="faint">A double click on an element in the panel's Value table sets that one.</p>}
+      {facts && <p class="faint">Tip: double-click an element in Value to edit it.</p>}
     </form>
   );
 }
@@ -58,7 +58,7 @@ function Ready({ disabled }: { disabled: boolean }) {
     <div class="row stepper-ready">
       <select
         class="select small"
-        aria-label="Ready-made changes"
+        aria-label="Presets"
         value=""
         disabled={disabled}
         onChange={(event) => {
@@ -67,7 +67,7 @@ function Ready({ disabled }: { disabled: boolean }) {
           event.currentTarget.value = '';
         }}
       >
-        <option value="">Ready-made…</option>
+        <option value="">Presets…</option>
         {READY_CHANGES.map(({ label }) => (
           <option key={label}>{label}</option>
         ))}

@@ -32,7 +32,7 @@ export function ReplayView() {
   if (!replayAllowed.value) return <NotAllowed />;
   return (
     <div class="pane-body stepper" data-testid="stepper" data-computing={computing.value !== null}>
-      <section class="stepper-side" aria-label="Stepper" onKeyDown={onReplayKey}>
+      <section class="stepper-side" aria-label="Replay" onKeyDown={onReplayKey}>
         <Head />
         {stepError.value && (
           <div class="stepper-trouble" role="alert">
@@ -92,7 +92,7 @@ function Head() {
       ) : (
         proof && (
           <span class="stepper-proof" data-proven={proof.proven} title={`${proof.word}: ${proof.text}`} data-testid="proof">
-            {proof.proven ? 'proven equal' : 'recomputed'}
+            {proof.proven ? 'verified' : 'not bit-identical'}
           </span>
         )
       )}
@@ -109,7 +109,7 @@ function Head() {
 function NothingRecorded() {
   return (
     <Message title="No step of this run was recorded" testid="nothing-recorded">
-      <p>A recorded step can be run again, node by node, and with tensors changed. Record every hundredth step:</p>
+      <p>Replay runs a recorded step op by op, and lets you edit tensors. To record every 100th step:</p>
       <CodeBlock code={'tap = tensortap.Tap("logs/run", record=tensortap.Record(tensortap.every(100)))'} label="Copy the line" />
     </Message>
   );
@@ -149,23 +149,26 @@ function Moves() {
         class="button small"
         disabled={busy || shown.birthCount === 0}
         onClick={() => moveToNext('birth', 1) || moveToNext('birth', -1)}
-        title="To the next node that makes a NaN or Inf (n); m goes to those that pass one on, too"
+        title="Next node that creates a NaN or Inf (N); M also visits those that propagate one"
         data-testid="next-bad"
       >
-        NaN
+        {' '}
+        Next NaN{' '}
       </button>
       <button
         type="button"
         class="button small"
         disabled={busy || shown.changedNodes.size === 0}
         onClick={() => moveToNext('changed', 1) || moveToNext('changed', -1)}
-        title="To the next node that the what-if changed (c)"
+        title="Next node that the what-if changed (C)"
         data-testid="next-changed"
       >
-        Changed
+        {' '}
+        Next change{' '}
       </button>
-      <button type="button" class="button small" disabled={busy} onClick={moveOut} title="To the first node behind this scope (x)">
-        Out
+      <button type="button" class="button small" disabled={busy} onClick={moveOut} title="First node after this scope (X)">
+        {' '}
+        Step out{' '}
       </button>
     </div>
   );

@@ -18,18 +18,20 @@ export function WhatIfTable() {
           class="button small"
           disabled={busy || current === null}
           onClick={() => beginWhatIf()}
-          title="Another one that begins with these changes"
+          title="Duplicate this what-if"
         >
-          Branch
+          {' '}
+          Duplicate{' '}
         </button>
         <button
           type="button"
           class="button small"
           disabled={busy || current === null}
           onClick={() => current !== null && dropWhatIf(current)}
-          title="Forget the current one"
+          title="Delete this what-if"
         >
-          Drop
+          {' '}
+          Delete{' '}
         </button>
         <button type="button" class="button small" disabled={busy || isSaved.value} onClick={() => void saveWhatIfs()} data-testid="save">
           {isSaved.value ? 'Saved' : 'Save'}
@@ -42,7 +44,7 @@ export function WhatIfTable() {
               <th scope="col">
                 <span class="offscreen">Name</span>
               </th>
-              <th scope="col" title="Tensors that are not as recorded">
+              <th scope="col" title="Tensors changed vs. recording">
                 changed
               </th>
               <th scope="col" title="Nodes that give NaN or Inf">

@@ -49,7 +49,7 @@ export function LinkErrorBanner() {
       <IconButton
         small
         icon="close"
-        label="Put this message away"
+        label="Dismiss"
         onClick={() => {
           linkRequest.value = null;
         }}
@@ -67,7 +67,7 @@ export function ReadingBar() {
   return (
     <div class="reading" data-testid="reading">
       <span>
-        Reading <b>{run.name}</b>: {shown} % of {(far.total / 2 ** 20).toFixed(0)} MiB. What was read is on show.
+        Reading <b>{run.name}</b>: {shown} % of {(far.total / 2 ** 20).toFixed(0)} MiB. Showing what was read so far.
       </span>
       <div
         class="reading-bar"

@@ -40,14 +40,14 @@ function List({ close }: { close: () => void }) {
       <div class="row bookmarks-head">
         <button type="button" class="button" onClick={toggleBookmark}>
           <Icon name="star" />
-          {bookmarkedHere.value ? 'Take this bookmark away' : 'Bookmark what is on show'} <kbd>a</kbd>
+          {bookmarkedHere.value ? 'Remove bookmark' : 'Bookmark this view'} <kbd>a</kbd>
         </button>
         <span class="grow" />
-        {all.length > 0 && <CopyButton text={() => bookmarksText(all, addressOf)} label="Copy all of them as links" icon="link" />}
+        {all.length > 0 && <CopyButton text={() => bookmarksText(all, addressOf)} label="Copy all links" icon="link" />}
       </div>
       {all.length === 0 && (
         <p class="bookmarks-none faint">
-          None in this run. A bookmark keeps a node, scope or view with its step and all that the address holds, in this browser.
+          No bookmarks yet. A bookmark saves the current view (node, step, filters) in this browser. Press A to add one.
         </p>
       )}
       <ul class="bookmarks-list">

@@ -9,7 +9,7 @@ const KINDS = [
   { value: 'dtype', label: 'Dtype' },
   { value: 'layer', label: 'Layer' },
   { value: 'device', label: 'Device' },
-  { value: 'difference', label: 'Difference to run B' },
+  { value: 'difference', label: 'Difference vs. run B' },
 ];
 
 export const STATISTIC_LABELS: Record<(typeof NODE_STATISTICS)[number], string> = {
@@ -17,11 +17,11 @@ export const STATISTIC_LABELS: Record<(typeof NODE_STATISTICS)[number], string> 
   std: 'Std',
   min: 'Min',
   max: 'Max',
-  abs_max: 'Abs max',
+  abs_max: 'Max |x|',
   l2: 'L2 norm',
-  zero_share: 'Zeros %',
-  nan_share: 'NaN %',
-  inf_share: 'Inf %',
+  zero_share: '% zeros',
+  nan_share: '% NaN',
+  inf_share: '% Inf',
 };
 
 /** All of them. */

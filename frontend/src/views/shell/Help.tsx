@@ -9,21 +9,21 @@ import { KEYS, type KeyRow } from './page_keys';
 
 /** What the names of the timeline do. */
 const TIMELINE_KEYS: readonly KeyRow[] = [
-  { keys: ['↑', '↓', 'PgUp', 'PgDn', 'Home', 'End'], does: 'Move along the rows; to the first, the last row' },
-  { keys: ['→', '←'], does: 'Open the row, then go to the first one inside; close it, then go to the one around' },
-  { keys: ['Enter'], does: 'Select the node, look into the scope' },
+  { keys: ['↑', '↓', 'PgUp', 'PgDn', 'Home', 'End'], does: 'Move between rows; first / last row' },
+  { keys: ['→', '←'], does: 'Expand row / go to first child; collapse / go to parent' },
+  { keys: ['Enter'], does: 'Select the node, open the scope' },
   { keys: ['Shift+←', 'Shift+→'], does: 'Previous, next step, from a row' },
 ];
 
 /** What lib/keyboard.ts does. */
 const TABLE_KEYS: readonly KeyRow[] = [
-  { keys: ['↑', '↓', 'PgUp', 'PgDn'], does: 'Move along the rows: of the tensors, of the elements of a value' },
+  { keys: ['↑', '↓', 'PgUp', 'PgDn'], does: 'Move between rows / elements' },
   { keys: ['Home', 'End'], does: 'First, last tensor; first, last element of the row' },
-  { keys: ['←', '→', 'Ctrl+Home', 'Ctrl+End'], does: 'Along the elements; to the first, the last element of the slice' },
+  { keys: ['←', '→', 'Ctrl+Home', 'Ctrl+End'], does: 'Move between elements; first / last element of the slice' },
 ];
 
 const SEARCH_ROWS: readonly KeyRow[] = [
-  { keys: ['block_0'], does: 'A part of a name; where there is none, letters in their order' },
+  { keys: ['block_0'], does: 'Substring of a name (falls back to fuzzy match)' },
   ...SEARCH_FORMS.map(({ form, does }) => ({ keys: [form], does })),
 ];
 
@@ -39,25 +39,25 @@ export function Help() {
     <dialog class="dialog" aria-label="Help" ref={dialog} onClose={close} onClick={(event) => event.target === dialog.current && close()}>
       <div class="dialog-card">
         <div class="row">
-          <h2 class="grow">Keys</h2>
+          <h2 class="grow">Keyboard shortcuts</h2>
           <IconButton icon="close" label="Close (Esc)" onClick={close} />
         </div>
         <h3>Everywhere</h3>
         <KeyTable rows={KEYS} />
         <h3>In the graph</h3>
         <KeyTable rows={GRAPH_KEYS} />
-        <h3>What the search of the graph finds</h3>
+        <h3>Search syntax</h3>
         <KeyTable rows={SEARCH_ROWS} />
         <h3>In tables</h3>
         <KeyTable rows={TABLE_KEYS} />
         <h3>In the timeline</h3>
         <KeyTable rows={TIMELINE_KEYS} />
-        <h3>In the stepper</h3>
+        <h3>In Replay</h3>
         <KeyTable rows={REPLAY_KEYS} />
         <h3>Colours</h3>
         <p class="muted">
           Red is NaN, orange is Inf. The strip above the graph has one place for each step; a step with a single bad tensor keeps its
-          colour. The address of this page holds run, step, node and tab: send it to a colleague who can reach the same server.
+          colour. The URL encodes this view. Teammates need access to this server; otherwise use Export.
         </p>
       </div>
     </dialog>

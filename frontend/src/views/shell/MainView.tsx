@@ -37,7 +37,13 @@ export function MainView() {
     <div class="centre">
       <div class="pane-head">
         {(!problemsShown.value || view.value === 'problems') && (
-          <IconButton small icon="sidebar" label="Show the problems (n)" onClick={toggleProblems} disabled={view.value === 'problems'} />
+          <IconButton
+            small
+            icon="sidebar"
+            label="Show problems sidebar (N)"
+            onClick={toggleProblems}
+            disabled={view.value === 'problems'}
+          />
         )}
         <Segmented
           label="View"

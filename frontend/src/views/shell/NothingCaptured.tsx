@@ -15,9 +15,7 @@ export function NothingCaptured() {
   return (
     <Message title={runPhase.value === 'silent' ? 'Nothing was captured so far' : 'Nothing was captured yet'} testid="empty-state">
       <p>
-        {runPhase.value === 'silent'
-          ? 'The program that writes this run has not closed it, but has written nothing for a while: it is busy with its first steps, or was killed. '
-          : ''}
+        {runPhase.value === 'silent' ? 'No data for a while. The program may be compiling its first step, or it crashed. ' : ''}
         The page shows the first tensors as soon as they are written.
       </p>
       <Watched detail={detail} />
@@ -32,7 +30,7 @@ function Over({ detail }: { detail: RunDetail }) {
   const imported = detail.info['imported from'];
   const dropped = detail.workers.reduce((sum, worker) => sum + worker.dropped, 0);
   return (
-    <Message title="This run is over, and nothing was captured" testid="nothing-captured">
+    <Message title="No tensors captured" testid="nothing-captured">
       {typeof imported === 'string' ? (
         <p>
           It was imported from <code>{imported}</code>, which holds {detail.graphs.length > 0 ? 'a graph but ' : ''}no tensors.
@@ -74,8 +72,7 @@ function Reasons({ detail }: { detail: RunDetail }) {
       <Watched detail={detail} />
       <ul class="message-reasons">
         <li>
-          <b>No tensor was chosen.</b> {watched.length > 0 ? 'The watch' : 'A watch'} may fit no name, op type or layer of the functions
-          that ran. The program then said so on stderr (TapWarning).
+          <b>No tensor matched.</b> {watched.length > 0 ? 'The Watch' : 'A Watch'} may match nothing. Check stderr for a TapWarning.
         </li>
         <li>
           <b>No step was watched.</b> The program may have ended before the first step that the watch wants; steps count from 0.
@@ -96,7 +93,7 @@ function Watched({ detail }: { detail: RunDetail }) {
   if (watched.length === 0) return null;
   return (
     <p data-testid="watched">
-      It was told to keep{' '}
+      Capture rule:{' '}
       {watched.map((watch, i) => (
         <span key={watch}>
           {i > 0 && ' | '}
@@ -116,7 +113,7 @@ export function Recorded() {
     <span data-testid="recorded">
       {words.recorded}:{' '}
       <button type="button" class="link" onClick={openStepper}>
-        the Stepper
+        Replay
       </button>{' '}
       {words.stepper}.
     </span>

@@ -76,16 +76,16 @@ function RunMenu({ close }: { close: () => void }) {
         {shown.map((run) => (
           <RunRow key={run.id} run={run} place={placeOf(run)} onClick={() => choose(run)} />
         ))}
-        {shown.length === 0 && <div class="message">No run is called like that.</div>}
+        {shown.length === 0 && <div class="message">No matching runs</div>}
       </div>
     </>
   );
 }
 
 const STATES = {
-  closed: 'Closed: all of it was written',
-  live: 'Live: still being written',
-  'not closed': 'Not closed: it was killed, or is in a long step',
+  closed: 'Finished',
+  live: 'Running',
+  'not closed': 'Stalled or crashed (no data recently)',
 };
 
 /** `place` is the log directory, where there are several. */

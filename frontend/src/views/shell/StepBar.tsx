@@ -28,7 +28,7 @@ export function StepBar() {
       </div>
       <div class="step-label num" data-testid="step-label" data-step={step.value ?? ''}>
         <b>{step.value === null ? '–' : `step ${step.value}`}</b>
-        <span title={writing ? 'Fewer snapshots than the step before: more of its nodes may follow.' : undefined}>
+        <span title={writing ? 'Still writing: fewer tensors than the previous step so far.' : undefined}>
           {writing ? 'still being written' : place(count)}
         </span>
       </div>
@@ -36,7 +36,7 @@ export function StepBar() {
       <RangeChip />
       {followable.value && (
         <Switch
-          label={live ? 'Live: follow latest' : 'Follow latest'}
+          label={live ? 'Live · Follow latest step' : 'Follow latest step'}
           on={following.value}
           onChange={toggleFollowing}
           title="Show each new step as it arrives"

@@ -4,7 +4,7 @@ import type { Way } from '../../model/wire/answers';
 import { byRank, graphChoices, workerName } from '../../model/wire/names';
 import { view } from '../../state/choices';
 import { theme, toggleTheme } from '../../state/preferences';
-import { severeCount } from '../../state/problems/findings';
+import { findingCounts, severeCount } from '../../state/problems/findings';
 import { counting, intendedProblems, problemCount } from '../../state/problems/problems';
 import { graphId, nanUncounted, nothingCaptured, run, runEntry, workerId } from '../../state/runs';
 import { chooseGraph, chooseWorker } from '../../state/selection';
@@ -30,7 +30,7 @@ export function TopBar() {
       <div class="grow" />
       <ProblemsButton />
       <Bookmarks />
-      <CopyButton text={shareAddress} label="Copy a link to what is on show" icon="link" large />
+      <CopyButton text={shareAddress} label="Copy link to this view" icon="link" large />
       <IconButton
         icon={theme.value === 'dark' ? 'sun' : 'moon'}
         label={theme.value === 'dark' ? 'Light theme (t)' : 'Dark theme (t)'}
@@ -39,7 +39,7 @@ export function TopBar() {
       />
       <IconButton
         icon="help"
-        label="Help and keys (?)"
+        label="Keyboard shortcuts (?)"
         onClick={() => {
           helpOpen.value = true;
         }}
@@ -88,32 +88,38 @@ function ProblemsButton() {
       onClick={() => {
         view.value = open ? 'graph' : 'problems';
       }}
-      title="All problems of the run, explained (w)"
+      title="Open Problems (W)"
       data-testid="problems-toggle"
     >
-      <Icon name="warning" />
+      <Icon name={count + severe > 0 ? 'warning' : isHealthy() ? 'check' : 'info'} />
       {summary(count, severe, intendedProblems.value.length)}
     </button>
   );
 }
 
-function summary(nonfinite: number, severe: number, harmless: number): string {
-  if (nonfinite > 0) return `${counted(nonfinite, 'tensor')} with NaN/Inf`;
+/** Whether what was captured was counted, and is finite. */
+const isHealthy = (): boolean => !counting.value && !nothingCaptured.value && !nanUncounted.value;
+
+function summary(nonfinite: number, severe: number, expected: number): string {
+  if (nonfinite > 0) return `${counted(nonfinite, 'NaN/Inf tensor')}`;
   if (severe > 0) return counted(severe, 'severe finding');
-  if (counting.value) return 'Counting NaN/Inf …';
-  if (harmless > 0) return 'NaN/Inf, all harmless';
-  if (nothingCaptured.value) return 'Nothing captured';
-  return nanUncounted.value ? 'NaN/Inf not counted' : 'No NaN/Inf';
+  if (counting.value) return 'Counting NaN/Inf…';
+  if (expected > 0) return 'NaN/Inf: expected only';
+  if (nothingCaptured.value) return 'No tensor data (graph only)';
+  if (nanUncounted.value) return 'NaN/Inf unknown (import)';
+  const { medium, low } = findingCounts.value;
+  const found = [medium > 0 ? `${medium} medium` : '', low > 0 ? `${low} low` : ''].filter(Boolean);
+  return ['All finite', ...found].join(' · ');
 }
 
 const TEXTS: Record<Exclude<Way, ''>, { text: string; title: string }> = {
   'in-place': {
-    text: 'in place',
-    title: 'Captured in the training step itself. With Tap(exact=True) a shadow is captured, and no bit of the step can change.',
+    text: 'captured in-graph',
+    title: 'Captured inside the training step. Use Tap(exact=True) to capture from a shadow copy, which cannot change any bit of the step.',
   },
   shadow: {
-    text: 'shadow',
-    title: 'Captured in a shadow, which ran on copies of the state. The training step itself was left untouched.',
+    text: 'shadow copy',
+    title: 'Captured from a shadow copy of the step, which ran on copies of the state. The training step itself was not changed.',
   },
 };
 

@@ -31,7 +31,7 @@ const toTab = (tab: typeof panelTab.value) => () => {
 export const KEYS: readonly Command[] = [
   {
     keys: ['Ctrl+K'],
-    does: 'Find anything: commands, nodes, scopes, ops, layers, lines of the program, problems, steps, runs',
+    does: 'Command palette (commands, nodes, layers, source lines, problems, steps, runs)',
     run: togglePalette,
   },
   {
@@ -44,7 +44,7 @@ export const KEYS: readonly Command[] = [
   { keys: ['l'], does: 'Follow the latest step', run: toggleFollowing },
   {
     keys: ['g'],
-    does: 'Next view: graph, tensors, timeline, source, problems, compare, stepper, events',
+    does: 'Next view: graph, tensors, timeline, source, problems, compare, replay, events',
     run: () => {
       view.value = VIEWS[(VIEWS.indexOf(view.value) + 1) % VIEWS.length] ?? 'graph';
       maximisePanel(false);
@@ -70,15 +70,15 @@ export const KEYS: readonly Command[] = [
   },
   {
     keys: ['a', 'A'],
-    does: 'Bookmark the node, scope or view at this step, or no longer; list the bookmarks',
-    each: { a: 'Bookmark what is on show, or no longer', A: 'List the bookmarks' },
+    does: 'Toggle bookmark; open bookmarks',
+    each: { a: 'Toggle bookmark', A: 'Open bookmarks' },
     run: (key) => (key === 'a' ? toggleBookmark() : document.querySelector<HTMLElement>('[data-testid=bookmarks]')?.click()),
   },
   { keys: ['\\'], does: 'Show or hide the node panel', run: togglePanel },
-  { keys: ['n'], does: 'Show or hide the problems', run: toggleProblems },
+  { keys: ['n'], does: 'Show or hide the problems sidebar', run: toggleProblems },
   {
     keys: ['w'],
-    does: 'What is wrong: all problems, explained',
+    does: 'Open Problems',
     run: () => {
       view.value = view.value === 'problems' ? 'graph' : 'problems';
       maximisePanel(false);
@@ -90,17 +90,17 @@ export const KEYS: readonly Command[] = [
     does: 'Search the graph, filter the table',
     run: () => document.querySelector<HTMLElement>('.table-search, .graph-search-input')?.focus(),
   },
-  { keys: ['t'], does: 'Light or dark', run: toggleTheme },
+  { keys: ['t'], does: 'Toggle dark mode', run: toggleTheme },
   {
     keys: ['?'],
-    does: 'This help',
+    does: 'Keyboard shortcuts',
     run: () => {
       helpOpen.value = !helpOpen.value;
     },
   },
   {
     keys: ['Esc'],
-    does: 'Back: help, enlarged panel, selection',
+    does: 'Close dialog / panel, then clear selection',
     run: () => {
       if (helpOpen.value) helpOpen.value = false;
       else if (panelMaximised.value) maximisePanel(false);

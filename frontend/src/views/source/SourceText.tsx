@@ -34,8 +34,8 @@ export function SourceText() {
     >
       {embedded === false && (
         <p class="source-hint">
-          The dump does not embed this file, so only the lines that made nodes are listed. <code>Tap(…, sources=True)</code>, the default,
-          embeds the program's files at the next run.
+          Source text not stored; showing only lines that created ops. <code>Tap(…, sources=True)</code>, the default, embeds the program's
+          files at the next run.
         </p>
       )}
       {(text !== null || embedded === false) &&
@@ -93,7 +93,7 @@ interface LineProps {
 
 function Line({ line, text, known, current }: LineProps) {
   const nodes = known?.nodes ?? [];
-  const title = known ? `${counted(nodes.length, 'node')} made here, ${formatCount(known.through)} in calls from here` : undefined;
+  const title = known ? `${counted(nodes.length, 'op')} here, ${formatCount(known.through)} in callees` : undefined;
   return (
     <button
       type="button"

@@ -16,8 +16,8 @@ export function SourceView() {
   if (sourceMap.data.value === null) return <div class="pane-body" />;
   if (sourceFiles.value.length === 0) {
     return (
-      <Message title="The dump does not say which lines made this graph" testid="empty-state">
-        <p>Imported graphs have no program. A tap notes the lines of graphs that are traced while it is open.</p>
+      <Message title="No source locations for this graph" testid="empty-state">
+        <p>Imported graphs have no source info.</p>
       </Message>
     );
   }
@@ -69,7 +69,7 @@ function LineNodes() {
   const { line } = place.value;
   const known = line === null ? undefined : sourceLines.value.get(line);
   const names = graph.data.value?.names;
-  if (!known || !names) return <aside class="source-nodes faint">Choose a line with a number beside it to see the nodes it made.</aside>;
+  if (!known || !names) return <aside class="source-nodes faint">Click a line with a node count to list its ops.</aside>;
   const healthOf = (row: number) => nodeHealth.value[row] ?? 0;
   const worstFirst = [...known.nodes].sort((a, b) => healthOf(b) - healthOf(a));
   return (
@@ -77,7 +77,7 @@ function LineNodes() {
       <h3>
         Line {line}: {counted(known.nodes.length, 'node')}
       </h3>
-      {known.through > 0 && <p class="faint">{formatCount(known.through)} more were made in calls from here.</p>}
+      {known.through > 0 && <p class="faint">{formatCount(known.through)} more in callees.</p>}
       {worstFirst.slice(0, MOST).map((row) => {
         const name = names.at(row);
         return (

@@ -99,7 +99,7 @@ function TextFilters({ wrong }: { wrong: string | null }) {
       />
       <input
         class="field small table-where mono"
-        placeholder="nan > 0"
+        placeholder="Filter, e.g. nan > 0"
         aria-label="Condition on the numbers"
         aria-invalid={wrong !== null && where !== ''}
         title={wrong ?? CONDITION_HELP}
@@ -190,7 +190,7 @@ function ColumnsMenu() {
         <div class="menu columns-menu">
           <label class="menu-row">
             <input type="checkbox" checked={tableColumns.value === null} onChange={toggleFit} />
-            As many as fit
+            Auto (fit width)
           </label>
           {OPTIONAL.map(({ id, label }) => (
             <label class="menu-row" key={id}>

@@ -198,7 +198,7 @@ function Kept({ row }: { row: Snapshot }) {
     ? `A sample of ${formatCount(Math.min(row.sample.count, row.size))} elements was kept, ${sampleText(row.sample)}`
     : '';
   return (
-    <span class="kept-mark" data-sample={Boolean(row.sample)} title={title || 'Its value was kept'}>
+    <span class="kept-mark" data-sample={Boolean(row.sample)} title={title || 'Full value stored'}>
       {row.sample ? 'sample' : ''}
     </span>
   );

@@ -45,7 +45,7 @@ function Nothing() {
     );
   }
   return (
-    <Message title="No tensor passes the filter">
+    <Message title="No tensors match">
       <div class="actions">
         <button
           type="button"

@@ -224,7 +224,7 @@ function CellTip({ timeline, cell, width, height, top }: CellTipProps) {
   // Among finite ones none is worse where health is all that is asked for.
   const named = seen && (timelineStatistic.value !== null || (timeline.bad[at] as number) > 0);
   const steps = first === last ? `step ${first}` : `steps ${first}–${last}${named ? `, here of step ${step}` : ''}`;
-  const facts = [steps, visit > 0 ? `visit ${visit}` : '', ...numbers(timeline, at)];
+  const facts = [steps, visit > 0 ? `iteration ${visit}` : '', ...numbers(timeline, at)];
   const left = Math.max(0, Math.min(cell.x + 14, width - WIDTH));
   const below = cell.y + 76 < height;
   return (
@@ -246,6 +246,6 @@ function numbers(timeline: Timeline, at: number): string[] {
   const statistic = timelineStatistic.value;
   if (bad > 0) return [`${counted(bad, 'element')} ${health === NAN_CELL ? 'NaN' : 'infinite'}`];
   if (statistic === null) return [health === UNSEEN ? 'not counted' : 'finite'];
-  if (Number.isNaN(value)) return [`${STATISTIC_LABELS[statistic]} of nothing here`];
+  if (Number.isNaN(value)) return ['No float tensor here'];
   return [`${STATISTIC_LABELS[statistic]} ${statistic.endsWith('_share') ? 100 * value : value}`];
 }

@@ -81,7 +81,7 @@ function First() {
       type="button"
       class="button small"
       onClick={() => goTo(first)}
-      title={`The framed cell: ${visible(first.tensor)}`}
+      title={`Jump to ${visible(first.tensor)}`}
       data-testid="timeline-first"
     >
       First {first.health === NAN_CELL ? 'NaN' : 'Inf'}: step {first.step}, {label}
@@ -89,7 +89,7 @@ function First() {
   );
 }
 
-const WORST = 'A cell shows one tensor of its scope: that with the largest number; of Min the smallest, of Mean the furthest from 0';
+const WORST = 'Each cell shows the worst tensor in its scope (largest; for Min smallest, for Mean largest |mean|)';
 
 function Legend() {
   const current = timelineScale.value;

@@ -34,7 +34,7 @@ export function ColourBar({ paint, dtype, children }: ColourBarProps) {
           colourChoice.value = value as ColourChoice;
         }}
       >
-        <option value="auto">Auto colours</option>
+        <option value="auto">Colormap: auto</option>
         <option value="viridis">Viridis</option>
         <option value="magma">Magma</option>
         <option value="diverging">Diverging</option>
@@ -59,11 +59,12 @@ function Scale({ paint }: { paint: Paint }) {
   const { low, high } = paint.range;
   return (
     <>
-      <Limit label="Lowest colour" value={clip.value.low} automatic={low} onChange={(value) => setClip(value, clip.value.high)} />
+      <Limit label="Colour minimum" value={clip.value.low} automatic={low} onChange={(value) => setClip(value, clip.value.high)} />
       <ColourScale name={paint.colormap} />
-      <Limit label="Highest colour" value={clip.value.high} automatic={high} onChange={(value) => setClip(clip.value.low, value)} />
+      <Limit label="Colour maximum" value={clip.value.high} automatic={high} onChange={(value) => setClip(clip.value.low, value)} />
       <button type="button" class="button small quiet" onClick={clipOutliers} title="Colours span the middle 98 % of the values">
-        1–99 %
+        {' '}
+        Clip outliers (1–99 %){' '}
       </button>
       <button
         type="button"
@@ -95,7 +96,7 @@ function Limit({
       class="field small limit num"
       style={{ minWidth: `calc(${longest}ch + 2 * var(--space-3))` }}
       aria-label={label}
-      title={`${label}; empty: the data's own (${automatic})`}
+      title={`${label} (blank = data ${label.endsWith('minimum') ? 'min' : 'max'}, ${automatic})`}
       placeholder={formatNumber(automatic)}
       value={shown}
       onChange={(event) => {

@@ -19,7 +19,7 @@ export function ComputeOffer() {
   const [trouble, setTrouble] = useState<{ of: string; text: string } | null>(null);
   const [tensor, all, at] = [chosenTensor.value, recordings.data.value, recordingOfStep.value];
   if (tensor === null || all === null || all.recordings.length === 0) return null;
-  if (view.value === 'stepper') return <p>In the stepper, too, it has no value that can be shown, or did not run.</p>;
+  if (view.value === 'stepper') return <p>Replay has no value for it either: it did not run, or its value cannot be shown.</p>;
   if (at === null) return <OtherSteps />;
   if (!replayAllowed.value) {
     return (
@@ -39,7 +39,7 @@ export function ComputeOffer() {
   };
   return (
     <>
-      <p>Step {at.step} was recorded, so that this tensor can be computed.</p>
+      <p>Step {at.step} was recorded, so this tensor can be computed.</p>
       <div class="actions">
         <button
           type="button"
@@ -61,13 +61,13 @@ export function ComputeOffer() {
   );
 }
 
-/** Only a step with snapshots can be on show here; the Stepper shows any that was recorded. */
+/** Only a step with snapshots can be on show here; Replay shows any that was recorded. */
 function OtherSteps() {
   const shown = recordedSteps.value.filter((each) => indexOfStep(allSteps.value.step, each) >= 0);
   const near = nearestStep(shown, step.value ?? 0);
   return (
     <p class="faint">
-      This step was not recorded.{' '}
+      Cannot recompute: step not recorded.{' '}
       {near === null ? (
         <Recorded />
       ) : (

@@ -46,7 +46,7 @@ function NoFiniteTensor({ whole, sentence }: { whole: Snapshot; sentence: string
       <div class="row">
         {nonfiniteCount.value > 0 && (
           <button type="button" class="button small" onClick={explain} data-testid="look-birth">
-            Where it came from
+            Root cause
           </button>
         )}
         {last !== null && (
@@ -81,7 +81,7 @@ export function NotKept({ row, kept }: { row: Snapshot; kept: number[] }) {
   const nearest = nearestStep(kept, row.step);
   const code = `tensortap.Watch(nodes=${JSON.stringify(escapeRegex(row.node))}, keep="value")`;
   return (
-    <Message title={words?.title ?? 'Only the summary was kept'} testid="not-kept">
+    <Message title={words?.title ?? 'Values not stored (summary only)'} testid="not-kept">
       {words ? (
         <p>
           {words.text}

@@ -42,7 +42,7 @@ function ImageView({ data, row }: { data: Slice; row: Snapshot }) {
         <Thinned stride={data.stride} />
         {grid && (
           <Switch
-            label="Scale each"
+            label="Normalize per tile"
             on={eachTile.value}
             title="Colours of every tile span its own range"
             onChange={() => {

@@ -23,14 +23,14 @@ export function commandsFor(model: GraphView, entity: number): Command[] {
 
 function scopeCommands(model: GraphView, scope: number): Command[] {
   const { tree, placed, graph } = model.drawing!;
-  const commands: Command[] = [{ label: placed.open[scope] ? 'Close' : 'Open', key: 'Enter', run: () => model.toggle(scope) }];
+  const commands: Command[] = [{ label: placed.open[scope] ? 'Collapse' : 'Expand', key: 'Enter', run: () => model.toggle(scope) }];
   if (!tree.blockGroups.has(scope)) return commands;
   const blocks = groupedBlocks(tree, scope);
   const first = blocks[0]!;
   const name = entityLabel(tree, graph.paths, tree.nodeCount + first);
   const open = (which: readonly number[]) => () => model.openScopes([scope, ...which]);
-  if (!placed.open[first]) commands.push({ label: `Open ${name} alone`, run: open([first]) });
-  commands.push({ label: `Open all ${blocks.length} blocks`, run: open(blocks) });
+  if (!placed.open[first]) commands.push({ label: `Expand only ${name}`, run: open([first]) });
+  commands.push({ label: `Expand all ${blocks.length} blocks`, run: open(blocks) });
   return commands;
 }
 
@@ -39,7 +39,7 @@ function blockGroupCommands(model: GraphView, entity: number): Command[] {
   const place = blockGroupPlace(tree, graph.paths, entity);
   if (!place) return [];
   const blocks = shortName(place.path);
-  return [{ label: place.grouped ? `Take ${blocks} apart` : `Stack ${blocks}`, key: 'u', run: () => toggleBlockGroup(model, entity) }];
+  return [{ label: place.grouped ? `Ungroup ${blocks}` : `Group ${blocks}`, key: 'u', run: () => toggleBlockGroup(model, entity) }];
 }
 
 /** Ungroups the repeated blocks that an entity is or is in, or groups them again; false where nothing repeats. */
@@ -62,8 +62,8 @@ function traceCommands(model: GraphView, entity: number): Command[] {
   const start = model.pathStart.value;
   const trace = (kind: TraceKind) => () => model.events.trace(kind, name);
   return [
-    { label: 'Trace what it depends on', key: 'i', run: trace('inputs') },
-    { label: 'Trace what depends on it', key: 'd', run: trace('outputs') },
+    { label: 'Trace upstream', key: 'i', run: trace('inputs') },
+    { label: 'Trace downstream', key: 'd', run: trace('outputs') },
     {
       label: start === null || start === name ? 'Path from here …' : `Path from ${shortName(start)} to here`,
       key: 'b',
@@ -79,7 +79,7 @@ function bookmarkCommands(model: GraphView, entity: number): Command[] {
     model.pick(entity);
     bookmark();
   };
-  return [{ label: 'Bookmark, or no longer', key: 'a', run }];
+  return [{ label: 'Toggle bookmark', key: 'a', run }];
 }
 
 /** Traces the selection; false if there is none. */

@@ -53,14 +53,14 @@ export const GRAPH_KEYS: readonly GraphKey[] = [
   {
     keys: ['i', 'd'],
     selected: true,
-    does: 'Trace all that the selection depends on, all that depends on it',
-    each: { i: 'Trace the inputs of the selection', d: 'Trace the outputs of the selection' },
+    does: 'Trace upstream / downstream',
+    each: { i: 'Trace upstream', d: 'Trace downstream' },
     actions: { i: (m) => traceSelection(m, 'inputs'), d: (m) => traceSelection(m, 'outputs') },
   },
   {
     keys: ['b'],
     selected: true,
-    does: 'Shortest path: begin at the selection, then end there',
+    does: 'Mark path start, then path end',
     actions: { b: (m) => traceSelection(m, 'path') },
   },
   {
@@ -73,22 +73,22 @@ export const GRAPH_KEYS: readonly GraphKey[] = [
     does: 'Go to the neighbour on the left, on the right',
     actions: { ArrowLeft: (m) => moveSelection(m, 'left'), ArrowRight: (m) => moveSelection(m, 'right') },
   },
-  { keys: ['Enter', 'double click'], does: 'Open or close the scope', actions: { Enter: toggleSelected } },
-  { keys: ['Backspace'], selected: true, does: 'Go out to the enclosing scope', actions: { Backspace: selectOuter } },
+  { keys: ['Enter', 'double click'], does: 'Expand or collapse the scope', actions: { Enter: toggleSelected } },
+  { keys: ['Backspace'], selected: true, does: 'Go to parent scope', actions: { Backspace: selectOuter } },
   {
     keys: ['[', ']'],
-    does: 'Close all scopes, open all scopes',
-    each: { '[': 'Close all scopes', ']': 'Open all scopes' },
+    does: 'Collapse all, expand all',
+    each: { '[': 'Collapse all', ']': 'Expand all' },
     actions: { '[': (m) => m.setAllOpen(false), ']': (m) => m.setAllOpen(true) },
   },
   {
     keys: ['u', 'U'],
-    does: 'Take the stack of repeated blocks apart, or put it together; all stacks',
-    each: { u: 'Take the stack of repeated blocks apart, or put it together', U: 'Take all stacks apart, or put them together' },
+    does: 'Ungroup / group repeated blocks; all groups',
+    each: { u: 'Ungroup / group repeated blocks', U: 'Ungroup / group all repeated blocks' },
     actions: { u: (m) => toggleBlockGroup(m, m.shown(m.selected)), U: toggleAllBlockGroups },
   },
-  { keys: ['right click', 'Shift+F10'], does: 'All that can be done with a node or scope' },
-  { keys: ['c'], does: 'Show or hide control edges', actions: { c: (m) => m.setShowControl(!m.showControl.value) } },
+  { keys: ['right click', 'Shift+F10'], does: 'Context menu' },
+  { keys: ['c'], does: 'Show or hide control dependencies', actions: { c: (m) => m.setShowControl(!m.showControl.value) } },
   { keys: ['Esc'], does: 'Clear the search, then the trace, then the selection', actions: { Escape: clearOne } },
 ];
 

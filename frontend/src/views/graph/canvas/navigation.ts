@@ -46,7 +46,7 @@ export function nextBad(model: GraphView, direction: 1 | -1): boolean {
   const from = selected < tree.nodeCount ? selected : tree.owner[selected - tree.nodeCount]!;
   const born = runFacts.value.graph === graph ? runFacts.value.origins.map((node) => rowOf(graph, node)) : [];
   const next = nextBadNode(graph, bad, born, from, direction);
-  if (next === undefined) model.announcement.value = 'No node has NaN or Inf at this step';
+  if (next === undefined) model.announcement.value = 'No NaN/Inf at this step';
   return goTo(model, next ?? -1);
 }
 
