@@ -21,7 +21,7 @@ export function FindingCard({ group }: { group: Group }) {
           {group.severity}
         </span>
         <span class="grow">
-          {ruleTitle(group.rule)} <span class="rule-id">{group.rule}</span>
+          <span class="rule-title">{ruleTitle(group.rule)}</span> <span class="rule-id faint">{group.rule}</span>
         </span>
         <Mute group={group} />
       </h3>
