@@ -2,39 +2,89 @@ import { formatNumber } from '../../lib/format';
 import { chartUnit } from './axes';
 
 /**
- * Where values stand on a histogram's axis. `linear`: at their value. `symlog`: every bucket is one unit wide, negative values to the
- * left, exact zeros in a unit of their own, so that magnitudes of any size stay visible.
+ * Where values stand on a histogram's axis. `linear`: at their value. `symlog`: a unit is an octave, negative values to the left, exact
+ * zeros in a unit of their own, so that magnitudes of any size stay visible.
  */
 export interface HistogramAxis {
   scale: 'symlog' | 'linear';
   /** Axis coordinates of the bucket edges, in units of `unit` (`× 1e-310`; mostly empty). */
-  at: number[];
+  at: readonly number[];
+  /** Where decades that hold nothing are cut out of the axis: between these two coordinates. */
+  breaks: { from: number; to: number }[];
   unit: string;
   ticks: { at: number; label: string }[];
   /** The bucket of exact zeros: on a symlog axis there is nothing else in it. */
   zeroBucket: number | null;
 }
 
-export function histogramAxis(edges: readonly number[], zeroBucket: number | null, scale: 'symlog' | 'linear'): HistogramAxis {
+/** Buckets, and which of them hold nothing in any row; without `counts` none is cut. */
+export interface AxisBuckets {
+  readonly edges: readonly number[];
+  readonly zero_bucket: number | null;
+  readonly rows?: readonly { readonly counts: readonly number[] }[];
+}
+
+export function histogramAxis({ edges, zero_bucket, rows }: AxisBuckets, scale: 'symlog' | 'linear'): HistogramAxis {
   if (scale === 'linear') {
     const unit = chartUnit([edges]);
-    return { scale, at: edges.map(unit.at), unit: unit.text, ticks: [], zeroBucket };
+    return { scale, at: edges.map(unit.at), breaks: [], unit: unit.text, ticks: [], zeroBucket: zero_bucket };
   }
-  return { scale, unit: '', at: edges.map((_, i) => i), ticks: symlogTicks(edges, zeroBucket), zeroBucket };
+  const { at, breaks } = octaves(edges, zero_bucket, rows);
+  return { scale, unit: '', at, breaks, ticks: symlogTicks(edges, zero_bucket, at, breaks), zeroBucket: zero_bucket };
+}
+
+/**
+ * Heights of bars that stand on an axis. Native buckets, [1, 1.5) and [1.5, 2) times a power of two, are 0.58 and 0.42 octaves wide: drawn
+ * by their counts they make a sawtooth, so that on a symlog axis a bar is as high as its elements per octave.
+ */
+export function barHeights(counts: readonly number[], { at, scale }: Pick<HistogramAxis, 'at' | 'scale'>): number[] {
+  if (scale === 'linear') return [...counts];
+  return counts.map((count, i) => (count === 0 ? 0 : count / ((at[i + 1] as number) - (at[i] as number))));
+}
+
+/** More empty octaves than a decade has are cut to one. */
+const LONGEST_GAP = Math.log2(10);
+const BREAK = 1;
+
+/** Octaves that a bucket spans; 1 where that has no end: that of exact zeros, and those that reach to zero or infinity. */
+function octavesOf(left: number, right: number): number {
+  const width = Math.abs(Math.log2(right / left));
+  return width > 0 && Number.isFinite(width) ? width : 1;
+}
+
+function octaves(edges: readonly number[], zeroBucket: number | null, rows: AxisBuckets['rows']): Pick<HistogramAxis, 'at' | 'breaks'> {
+  const widths = edges.slice(1).map((right, i) => (i === zeroBucket ? 1 : octavesOf(edges[i] as number, right)));
+  const empty = widths.map((_, i) => i !== zeroBucket && rows !== undefined && rows.every(({ counts }) => !(counts[i] as number)));
+  const cut: [first: number, last: number][] = [];
+  for (let first = 0; first < widths.length; first++) {
+    if (!empty[first]) continue;
+    let last = first;
+    while (empty[last + 1]) last++;
+    const length = widths.slice(first, last + 1).reduce((sum, width) => sum + width, 0);
+    if (length > LONGEST_GAP) {
+      for (let i = first; i <= last; i++) widths[i] = (widths[i]! * BREAK) / length;
+      cut.push([first, last]);
+    }
+    first = last;
+  }
+  const at = [0];
+  for (const width of widths) at.push(at[at.length - 1]! + width);
+  return { at: edges.length === 0 ? [] : at, breaks: cut.map(([first, last]) => ({ from: at[first]!, to: at[last + 1]! })) };
 }
 
 /** Coordinate of a value on a symlog axis: within its bucket by its logarithm. Values beyond the edges are held at the ends. */
-export function symlogPosition(edges: readonly number[], zeroBucket: number | null, value: number): number {
-  if (value === 0 && zeroBucket !== null) return zeroBucket + 0.5;
+export function symlogPosition(edges: readonly number[], zeroBucket: number | null, at: readonly number[], value: number): number {
+  const within = (bucket: number, part: number) => (at[bucket] as number) + part * ((at[bucket + 1] as number) - (at[bucket] as number));
+  if (value === 0 && zeroBucket !== null) return within(zeroBucket, 0.5);
   const last = edges.length - 1;
-  if (last < 1 || value <= (edges[0] as number)) return 0;
-  if (value >= (edges[last] as number)) return last;
+  if (last < 1 || value <= (edges[0] as number)) return at[0] ?? 0;
+  if (value >= (edges[last] as number)) return at[last] as number;
   let i = 0;
   while (i < last - 1 && (edges[i + 1] as number) <= value) i++;
-  if (i === zeroBucket) return i + 0.5;
+  if (i === zeroBucket) return within(i, 0.5);
   const [left, right] = [edges[i] as number, edges[i + 1] as number];
-  if (left === 0 || right === 0 || !Number.isFinite(left) || !Number.isFinite(right)) return i + 0.5;
-  return i + Math.log(value / left) / Math.log(right / left);
+  if (left === 0 || right === 0 || !Number.isFinite(left) || !Number.isFinite(right)) return within(i, 0.5);
+  return within(i, Math.log(value / left) / Math.log(right / left));
 }
 
 /** A span of values is at least this part of a small histogram's width. */
@@ -46,7 +96,7 @@ export function spanInBucket(
   { min, max }: { min: number; max: number },
   width: number,
 ): [from: number, width: number] {
-  const [from, to] = [min, max].map((value) => width * symlogPosition(edges, zero_bucket, value)) as [number, number];
+  const [from, to] = [min, max].map((value) => width * symlogPosition(edges, zero_bucket, [0, 1], value)) as [number, number];
   const shown = Math.max(THINNEST * width, to - from);
   return [Math.max(0, Math.min(from, width - shown)), shown];
 }
@@ -58,16 +108,22 @@ const LEAST_GAP = 0.11;
  * Ticks at zero and at powers of ten, from the largest magnitudes inwards, where there is room for their labels; where that is one
  * or none, also at twos and fives, and then at the ends.
  */
-function symlogTicks(edges: readonly number[], zeroBucket: number | null): { at: number; label: string }[] {
+function symlogTicks(
+  edges: readonly number[],
+  zeroBucket: number | null,
+  place: readonly number[],
+  breaks: HistogramAxis['breaks'],
+): HistogramAxis['ticks'] {
   const [low = 0, high = 0] = [edges[0], edges[edges.length - 1]];
   const negative = powers(smallest(edges, -1), -low).map((value) => -value);
   const positive = powers(smallest(edges, 1), high);
-  const gap = LEAST_GAP * (edges.length - 1);
-  const ticks: { at: number; label: string }[] = zeroBucket === null ? [] : [{ at: zeroBucket + 0.5, label: '0' }];
+  const gap = LEAST_GAP * (place[place.length - 1] ?? 0);
+  const ticks: HistogramAxis['ticks'] = zeroBucket === null ? [] : [{ at: symlogPosition(edges, zeroBucket, place, 0), label: '0' }];
+  const isCut = (at: number) => breaks.some(({ from, to }) => from < at && at < to);
   const add = (values: readonly number[], digits: number) => {
     for (const value of [...values].sort((a, b) => Math.abs(b) - Math.abs(a))) {
-      const at = symlogPosition(edges, zeroBucket, value);
-      if (ticks.every((tick) => Math.abs(tick.at - at) >= gap)) ticks.push({ at, label: formatNumber(value, digits) });
+      const at = symlogPosition(edges, zeroBucket, place, value);
+      if (!isCut(at) && ticks.every((tick) => Math.abs(tick.at - at) >= gap)) ticks.push({ at, label: formatNumber(value, digits) });
     }
   };
   const inside = (value: number) => value >= low && value <= high;

@@ -1,7 +1,7 @@
 import { formatNumber } from '../../lib/format';
 import type { HistogramRow, Histograms } from '../wire/answers';
-import { type HistogramAxis, histogramAxis } from './histogram_axis';
-import { type Outline, tallestCount, thinRows } from './histogram_shapes';
+import { barHeights, type HistogramAxis, histogramAxis } from './histogram_axis';
+import { type Outline, tallestBar, thinRows } from './histogram_shapes';
 
 /** How many outlines over each other can still be told apart. */
 export const MOST_OUTLINES = 30;
@@ -19,26 +19,26 @@ export interface Overlay {
   axis: HistogramAxis;
   /** In the order of their steps. */
   outlines: StepOutline[];
-  /** Where the counts end; exact zeros may go beyond it. */
+  /** Where the bars end; those of exact zeros may go beyond it. */
   top: number;
   /** How many steps there are to choose from. */
   of: number;
 }
 
 /**
- * Histograms of several steps over one scale of values and one of counts: `MOST_OUTLINES` evenly chosen steps, the first and the last
+ * Histograms of several steps over one scale of values and one of heights: `MOST_OUTLINES` evenly chosen steps, the first and the last
  * among them, and always the one at `step`, which is taken out of `alone` where the server thinned it away.
  */
 export function overlay(data: Histograms, alone: Histograms | null, step: number | null, scale: HistogramAxis['scale']): Overlay {
   const found = data.rows.some((row) => row.step === step);
   const own = found ? undefined : alone?.rows.find((row) => row.step === step);
   const joined = own && alone ? join(data, alone, own, scale) : data;
-  const axis = histogramAxis(joined.edges, joined.zero_bucket, scale);
+  const axis = histogramAxis(joined, scale);
   const rows = thinRows(joined.rows, MOST_OUTLINES, step);
   return {
     axis,
     outlines: rows.map((row, i) => outline(row, joined, axis, rows.length < 2 ? 1 : i / (rows.length - 1))),
-    top: tallestCount(rows, axis),
+    top: tallestBar(rows, axis),
     of: Math.max(data.thinned_from ?? 0, joined.rows.length),
   };
 }
@@ -48,7 +48,8 @@ export function outlinesInFront(outlines: readonly StepOutline[], step: number |
   return [...outlines.filter((one) => one.step !== step), ...outlines.filter((one) => one.step === step)];
 }
 
-function outline(row: HistogramRow, { edges }: Histograms, { at, scale, zeroBucket }: HistogramAxis, age: number): StepOutline {
+function outline(row: HistogramRow, { edges }: Histograms, axis: HistogramAxis, age: number): StepOutline {
+  const { at, scale, zeroBucket } = axis;
   const buckets = row.counts.map((count, i) => {
     const range = `${formatNumber(edges[i] as number)} … ${formatNumber(edges[i + 1] as number)}`;
     return { range: scale === 'symlog' && i === zeroBucket ? 'exactly 0' : range, count };
@@ -58,7 +59,7 @@ function outline(row: HistogramRow, { edges }: Histograms, { at, scale, zeroBuck
   return {
     step: row.step,
     x: middles.length === 0 ? [] : [at[0] as number, ...middles, at[at.length - 1] as number],
-    y: middles.length === 0 ? [] : [0, ...row.counts, 0],
+    y: middles.length === 0 ? [] : [0, ...barHeights(row.counts, axis), 0],
     buckets: ends(buckets),
     age,
   };

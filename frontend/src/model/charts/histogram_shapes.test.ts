@@ -1,26 +1,27 @@
 import { expect, test } from 'vitest';
 import type { HistogramRow } from '../wire/answers';
-import { ridgeExtent, ridges, stepOutline, tallestCount, thinRows } from './histogram_shapes';
+import { ridgeExtent, ridges, stepOutline, tallestBar, thinRows } from './histogram_shapes';
 
 function row(step: number, counts: number[]): HistogramRow {
   return { step, counts, visit: 0, worker: 'w', nan: 0, pos_inf: 0, neg_inf: 0, zero: 0, min: 0, max: 0 };
 }
 
 test('an outline goes up and down at the bucket edges and ends on the ground', () => {
-  expect(stepOutline([0, 1, 3], [2, 5])).toEqual({ x: [0, 0, 1, 1, 3, 3], y: [0, 2, 2, 5, 5, 0] });
+  expect(stepOutline({ at: [0, 1, 3], scale: 'linear' }, [2, 5])).toEqual({ x: [0, 0, 1, 1, 3, 3], y: [0, 2, 2, 5, 5, 0] });
 });
 
 test('exact zeros do not set the height, unless there is nothing else', () => {
-  const symlog = { zeroBucket: 1, scale: 'symlog' } as const;
-  expect(tallestCount([row(0, [1, 900, 3])], symlog)).toBe(3);
-  expect(tallestCount([row(0, [0, 900, 0])], symlog)).toBe(900);
-  expect(tallestCount([row(0, [0, 0])], { ...symlog, zeroBucket: null })).toBe(1);
+  const symlog = { at: [0, 1, 2, 3], zeroBucket: 1, scale: 'symlog' } as const;
+  expect(tallestBar([row(0, [1, 900, 3])], symlog)).toBe(3);
+  expect(tallestBar([row(0, [0, 900, 0])], symlog)).toBe(900);
+  expect(tallestBar([row(0, [0, 0])], { ...symlog, zeroBucket: null })).toBe(1);
+  expect(tallestBar([row(0, [4, 3])], { at: [0, 1, 1.5], zeroBucket: null, scale: 'symlog' })).toBe(6); // per octave
 });
 
 test('on a linear axis their bin keeps what else is in it', () => {
-  const linear = { zeroBucket: 0, scale: 'linear' } as const;
-  expect(tallestCount([{ ...row(0, [907, 3]), zero: 900 }], linear)).toBe(7);
-  expect(tallestCount([{ ...row(0, [900, 0]), zero: 900 }], linear)).toBe(900);
+  const linear = { at: [0, 1, 2], zeroBucket: 0, scale: 'linear' } as const;
+  expect(tallestBar([{ ...row(0, [907, 3]), zero: 900 }], linear)).toBe(7);
+  expect(tallestBar([{ ...row(0, [900, 0]), zero: 900 }], linear)).toBe(900);
 });
 
 test('the first step stands at the back, the last in front, all within the picture', () => {

@@ -1,5 +1,5 @@
 import type { HistogramRow } from '../wire/answers';
-import type { HistogramAxis } from './histogram_axis';
+import { barHeights, type HistogramAxis } from './histogram_axis';
 
 /** Outlines of histograms in axis coordinates; Plotly draws them as they are. */
 export interface Outline {
@@ -8,12 +8,13 @@ export interface Outline {
 }
 
 /** A histogram as steps: up at each bucket's left edge, down to zero at both ends. */
-export function stepOutline(at: readonly number[], counts: readonly number[]): Outline {
+export function stepOutline(axis: Pick<HistogramAxis, 'at' | 'scale'>, counts: readonly number[]): Outline {
+  const { at } = axis;
   const x: number[] = [at[0] as number];
   const y: number[] = [0];
-  counts.forEach((count, i) => {
+  barHeights(counts, axis).forEach((height, i) => {
     x.push(at[i] as number, at[i + 1] as number);
-    y.push(count, count);
+    y.push(height, height);
   });
   x.push(at[at.length - 1] as number);
   y.push(0);
@@ -21,19 +22,20 @@ export function stepOutline(at: readonly number[], counts: readonly number[]): O
 }
 
 /**
- * The count that a histogram's height is measured by: the largest, without the exact zeros, which after a ReLU are so many that nothing
+ * What a histogram's height is measured by: its tallest bar, without the exact zeros, which after a ReLU are so many that nothing
  * else would be seen; with them where there is nothing else.
  */
-export function tallestCount(
+export function tallestBar(
   rows: readonly Pick<HistogramRow, 'counts' | 'zero'>[],
-  { zeroBucket, scale }: Pick<HistogramAxis, 'zeroBucket' | 'scale'>,
+  axis: Pick<HistogramAxis, 'at' | 'zeroBucket' | 'scale'>,
 ): number {
+  const { zeroBucket, scale } = axis;
   const others = rows.flatMap(({ counts, zero }) =>
-    counts.map((count, i) => (i !== zeroBucket ? count : scale === 'symlog' ? 0 : count - (zero || 0))),
+    barHeights(counts, axis).map((height, i) => (i !== zeroBucket ? height : scale === 'symlog' ? 0 : height - (zero || 0))),
   );
   const most = Math.max(0, ...others);
   // Bins that hold parts of an element do; what rounding leaves of zeros does not.
-  return most > 1e-6 ? most : Math.max(1, ...rows.flatMap(({ counts }) => counts));
+  return most > 1e-6 ? most : Math.max(1, ...rows.flatMap(({ counts }) => barHeights(counts, axis)));
 }
 
 /** How many rows apart the tallest histogram reaches, by the number of rows. */
@@ -56,13 +58,13 @@ interface Ridge extends Outline {
 export function ridges(rows: readonly HistogramRow[], axis: Pick<HistogramAxis, 'at' | 'zeroBucket' | 'scale'>): Ridge[] {
   const { at } = axis;
   return rows.map((row, i) => {
-    const height = reach(rows.length) / tallestCount([row], axis);
+    const unit = reach(rows.length) / tallestBar([row], axis);
     const base = rows.length - 1 - i;
     const x = [at[0] as number];
     const y = [base];
-    row.counts.forEach((count, bucket) => {
+    barHeights(row.counts, axis).forEach((height, bucket) => {
       x.push(((at[bucket] as number) + (at[bucket + 1] as number)) / 2);
-      y.push(base + Math.min(CUT * reach(rows.length), count * height));
+      y.push(base + Math.min(CUT * reach(rows.length), height * unit));
     });
     x.push(at[at.length - 1] as number);
     y.push(base);

@@ -9,7 +9,7 @@ export interface HistorySeries {
   min: number[];
   max: number[];
   mean: number[];
-  /** mean - std and mean + std. */
+  /** mean - std and mean + std, within the extremes. */
   lower: number[];
   upper: number[];
   std: number[];
@@ -50,14 +50,16 @@ export function historySeries(rows: readonly Snapshot[]): HistorySeries {
 function addStep(out: HistorySeries, step: number, group: Snapshot[]): void {
   const { mean, std } = pooled(group);
   const size = total(group, (row) => row.size) || 1;
+  const [low, high] = [extreme(group, 'min', Math.min), extreme(group, 'max', Math.max)];
   out.step.push(step);
-  out.min.push(extreme(group, 'min', Math.min));
-  out.max.push(extreme(group, 'max', Math.max));
+  out.min.push(low);
+  out.max.push(high);
   out.absMax.push(extreme(group, 'abs_max', Math.max));
   out.mean.push(mean);
   out.std.push(std);
-  out.lower.push(mean - std);
-  out.upper.push(mean + std);
+  // No element lies beyond the extremes, so the band does not either.
+  out.lower.push(Number.isNaN(low) ? mean - std : Math.max(low, mean - std));
+  out.upper.push(Number.isNaN(high) ? mean + std : Math.min(high, mean + std));
   out.l2.push(Math.sqrt(total(group, (row) => (row.l2 || 0) ** 2)));
   out.zeros.push(total(group, finiteElements) === 0 ? Number.NaN : (100 * total(group, (row) => row.zero)) / size);
   out.nan.push(total(group, (row) => row.nan));

@@ -2,8 +2,8 @@ import { useMemo, useRef, useState } from 'preact/hooks';
 import { colormap } from '../../lib/colours';
 import { formatCount } from '../../lib/format';
 import type { PlotElement } from '../../lib/plotly';
-import type { HistogramAxis } from '../../model/charts/histogram_axis';
-import { tallestCount } from '../../model/charts/histogram_shapes';
+import { barHeights, type HistogramAxis } from '../../model/charts/histogram_axis';
+import { tallestBar } from '../../model/charts/histogram_shapes';
 import type { HistogramRow } from '../../model/wire/answers';
 import type { ChartColours } from './chart_theme';
 import { heatmapLayout } from './histogram_chart';
@@ -110,10 +110,10 @@ function paint(canvas: HTMLCanvasElement, element: PlotElement, rows: HistogramR
   context.clip();
   const table = colormap(dark ? 'magma' : 'viridis');
   rows.forEach((row, i) => {
-    const most = tallestCount([row], values);
+    const most = tallestBar([row], values);
     const [left, right] = [xaxis._offset + xaxis.l2p(i - 0.5), xaxis._offset + xaxis.l2p(i + 0.5)];
-    row.counts.forEach((count, bucket) => {
-      const place = 3 * Math.round(255 * Math.sqrt(Math.min(1, count / most)));
+    barHeights(row.counts, values).forEach((height, bucket) => {
+      const place = 3 * Math.round(255 * Math.sqrt(Math.min(1, height / most)));
       const [top, bottom] = [yaxis.l2p(values.at[bucket + 1] as number), yaxis.l2p(values.at[bucket] as number)];
       context.fillStyle = `rgb(${table[place]} ${table[place + 1]} ${table[place + 2]})`;
       // Half a pixel of overlap: no seams between cells.

@@ -3,8 +3,8 @@ import { colormap, formatColour } from '../../lib/colours';
 import { formatCount } from '../../lib/format';
 import type { Layout, PlotEvent, Trace } from '../../lib/plotly';
 import { type Overlay, outlinesInFront, type StepOutline } from '../../model/charts/histogram_overlay';
-import { axis, baseLayout, type ChartColours, faded } from './chart_theme';
-import { valueAxis } from './histogram_chart';
+import { baseLayout, type ChartColours, faded } from './chart_theme';
+import { breakShapes, heightAxis, valueAxis } from './histogram_chart';
 import { Plot } from './Plot';
 
 interface OverlayProps {
@@ -108,6 +108,7 @@ function overlayLayout({ axis: values, top }: Overlay, colours: ChartColours): L
     hovermode: 'closest',
     hoverdistance: 24,
     xaxis: valueAxis(colours, values),
-    yaxis: axis(colours, { title: { text: 'elements', standoff: 4 }, range: [0, ROOM * top], tickformat: '~s' }),
+    shapes: breakShapes(values, colours),
+    yaxis: heightAxis(colours, values, { range: [0, ROOM * top] }),
   };
 }

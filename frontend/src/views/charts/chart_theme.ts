@@ -63,7 +63,7 @@ export function baseLayout(colours: ChartColours): Layout {
     paper_bgcolor: 'rgba(0,0,0,0)',
     plot_bgcolor: 'rgba(0,0,0,0)',
     font: { family: 'Inter Variable, system-ui, sans-serif', size: 11, color: colours['text-2'] },
-    margin: { l: 52, r: 12, t: 8, b: 28 },
+    margin: { l: 56, r: 12, t: 8, b: 40 },
     showlegend: false,
     hoverlabel: { bgcolor: colours.surface, bordercolor: colours['border-strong'], font: { color: colours.text, size: 11 } },
     modebar: { bgcolor: faded(colours.surface, 0.85), color: colours['text-3'], activecolor: colours.accent },

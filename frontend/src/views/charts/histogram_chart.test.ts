@@ -6,6 +6,9 @@ import { ridgelineTraces } from './histogram_chart';
 
 test('no row of a ridgeline cuts the step on show', () => {
   const rows = [1, 2, 3].map((step) => ({ step, visit: 0, counts: [step] })) as unknown as HistogramRow[];
-  const traces = ridgelineTraces(rows, histogramAxis([1, 2], null, 'symlog'), 2, { accent: '#000000', surface: '#ffffff' } as ChartColours);
+  const traces = ridgelineTraces(rows, histogramAxis({ edges: [1, 2], zero_bucket: null }, 'symlog'), 2, {
+    accent: '#000000',
+    surface: '#ffffff',
+  } as ChartColours);
   expect(traces.map(({ name }) => name)).toEqual(['1', '3', '2']);
 });

@@ -1,5 +1,6 @@
+import { formatCount } from '../../lib/format';
 import type { Layout, Trace } from '../../lib/plotly';
-import type { HistogramAxis } from '../../model/charts/histogram_axis';
+import { barHeights, type HistogramAxis } from '../../model/charts/histogram_axis';
 import { ridgeExtent, ridges, stepOutline } from '../../model/charts/histogram_shapes';
 import type { HistogramRow } from '../../model/wire/answers';
 import { axis, baseLayout, type ChartColours, faded } from './chart_theme';
@@ -11,8 +12,22 @@ export function valueAxis(colours: ChartColours, values: HistogramAxis, more: La
     values.scale === 'linear'
       ? { tickformat: '~g' }
       : { tickvals: values.ticks.map((tick) => tick.at), ticktext: values.ticks.map((tick) => tick.label) };
-  const title = values.unit === '' ? {} : { title: { text: values.unit, standoff: 4 } };
-  return axis(colours, { range: span, tickangle: 0, ...title, ...ticks, ...more });
+  const title = values.scale === 'linear' ? `value ${values.unit}`.trim() : 'value (log scale on both sides of 0)';
+  return axis(colours, { range: span, tickangle: 0, title: { text: title, standoff: 4 }, ...ticks, ...more });
+}
+
+/** The axis of a bar's height (see `barHeights`). */
+export function heightAxis(colours: ChartColours, { scale }: HistogramAxis, more: Layout = {}): Layout {
+  const title = scale === 'linear' ? 'elements' : 'elements per octave';
+  return axis(colours, { title: { text: title, standoff: 4 }, tickformat: '~s', ...more });
+}
+
+/** Stripes where empty decades are cut out of the axis of values. */
+export function breakShapes({ breaks }: HistogramAxis, colours: ChartColours): Layout[] {
+  const line = { color: colours['text-3'], width: 1, dash: 'dot' };
+  return breaks.flatMap(({ from, to }) =>
+    [from, to].map((x) => ({ type: 'line', xref: 'x', yref: 'paper', x0: x, x1: x, y0: 0, y1: 1, line })),
+  );
 }
 
 /** Histograms of the steps behind each other; the step on show in the accent colour, before all of them. */
@@ -46,7 +61,9 @@ export function ridgelineLayout(rows: HistogramRow[], values: HistogramAxis, col
     ...baseLayout(colours),
     hovermode: 'closest',
     xaxis: valueAxis(colours, values),
+    shapes: breakShapes(values, colours),
     yaxis: axis(colours, {
+      title: { text: 'step', standoff: 4 },
       range: ridgeExtent(count),
       tickvals: labelled.map((tick) => tick.at),
       ticktext: labelled.map((tick) => tick.label),
@@ -69,14 +86,14 @@ export function singleTraces(
   const bars: Trace = {
     type: 'bar',
     x: middles,
-    y: row.counts,
+    y: barHeights(row.counts, values),
     width: widths,
-    customdata: labels,
+    customdata: row.counts.map((count, i) => `${labels[i]}<br>${formatCount(Number(count.toPrecision(6)))} elements`),
     marker: { color: faded(colours.accent, 0.75), line: { width: 0.5, color: colours.surface } },
-    hovertemplate: '%{customdata}<br>%{y:,} elements<extra></extra>',
+    hovertemplate: '%{customdata}<extra></extra>',
   };
   if (!other) return [bars];
-  const shape = stepOutline(values.at, other.counts);
+  const shape = stepOutline(values, other.counts);
   return [bars, { ...shape, mode: 'lines', line: { width: 1.2, color: colours['text-2'] }, hoverinfo: 'skip' }];
 }
 
@@ -86,7 +103,8 @@ export function singleLayout(values: HistogramAxis, colours: ChartColours): Layo
     bargap: 0,
     hovermode: 'closest',
     xaxis: valueAxis(colours, values),
-    yaxis: axis(colours, { title: { text: 'elements', standoff: 4 }, rangemode: 'tozero', tickformat: '~s' }),
+    shapes: breakShapes(values, colours),
+    yaxis: heightAxis(colours, values, { rangemode: 'tozero' }),
   };
 }
 
@@ -116,7 +134,7 @@ export function heatmapLayout(rows: HistogramRow[], values: HistogramAxis, index
       zeroline: false,
     }),
     yaxis: valueAxis(colours, values, { showgrid: false, zeroline: false }),
-    margin: { l: 52, r: 12, t: 8, b: 38 },
+    margin: { l: 56, r: 12, t: 8, b: 40 },
     shapes: index < 0 ? [] : [frame],
   };
 }

@@ -101,7 +101,7 @@ function saveAs(): string {
 }
 
 function axisOf(data: Histograms): HistogramAxis {
-  return histogramAxis(data.edges, data.zero_bucket, histogramScale.value);
+  return histogramAxis(data, histogramScale.value);
 }
 
 function Heatmap({ data, colours }: ChartProps) {

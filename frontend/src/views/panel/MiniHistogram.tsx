@@ -1,5 +1,5 @@
-import { histogramAxis, spanInBucket } from '../../model/charts/histogram_axis';
-import { tallestCount } from '../../model/charts/histogram_shapes';
+import { barHeights, histogramAxis, spanInBucket } from '../../model/charts/histogram_axis';
+import { tallestBar } from '../../model/charts/histogram_shapes';
 import type { Histograms, Snapshot } from '../../model/wire/answers';
 
 const WIDTH = 400;
@@ -28,14 +28,16 @@ interface MiniHistogramProps {
 export function MiniHistogram({ data, of, onClick }: MiniHistogramProps) {
   const row = data?.rows[0];
   if (!data || !row || row.counts.length === 0) return <div class="mini-histogram" />;
-  const values = histogramAxis(data.edges, data.zero_bucket, 'symlog');
-  const tallest = tallestCount([row], values);
-  const unit = WIDTH / row.counts.length;
-  const bar = (count: number, from: number, width: number) => `M${from} ${HEIGHT}h${width}v${-barHeight(count / tallest)}h${-width}z`;
+  const values = histogramAxis(data, 'symlog');
+  const tallest = tallestBar([row], values);
+  const end = values.at[values.at.length - 1] ?? 1;
+  const x = (bucket: number) => (WIDTH * (values.at[bucket] as number)) / end;
+  const bar = (height: number, from: number, width: number) => `M${from} ${HEIGHT}h${width}v${-barHeight(height / tallest)}h${-width}z`;
+  const heights = barHeights(row.counts, values);
   const bars =
     row.counts.length === 1
-      ? bar(row.counts[0]!, ...spanInBucket(data, of, WIDTH))
-      : row.counts.map((count, i) => (count === 0 ? '' : bar(count, i * unit, unit))).join('');
+      ? bar(heights[0]!, ...spanInBucket(data, of, WIDTH))
+      : heights.map((height, i) => (height === 0 ? '' : bar(height, x(i), x(i + 1) - x(i)))).join('');
   return (
     <div class="mini-histogram">
       <button
@@ -50,7 +52,7 @@ export function MiniHistogram({ data, of, onClick }: MiniHistogramProps) {
       </button>
       <div class="mini-ticks num" aria-hidden="true">
         {values.ticks.map((tick) => (
-          <span key={tick.label} style={tickStyle(tick.at / row.counts.length)}>
+          <span key={tick.label} style={tickStyle(tick.at / end)}>
             {tick.label}
           </span>
         ))}
