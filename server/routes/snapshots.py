@@ -9,12 +9,15 @@ from flask import Blueprint, Response
 from tensortap.core.errors import DamagedError
 from tensortap.index.query.search import snapshot_place, snapshots, undecided
 from tensortap.index.run_index import RunIndex
+from tensortap.index.series.histogram_bins import Binned
+from tensortap.index.series.histograms import snapshot_histograms
 from tensortap.index.series.trends import trends
 from tensortap.index.snapshot import Snapshot
 from tensortap.index.values import stored_sample
 
 from ..log_reader import current_run
 from ..response_cache import cached
+from ..responses.json_arrays import encode_rows
 from ..responses.parameters import Parameters
 from ..responses.responses import json_response
 
@@ -41,6 +44,7 @@ def list_snapshots(run: str) -> Response:
     offset = parameters.count("offset", 0, high=2**31)
     at, at_step = parameters.text("at"), parameters.count("at_step", 0, high=2**63 - 1)
     trend, with_samples = parameters.text("trend"), parameters.flag("samples")
+    with_histograms = parameters.flag("histograms")
     parameters.done()
     found = current_run(run)
     page = snapshots(found, **filters, limit=limit, offset=offset)
@@ -51,6 +55,9 @@ def list_snapshots(run: str) -> Response:
         rows = [row | {"trend": line} for row, line in zip(rows, lines, strict=True)]
     if with_samples:
         rows = [row | {"sample": _stored_sample(found, s)} for row, s in zip(rows, page.rows, strict=True)]
+    if with_histograms:
+        drawn = snapshot_histograms(found, page.rows)
+        rows = [row | {"histogram": _histogram(binned)} for row, binned in zip(rows, drawn, strict=True)]
     place = {} if at is None else {"place": snapshot_place(found, at, at_step, sort=sort, **filters)}
     unknown = undecided(found, **filters)
     return json_response(
@@ -63,6 +70,14 @@ def _row(run: RunIndex, snapshot: Snapshot) -> dict[str, object]:
     node = graph.rows.get(snapshot.node)
     texts = {name: "" if node is None else getattr(graph, name)[node] for name in ("op_type", "layer")}
     return snapshot.as_dict() | texts
+
+
+def _histogram(binned: Binned) -> dict[str, object]:
+    return {
+        "edges": binned.edges,
+        "counts": encode_rows(binned.counts)[0],
+        "zero_bucket": binned.zero_bucket,
+    }
 
 
 def _stored_sample(run: RunIndex, snapshot: Snapshot) -> object:

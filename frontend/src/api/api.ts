@@ -104,7 +104,7 @@ export class Api {
 
   /** Where that list holds a tensor at a step, counted from 0; null where it does not. */
   async snapshotPlace(run: string, query: Query, at: { tensor: string; step: number }, signal?: AbortSignal): Promise<number | null> {
-    const asked = { ...query, trend: null, samples: false, limit: 0, at: at.tensor, at_step: at.step };
+    const asked = { ...query, trend: null, samples: false, histograms: false, limit: 0, at: at.tensor, at_step: at.step };
     return (await this.json<{ place: number | null }>(`runs/${pathOf(run)}/snapshots`, asked, signal)).place;
   }
 

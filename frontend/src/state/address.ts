@@ -54,6 +54,7 @@ const link = computed<DeepLink>(() => ({
   saw: choices.sampleSearch.value,
   of: choices.sampleKind.value,
   rows: choices.tableRows.value,
+  list: choices.tableDisplay.value,
 }));
 
 function apply(next: DeepLink): void {
@@ -90,6 +91,7 @@ function apply(next: DeepLink): void {
     choices.sampleSearch.value = next.saw;
     choices.sampleKind.value = next.of;
     choices.tableRows.value = next.rows;
+    choices.tableDisplay.value = next.list;
     choices.compareSort.value = parseCompareSort(next.rank);
   });
 }

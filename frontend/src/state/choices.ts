@@ -1,6 +1,14 @@
 import { signal } from '@preact/signals';
 import type { Trace } from '../model/graph/trace';
-import { type CompareAt, EMPTY_LINK, type PanelTab, type StepRange, type TableRows, type View } from '../model/run/deep_link';
+import {
+  type CompareAt,
+  EMPTY_LINK,
+  type PanelTab,
+  type StepRange,
+  type TableDisplay,
+  type TableRows,
+  type View,
+} from '../model/run/deep_link';
 import { NO_FILTER, parseSort, type TableFilter, type TableSort } from '../model/run/tensor_table';
 import type { DimMapping, ValueMode } from '../model/value/dims';
 import { type CompareSort, parseCompareSort } from '../model/wire/comparison';
@@ -52,6 +60,8 @@ export const sampleSearch = signal<string>(EMPTY_LINK.saw);
 export const sampleKind = signal<SampleKind>(EMPTY_LINK.of);
 /** Whether the table lists the step on show, or all. */
 export const tableRows = signal<TableRows>(EMPTY_LINK.rows);
+/** Whether they are a table, or a wall of histograms. */
+export const tableDisplay = signal<TableDisplay>(EMPTY_LINK.list);
 /** Opened scopes of the graph; null leaves them to the graph. */
 export const openScopes = signal<readonly string[] | null>(EMPTY_LINK.open);
 /** Stacks of repeated blocks that were taken apart; `*` for all. */

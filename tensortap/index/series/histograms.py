@@ -16,6 +16,7 @@ from ..catalog.commit_cache import CommitCache, read_histograms
 from ..query.step_range import parse_steps
 from ..query.tensor_lookup import tensor_rows
 from ..run_index import RunIndex
+from ..snapshot import Snapshot
 from ..unknown_counts import unknown_counts
 from .histogram_bins import DENSE, ZERO, Binned, dense_column, known_ends, linear_bins, native_bins
 from .step_statistics import group_starts
@@ -109,6 +110,16 @@ def histograms(
     )
 
 
+def snapshot_histograms(run: RunIndex, found: Sequence[Snapshot]) -> list[Binned]:
+    """The histogram of each snapshot on its own native buckets: one row of counts.
+
+    Raises:
+        DamagedError: a commit cannot be read any more.
+    """
+    rows = [np.array([snapshot.row], np.int64) for snapshot in found]
+    return _Series(run.catalog, run.commits, rows).each_native()
+
+
 def _check(scale: str, bins: int, low: float | None, high: float | None) -> None:
     if scale not in ("symlog", "linear"):
         raise SelectionError(f"{scale!r} is not a scale.", "Use 'symlog' or 'linear'.")
@@ -177,6 +188,11 @@ class _Series:
     def native(self) -> Binned:
         """On the native buckets."""
         return native_bins(self._dense, *self._range())
+
+    def each_native(self) -> list[Binned]:
+        """Each group on the native buckets that it uses."""
+        ends = zip(np.nan_to_num(self._lows).tolist(), np.nan_to_num(self._highs).tolist(), strict=True)
+        return [native_bins(self._dense[i : i + 1], low, high) for i, (low, high) in enumerate(ends)]
 
     def linear(self, bins: int, low: float | None, high: float | None) -> Binned:
         """On equal bins."""

@@ -37,6 +37,7 @@ const FULL: DeepLink = {
   saw: 'part-3',
   of: 'ids',
   rows: 'all',
+  list: 'histograms',
 };
 
 test('nothing chosen is an address without a hash', () => {

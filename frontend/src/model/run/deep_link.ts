@@ -56,6 +56,7 @@ export interface DeepLink extends ChartChoices {
   of: SampleKind;
   /** Whether the table lists the step on show, or all steps. */
   rows: TableRows;
+  list: TableDisplay;
 }
 
 /** What tells places apart that "back" leads to. */
@@ -76,6 +77,7 @@ export interface StepRange {
 export const MOST_PINS = 8;
 
 export type TableRows = 'step' | 'all';
+export type TableDisplay = 'table' | 'histograms';
 
 export type CompareAt = 'first' | 'step';
 
@@ -133,6 +135,7 @@ export const EMPTY_LINK: DeepLink = {
   saw: '',
   of: 'files',
   rows: 'step',
+  list: 'table',
 };
 
 const NOTHING_ASKED = JSON.stringify(EMPTY_LINK);
@@ -154,7 +157,22 @@ export function encodeLink(link: DeepLink): string {
   }
   if (link.follow) add('follow', 1);
   if (link.enlarged) add('enlarged', 1);
-  for (const key of ['view', 'scope', 'match', 'where', 'sort', 'place', 'panel', 'color', 'at', 'rank', 'saw', 'of', 'rows'] as const)
+  for (const key of [
+    'view',
+    'scope',
+    'match',
+    'where',
+    'sort',
+    'place',
+    'panel',
+    'color',
+    'at',
+    'rank',
+    'saw',
+    'of',
+    'rows',
+    'list',
+  ] as const)
     if (link[key] !== EMPTY_LINK[key]) add(key, link[key]);
   if (link.value !== null) add('value', link.value);
   for (const key of Object.keys(CHART_CHOICES) as ChartChoice[]) {
@@ -205,6 +223,7 @@ export function decodeLink(hash: string): DeepLink {
   link.color = decodePart(found.get('color') ?? '') || EMPTY_LINK.color;
   link.of = found.get('of') === 'ids' ? 'ids' : 'files';
   link.rows = found.get('rows') === 'all' ? 'all' : 'step';
+  link.list = found.get('list') === 'histograms' ? 'histograms' : 'table';
   link.range = parseRange(found.get('range'));
   link.pins = (parseList(found.get('pins')) ?? []).slice(0, MOST_PINS);
   link.open = parseList(found.get('open'));

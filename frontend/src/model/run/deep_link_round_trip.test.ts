@@ -53,6 +53,7 @@ function anyLink(random: Random): DeepLink {
       at: one(random, ['first', 'step'] as const),
       of: one(random, ['files', 'ids'] as const),
       rows: one(random, ['step', 'all'] as const),
+      list: one(random, ['table', 'histograms'] as const),
     },
     dims: maybe(
       random,

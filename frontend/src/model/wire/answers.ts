@@ -209,6 +209,8 @@ export interface Snapshot extends Measures {
   op_type?: string;
   layer?: string;
   trend?: Trend;
+  /** Where it was asked for. */
+  histogram?: SnapshotHistogram;
 }
 
 /** At most `count` elements of a value were kept (FORMAT.md, "Samples"). */
@@ -253,6 +255,13 @@ export interface History {
   thinned_from: number | null;
   /** Ordered by step, visit, worker. */
   rows: Snapshot[];
+}
+
+/** The histogram of one snapshot, on the native buckets that it uses. */
+export interface SnapshotHistogram {
+  edges: number[];
+  counts: number[];
+  zero_bucket: number | null;
 }
 
 export interface HistogramRow {

@@ -8,7 +8,7 @@ import { isAbort } from '../../lib/scheduling';
 import { tableQuery, trendOf } from '../../model/run/tensor_table';
 import { conditionError } from '../../model/search/condition';
 import type { Snapshot, SnapshotPage } from '../../model/wire/answers';
-import { tableFilter, tableRows, tableSort, view } from '../choices';
+import { tableDisplay, tableFilter, tableRows, tableSort, view } from '../choices';
 import { api } from '../provider';
 import { noteAnswer, resource } from '../resource';
 import { graphId, runId, runRevision, workerId } from '../runs';
@@ -35,6 +35,7 @@ const request = computed(() => {
     step: all ? serverSteps.value : at,
     trend: trendOf(tableSort.value),
     samples: true,
+    histograms: tableDisplay.value === 'histograms',
   };
   // A list of one step changes only while that step grows.
   const grown = all ? runRevision.value : stepColumns.value.snapshots[stepIndex.value];
@@ -110,7 +111,7 @@ export class SnapshotPages {
   async all(most: number, progress: (done: number) => void): Promise<Snapshot[]> {
     const rows: Snapshot[] = [];
     while (rows.length < Math.min(most, this.total)) {
-      const query = { ...this.query, trend: null, samples: false, limit: 1000, offset: rows.length };
+      const query = { ...this.query, trend: null, samples: false, histograms: false, limit: 1000, offset: rows.length };
       const page: SnapshotPage = await this.api.snapshots(this.run, query);
       if (page.rows.length === 0) break;
       rows.push(...page.rows);

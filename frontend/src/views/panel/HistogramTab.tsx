@@ -1,3 +1,4 @@
+import { batch } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import { csvText, downloadText } from '../../lib/download';
 import { formatNumber } from '../../lib/format';
@@ -5,13 +6,16 @@ import type { PlotEvent } from '../../lib/plotly';
 import { type HistogramAxis, histogramAxis } from '../../model/charts/histogram_axis';
 import { overlay } from '../../model/charts/histogram_overlay';
 import { thinRows } from '../../model/charts/histogram_shapes';
+import { NO_FILTER } from '../../model/run/tensor_table';
 import { tensorFile } from '../../model/value/export_names';
 import { noNumbers } from '../../model/value/missing_values';
 import type { Histograms } from '../../model/wire/answers';
-import { chosenTensor, chosenVisit } from '../../state/choices';
-import { captured, histograms, history, hoveredStep, stepHistogram } from '../../state/node';
+import { splitScope } from '../../model/wire/names';
+import { chosenTensor, chosenVisit, tableDisplay, tableFilter, view } from '../../state/choices';
+import { captured, histograms, history, hoveredStep, node, stepHistogram } from '../../state/node';
 import { histogramMode, histogramScale, theme } from '../../state/preferences';
 import { goToStep, step } from '../../state/steps';
+import { maximisePanel } from '../../state/ui';
 import { type ChartColours, chartColours } from '../charts/chart_theme';
 import { HistogramHeatmap } from '../charts/HistogramHeatmap';
 import { HistogramOverlay } from '../charts/HistogramOverlay';
@@ -19,7 +23,7 @@ import { ridgelineLayout, ridgelineTraces, singleLayout, singleTraces } from '..
 import { Plot } from '../charts/Plot';
 import { IconButton, Segmented } from '../kit/Button';
 import { Failure } from '../kit/Message';
-import { NoNumbers, NotCaptured, VisitNote } from './panel_notices';
+import { escapeRegex, NoNumbers, NotCaptured, VisitNote } from './panel_notices';
 
 const MODES = [
   { value: 'ridgeline', label: 'Ridgeline' },
@@ -61,6 +65,7 @@ export function HistogramTab() {
               histogramScale.value = scale;
             }}
           />
+          <LayerHistograms />
           <HistogramDownload histograms={data} />
         </span>
       </div>
@@ -198,6 +203,24 @@ function bucketLabels(data: Histograms): string[] {
     if (i === data.zero_bucket && histogramScale.value === 'symlog') return 'exactly 0';
     return `${formatNumber(data.edges[i] as number)} … ${formatNumber(right)}`;
   });
+}
+
+/** The way to those of the whole layer, or of the scope where there is no layer. */
+function LayerHistograms() {
+  const detail = node.data.value;
+  if (detail === null) return null;
+  const { scope } = splitScope(detail.name);
+  if (!detail.layer && scope === '') return null;
+  const show = () => {
+    batch(() => {
+      tableFilter.value = detail.layer ? { ...NO_FILTER, layer: detail.layer } : { ...NO_FILTER, match: `^${escapeRegex(scope)}` };
+      tableDisplay.value = 'histograms';
+      view.value = 'table';
+      maximisePanel(false);
+    });
+  };
+  const of = detail.layer ? `layer ${detail.layer}` : scope.replace(/\/$/, '');
+  return <IconButton small icon="grid" label={`All histograms of ${of}`} onClick={show} testid="layer-histograms" />;
 }
 
 /** The histograms as numbers: one row a bucket and step. */

@@ -10,10 +10,10 @@ import { panelTab } from '../../state/choices';
 import { captured, history, snapshot, snapshots, stepHistogram } from '../../state/node';
 import { runDetail, workerId } from '../../state/runs';
 import { goToStep, step } from '../../state/steps';
+import { MiniHistogram } from '../charts/MiniHistogram';
 import { CopyButton } from '../kit/CopyButton';
 import { Failure, Message } from '../kit/Message';
 import { ComputeOffer } from '../value/ComputeOffer';
-import { MiniHistogram } from './MiniHistogram';
 import { NotCaptured } from './panel_notices';
 
 /** The summary of the tensor at the step on show, or where the nearest one is. */

@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks';
 import { csvText, downloadText, fileName } from '../../lib/download';
 import { formatCount, counted as formatCounted } from '../../lib/format';
-import { cellNumber, cellText, patternError, TABLE_COLUMNS, type TableFilter } from '../../model/run/tensor_table';
+import { cellNumber, cellText, parseSort, patternError, sortText, TABLE_COLUMNS, type TableFilter } from '../../model/run/tensor_table';
 import { CONDITION_FIELDS, TEXT_FIELDS } from '../../model/search/condition';
 import type { Snapshot } from '../../model/wire/answers';
-import { tableFilter as filter, tableRows } from '../../state/choices';
+import { tableFilter as filter, tableDisplay, tableRows, tableSort } from '../../state/choices';
 import { graph } from '../../state/graph';
 import { tableColumns } from '../../state/preferences';
 import { noteRapidInput } from '../../state/rapid_input';
@@ -17,6 +17,11 @@ import { Popover } from '../kit/Popover';
 const ROWS = [
   { value: 'step', label: 'This step' },
   { value: 'all', label: 'All steps' },
+] as const;
+
+const DISPLAYS = [
+  { value: 'table', label: 'Table' },
+  { value: 'histograms', label: 'Histograms' },
 ] as const;
 
 const CONDITION_HELP = `Such as: nan > 0, or zero / size > 0.9 and op == 'Relu'. Numbers: ${CONDITION_FIELDS.join(', ')}. Texts: ${TEXT_FIELDS.join(', ')}.`;
@@ -42,6 +47,14 @@ export function TableToolbar({ list, undecided, refused }: ToolbarProps) {
           tableRows.value = rows;
         }}
       />
+      <Segmented
+        label="Show as"
+        options={DISPLAYS}
+        value={tableDisplay.value}
+        onChange={(display) => {
+          tableDisplay.value = display;
+        }}
+      />
       <TextFilters wrong={wrong} />
       <NodeFilters />
       <span class="grow" />
@@ -49,7 +62,7 @@ export function TableToolbar({ list, undecided, refused }: ToolbarProps) {
         <span class="faint num" data-testid="table-total">
           {list && counted(list.total)}
         </span>
-        <ColumnsMenu />
+        {tableDisplay.value === 'histograms' ? <SortMenu /> : <ColumnsMenu />}
         {list && <Download list={list} />}
       </span>
       {wrong !== null && (
@@ -175,6 +188,32 @@ function saveRows(rows: readonly Snapshot[]): void {
   const part = tableRows.peek() === 'all' ? 'snapshots' : `step-${step.peek()}`;
   downloadText(`${fileName(runEntry.peek()?.name ?? 'run', part)}.csv`, csvText(header, lines), 'text/csv');
 }
+
+/** The wall has no column heads to click. */
+function SortMenu() {
+  return (
+    <Select
+      label="Sort by"
+      value={sortText(tableSort.value)}
+      onChange={(text) => {
+        tableSort.value = parseSort(text);
+      }}
+      testid="wall-sort"
+    >
+      {SORTS.map(({ value, label }) => (
+        <option key={value} value={value}>
+          {label}
+        </option>
+      ))}
+    </Select>
+  );
+}
+
+/** Texts ascending, numbers with the largest first. */
+const SORTS = TABLE_COLUMNS.filter(({ id }) => id !== 'trend' && id !== 'step' && id !== 'visit').map(({ id, label, text }) => ({
+  value: sortText({ column: id, descending: !text }),
+  label,
+}));
 
 const OPTIONAL = TABLE_COLUMNS.filter(({ rank }) => rank > 0);
 

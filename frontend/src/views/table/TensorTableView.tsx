@@ -1,11 +1,12 @@
 import { batch } from '@preact/signals';
 import { NO_FILTER } from '../../model/run/tensor_table';
-import { tableFilter as filter, stepRange, tableRows } from '../../state/choices';
+import { tableFilter as filter, stepRange, tableDisplay, tableRows } from '../../state/choices';
 import { nothingCaptured } from '../../state/runs';
 import { shownRange } from '../../state/steps';
 import { tensorList } from '../../state/tensors/tensor_list';
 import { Failure, Message } from '../kit/Message';
 import { NothingCaptured } from '../shell/NothingCaptured';
+import { HistogramWall } from './HistogramWall';
 import { TableToolbar } from './TableToolbar';
 import { TensorGrid } from './TensorGrid';
 
@@ -18,7 +19,7 @@ export function TensorTableView() {
   return (
     <div class="pane-body table-view">
       <TableToolbar list={list} undecided={tensorList.data.value?.undecided ?? 0} refused={error?.message ?? null} />
-      {list.total === 0 ? <Nothing /> : <TensorGrid list={list} />}
+      {list.total === 0 ? <Nothing /> : tableDisplay.value === 'histograms' ? <HistogramWall list={list} /> : <TensorGrid list={list} />}
     </div>
   );
 }

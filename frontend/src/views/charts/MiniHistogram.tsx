@@ -1,0 +1,93 @@
+import { barHeights, histogramAxis, spanInBucket } from '../../model/charts/histogram_axis';
+import { tallestBar } from '../../model/charts/histogram_shapes';
+import type { Histograms, Snapshot, SnapshotHistogram } from '../../model/wire/answers';
+
+const WIDTH = 400;
+const HEIGHT = 56;
+
+/** Exact zeros are cut off at the top; a single element still shows. */
+function barHeight(share: number): number {
+  return Math.max(1, HEIGHT * Math.min(1, 0.9 * share));
+}
+
+/** A label is centred on its tick, but for the ends: none is cut. */
+function tickStyle(share: number) {
+  const back = share < 0.04 ? 0 : share > 0.96 ? 100 : 50;
+  return { left: `${100 * share}%`, transform: `translateX(-${back}%)` };
+}
+
+interface MiniHistogramProps {
+  /** Of one step, on a symlog axis; null until it is there. */
+  data: Histograms | null;
+  /** What it is of. */
+  of: Snapshot;
+  onClick: () => void;
+}
+
+/** The histogram of one step, small; the tab has it large and over time. */
+export function MiniHistogram({ data, of, onClick }: MiniHistogramProps) {
+  const row = data?.rows[0];
+  if (!data || !row || row.counts.length === 0) return <div class="mini-histogram" />;
+  const shape = smallHistogram({ edges: data.edges, zero_bucket: data.zero_bucket, counts: row.counts }, of);
+  return (
+    <div class="mini-histogram">
+      <button
+        type="button"
+        aria-label={`Show the histograms of ${of.tensor}`}
+        title="Histogram of this step (symlog axis); click for all steps"
+        onClick={onClick}
+      >
+        <Bars shape={shape} />
+      </button>
+      <Ticks shape={shape} />
+    </div>
+  );
+}
+
+/** A histogram of a few pixels: its bars as a path, and where its ticks stand, as parts of the width. */
+interface SmallHistogram {
+  readonly bars: string;
+  readonly ticks: readonly { at: number; label: string }[];
+}
+
+/** Buckets that are as high as their elements per octave; `of` tells where values lie in a single bucket. */
+export function smallHistogram(
+  { edges, zero_bucket, counts }: SnapshotHistogram,
+  of: { zero: number; min: number; max: number },
+): SmallHistogram {
+  const row = { counts, zero: of.zero };
+  const values = histogramAxis({ edges, zero_bucket, rows: [row] }, 'symlog');
+  const tallest = tallestBar([row], values);
+  const end = values.at[values.at.length - 1] ?? 1;
+  const x = (bucket: number) => (WIDTH * (values.at[bucket] as number)) / end;
+  const bar = (height: number, from: number, width: number) =>
+    `M${pixels(from)} ${HEIGHT}h${pixels(width)}v${pixels(-barHeight(height / tallest))}h${pixels(-width)}z`;
+  const heights = barHeights(counts, values);
+  const bars =
+    counts.length === 1
+      ? bar(heights[0]!, ...spanInBucket({ edges, zero_bucket }, of, WIDTH))
+      : heights.map((height, i) => (height === 0 ? '' : bar(height, x(i), x(i + 1) - x(i)))).join('');
+  return { bars, ticks: values.ticks.map(({ at, label }) => ({ at: at / end, label })) };
+}
+
+const pixels = (value: number): number => Math.round(100 * value) / 100;
+
+export function Bars({ shape }: { shape: SmallHistogram }) {
+  return (
+    <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
+      <path d={shape.bars} />
+    </svg>
+  );
+}
+
+export function Ticks({ shape }: { shape: SmallHistogram }) {
+  return (
+    <div class="mini-ticks num" aria-hidden="true">
+      {shape.ticks.map((tick) => (
+        <span key={tick.label} style={tickStyle(tick.at)}>
+          {tick.label}
+        </span>
+      ))}
+    </div>
+  );
+}
