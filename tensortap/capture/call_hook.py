@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, NamedTuple
 
 from tensortap.tf import internals
 
@@ -15,6 +15,7 @@ from .exact.side_effects import MUTED
 from .exact.variable_snapshot import SnapshotReader, VariableSnapshot, changed_bytes
 from .instrument.context_stack import TaskStack
 from .instrument.memory_check import SHARE, available_bytes, estimated_bytes
+from .instrument.random_streams import RandomStreams
 from .instrument.receivers import CallReceiver, PendingRecording, StepReceiver
 from .instrument.tapped_function import InstrumentedFunction, TapFailedError
 from .tracing.candidate import Candidate
@@ -30,6 +31,25 @@ _Key = tuple[str, frozenset[Watch], bool, bool]
 class _OtherStepError(Exception):
     """A call failed for its taps, and will draw another batch when it is made again without; the cause says
     why it failed."""
+
+
+class _Call(NamedTuple):
+    """A call in watched or recorded steps.
+
+    Attributes:
+        run, inputs, num_outputs: as the call hook is given them.
+        standing: the copy that runs at every call, if there is one.
+        run_untapped: runs the function with some inputs, nothing of which is captured.
+    """
+
+    function: str
+    run: internals.CallFunction
+    inputs: Sequence[Any]
+    num_outputs: int
+    steps: Sequence[StepReceiver]
+    pending: Sequence[PendingRecording]
+    standing: InstrumentedFunction | None
+    run_untapped: Callable[[Sequence[Any]], Any]
 
 
 class _Pause:
@@ -52,6 +72,7 @@ class CallHook:
         self._copies: dict[tuple[str, frozenset[Place], bool, bool], InstrumentedFunction] = {}
         self._instrumented: dict[_Key, InstrumentedFunction | Shadow | None] = {}
         self._state: dict[str, SnapshotReader] = {}
+        self._streams = RandomStreams()
 
     def acquire(self) -> None:
         """Installs the interceptor for one more user."""
@@ -60,16 +81,21 @@ class CallHook:
             if self._users == 1:
                 self._instrumented.clear()  # a call that went on after the last release may have given up
                 self.tracker.install()
-                self._uninstall = internals.install_call_hook(self._on_call)
+                self._streams.begin()
+                if self._uninstall is None:
+                    self._uninstall = internals.install_call_hook(self._on_call)
 
     def release(self) -> None:
-        """Undoes one `acquire`; the last one restores TensorFlow and drops all copies."""
+        """Undoes one `acquire`; the last one restores TensorFlow and drops all copies, but those that hold
+        the streams from which a function goes on drawing."""
         with self._lock:
             self._users -= 1
             if self._users == 0:
-                self._uninstall()
                 self.tracker.uninstall()
                 self._discard()
+                if not self._streams.end():
+                    self._uninstall()
+                    self._uninstall = None
 
     def inside(self, step: StepReceiver) -> AbstractContextManager[None]:
         """The calls that this thread, or task, makes in the body belong to a step.
@@ -85,31 +111,40 @@ class CallHook:
                 return step
         return None
 
-    def _active_steps(self) -> tuple[StepReceiver, ...]:
+    def _steps(self) -> tuple[StepReceiver, ...]:
         """Of each owner the innermost, outer ones first."""
         found: dict[int, StepReceiver] = {}
         for step in _STEPS:
             if isinstance(step, _Pause):
                 break
             found.setdefault(id(step.owner), step)
-        return tuple(step for step in reversed(found.values()) if step.active)
+        return tuple(reversed(found.values()))
 
     def _on_call(
         self, run: internals.CallFunction, name: bytes, inputs: Sequence[Any], num_outputs: int
     ) -> Any:
-        steps = self._active_steps()
-        if not steps:
-            return run(name, inputs, num_outputs)
+        around = self._steps()
         function = name.decode() if isinstance(name, bytes) else name
+        standing = self._standing(function, inputs, around)
+
+        def run_untapped(inputs: Sequence[Any]) -> Any:
+            if standing is None:
+                return run(name, inputs, num_outputs)
+            return self._run_standing(standing, function, run, inputs, num_outputs, around)
+
+        steps = tuple(step for step in around if step.active)
+        if not steps:
+            return run_untapped(inputs)
         pending, given = self._begin_recordings(function, inputs, steps), inputs
         if pending:
             inputs = pending[-1].inputs
+        call = _Call(function, run, inputs, num_outputs, steps, pending, standing, run_untapped)
         try:
-            outputs = self._run_tapped(run, name, inputs, num_outputs, steps, pending)
+            outputs = self._run_tapped(call)
         except _OtherStepError as error:
             for recording in pending:
                 recording.end(None, error.__cause__)
-            return run(name, given, num_outputs)
+            return run_untapped(given)
         except BaseException as error:
             for recording in pending:
                 recording.end(None, error)
@@ -141,34 +176,26 @@ class CallHook:
                     inputs = pending.inputs
         return begun
 
-    def _run_tapped(
-        self,
-        run: internals.CallFunction,
-        name: bytes,
-        inputs: Sequence[Any],
-        num_outputs: int,
-        steps: Sequence[StepReceiver],
-        pending: Sequence[PendingRecording],
-    ) -> Any:
-        function = name.decode() if isinstance(name, bytes) else name
-        drawn = {place: node for recording in pending for place, node in recording.draws.items()}
+    def _run_tapped(self, call: _Call) -> Any:
+        function, inputs, steps = call.function, call.inputs, call.steps
+        drawn = {place: node for recording in call.pending for place, node in recording.draws.items()}
         key = _key(function, steps, bool(drawn))
         with _STEPS.inside(_PAUSE), internals.not_recorded():
-            instrumented = self._instrument(key, inputs, steps, drawn)
+            instrumented = self._instrument(key, call, drawn)
         if instrumented is None:
-            return run(name, inputs, num_outputs)
+            return call.run_untapped(inputs)
         traced = self._traced[function]
         shadowed = isinstance(instrumented, Shadow)
-        receiver = CallReceiver(traced, steps, "shadow" if shadowed else "in-place", pending)
+        receiver = CallReceiver(traced, steps, "shadow" if shadowed else "in-place", call.pending)
         try:
             with _STEPS.inside(_PAUSE):
                 before = None if shadowed else self._state_of(traced).read(inputs)
         except Exception as error:
             self._give_up(key, steps, "could not be tapped", error)
-            return run(name, inputs, num_outputs)
+            return call.run_untapped(inputs)
         receiver.expect_draws(not shadowed)
         try:
-            return instrumented.call(run, name, inputs, num_outputs, receiver)
+            return instrumented.call(call.run, function.encode(), inputs, call.num_outputs, receiver)
         except ShadowFailedError as failure:
             self._give_up(key, steps, "could not run as a shadow", failure.__cause__ or failure)
             return failure.outputs
@@ -179,7 +206,68 @@ class CallHook:
             receiver.expect_draws(False)
             if before is not None and before.draws:
                 raise _OtherStepError from cause
-            return run(name, inputs, num_outputs)
+            return call.run_untapped(inputs)
+
+    def _standing(
+        self, function: str, inputs: Sequence[Any], around: Sequence[StepReceiver]
+    ) -> InstrumentedFunction | None:
+        """The copy that runs at every call of a function, watched or not, since that draws from streams that
+        its nodes keep: two copies would draw the same numbers twice."""
+        known = self._streams.decided
+        if function in known:
+            return known[function]
+        if not around:
+            self._streams.ran_untapped(function)
+            return None
+        with self._lock, _STEPS.inside(_PAUSE), internals.not_recorded():
+            if function not in known:
+                try:
+                    known[function] = self._make_standing(function, inputs, around)
+                except Exception as error:
+                    self._streams.ran_untapped(function)
+                    known[function] = None
+                    for step in around:
+                        step.warnings.function_failed(function, "could not be tapped", error)
+            return known[function]
+
+    def _make_standing(
+        self, function: str, inputs: Sequence[Any], around: Sequence[StepReceiver]
+    ) -> InstrumentedFunction | None:
+        """The copy for all watches of the taps that are in use; None if there is no need of one."""
+        if not self._streams.draws(function) or all(step.exact for step in around):
+            return None
+        if self._streams.has_begun(function):
+            return None
+        traced = self._record(function, inputs, around)
+        drawn = {place: node for step in around for place, node in step.draws_of(traced).items()}
+        chosen = _chosen(traced, [step.possible_watches for step in around])
+        if not chosen and not drawn:
+            self._streams.ran_untapped(function)
+            return None
+        chosen |= drawn.keys()
+        _check_memory([traced.candidates[place] for place in chosen & traced.candidates.keys()], 0)
+        return InstrumentedFunction(traced, chosen, (), drawn, switched=True)
+
+    def _run_standing(
+        self,
+        standing: InstrumentedFunction,
+        function: str,
+        run: internals.CallFunction,
+        inputs: Sequence[Any],
+        num_outputs: int,
+        around: Sequence[StepReceiver],
+    ) -> Any:
+        try:
+            return standing.call_untapped(run, inputs, num_outputs)
+        except TapFailedError as failure:
+            with self._lock:
+                self._streams.ran_untapped(function)
+                self._streams.decided[function] = None
+            for step in around:
+                step.warnings.function_failed(
+                    function, "could not run with taps", failure.__cause__ or failure
+                )
+            return run(function.encode(), inputs, num_outputs)
 
     def _state_of(self, traced: TracedRoot) -> SnapshotReader:
         with self._lock:
@@ -188,14 +276,14 @@ class CallHook:
             return self._state[traced.root]
 
     def _instrument(
-        self, key: _Key, inputs: Sequence[Any], steps: Sequence[StepReceiver], drawn: Mapping[Place, str]
+        self, key: _Key, call: _Call, drawn: Mapping[Place, str]
     ) -> InstrumentedFunction | Shadow | None:
         """The function's copy for these steps; None if nothing is selected or it cannot be tapped."""
-        function = key[0]
+        function, steps = call.function, call.steps
         with self._lock:
             try:
                 if key not in self._instrumented:
-                    self._instrumented[key] = self._make(key, inputs, steps, drawn)
+                    self._instrumented[key] = self._make(key, call, drawn)
                 return self._instrumented[key]
             except NoShadowError as error:
                 self._instrumented[key] = None
@@ -207,22 +295,36 @@ class CallHook:
                 return None
 
     def _make(
-        self, key: _Key, inputs: Sequence[Any], steps: Sequence[StepReceiver], drawn: Mapping[Place, str]
+        self, key: _Key, call: _Call, drawn: Mapping[Place, str]
     ) -> InstrumentedFunction | Shadow | None:
         function, watches, exact, _ = key
+        steps = call.steps
         if not watches and not drawn:  # the step is only recorded
             return None
-        traced = self._record(function, inputs, steps)
-        chosen = _chosen(traced, steps)
+        traced = self._record(function, call.inputs, steps)
+        chosen = _chosen(traced, [step.watches for step in steps])
         if watches and not chosen:
             for step in steps:
                 step.nothing_selected(traced)
         if not chosen and not drawn:
             return None
+        if call.standing is not None:
+            missing = [traced.candidates[place] for place in chosen - call.standing.chosen]
+            if missing:
+                for step in steps:
+                    step.warnings.chosen_too_late(traced.root, missing)
+            if not chosen & call.standing.chosen and not drawn:
+                return None
+            if chosen:
+                _warn_of_limits(traced, call.standing, steps)
+            return call.standing
+        if not exact and self._streams.draws(function):
+            for step in steps:
+                step.warnings.draws_already(traced.root, traced.seeded_random_ops())
+            return None
         instrumented = self._copy(traced, frozenset({*chosen, *drawn}), exact, drawn)
         shadow = Shadow(traced, instrumented) if exact else None
-        copies = sum(root == traced.root for root, *_ in self._copies)
-        _warn_of_limits(traced, instrumented, steps, copies)
+        _warn_of_limits(traced, instrumented, steps)
         return shadow or instrumented
 
     def _copy(
@@ -263,20 +365,21 @@ class CallHook:
         self._traced.clear()
 
 
-def _chosen(traced: TracedRoot, steps: Sequence[StepReceiver]) -> set[Place]:
-    """What the steps select. One of several whose callable raises says so when it is given its tensors.
+def _chosen(traced: TracedRoot, watches: Iterable[Sequence[Watch]]) -> set[Place]:
+    """What the watches of some steps select. A watch whose callable raises says so when it is given its
+    tensors.
 
     Raises:
         ChoiceFailedError: a callable of a watch raised, and nothing else is selected.
     """
     chosen: set[Place] = set()
     failure: ChoiceFailedError | None = None
-    for step in steps:
+    for of_step in watches:
         try:
             chosen |= {
                 place
                 for place, candidate in traced.candidates.items()
-                if any(watch.selects(candidate) for watch in step.watches)
+                if any(watch.selects(candidate) for watch in of_step)
             }
         except ChoiceFailedError as error:
             failure = error
@@ -295,13 +398,9 @@ def _undone(before: VariableSnapshot) -> str:
 
 
 def _warn_of_limits(
-    traced: TracedRoot, instrumented: InstrumentedFunction, steps: Sequence[StepReceiver], copies: int
+    traced: TracedRoot, instrumented: InstrumentedFunction, steps: Sequence[StepReceiver]
 ) -> None:
-    """Warns of what a copy, one of `copies`, does differently, and of what is not captured in it."""
-    random = traced.seeded_random_ops()
-    if random:
-        for step in steps:
-            step.seeded_random_ops(traced.root, random, copies)
+    """Warns of what is not captured in a copy."""
     if traced.dataset_functions:
         for step in steps:
             step.warnings.dataset_functions(traced.root, traced.dataset_functions)

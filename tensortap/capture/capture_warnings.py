@@ -77,6 +77,29 @@ class CaptureWarnings:
             "It runs untouched. Without exact=True it is captured in place.",
         )
 
+    def draws_already(self, function: str, nodes: Sequence[str]) -> None:
+        """A function that keeps random streams of its own cannot be tapped any more."""
+        name = short_function_name(function)
+        self.warn(
+            f"random {name}",
+            f"the function {name} is not captured: it draws random numbers by seeded ops that keep their own"
+            f" state ({nodes[0]}), and may have drawn before the tap was in use, so a copy would draw others",
+            "Make the tap, and enter its first step, before the function is traced. Or draw from a"
+            " tf.random.Generator or by stateless ops, as Keras layers do.",
+            functions=[name],
+        )
+
+    def chosen_too_late(self, function: str, candidates: Sequence[Candidate]) -> None:
+        """Tensors of a function that keeps random streams were selected after its first call."""
+        name = short_function_name(function)
+        self.warn(
+            f"random, later {name}",
+            f"{counted(len(candidates), 'tensor')} of the function {name} ({candidates[0].node}) cannot be"
+            " captured: it draws random numbers by seeded ops that keep their own state, so its taps stay"
+            " those of its first call",
+            "Name these tensors in a Watch(…) from the start; steps= may be for few steps.",
+        )
+
     def dataset_functions(self, function: str, nodes: Sequence[str]) -> None:
         """Nodes of a function run functions of datasets, which are not captured."""
         name = short_function_name(function)

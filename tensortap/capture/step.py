@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from tensortap.core.dtypes import Array
-from tensortap.core.names import short_function_name
 from tensortap.core.records import Way
 
 from .capture_warnings import CaptureWarnings
@@ -19,8 +18,9 @@ from .recording.run_recordings import StepRecording
 from .recording.tensor_hashes import TensorHashes
 from .selection import Selected
 from .tap_state import TapState
-from .tracing.traced_function import TracedRoot
+from .tracing.traced_function import Place, TracedRoot
 from .triggers.failed_step import failure_facts, has_failed
+from .watch import Watch
 
 
 class Step:
@@ -194,19 +194,14 @@ class Step:
             names = {selection[place].candidate.name: n for place, n in visits.items() if place in selection}
             self._recording.hashes = TensorHashes(names)
 
-    def seeded_random_ops(self, function: str, nodes: Sequence[str], copies: int) -> None:
-        """Each of the copies of a function, so many by now, has random streams of its own."""
-        recordings = self._state.recordings
-        if recordings and recordings.takes_all and self._recording is not None and copies == 1:
-            return  # there is no other stream than the copy's, as long as each step selects the same tensors
-        name = short_function_name(function)
-        self._state.warnings.warn(
-            f"random {name}",
-            f"the function {name} draws random numbers by seeded ops that keep their own state ({nodes[0]});"
-            " on watched and recorded steps these draw from a second stream, so that training takes another"
-            " course, unless all steps are, and capture the same tensors",
-            "Draw from a tf.random.Generator or by stateless ops, as Keras layers do.",
-        )
+    @property
+    def possible_watches(self) -> Sequence[Watch]:
+        """The watches that any step of the tap may have."""
+        return self._state.possible_watches
+
+    def draws_of(self, traced: TracedRoot) -> Mapping[Place, str]:
+        """Tensors that taps must deliver of a function when it is recorded, and the node that draws each."""
+        return {} if self._state.recordings is None else self._state.recordings.draws_of(traced)
 
     def _safely(self, function: str, action: Callable[[], None]) -> None:
         try:

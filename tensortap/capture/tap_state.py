@@ -128,6 +128,12 @@ class TapState:
             self.writer_thread.start()
         return found
 
+    @property
+    def possible_watches(self) -> Sequence[Watch]:
+        """The watches that any step may have, as long as `watch_file` does not change them."""
+        more = () if self.triggers is None else self.triggers.possible_watches(self.watches)
+        return tuple(dict.fromkeys((*self.watches, *more)))
+
     def _wants(self, watch: Watch, numbers: range) -> bool:
         try:
             return any(watch.wants_step(step) for step in numbers)

@@ -113,6 +113,15 @@ def copied(definition: FunctionDef, name: str) -> FunctionDef:
     return copy
 
 
+def new_function(name: str, dtypes: Sequence[Any]) -> FunctionDef:
+    """An empty definition with an argument for each of some dtypes, named `argument_0` and so on."""
+    made = function_pb2.FunctionDef()
+    made.signature.name = name
+    for number, dtype in enumerate(dtypes):
+        made.signature.input_arg.add(name=f"argument_{number}", type=dtype.as_datatype_enum)
+    return made
+
+
 def library(definitions: Sequence[FunctionDef]) -> bytes:
     """Definitions as a serialized FunctionDefLibrary, without what has a meaning in this process only."""
     found = function_pb2.FunctionDefLibrary()
@@ -145,6 +154,11 @@ def call_as_written(name: str, inputs: Sequence[Any], num_outputs: int) -> list[
 def set_handle_data(handle: Any, dtype: Any, shape: Any) -> None:
     """Tells what variable is behind a resource tensor that an op made."""
     handle_data_util.set_handle_data(handle, handle_data_util.create_handle_data(shape, dtype))
+
+
+def registered_functions() -> set[str]:
+    """Names of all functions that TensorFlow knows by now."""
+    return set(context.context().list_function_names())
 
 
 def has_function(name: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 RANDOM_OPS = frozenset(
     {
         "AllCandidateSampler",
@@ -26,6 +28,12 @@ RANDOM_OPS = frozenset(
     }
 )
 """A copy of such an op has a stream of its own, so that it draws other numbers than the original."""
+
+
+def keeps_stream(node: Any) -> bool:
+    """Whether a node (NodeDef) draws from a seeded stream whose state its kernel keeps."""
+    return node.op in RANDOM_OPS and bool(node.attr["seed"].i or node.attr["seed2"].i)
+
 
 DRAWN_BY = "_tensortap_drawn_by"
 """The attribute that tells which of these ops a node was, before it was given what that drew."""

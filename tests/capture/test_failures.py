@@ -379,19 +379,6 @@ def test_a_step_that_would_not_fit_into_memory(tmp_path: Path, monkeypatch: pyte
         assert same(fit_tapped(Tap(tmp_path / "r", ALL)), fit_plain())
 
 
-def test_random_ops_with_a_state_of_their_own_are_told(tmp_path: Path) -> None:
-    tf.random.set_seed(1)
-    tap = Tap(tmp_path / "r", ALL)
-    noisy = tap.function(lambda x: x + tf.random.normal([3], name="noise"))
-    with pytest.warns(TapWarning, match="second stream.*Generator"):
-        noisy(tf.zeros([3]))
-    tap.close()
-
-    generator = tf.random.Generator.from_seed(1)
-    with Tap(tmp_path / "q", ALL) as quiet:
-        quiet.function(lambda x: x + generator.normal([3]))(tf.zeros([3]))
-
-
 def test_watched_steps_that_never_come_are_told(tmp_path: Path) -> None:
     tap = Tap(tmp_path / "r", Watch(steps=range(100, 200)))
     for number in (3, 4):

@@ -19,7 +19,17 @@ from tensortap.tfproto.function_calls import CALLS, Callee, Role, callees
 from ..tracing.traced_function import Place, TracedRoot
 from .grappler_duplicates import Duplicates
 from .liveness import Liveness
-from .tap_queues import MARK, IterationCounter, Route, Tapped, TapQueue, grouped, hold, keep_alive
+from .tap_queues import (
+    MARK,
+    IterationCounter,
+    Route,
+    Tapped,
+    TapQueue,
+    TapSwitch,
+    grouped,
+    hold,
+    keep_alive,
+)
 
 # A stateless call may be merged with its twin or left out, and what it enqueues with it.
 _STATEFUL = {
@@ -42,14 +52,16 @@ class Rewritten:
     """The copy of a root function, registered and ready to be called instead of it.
 
     `outputs` are the tensors that the copy returns behind the root's own outputs (only if XLA compiles the
-    root). `out_of_reach` are chosen tensors inside loops and branches that XLA compiles; `only_for_taps` are
-    names of nodes that run for taps, if at all: no node of that name runs without, in any of the functions.
+    root). `switch` turns the queues on and off, if there is one. `out_of_reach` are chosen tensors inside
+    loops and branches that XLA compiles; `only_for_taps` are names of nodes that run for taps, if at all: no
+    node of that name runs without, in any of the functions.
     """
 
     name: str = ""
     outputs: list[Tapped] = field(default_factory=list)
     queues: list[TapQueue] = field(default_factory=list)
     counters: list[IterationCounter] = field(default_factory=list)
+    switch: TapSwitch | None = None
     registered: list[str] = field(default_factory=list)
     out_of_reach: list[Place] = field(default_factory=list)
     only_for_taps: set[str] = field(default_factory=set)
@@ -64,9 +76,9 @@ class Rewritten:
             shared.destroy()
 
     @property
-    def shared(self) -> list[TapQueue | IterationCounter]:
+    def shared(self) -> list[TapQueue | IterationCounter | TapSwitch]:
         """What the graph and eager code share."""
-        return [*self.queues, *self.counters]
+        return [*self.queues, *self.counters, *([self.switch] if self.switch else [])]
 
 
 def rewrite(
@@ -74,6 +86,8 @@ def rewrite(
     chosen: Collection[Place],
     muted: Collection[str] = (),
     held: Mapping[Place, str] | None = None,
+    *,
+    switched: bool = False,
 ) -> Rewritten:
     """Makes and registers copies that hand out the chosen tensors. Functions without any stay uncopied.
 
@@ -81,8 +95,9 @@ def rewrite(
         muted: op types that do nothing in the copies; they have no outputs.
         held: of chosen tensors that must not be lost when the call fails, the node whose readers wait until
             they are handed out.
+        switched: the queues are filled only while `Rewritten.switch` is on.
     """
-    return _Rewriter(traced, frozenset(chosen), frozenset(muted), held or {}).run()
+    return _Rewriter(traced, frozenset(chosen), frozenset(muted), held or {}, switched).run()
 
 
 @dataclass(frozen=True)
@@ -117,6 +132,7 @@ class _Rewriter:
         chosen: frozenset[Place],
         muted: frozenset[str],
         held: Mapping[Place, str],
+        switched: bool,
     ) -> None:
         self._muted, self._held = muted, held
         self._functions = traced.functions
@@ -126,8 +142,9 @@ class _Rewriter:
         for place in chosen:
             self._by_function.setdefault(place[0], []).append(place)
         self._tag = f"{MARK}{next(_copies)}"
-        self._result = Rewritten()
+        self._result = Rewritten(switch=TapSwitch(f"{self._tag}_switch") if switched else None)
         self._definitions: list[internals.FunctionDef] = []
+        self._branches: list[internals.FunctionDef] = []
         self._shared: dict[tuple[str, bool], tuple[str, list[Tapped]]] = {}
         self._ranks: dict[str, int] = {}
         self._run_anyway: set[str] = set()  # names of nodes that some call runs without taps
@@ -144,7 +161,7 @@ class _Rewriter:
             result.only_for_taps -= {node.name for node in self._functions[uncopied].definition.node_def}
         for shared in result.shared:
             shared.open()
-        for definition in self._definitions:
+        for definition in [*self._branches, *self._definitions]:
             internals.register_function(definition)
             result.registered.append(definition.signature.name)
         return result
@@ -286,7 +303,8 @@ class _Rewriter:
                 site.looped,
                 counter,
             )
-            queue.add_nodes(definition, f"{MARK}/{number}", [reference for _, reference in group])
+            references = [reference for _, reference in group]
+            self._branches += queue.add_nodes(definition, f"{MARK}/{number}", references, self._result.switch)
             self._result.queues.append(queue)
             if holder:
                 hold(function, definition, holder, f"{MARK}/{number}")

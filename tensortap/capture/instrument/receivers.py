@@ -75,8 +75,12 @@ class StepReceiver(Protocol):
     def nothing_selected(self, traced: TracedRoot) -> None:
         """Nothing of a function is selected."""
 
-    def seeded_random_ops(self, function: str, nodes: Sequence[str], copies: int) -> None:
-        """Each of the copies of a function, so many by now, has random streams of its own."""
+    @property
+    def possible_watches(self) -> Sequence[Watch]:
+        """The watches that any step of the tap may have."""
+
+    def draws_of(self, traced: TracedRoot) -> Mapping[Place, str]:
+        """Tensors that taps must deliver of a function when it is recorded: see `PendingRecording.draws`."""
 
 
 class CallReceiver:

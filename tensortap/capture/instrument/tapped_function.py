@@ -59,9 +59,9 @@ class InstrumentedFunction:
     """Copies of one root function with taps at chosen tensors.
 
     Args:
-        chosen: the tensors.
+        chosen: the tensors; kept as an attribute, too.
         muted: op types that do nothing in the copies.
-        held: see `rewrite`.
+        held, switched: see `rewrite`.
 
     Not for two threads at once: the queues are shared by all calls of the copy, so calls are serialised.
     """
@@ -72,8 +72,11 @@ class InstrumentedFunction:
         chosen: Collection[Place],
         muted: Collection[str] = (),
         held: Mapping[Place, str] | None = None,
+        *,
+        switched: bool = False,
     ) -> None:
-        self._rewritten = rewrite(traced, chosen, muted, held)
+        self.chosen = frozenset(chosen)
+        self._rewritten = rewrite(traced, chosen, muted, held, switched=switched)
         self._name = self._rewritten.name.encode()
         self._lock = threading.RLock()
         self._has_run = self._discarded = False
@@ -92,6 +95,11 @@ class InstrumentedFunction:
     def rewritten(self) -> Rewritten:
         return self._rewritten
 
+    @property
+    def has_run(self) -> bool:
+        """Whether a call of the copy has returned."""
+        return self._has_run
+
     def call(
         self,
         run: internals.CallFunction,
@@ -108,22 +116,41 @@ class InstrumentedFunction:
         Raises:
             Whatever the function itself raises. `TapFailedError` if it was the taps that failed.
         """
-        extra = self._rewritten.outputs
         with self._lock:
-            if self._discarded:
-                raise TapFailedError("another thread has closed the tap")
-            try:
-                with self._emptying_queues(receiver):
-                    outputs = run(self._name, inputs, num_outputs + len(extra))
-            except Exception as error:
-                if self._is_to_blame(error):
-                    raise TapFailedError from error
-                raise
-            self._has_run = True
+            self._turn(True)
+            with self._emptying_queues(receiver):
+                outputs, extra = self._run(run, inputs, num_outputs)
         if extra:
-            _hand_over(receiver, lambda: _outputs(extra, outputs[num_outputs:]))
-            outputs = outputs[:num_outputs] or None
+            _hand_over(receiver, lambda: _outputs(self._rewritten.outputs, extra))
         return outputs
+
+    def call_untapped(self, run: internals.CallFunction, inputs: Sequence[Any], num_outputs: int) -> Any:
+        """Runs the copy with its taps switched off; returns and raises as `call`."""
+        with self._lock:
+            self._turn(False)
+            return self._run(run, inputs, num_outputs)[0]
+
+    def _turn(self, on: bool) -> None:
+        if self._discarded:
+            raise TapFailedError("another thread has closed the tap")
+        switch = self._rewritten.switch
+        if switch is not None and switch.turn(on) and on:
+            for counter in self._rewritten.counters:
+                counter.take()  # they go on counting while the taps are off
+
+    def _run(
+        self, run: internals.CallFunction, inputs: Sequence[Any], num_outputs: int
+    ) -> tuple[Any, Sequence[Any]]:
+        """What the copy returns: for the original's caller, and for the taps."""
+        count = len(self._rewritten.outputs)
+        try:
+            outputs = run(self._name, inputs, num_outputs + count)
+        except Exception as error:
+            if self._is_to_blame(error):
+                raise TapFailedError from error
+            raise
+        self._has_run = True
+        return (outputs[:num_outputs] or None, outputs[num_outputs:]) if count else (outputs, ())
 
     def _is_to_blame(self, error: Exception) -> bool:
         if isinstance(error, tf.errors.ResourceExhaustedError) or self._ran_for_taps(str(error)):

@@ -20,7 +20,7 @@ from ..instrument.tapped_function import TapValues
 from ..pipeline.disk_reserve import DiskReserve
 from ..pipeline.messages import StepEntry
 from ..record_options import Record
-from ..tracing.traced_function import TracedRoot
+from ..tracing.traced_function import Place, TracedRoot
 from ..warnings_once import OneTimeWarnings
 from .call_recorder import CallRecorder, PendingCall
 from .pending_recordings import PendingRecordings, QueuedRecording
@@ -130,20 +130,33 @@ class RunRecordings:
             return None
         if self._held is not None and not self._held.wait_for_room(entry):
             self._warn("record held", "is not recorded at some steps: the trigger is too slow", traced)
+        recorder = self._recorder_of(traced)
+        if recorder is None:
+            return None
         try:
-            if traced.root not in self._recorders:
-                self._recorders[traced.root] = None
-                self._recorders[traced.root] = CallRecorder(traced, self._way)
-            recorder = self._recorders[traced.root]
-            return (
-                StepRecording(self, recorder.begin(inputs), traced, entry) if recorder is not None else None
-            )
+            return StepRecording(self, recorder.begin(inputs), traced, entry)
         except UnrecordableError as error:
             self._recorders[traced.root] = None
             self._warn(f"record {traced.root}", f"cannot be recorded: {error}", traced)
         except Exception as error:
             self._warn(f"record {traced.root}", "could not be recorded", traced, error)
         return None
+
+    def draws_of(self, traced: TracedRoot) -> Mapping[Place, str]:
+        """Tensors that taps must deliver when a function is recorded, and the node that draws each."""
+        recorder = self._recorder_of(traced)
+        return {} if recorder is None else recorder.draws
+
+    def _recorder_of(self, traced: TracedRoot) -> CallRecorder | None:
+        if traced.root not in self._recorders:
+            self._recorders[traced.root] = None
+            try:
+                self._recorders[traced.root] = CallRecorder(traced, self._way)
+            except UnrecordableError as error:
+                self._warn(f"record {traced.root}", f"cannot be recorded: {error}", traced)
+            except Exception as error:
+                self._warn(f"record {traced.root}", "could not be recorded", traced, error)
+        return self._recorders[traced.root]
 
     def _is_full(self, step: int) -> bool:
         waiting = Counter(item.step for item in self._waiting)

@@ -10,7 +10,7 @@ from typing import Any
 from tensortap.core.names import short_function_names, unique_node_names
 from tensortap.core.records import Graph
 from tensortap.tf.function_library import TracedFunction, closure
-from tensortap.tf.random_ops import DRAWN_BY, RANDOM_OPS
+from tensortap.tf.random_ops import DRAWN_BY, keeps_stream
 from tensortap.tf.shapes import capturable_dtype, static_shape
 
 from .candidate import Candidate
@@ -67,7 +67,7 @@ class TracedRoot:
             node.name
             for function in self.functions.values()
             for node in function.definition.node_def
-            if node.op in RANDOM_OPS and (node.attr["seed"].i or node.attr["seed2"].i)
+            if keeps_stream(node)
         ]
 
 

@@ -112,6 +112,10 @@ class TriggerControl:
         )
         return StepWatches(written, examined, held)
 
+    def possible_watches(self, watched: Sequence[Watch]) -> tuple[Watch, ...]:
+        """What must be captured of any step, besides what is watched."""
+        return *watches_of(self._trigger, tuple(watched)), *self._recorder.watches
+
     def check(self, writer_thread: WriterThread, entry: StepEntry, error: BaseException | None) -> bool:
         """Has a step that is over checked; waits for the verdict if training is to be stopped by it.
 
