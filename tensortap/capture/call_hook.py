@@ -309,15 +309,7 @@ class CallHook:
         if not chosen and not drawn:
             return None
         if call.standing is not None:
-            missing = [traced.candidates[place] for place in chosen - call.standing.chosen]
-            if missing:
-                for step in steps:
-                    step.warnings.chosen_too_late(traced.root, missing)
-            if not chosen & call.standing.chosen and not drawn:
-                return None
-            if chosen:
-                _warn_of_limits(traced, call.standing, steps)
-            return call.standing
+            return _standing_for(call, traced, chosen, bool(drawn))
         if not exact and self._streams.draws(function):
             for step in steps:
                 step.warnings.draws_already(traced.root, traced.seeded_random_ops())
@@ -363,6 +355,22 @@ class CallHook:
         self._state.clear()
         self._instrumented.clear()
         self._traced.clear()
+
+
+def _standing_for(
+    call: _Call, traced: TracedRoot, chosen: set[Place], drawn: bool
+) -> InstrumentedFunction | None:
+    """The standing copy, if it catches anything that is chosen or that a recording needs."""
+    standing = call.standing
+    missing = [traced.candidates[place] for place in chosen - standing.chosen] if standing else []
+    if missing:
+        for step in call.steps:
+            step.warnings.chosen_too_late(traced.root, missing)
+    if standing is None or len(missing) == len(chosen) and not drawn:
+        return None
+    if chosen:
+        _warn_of_limits(traced, standing, call.steps)
+    return standing
 
 
 def _chosen(traced: TracedRoot, watches: Iterable[Sequence[Watch]]) -> set[Place]:
