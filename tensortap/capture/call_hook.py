@@ -366,7 +366,7 @@ def _standing_for(
     if missing:
         for step in call.steps:
             step.warnings.chosen_too_late(traced.root, missing)
-    if standing is None or len(missing) == len(chosen) and not drawn:
+    if standing is None or (len(missing) == len(chosen) and not drawn):
         return None
     if chosen:
         _warn_of_limits(traced, standing, call.steps)
