@@ -16,9 +16,8 @@ from hypothesis.extra import numpy as hnp
 from tensortap.analysis.compare.compare import compare
 from tensortap.analysis.compare.comparison_files import comparison_csv
 from tensortap.analysis.compare.comparison_records import Comparison
-from tensortap.analysis.compare.matching.signatures import Neighbourhood
-from tensortap.analysis.compare.metrics.distances import of_values
-from tensortap.analysis.compare.metrics.tolerance import accepted
+from tensortap.analysis.compare.matching.node_matching import Neighbourhood
+from tensortap.analysis.compare.metrics.distances import accepted, of_values
 from tensortap.analysis.compare.metrics.ulp import subtracted, ulp_distance, worst_element
 from tensortap.analysis.compare.presentation import headline
 from tensortap.analysis.compare.side import Side

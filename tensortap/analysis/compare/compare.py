@@ -15,12 +15,11 @@ from tensortap.index.run_index import RunIndex
 from ..model_graph.roles import Slot
 from ..notes import missing_values_note
 from .comparison_records import Comparison, GraphPair, SideInfo, TensorDifference, Unmatched
-from .equal_steps import equal_steps
 from .first_divergence import first_divergence
-from .matching.graph_pairs import Matcher, graph_pair, graphs_of, unmatched
+from .matching.graph_pairs import Matcher, equal_steps, graph_pair, graphs_of, unmatched
 from .matching.node_matching import Matching, check_matches
 from .matching.row_alignment import graphs_by_place, step_rows
-from .metrics.tolerance import accepted
+from .metrics.distances import accepted
 from .metrics.ulp import common_dtype
 from .propagation.conditioning import Flow, rejudged
 from .propagation.difference_flow import VERDICTS, DifferenceFlow, Judged, State, carried_over

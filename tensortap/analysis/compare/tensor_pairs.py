@@ -17,9 +17,8 @@ from tensortap.index.values import find_histograms, read_slice, stored_sample
 
 from ..model_graph.roles import Slot
 from .matching.row_alignment import CodeMap, StepRows, joined
-from .metrics.distances import NAN, Metrics, of_values
+from .metrics.distances import NAN, RTOL, Metrics, of_values
 from .metrics.summary_bounds import Bounds, distance_bound, equal_shapes, equal_summaries, kl_divergence
-from .metrics.tolerance import RTOL
 from .metrics.ulp import common_dtype
 
 MAX_BYTES = 64 << 20  # of one value: larger ones are compared by their summaries

@@ -1,13 +1,16 @@
-"""Which findings follow from which: causes come first, and are as bad as the worst that they explain."""
+"""Which findings follow from which: causes come first, and are as bad as the worst that they explain; what several
+rules or graphs would say of one tensor is said once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import product
 
+from ..model_graph.roles import TensorRole
 from ..run_view.run_view import RunView
-from .finding import SEVERITIES, Finding, Hit
+from .finding import SEVERITIES, Finding, Hit, Severity
 
 _BIRTHS = "ExplodingTensor"  # spoils all that comes behind it
 # Rule -> what its findings lead to, causes before what follows from them.
@@ -90,3 +93,92 @@ def raise_severities(found: Sequence[tuple[Finding, Hit]], chosen: Collection[st
         else finding
         for finding, hit in found
     ]
+
+
+_Key = tuple[str, str, int]  # kind, path, number of the variable among those of the path
+_Read = tuple[str, str]  # layer, shape
+
+# Rule -> those that say the same of a tensor, and why.
+_SAY_MORE = {"AllZero": ("DeadGradient", "DeadRelu"), "UnchangedTensor": ("DeadGradient",)}
+
+
+class Deduplicator:
+    """Leaves out hits that repeat what another one says."""
+
+    def __init__(self) -> None:
+        self._tensors: dict[str, set[int]] = {}
+        self._variables: dict[str, dict[str, set[str]]] = {}  # rule -> variable -> layers
+
+    def of(self, view: RunView, rule: str, hits: Iterable[Hit], severity: Severity) -> list[Hit]:
+        """The hits of a rule (of a severity, where they do not say another) without those that an earlier
+        rule explains better, and those on further tensors of a variable (a GAN reads the critic's weights in
+        both its steps, and several times in one): of these the worst story counts, of equals the longest.
+        Variables of one path in layers of different models are different ones."""
+        said = set[int]().union(*(self._tensors.get(other, ()) for other in _SAY_MORE.get(rule, ())))
+        found = [hit for hit in hits if hit.tensor not in said and not self._explained(view, hit)]
+        self._tensors[rule] = {hit.tensor for hit in found}
+        tensors = [view.tensors[hit.tensor] for hit in found]
+        layers = self._variables[rule] = {}
+        for tensor in tensors:
+            layers.setdefault(tensor.variable, set()).add(tensor.layer)
+        keys = _variables(view, found)
+        teller = _chosen_tensors(keys, found, severity)
+        return [
+            hit for hit, key in zip(found, keys, strict=True) if teller.get(key, hit.tensor) == hit.tensor
+        ]
+
+    def _explained(self, view: RunView, hit: Hit) -> bool:
+        """Whether a rule told of the same variable, of this graph or another, that is the reason for this."""
+        tensor = view.tensors[hit.tensor]
+        layers = (self._variables.get(rule, {}).get(tensor.variable, set()) for rule in hit.unless)
+        return any(_ends_alike(tensor.layer, layer) for layer in set[str]().union(*layers))
+
+
+def _chosen_tensors(keys: Sequence[_Key], found: Sequence[Hit], severity: Severity) -> dict[_Key, int]:
+    """Variable -> the tensor that tells it."""
+
+    def badness(hit: Hit) -> tuple[int, int]:
+        return -SEVERITIES.index(hit.severity or severity), hit.steps
+
+    best: dict[_Key, Hit] = {}
+    for hit, key in zip(found, keys, strict=True):
+        if key[1] and (key not in best or badness(hit) > badness(best[key])):
+            best[key] = hit
+    return {key: hit.tensor for key, hit in best.items()}
+
+
+def _variables(view: RunView, found: Iterable[Hit]) -> list[_Key]:
+    """Which variable each hit is about."""
+    known: dict[tuple[str, str], list[set[_Read]]] = {}
+    keys = []
+    for hit in found:
+        tensor = view.tensors[hit.tensor]
+        reads = _reads(view, tensor)
+        several = known.setdefault((tensor.kind, tensor.variable), [])
+        fits = (at for at, others in enumerate(several) if any(map(_is_one, product(reads, others))))
+        number = next(fits, len(several))
+        if number == len(several):
+            several.append(set())
+        several[number] |= reads
+        keys.append((tensor.kind, tensor.variable, number))
+    return keys
+
+
+def _reads(view: RunView, tensor: TensorRole) -> set[_Read]:
+    """Layer and shape of the reads of a tensor's variable in its graph; those of the tensor without any."""
+    roles = view.roles(tensor.graph)
+    rows = roles.reads.get(tensor.variable) or ([tensor.row] if tensor.row >= 0 else [])
+    return {(roles.graph.layer[row], roles.graph.shape[row]) for row in rows} or {(tensor.layer, "")}
+
+
+def _is_one(pair: tuple[_Read, _Read]) -> bool:
+    """Whether two reads of one path may be of one variable: of one shape, in layers that end alike."""
+    (one, shape), (other, other_shape) = pair
+    return shape == other_shape and _ends_alike(one, other)
+
+
+def _ends_alike(one: str, other: str) -> bool:
+    """Whether two layers may be one that a graph calls by itself and another one inside of a model
+    (`critic/dense`, `gan/critic/dense`); of nodes outside of layers nobody knows."""
+    ends = f"/{one}".endswith(f"/{other}") or f"/{other}".endswith(f"/{one}")
+    return ends or not one or not other

@@ -17,6 +17,8 @@ from .finding import Evidence, Hit, Severity
 Limits = Mapping[str, float]
 Check = Callable[[RunView, Limits], Iterable[Hit]]
 
+MOSTLY = 0.5  # share of a tensor's snapshots from which a trait counts as lasting
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:

@@ -13,8 +13,7 @@ from tensortap.index.run_index import RunIndex
 from ..notes import raised_steps
 from ..run_view.incremental_state import memory_of
 from ..run_view.run_view import RunView
-from .causality import raise_severities, sort_key
-from .duplicates import Deduplicator
+from .causality import Deduplicator, raise_severities, sort_key
 from .finding import Finding, Hit
 from .registry import all_rules
 from .rule import Rule

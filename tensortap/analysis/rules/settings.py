@@ -1,4 +1,5 @@
-"""Settings of rules: thresholds, severities, muted ones and new conditions, from a TOML or JSON file."""
+"""Settings of rules, from a TOML or JSON file: thresholds, severities, what is muted, and rules of the user's own,
+each a condition on statistics."""
 
 from __future__ import annotations
 
@@ -11,12 +12,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tensortap.core.errors import TensortapError
 from tensortap.core.text import did_you_mean
+from tensortap.index.query.search import Filters, check_filters, find_rows
 
-from .finding import SEVERITIES
-from .rule import Rule
-from .user_rules import condition_rule
+from ..run_view.run_view import RunView
+from ..run_view.snapshot_rows import Rows
+from .finding import SEVERITIES, Hit
+from .rule import Limits, Rule, hits
 
 MAX_BYTES = 1 << 20
 
@@ -173,3 +178,73 @@ def _changed(rule: Rule, table: Mapping[str, Any]) -> Rule | None:
 _EXAMPLE = (
     "As in: [VanishingGradient] and below it mean_abs = 1e-9. 'tensortap rules --list --toml' writes one."
 )
+
+
+_TEXTS = ("where", "match", "op_type", "layer", "kind", "help", "severity")
+_KINDS = ("input", "output", "weight", "gradient", "loss")
+
+
+class ConditionError(TensortapError):
+    """A rule of a settings file is not complete, or its condition cannot be parsed."""
+
+
+def condition_rule(name: str, table: Mapping[str, Any]) -> Rule:
+    """A rule that notices snapshots for which `where` holds (`abs_max > 100 and step > 10`).
+
+    `match` (a regular expression searched in tensor names), `op_type`, `layer` and `kind` restrict it;
+    `share` is the least share of a tensor's snapshots that must fit (0 by default: one is enough).
+
+    Raises:
+        ConditionError: something else is given, or of another type.
+    """
+    _check_table(name, table)
+    where = table["where"]
+
+    def check(view: RunView, limits: Limits) -> Iterable[Hit]:
+        filters: dict[str, Any] = {key: table.get(key) for key in ("match", "op_type", "layer")}
+        found = find_rows(view.run, Filters(where=where, **filters))
+        looked = find_rows(view.run, Filters(**filters))
+        rows = Rows(view.run, looked[looked < view.rows_seen])
+        if table.get("kind"):
+            wanted = {tensor.code for tensor in view.of_kind(str(table["kind"]))}
+            rows = Rows(view.run, rows.rows[np.isin(rows.tensor, list(wanted))])
+        yield from hits(
+            view,
+            rows,
+            np.isin(rows.rows, found),
+            rows["abs_max"],
+            "abs max",
+            share=limits["share"],
+            text=lambda t, value: f"{t.name}: {where} (abs max {value:.4g}).",
+        )
+
+    return Rule(
+        name=name,
+        about=where,
+        check=check,
+        thresholds={"share": float(table.get("share", 0.0))},
+        severity=table.get("severity", "medium"),
+        severity_set="severity" in table,
+        source="your settings",
+        help=str(table.get("help", "")),
+    )
+
+
+def _check_table(name: str, table: Mapping[str, Any]) -> None:
+    """Raises ConditionError."""
+    for key, value in table.items():
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        fits = isinstance(value, str) if key in _TEXTS else key == "share" and number
+        if key == "enabled" and isinstance(value, bool):
+            continue
+        if not fits or (key == "severity" and value not in SEVERITIES):
+            allowed = ", ".join((*_TEXTS, "share", "enabled"))
+            raise ConditionError(f"{key} = {value!r} is nothing for the rule {name}.", f"Use {allowed}.")
+    if table.get("kind", _KINDS[0]) not in _KINDS:
+        raise ConditionError(
+            f"kind = {table['kind']!r} is nothing for the rule {name}.", f"Use {', '.join(_KINDS)}."
+        )
+    try:
+        check_filters(Filters(where=table["where"], match=table.get("match")))
+    except TensortapError as error:
+        raise ConditionError(f"The rule {name}: {error.message}", error.hint) from error

@@ -8,7 +8,7 @@ from tensortap.index.graph.graph_index import GraphIndex
 from ...model_graph.call_dataflow import dataflow_of
 from ...model_graph.op_types import ops
 from ...model_graph.roles import roles_of
-from ..metrics.tolerance import RTOL
+from ..metrics.distances import RTOL
 
 VARIABLES = ops("ReadVariableOp ResourceGather ResourceGatherNd VariableV2 Variable")
 _PRODUCTS = ops("MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3 Einsum")

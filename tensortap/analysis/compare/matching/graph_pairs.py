@@ -1,18 +1,23 @@
-"""The graphs of two sides, paired and their nodes matched; once for all steps."""
+"""The graphs of two runs, paired and their nodes matched, once for all steps; and the steps at which a pair of runs is
+equal bit for bit."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
 
+import numpy as np
+
+from tensortap.core.dtypes import Array
 from tensortap.index.graph.graph_index import GraphIndex
 from tensortap.index.run_index import RunIndex
 
 from ..comparison_records import GraphPair, Unmatched
+from ..metrics.summary_bounds import equal_summaries
 from ..side import Side
 from .flow_graph import FlowGraph
 from .node_matching import Matching, match_nodes
-from .row_alignment import CodeMap
+from .row_alignment import CodeMap, StepRows, graphs_by_place, joined, merged, step_rows
 
 MAX_LISTED = 2000  # nodes without a partner that are listed for a graph
 
@@ -95,3 +100,49 @@ def unmatched(graph: GraphIndex, rows: list[int], captured: set[int]) -> list[Un
 def graphs_of(run: RunIndex) -> list[GraphIndex]:
     """All graphs of a run."""
     return [run.graph(graph.id) for graph in run.graphs]
+
+
+_MOST_GROUPS = 64  # sets of graphs captured together; of further ones nothing is said
+
+
+def equal_steps(matcher: Matcher, a: Side, b: Side, steps: list[int]) -> Array:
+    """bool[steps]: at which steps all pairs of tensors have equal summaries, and no pair has both values.
+
+    Args:
+        steps: of both sides, ascending.
+    """
+    equal = np.ones(len(steps), np.bool_)
+    at = np.array(steps, np.int64)
+    (left, seen_a), (right, seen_b) = step_rows(a, at), step_rows(b, at)
+    together = zip(
+        graphs_by_place(a.run, seen_a, len(at)), graphs_by_place(b.run, seen_b, len(at)), strict=True
+    )
+    groups: defaultdict[tuple[tuple[str, ...], tuple[str, ...]], list[int]] = defaultdict(list)
+    for place, graphs in enumerate(together):
+        groups[graphs].append(place)
+    if len(groups) > _MOST_GROUPS:
+        return np.zeros(len(steps), np.bool_)
+    for (of_a, of_b), places in groups.items():
+        maps = [matcher.codes(matching, a.run, b.run) for matching in matcher.graphs(a, b, of_a, of_b)]
+        partner = merged(maps, len(a.run.catalog.tensors))
+        inside = np.zeros(len(at), np.bool_)
+        inside[places] = True
+        equal[_unequal_places(a, b, _at(left, inside), _at(right, inside), partner, places)] = False
+    return equal
+
+
+def _at(rows: StepRows, inside: Array) -> StepRows:
+    return rows if inside.all() else rows.where(inside[rows.place])
+
+
+def _unequal_places(
+    a: Side, b: Side, left: StepRows, right: StepRows, partner: Array, places: list[int]
+) -> Array:
+    """The places of the steps with a pair that has to be compared by itself."""
+    pairs = joined(left, right, partner)
+    if pairs is None:
+        return np.array(places, np.int64)
+    i, j = pairs
+    equal = equal_summaries(a.run, b.run, left.row[i], right.row[j])
+    kept = a.run.catalog.column("kept", left.row[i]) & b.run.catalog.column("kept", right.row[j])
+    return np.unique(left.place[i][~equal | kept])

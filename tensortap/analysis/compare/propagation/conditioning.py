@@ -17,7 +17,7 @@ from ..comparison_records import TensorDifference
 from ..matching.flow_graph import VARIABLES, writers
 from ..matching.node_matching import Matching
 from ..matching.program_diff import program_differences
-from ..metrics.tolerance import RTOL
+from ..metrics.distances import RTOL
 from ..metrics.ulp import common_dtype
 from .recompute import Recomputed, recomputed
 

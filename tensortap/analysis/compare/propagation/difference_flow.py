@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ...model_graph.roles import Slot
 from ..matching.flow_graph import NO_ROUNDING, ONE_ROUNDING, PRODUCT, FlowGraph
-from ..metrics.tolerance import GROWTH, noise_ceiling, noise_limit
+from ..metrics.distances import GROWTH, noise_ceiling, noise_limit
 from ..tensor_pairs import Measured
 from .conditioning import NO_MAGNITUDE, Magnitude, cancellation_factor
 

@@ -17,7 +17,7 @@ from ...dtype_limits import LARGEST
 from ...model_graph.op_types import constant_text, nested_list
 from ...model_graph.roles import Slot
 from ...run_view.step_tensors import StepTensors
-from ..metrics.tolerance import RTOL
+from ..metrics.distances import RTOL
 from ..tensor_pairs import MAX_BYTES
 from .reference_outputs import OpCall, Reference, elementwise
 from .reference_reductions import SUMS

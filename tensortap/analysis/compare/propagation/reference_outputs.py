@@ -22,7 +22,7 @@ import numpy as np
 from tensortap.core.dtypes import Floats
 
 from ...dtype_limits import LARGEST
-from ..metrics.tolerance import RTOL
+from ..metrics.distances import RTOL
 
 MAX_WORK = 1 << 30  # products that are computed again for one op: a second or two
 # Half a spacing at 1: the largest relative error of one rounding.

@@ -10,7 +10,7 @@ import numpy as np
 
 from tensortap.core.dtypes import Floats
 
-from ..metrics.tolerance import RTOL
+from ..metrics.distances import RTOL
 from .reference_outputs import MAX_WORK, OpCall, Reference, check_shape, elementwise, of_sum
 
 _NUMBER = re.compile(r"-?\d+")

@@ -17,9 +17,8 @@ from ...run_view.hit_counts import hit_counts_of, snapshot_counts_of
 from ...run_view.run_view import RunView
 from ...run_view.snapshot_rows import Rows, distinct, stored_values
 from ..finding import Evidence, Hit
-from ..rule import Limits, incremental_hits, rule
-from .convergence import is_fitted
-from .gradients import MOSTLY
+from ..rule import MOSTLY, Limits, incremental_hits, rule
+from .losses import is_fitted
 
 _LOOKED_INTO = 8  # kept values of one tensor that are read, the latest
 _HISTOGRAMS = 100  # of one tensor, evenly thinned

@@ -16,9 +16,8 @@ from ...run_view.hit_counts import snapshot_counts_of
 from ...run_view.run_view import RunView
 from ...run_view.trained_variables import is_ambiguous, is_trained_elsewhere
 from ..finding import Evidence, Hit, Severity
-from ..rule import Limits, rule
-from .convergence import is_fitted
-from .gradients import MOSTLY
+from ..rule import MOSTLY, Limits, rule
+from .losses import is_fitted
 
 _WHOLLY = 0.99  # of the updates: then the layer does not learn
 _LASTING = 0.1  # share of the captured steps from which a gradient that has been 0 ever since is dead

@@ -14,11 +14,10 @@ from ...run_view.run_view import RunView
 from ...run_view.snapshot_rows import Rows
 from ...run_view.trained_variables import trained_gradients
 from ..finding import Evidence, Hit, Severity
-from ..rule import Limits, incremental_hits, rule
-from .convergence import has_converged
+from ..rule import MOSTLY, Limits, incremental_hits, rule
+from .losses import has_converged
 
 SPIKE = 10.0  # times the limit: an explosion that worries at a single step, too
-MOSTLY = 0.5  # share of a tensor's snapshots from which a trait counts as lasting
 
 
 def _for_kernels(tensor: TensorRole) -> Severity | None:

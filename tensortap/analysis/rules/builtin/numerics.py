@@ -15,8 +15,7 @@ from ...nonfinite.origin import Origin
 from ...run_view.run_view import RunView
 from ...run_view.snapshot_rows import Rows, distinct
 from ..finding import Evidence, Hit
-from ..rule import Limits, incremental_hits, rule
-from .gradients import MOSTLY
+from ..rule import MOSTLY, Limits, incremental_hits, rule
 
 _MOST_BIRTHS = 5
 _CONSTANT = "constant"  # the verdict on what the program itself says

@@ -20,8 +20,7 @@ from ...run_view.trained_variables import (
     trained_gradients,
 )
 from ..finding import Evidence, Hit, Severity
-from ..rule import Limits, incremental_hits, rule
-from .gradients import MOSTLY
+from ..rule import MOSTLY, Limits, incremental_hits, rule
 from .unchanged_stretches import Stretch, Stretches
 from .updates import Updates
 
