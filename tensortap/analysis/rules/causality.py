@@ -1,5 +1,7 @@
-"""Which findings follow from which: causes come first, and are as bad as the worst that they explain; what several
-rules or graphs would say of one tensor is said once."""
+"""Which findings follow from which: causes come first, and are as bad as the worst that they explain.
+
+What several rules or graphs would say of one tensor is said once.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Settings of rules, from a TOML or JSON file: thresholds, severities, what is muted, and rules of the user's own,
-each a condition on statistics."""
+"""Settings of rules, from a TOML or JSON file.
+
+Thresholds, severities, what is muted, and rules of the user's own: conditions on statistics.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The graphs of two runs, paired and their nodes matched, once for all steps; and the steps at which a pair of runs is
-equal bit for bit."""
+"""The graphs of two runs, paired and their nodes matched, once for all steps; and the steps at which two runs
+are equal bit for bit."""
 
 from __future__ import annotations
 

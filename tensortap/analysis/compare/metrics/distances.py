@@ -1,4 +1,4 @@
-"""How far two tensors are apart: every metric by its usual name, and the tolerance within which they count as equal.
+"""How far two tensors are apart: every metric by its usual name, and the tolerance for equal ones.
 
 Formulas are those of ONNX Runtime's, Polygraphy's and msprobe's comparisons; `a` is the reference.
 """
