@@ -14,7 +14,7 @@ from tensortap.core.errors import DamagedError, LimitError
 
 from .slice_selection import Axis, Selection
 
-ReadBytes = Callable[[int, int], bytes]
+ReadBytes = Callable[[int, int], bytes | memoryview]
 
 _OFFSET = np.dtype("<i8")  # of a text in a string value
 # One more read costs as much as reading this many more bytes from the page cache (some 10 us at 5 GB/s).
@@ -153,7 +153,7 @@ def read_selected_strings(
         first, last = int(starts.ravel()[group].min()), int(stops.ravel()[group].max())
         data = read(base + first, last - first)
         for i in group.tolist():
-            texts[i] = data[starts.ravel()[i] - first : stops.ravel()[i] - first]
+            texts[i] = bytes(data[starts.ravel()[i] - first : stops.ravel()[i] - first])
     return texts.reshape(selection.shape)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from tensortap.core.dtypes import Array, numpy_dtype
 from tensortap.core.errors import ValueNotKeptError
 from tensortap.core.histogram import Histogram
 from tensortap.core.sampling import Sample, split_sample
-from tensortap.dump.read.values_reader import ValueRef, read_bytes, read_value, value_ref
+from tensortap.dump.read.values_reader import ValueReader, ValueRef, check_shape, read_value, value_ref
 
 from .catalog.commit_cache import read_histograms
 from .missing_values import no_value
@@ -29,10 +28,10 @@ _CHUNK_GAP = 1024 * 1024
 def read_slice(
     run: RunIndex, snapshot: Snapshot, selection: object = "", *, limit: int | None = None
 ) -> Array:
-    """The selected elements of a stored value; only the bytes they need are read.
+    """The selected elements of a stored value; only the blocks that hold them are read, and verified.
 
     Args:
-        selection: as `select_slice` takes it; everything is also checked as a whole.
+        selection: as `select_slice` takes it.
         limit: the most bytes the result may have.
 
     Returns:
@@ -56,7 +55,7 @@ def select_slice(run: RunIndex, snapshot: Snapshot, selection: object = "") -> V
         SelectionError: it does not fit. ValueNotKeptError, DamagedError: as `find_value`.
     """
     ref = find_value(run, snapshot)
-    read_bytes(ref, 0, 0)  # refuses impossible shapes before anything is allocated
+    check_shape(ref)
     return ValueSlice(ref, resolve_selection(selection, ref.shape))
 
 
@@ -67,17 +66,31 @@ class ValueSlice:
     ref: ValueRef
     selection: Selection
 
+    @property
+    def is_verified(self) -> bool:
+        """Whether `read` compares with checksums: all values but parts of long ones in old dumps."""
+        return self._is_whole or self.ref.is_verifiable
+
+    @property
+    def _is_whole(self) -> bool:
+        return self.selection.size == self.ref.size and all(axis.step == 1 for axis in self.selection.axes)
+
     def read(self, limit: int | None = None) -> Array:
         """The selected elements, as `read_slice` returns them."""
         ref, chosen = self.ref, self.selection
         dtype = numpy_dtype(ref.dtype)
         if dtype.kind == "O":
-            return read_selected_strings(partial(read_bytes, ref), ref.shape, chosen, ref.length, limit)
+            if self._is_whole:
+                check_limit(ref.length, limit, ref.length)
+                return read_value(ref).reshape(chosen.shape)
+            with ValueReader(ref) as reader:
+                return read_selected_strings(reader.read, ref.shape, chosen, ref.length, limit)
         check_limit(chosen.size * dtype.itemsize, limit, ref.nbytes or 0)
-        if chosen.size == ref.size and all(axis.step == 1 for axis in chosen.axes):
+        if self._is_whole:
             return read_value(ref).reshape(chosen.shape)
         gap = GAP if ref.codec == "raw" else _CHUNK_GAP
-        return read_selected(partial(read_bytes, ref), dtype, ref.shape, chosen, gap)
+        with ValueReader(ref) as reader:
+            return read_selected(reader.read, dtype, ref.shape, chosen, gap)
 
 
 def find_value(run: RunIndex, snapshot: Snapshot) -> ValueRef:
@@ -143,6 +156,7 @@ class NonfiniteElements:
     """How many elements are NaN or infinite; indices (int64 [k, dims]) and spelling of the first of them."""
 
     total: int
+    is_verified: bool
     indices: np.ndarray[Any, np.dtype[np.int64]]
     values: list[str]
 
@@ -157,7 +171,7 @@ def nonfinite_elements(run: RunIndex, snapshot: Snapshot, *, limit: int = 100) -
         ValueNotKeptError, DamagedError: as `read_slice`. LimitError: it takes too long (`at_most`).
     """
     ref = find_value(run, snapshot)
-    read_bytes(ref, 0, 0)
+    check_shape(ref)
     counted = snapshot.nan + snapshot.pos_inf + snapshot.neg_inf
     total, positions, values = 0, [np.zeros(0, np.int64)], list[str]()
     for first, block in _blocks(ref) if counted else ():
@@ -171,7 +185,7 @@ def nonfinite_elements(run: RunIndex, snapshot: Snapshot, *, limit: int = 100) -
         values += [_spell(value) for value in block[found]]
     indices = np.stack(np.unravel_index(np.concatenate(positions), ref.shape), axis=-1) if ref.shape else None
     return NonfiniteElements(
-        total, np.zeros((len(values), 0), np.int64) if indices is None else indices, values
+        total, ref.is_verifiable, np.zeros((len(values), 0), np.int64) if indices is None else indices, values
     )
 
 
@@ -179,9 +193,10 @@ def _blocks(ref: ValueRef) -> Iterator[tuple[int, Array]]:
     """(number of the first element, elements) of pieces of a value."""
     dtype = numpy_dtype(ref.dtype)
     per_block = BLOCK // dtype.itemsize
-    for first in range(0, ref.size, per_block):
-        count = min(per_block, ref.size - first)
-        yield first, np.frombuffer(read_bytes(ref, first * dtype.itemsize, count * dtype.itemsize), dtype)
+    with ValueReader(ref) as reader:
+        for first in range(0, ref.size, per_block):
+            count = min(per_block, ref.size - first)
+            yield first, np.frombuffer(reader.read(first * dtype.itemsize, count * dtype.itemsize), dtype)
 
 
 def _spell(value: Any) -> str:

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import json
 import os
+import re
 import uuid
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,9 @@ from .filesystem import open_file
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 _PIECE = 4 << 20  # bytes that are checksummed at a time
 MAX_JSON = 4 << 20  # run.json and worker.json; real ones have a few KB
+_FIRST, _LAST = "checksum", "crc32c"  # keys of a JSON object with a checksum: no single byte is in both
+_BEGIN = re.compile(rb'\s*\{\s*"checksum":')
+_END = re.compile(rb'"crc32c": "([0-9a-f]{8})"\s*\}\s*\Z')
 
 
 def crc32c(data: Any, before: int = 0) -> int:
@@ -152,7 +156,7 @@ def read_json(path: Path, limit: int = MAX_JSON) -> dict[str, Any]:
 
     Raises:
         FileNotFoundError: there is none.
-        DamagedError: it holds something else.
+        DamagedError: it holds something else, or does not match its checksum.
     """
     with FileReader(path) as file:
         if file.size > limit:
@@ -160,12 +164,41 @@ def read_json(path: Path, limit: int = MAX_JSON) -> dict[str, Any]:
         if file.size == 0:
             raise DamagedError(f"{path.name} is empty.")
         data = file.read(0, file.size)
+    return parse_json(data, path.name)
+
+
+def json_bytes(record: dict[str, Any], indent: int | None = None) -> bytes:
+    """A JSON object with the checksum of its own text (FORMAT.md, "Checksums of JSON files")."""
+    whole = {_FIRST: "crc32c", **record, _LAST: "0" * 8}
+    text = json.dumps(whole, indent=indent, ensure_ascii=False, default=str) + "\n"
+    data = text.encode("utf-8", "backslashreplace")
+    at = data.rindex(b"0" * 8)
+    return data[:at] + b"%08x" % crc32c(data) + data[at + 8 :]
+
+
+def parse_json(data: bytes, name: str) -> dict[str, Any]:
+    """The inverse of `json_bytes`. An object without a checksum is taken as it is: format 1.0 has none.
+
+    Args:
+        name: what errors call it.
+
+    Raises:
+        DamagedError: it does not match its checksum, or is no JSON object.
+    """
+    end = _END.search(data)
+    if end is not None or _BEGIN.match(data) is not None:
+        plain = data if end is None else data[: end.start(1)] + b"0" * 8 + data[end.end(1) :]
+        if end is None or b"%08x" % crc32c(plain) != end[1]:
+            raise DamagedError(f"{name} does not match its checksum.", "It was changed: copy it again.")
     try:
         found = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise DamagedError(f"{path.name} is not JSON: {error}.") from error
+        raise DamagedError(f"{name} is not JSON: {error}.") from error
     if not isinstance(found, dict):
-        raise DamagedError(f"{path.name} does not hold a JSON object.")
+        raise DamagedError(f"{name} does not hold a JSON object.")
+    if end is not None:
+        del found[_LAST]
+        found.pop(_FIRST, None)
     return found
 
 
@@ -201,6 +234,5 @@ def _keep_first(temporary: Path, path: Path) -> None:
 
 
 def publish_json(path: Path, record: dict[str, Any], *, replace: bool = True) -> None:
-    """`publish` for a JSON object."""
-    text = json.dumps(record, indent=1, ensure_ascii=False, default=str)
-    publish(path, text.encode("utf-8", "backslashreplace") + b"\n", replace=replace)
+    """`publish` for a JSON object, with a checksum."""
+    publish(path, json_bytes(record, indent=1), replace=replace)

@@ -13,7 +13,7 @@ from dump_tools import read_all, stats_files, values_files
 from tensortap.core.errors import DamagedError, NotFoundError
 from tensortap.dump.read.runs import RunReader, find_runs
 from tensortap.dump.read.stats_reader import StatsTail, read_commit
-from tensortap.dump.read.values_reader import ValueRef, read_bytes, read_value, value_ref
+from tensortap.dump.read.values_reader import ValueReader, ValueRef, read_value, value_ref
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.storage import files
 
@@ -296,10 +296,10 @@ def test_references_into_nowhere(dump: Path) -> None:
             read_value(ValueRef(**(fields | change)))
     for shape in ((2**32, 2**32), (1,) * 100 + (1000,)):
         with pytest.raises(DamagedError):
-            read_bytes(ValueRef(**(fields | {"shape": shape})), 0, 0)
+            ValueReader(ValueRef(**(fields | {"shape": shape})))
     for start, length in ((-1, 5), (0, 4001), (3999, 2), (0, -1)):
-        with pytest.raises(DamagedError):
-            read_bytes(good, start, length)
+        with ValueReader(good) as reader, pytest.raises(DamagedError):
+            reader.read(start, length)
 
 
 def test_commits_read_before_a_failing_disk_are_not_lost(dump: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,7 +45,7 @@ def read_stats(file: Path) -> list[dict[str, Any]]:
     data = file.read_bytes()
     schema_message, at = message_at(data, 0)
     schema = pa.ipc.read_schema(pa.py_buffer(schema_message))
-    assert schema.metadata == {b"format": b"tensortap", b"version": b"1"}
+    assert schema.metadata == {b"format": b"tensortap", b"version": b"1", b"minor": b"1"}
     rows: list[dict[str, Any]] = []
     while data[at:] != EOS:
         message, at = message_at(data, at)
@@ -80,6 +80,8 @@ def read_kept(worker: Path, row: dict[str, Any]) -> Array | None:
         stored = file.read_bytes()[row["value_offset"] : row["value_offset"] + row["value_length"]]
     assert len(stored) == row["value_length"]
     assert crc32c(stored) == row["value_crc32c"]
+    blocks = [stored[at : at + 65536] for at in range(0, len(stored), 65536)]
+    assert row["value_blocks"] == (list(map(crc32c, blocks)) if len(blocks) > 1 else [])
     if row["value_codec"] != "raw":
         stored = unpack(stored, *row["value_codec"].split(":"), row)
     if row["dtype"] == "string":
@@ -158,9 +160,8 @@ def logged(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Array]]
         np.empty((0, 3), np.int8),
     ]
     logdir = tmp_path_factory.mktemp("dump")
-    graph = dump.Graph(
-        "g", (dump.Node("x", "Const", output_dtypes=("float32",), output_shapes=((None, 2),)),)
-    )
+    node = dump.Node("x", "Const", output_dtypes=("float32",), output_shapes=((None, 2),))
+    graph = dump.Graph("g", (node,), graph_def=b"\n\x05\n\x01x\x12\x00")
     with dump.DumpWriter(logdir, "some/run", rank=1) as writer:
         graph_id = writer.graph(graph)
         for step, array in enumerate(arrays):
@@ -171,16 +172,36 @@ def logged(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Array]]
 
 def test_descriptions(logged: tuple[Path, list[Array]]) -> None:
     run, _ = logged
-    record = json.loads((run / "run.json").read_bytes())
-    assert {"format", "version", "run", "created", "info"} == set(record)
+    sums = {"checksum", "crc32c"}
+    assert {"format", "version", "minor", "run", "created", "info"} | sums == set(read_json(run / "run.json"))
     (worker,) = [path for path in run.iterdir() if path.is_dir() and path.name != "graphs"]
     assert re.fullmatch(r"[\w.]+-\d+-[0-9a-f]{8}", worker.name)
-    assert set(json.loads((worker / "worker.json").read_bytes())) == {
-        *("worker", "host", "pid", "rank", "started", "info")
+    assert set(read_json(worker / "worker.json")) == {
+        *("worker", "host", "pid", "rank", "started", "info", *sums)
     }
-    closed = json.loads((worker / "closed.json").read_bytes())
-    assert set(closed) == {"closed", "snapshots", "dropped"}
+    closed = read_json(worker / "closed.json")
+    assert set(closed) == {"closed", "snapshots", "dropped", "events", *sums}
     assert closed["snapshots"] == len(read_stats(worker / "stats-000000.arrows"))
+
+
+def read_json(file: Path) -> dict[str, Any]:
+    """Section "Checksums of JSON files"."""
+    data = file.read_bytes()
+    found = re.search(rb'"crc32c": "([0-9a-f]{8})"\s*\}\s*\Z', data)
+    assert found is not None
+    assert int(found[1], 16) == crc32c(data[: found.start(1)] + b"00000000" + data[found.end(1) :])
+    record: dict[str, Any] = json.loads(data)
+    assert next(iter(record)) == "checksum"
+    return record
+
+
+def test_the_header_of_values_has_a_checksum(logged: tuple[Path, list[Array]]) -> None:
+    run, _ = logged
+    (file,) = run.glob("*/values-000000.safetensors")
+    header = file.read_bytes()[:262_144]
+    text = json.loads(header[8:])["__metadata__"]["crc32c"]
+    assert header.count(text.encode()) == 1
+    assert int(text, 16) == crc32c(header.replace(text.encode(), b"00000000"))
 
 
 def test_statistics_and_values(logged: tuple[Path, list[Array]]) -> None:
@@ -226,7 +247,9 @@ def test_graphs(logged: tuple[Path, list[Array]]) -> None:
     with pa.ipc.open_stream(file) as stream:
         table = stream.read_all()
     about = json.loads(table.schema.metadata[b"graph"])
-    assert set(about) == {"name", "functions", "stacks", "sources", "way"}
+    assert set(about) == {"name", "functions", "stacks", "sources", "way", "graph_def"}
+    data = file.with_suffix(".pb").read_bytes()
+    assert about["graph_def"] == {"length": len(data), "crc32c": f"{crc32c(data):08x}"}
     assert table.column("output_shapes").to_pylist() == [["[null,2]"]]
 
 

@@ -184,7 +184,7 @@ def test_what_waits_when_a_full_disk_is_closed_is_counted(
     assert ([row["step"] for row in found.rows], found.damage) == ([0], [])
     assert (found.tails[0].dropped, found.tails[0].closed) == (6, True)
     closing = read_closing(tmp_path / "run" / w_name(tmp_path))
-    assert closing == Closing(1, 6)
+    assert closing == Closing(1, 6, 0)
 
 
 def w_name(logdir: Path) -> str:

@@ -270,7 +270,14 @@ def test_json_that_nests_too_deep(tmp_path: Path) -> None:
             about = graphs._metadata(table, "g")
         except DamagedError:
             continue
-        assert about == {"name": "", "functions": {}, "stacks": [], "sources": {}, "way": ""}
+        assert about == {
+            "name": "",
+            "functions": {},
+            "stacks": [],
+            "sources": {},
+            "way": "",
+            "graph_def": None,
+        }
 
 
 def test_limits_are_the_documented_ones() -> None:

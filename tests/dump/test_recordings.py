@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import zipfile
 from pathlib import Path
 
@@ -28,6 +27,7 @@ from tensortap.dump.recording.recording_files import (
     recording_note,
     write_recording,
 )
+from tensortap.storage.files import publish_json, read_json
 
 LARGE = np.arange(50_000, dtype=np.float32)  # 200 kB
 
@@ -155,10 +155,10 @@ def test_recordings_whose_hashes_are_of_the_bytes(tmp_path: Path) -> None:
     old = hashlib.sha256(b"float32[1]" + made.tobytes()).hexdigest()
     assert old != array_hash(made)
     folder = write_recording(tmp_path, recording(output_hashes=(old,)))
-    manifest = json.loads((folder / "recording.json").read_text())
+    manifest = read_json(folder / "recording.json")
     assert manifest.pop("nan_as_one") is True
     assert not read_recording(folder).has_hash(made, old)
-    (folder / "recording.json").write_text(json.dumps(manifest))
+    publish_json(folder / "recording.json", manifest)
     found = read_recording(folder)
     assert not found.nan_as_one
     assert found.has_hash(made, old) and found.has_hash(-made, array_hash(made))
@@ -189,8 +189,8 @@ def test_damage_is_told(tmp_path: Path, file: str) -> None:
 
 def test_a_newer_version_is_refused(tmp_path: Path) -> None:
     folder = write_recording(tmp_path, recording())
-    manifest = json.loads((folder / "recording.json").read_text())
-    (folder / "recording.json").write_text(json.dumps(manifest | {"version": 2}))
+    manifest = read_json(folder / "recording.json")
+    publish_json(folder / "recording.json", manifest | {"version": 2})
     with pytest.raises(FormatVersionError):
         read_recording(folder)
 
@@ -198,10 +198,10 @@ def test_a_newer_version_is_refused(tmp_path: Path) -> None:
 def test_hashes_of_variables_that_are_no_arguments_are_refused(tmp_path: Path) -> None:
     """They would be compared with nothing, and count as proven."""
     folder = write_recording(tmp_path, recording())
-    manifest = json.loads((folder / "recording.json").read_text())
+    manifest = read_json(folder / "recording.json")
     for number in ("99", "-1"):
         hashes = {"variable_hashes": {number: "0" * 64}}
-        (folder / "recording.json").write_text(json.dumps(manifest | hashes))
+        publish_json(folder / "recording.json", manifest | hashes)
         with pytest.raises(DamagedError, match="makes no sense"):
             read_recording(folder)
 

@@ -181,7 +181,8 @@ def written(logdir: Path) -> Path:
     [
         (lambda path: path.write_bytes(b""), "run.json is empty"),
         (lambda path: path.write_bytes(b"\x00" * 200), "run.json is not JSON"),
-        (lambda path: path.write_bytes(path.read_bytes().replace(b"tensortap", b"tensorta?", 1)), "describe"),
+        (lambda path: path.write_bytes(path.read_bytes().replace(b"kept", b"left", 1)), "does not match"),
+        (lambda path: path.write_text('{"format": "tensorflow", "version": 1}'), "describe"),
         (lambda path: path.unlink(), "run.json is missing"),
     ],
 )

@@ -86,6 +86,7 @@ class EventsWriter:
         self._number = 0
         self._fd: int | None = None
         self._size = 0
+        self.written = 0  # events
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Writes one event, at once.
@@ -108,6 +109,7 @@ class EventsWriter:
             truncate(self._fd, self._size)
             raise
         self._size += len(line)
+        self.written += 1
         self.end_segment(ROTATE)
 
     def _leave_removed(self) -> None:

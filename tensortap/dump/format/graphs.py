@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tensortap.core.errors import DamagedError, NotFoundError
 from tensortap.core.records import Function, Graph, Node, Way
-from tensortap.storage.files import FileReader, publish
+from tensortap.storage.files import FileReader, crc32c, crc32c_of_file, publish
 
 from .frames import EOS, Frame, encode, read_frame, read_schema_message
 from .record_batches import Layout
@@ -65,10 +65,24 @@ def write_graph(run_dir: Path, graph: Graph, compression: str | None) -> str:
     if not path.exists():
         path.parent.mkdir(exist_ok=True)
         if graph.graph_def is not None:  # first, so that whoever sees the table finds it
-            publish(path.with_suffix(".pb"), graph.graph_def)
+            batch = _with_graph_def(batch, path.with_suffix(".pb"), graph.graph_def)
+            schema_message = batch.schema.serialize().to_pybytes()
         frame = encode(batch, schema_message, {}, compression)
         publish(path, schema_message + frame + EOS)
     return graph_id
+
+
+def _with_graph_def(batch: pa.RecordBatch, path: Path, data: bytes) -> pa.RecordBatch:
+    """Writes a GraphDef; returns the nodes, whose metadata says its length and checksum.
+
+    Of workers that write it at once, the first one's stays, and each says the checksum of that.
+    """
+    publish(path, data, replace=False)
+    length = path.stat().st_size
+    known = {"length": length, "crc32c": f"{crc32c_of_file(path, length):08x}"}
+    metadata: dict[bytes, bytes] = batch.schema.metadata
+    about = json.loads(metadata[b"graph"]) | {"graph_def": known}
+    return batch.replace_schema_metadata(metadata | {b"graph": _json(about).encode()})
 
 
 def _build(graph: Graph) -> pa.RecordBatch:
@@ -108,7 +122,10 @@ def _json(what: Any) -> str:
 
 
 def read_graph_table(run_dir: Path, graph_id: str) -> tuple[pa.RecordBatch, dict[str, Any]]:
-    """(nodes, metadata) of a graph; the metadata has `name`, `functions`, `stacks`, `sources` and `way`.
+    """(nodes, metadata) of a graph.
+
+    The metadata has `name`, `functions`, `stacks`, `sources`, `way`, and `graph_def`: length and CRC-32C of
+    its GraphDef, or None.
 
     Raises:
         NotFoundError: the run has no such graph.
@@ -135,7 +152,12 @@ def _read_frame(run_dir: Path, graph_id: str) -> tuple[Layout, Frame]:
     try:
         with FileReader(path) as file:
             layout = Layout(read_schema_message(file, MAX_SCHEMA), tuple(_COLUMNS.items()))
-            return layout, read_frame(file, len(layout.message), MAX_DECODED)
+            frame = read_frame(file, len(layout.message), MAX_DECODED)
+            if frame.schema_crc != layout.crc:
+                raise DamagedError(f"The schema of {path.name} does not match its checksum.")
+            if file.read(frame.end, len(EOS) + 1) != EOS:
+                raise DamagedError(f"{path.name} does not end where its graph does.")
+            return layout, frame
     except FileNotFoundError as error:
         raise NotFoundError(f"The run has no graph {graph_id!r}.") from error
 
@@ -158,7 +180,17 @@ def _metadata(schema: pa.Schema, file_name: str) -> dict[str, Any]:
         "stacks": [_stack(stack) for stack in stacks] if isinstance(stacks, list) else [],
         "sources": {name: text for name, text in sources.items() if isinstance(text, str)},
         "way": way if way in get_args(Way) else "",
+        "graph_def": _length_and_checksum(about.get("graph_def")),
     }
+
+
+def _length_and_checksum(record: Any) -> tuple[int, int] | None:
+    if not isinstance(record, dict):
+        return None
+    length, text = record.get("length"), record.get("crc32c")
+    if not isinstance(length, int) or not isinstance(text, str) or not re.fullmatch("[0-9a-f]{8}", text):
+        raise DamagedError("What is said of a GraphDef's checksum makes no sense.")
+    return length, int(text, 16)
 
 
 def _function(record: dict[str, Any]) -> dict[str, Any]:
@@ -191,7 +223,7 @@ def read_graph(run_dir: Path, graph_id: str) -> Graph:
         functions=functions,
         stacks=tuple(tuple((file, line, name) for file, line, name in stack) for stack in about["stacks"]),
         sources=about["sources"],
-        graph_def=_graph_def(run_dir, graph_id),
+        graph_def=_graph_def(run_dir, graph_id, about["graph_def"]),
         way=about["way"],
     )
 
@@ -228,9 +260,9 @@ def _shape(text: str) -> Sequence[int | None] | None:
     return tuple(extent if isinstance(extent, int) and extent >= 0 else None for extent in shape)
 
 
-def _graph_def(run_dir: Path, graph_id: str) -> bytes | None:
+def _graph_def(run_dir: Path, graph_id: str, known: tuple[int, int] | None) -> bytes | None:
     try:
-        return read_graph_def(run_dir, graph_id)
+        return _checked_graph_def(run_dir, graph_id, known)
     except (FileNotFoundError, DamagedError):
         return None
 
@@ -239,9 +271,26 @@ def read_graph_def(run_dir: Path, graph_id: str) -> bytes:
     """The bytes of a graph's GraphDef.
 
     Raises:
-        FileNotFoundError: none was kept. DamagedError: it is no file, was cut, or is longer than any is.
+        NotFoundError: the run has no such graph. FileNotFoundError: no GraphDef was kept.
+        DamagedError: it is missing, is no file, was cut or changed, or is longer than any is; or its graph is
+            damaged.
     """
-    with FileReader(table_path(run_dir, graph_id).with_suffix(".pb")) as file:
-        if file.size >= _MAX_MESSAGE:
-            raise DamagedError(f"{file.path.name} has {file.size:,} bytes; a GraphDef has less than 2 GiB.")
-        return file.read_exactly(0, file.size)
+    layout, _ = _read_frame(run_dir, graph_id)
+    known = _metadata(layout.schema, table_path(run_dir, graph_id).name)["graph_def"]
+    return _checked_graph_def(run_dir, graph_id, known)
+
+
+def _checked_graph_def(run_dir: Path, graph_id: str, known: tuple[int, int] | None) -> bytes:
+    path = table_path(run_dir, graph_id).with_suffix(".pb")
+    try:
+        with FileReader(path) as file:
+            if file.size >= _MAX_MESSAGE:
+                raise DamagedError(f"{path.name} has {file.size:,} bytes; a GraphDef has less than 2 GiB.")
+            data = file.read_exactly(0, file.size)
+    except FileNotFoundError as error:
+        if known is None:
+            raise
+        raise DamagedError(f"{path.name} is missing.", "Copy the run again, with all its files.") from error
+    if known is not None and known != (len(data), crc32c(data)):
+        raise DamagedError(f"{path.name} does not match its checksum.", "It was changed: copy it again.")
+    return data

@@ -1,12 +1,16 @@
-"""Paths of the files of a worker: statistics, values, and the marks of pruned values (FORMAT.md)."""
+"""Files of a worker: paths of statistics, values and marks of pruned values; the header of a values file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+import struct
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from tensortap.core.errors import DamagedError
 from tensortap.core.names import is_worker_name
 from tensortap.storage.entry import Entry
+from tensortap.storage.files import crc32c
 from tensortap.storage.filesystem import exists, scan
 
 HEADER = 256 << 10  # bytes reserved at the start of a shard; the length word says HEADER - 8
@@ -19,6 +23,10 @@ SAFETENSORS = {
     "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
 }  # fmt: skip
 
+_METADATA = b'{"__metadata__":{"crc32c":"%08x"}'
+_SEALED = re.compile(rb'\{"__metadata__":\{"crc32c":"([0-9a-f]{8})"\}')
+HEADER_TEXT = HEADER - 8 - len(_METADATA % 0) - 1  # bytes of its entries, a comma in front of each
+
 Shard = tuple[str, int]  # worker, number
 
 
@@ -30,6 +38,33 @@ def stats_path(worker_dir: Path, number: int) -> Path:
 def values_path(worker_dir: Path, number: int) -> Path:
     """Where values file `number` of a worker is."""
     return worker_dir / f"values-{number:06d}.safetensors"
+
+
+def sealed_header(entries: Sequence[str]) -> bytes:
+    """The first `HEADER` bytes of a complete values file, with their checksum.
+
+    `entries`: members of its JSON object.
+    """
+    text = _METADATA % 0 + "".join(f",{entry}" for entry in entries).encode() + b"}"
+    header = struct.pack("<Q", HEADER - 8) + text.ljust(HEADER - 8)
+    return header.replace(_METADATA % 0, _METADATA % crc32c(header), 1)
+
+
+def check_header(header: bytes, *, sealed: bool) -> None:
+    """Checks the first `HEADER` bytes of a values file.
+
+    Args:
+        sealed: it must have a checksum; else one of version 1.0, which has none, is let through.
+
+    Raises:
+        DamagedError: it does not match its checksum.
+    """
+    found = _SEALED.match(header, 8)
+    if found is None and not sealed:
+        return
+    plain = header if found is None else header[: found.start(1)] + b"0" * 8 + header[found.end(1) :]
+    if found is None or b"%08x" % crc32c(plain) != found[1]:
+        raise DamagedError("Its safetensors header does not match its checksum.")
 
 
 def mark_path(values: Path) -> Path:

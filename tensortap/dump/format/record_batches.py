@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import google_crc32c
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,7 +19,7 @@ from tensortap.core.histogram import BUCKETS
 from .flatbuffers import RECORD_BATCH, Message
 from .frames import Frame
 from .row_checks import MAX_RANK
-from .schema import MAX_TIME, SCHEMA, SCHEMA_MESSAGE
+from .schema import MAX_TIME, SCHEMA, SCHEMA_MESSAGE, SCHEMA_MESSAGE_1_0, SINCE_1_1
 
 MAX_DECODED = 128 << 20  # bytes of one decoded statistics batch
 MAX_ROWS = 1 << 20  # of one statistics batch
@@ -54,10 +55,7 @@ class Layout:
     @cached_property
     def schema(self) -> pa.Schema:
         """The schema, checked."""
-        try:
-            schema = pa.ipc.read_schema(pa.py_buffer(self.message))
-        except _ARROW_ERRORS as error:
-            raise DamagedError(f"The schema cannot be read: {str(error)[:200]}") from error
+        schema = _read_schema(self.message)
         for name, kind in self.expected:
             at = schema.get_all_field_indices(name)
             if len(at) != 1 or schema.field(at[0]).type != kind:
@@ -137,6 +135,13 @@ class Layout:
         return batches if in_order else [batch.select(wanted) for batch in batches]
 
 
+def _read_schema(message: bytes) -> pa.Schema:
+    try:
+        return pa.ipc.read_schema(pa.py_buffer(message))
+    except _ARROW_ERRORS as error:
+        raise DamagedError(f"The schema cannot be read: {str(error)[:200]}") from error
+
+
 def _node_count(kind: Any) -> int:
     return 1 + sum(_node_count(kind.field(i).type) for i in range(kind.num_fields))
 
@@ -159,18 +164,26 @@ def _decoded_size(frame: Frame, message: Message) -> int:
 
 
 def statistics_layout(message: bytes) -> Layout:
-    """The layout of a statistics file that begins with this schema message."""
-    return Layout(message, tuple((field.name, field.type) for field in SCHEMA), ("value",))
+    """The layout of a statistics file that begins with this schema message.
+
+    Raises:
+        DamagedError: the message cannot be read.
+    """
+    has_blocks = bool(_read_schema(message).get_all_field_indices(SINCE_1_1))
+    columns = [field for field in SCHEMA if has_blocks or field.name != SINCE_1_1]
+    return Layout(message, tuple((field.name, field.type) for field in columns), ("value",))
 
 
 _FROM_ZERO = ("seq", "slot", "step", "visit", "size")
-STATISTICS_V1 = statistics_layout(SCHEMA_MESSAGE)
+STATISTICS = statistics_layout(SCHEMA_MESSAGE)
+# By the schema's checksum: those of tensortap's own writers.
+KNOWN_STATISTICS = {layout.crc: layout for layout in (STATISTICS, statistics_layout(SCHEMA_MESSAGE_1_0))}
 
 
 def decode_statistics(
     frames: Sequence[Frame], layout: Layout, columns: Sequence[str] | None = None
 ) -> list[pa.RecordBatch]:
-    """The rows of commits that `Layout.check` let through.
+    """The rows of commits that `Layout.check` let through: all columns of `SCHEMA`, or those in `columns`.
 
     Raises:
         DamagedError: one of them is invalid, or holds impossible numbers.
@@ -188,7 +201,17 @@ def decode_statistics(
         _check_range("shape", pc.list_value_length(table.column("shape")), MAX_RANK)
     if "bucket_id" in names and "bucket_count" in names:
         _check_histograms(table.column("bucket_id"), table.column("bucket_count"))
+    if SINCE_1_1 not in names and (columns is None or SINCE_1_1 in columns):
+        return [_with_no_blocks(batch) for batch in batches]
     return batches
+
+
+def _with_no_blocks(batch: pa.RecordBatch) -> pa.RecordBatch:
+    kind = SCHEMA.field(SINCE_1_1).type
+    offsets = pa.array(np.zeros(batch.num_rows + 1, np.int32))
+    return batch.append_column(
+        SCHEMA.field(SINCE_1_1), pa.ListArray.from_arrays(offsets, pa.array([], kind.value_type))
+    )
 
 
 def _check_range(name: str, numbers: pa.ChunkedArray, limit: int = 2**63 - 1) -> None:

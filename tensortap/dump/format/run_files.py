@@ -16,7 +16,7 @@ from tensortap.storage.uri import shown_path
 from tensortap.system.locks import is_gone
 from tensortap.system.redaction import recorded_command
 
-from .schema import VERSION
+from .schema import MINOR, VERSION
 
 RUN_FILE = "run.json"
 WORKER_FILE = "worker.json"
@@ -58,6 +58,7 @@ def ensure_run(run_dir: Path, run: str, info: dict[str, Any]) -> None:
         record = {
             "format": "tensortap",
             "version": VERSION,
+            "minor": MINOR,
             "run": run,
             "created": _now(),
             "info": facts | info,
@@ -148,19 +149,25 @@ def read_worker(run_dir: Path, name: str) -> WorkerInfo:
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """How many snapshots a worker had committed when it was closed, and how many it had lost."""
+    """How many snapshots and events a worker had written when it was closed, and how many it had lost.
+
+    `events` is None where it does not say: version 1.0.
+    """
 
     snapshots: int
     dropped: int
+    events: int | None = None
 
 
 def write_closing(worker_dir: Path, closing: Closing) -> None:
     """Writes `closed.json`, behind everything that it counts. Raises OSError."""
-    record = {
+    record: dict[str, Any] = {
         "closed": _now(),
         "snapshots": closing.snapshots,
         "dropped": closing.dropped,
     }
+    if closing.events is not None:
+        record["events"] = closing.events
     publish_json(worker_dir / CLOSED_FILE, record)
 
 
@@ -175,12 +182,13 @@ def read_closing(worker_dir: Path) -> Closing | None:
     except FileNotFoundError:
         return None
     counts = [record.get(name) for name in ("snapshots", "dropped")]
-    snapshots, dropped = (
+    counts.append(record.get("events", 0))
+    snapshots, dropped, events = (
         count if isinstance(count, int) and not isinstance(count, bool) else -1 for count in counts
     )
-    if min(snapshots, dropped) < 0:
+    if min(snapshots, dropped, events) < 0:
         raise DamagedError(f"{CLOSED_FILE} does not say how many snapshots there are.")
-    return Closing(snapshots, dropped)
+    return Closing(snapshots, dropped, events if "events" in record else None)
 
 
 def _time(text: Any) -> datetime:

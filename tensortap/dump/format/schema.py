@@ -13,10 +13,11 @@ import pyarrow as pa
 from tensortap.core.records import INTEGERS, STATISTICS, Summary, SummaryTable
 
 VERSION = 1
+MINOR = 1  # 1: checksums by block, and of whole JSON files, GraphDefs and headers; every 1.x reads all of 1.x
 MAX_TIME = 253_402_300_799_999_999  # microseconds: the end of the year 9999, where calendars end
 
 
-def _schema() -> pa.Schema:
+def _schema(minor: int) -> pa.Schema:
     head = [("seq", pa.int64()), ("graph", pa.string()), ("node", pa.string()), ("slot", pa.int32())]
     head += [("step", pa.int64()), ("visit", pa.int32()), ("time", pa.timestamp("us", "UTC"))]
     head += [("device", pa.string()), ("dtype", pa.string()), ("shape", pa.list_(pa.int64()))]
@@ -25,12 +26,16 @@ def _schema() -> pa.Schema:
     tail = [("bucket_id", pa.list_(pa.uint16())), ("bucket_count", pa.list_(pa.int64()))]
     tail += [("value", pa.large_binary()), ("value_file", pa.int32()), ("value_offset", pa.int64())]
     tail += [("value_length", pa.int64()), ("value_crc32c", pa.uint32()), ("value_codec", pa.string())]
+    tail += [("value_blocks", pa.list_(pa.uint32()))] if minor else []
     fields = [pa.field(name, kind, nullable=name == "value") for name, kind in head + tail]
-    return pa.schema(fields, metadata={"format": "tensortap", "version": str(VERSION)})
+    metadata = {"format": "tensortap", "version": str(VERSION)} | ({"minor": str(minor)} if minor else {})
+    return pa.schema(fields, metadata=metadata)
 
 
-SCHEMA = _schema()
+SCHEMA = _schema(MINOR)
 SCHEMA_MESSAGE: bytes = SCHEMA.serialize().to_pybytes()
+SCHEMA_MESSAGE_1_0: bytes = _schema(0).serialize().to_pybytes()
+SINCE_1_1 = "value_blocks"  # the column that statistics of version 1.0 lack
 
 
 class Stored(NamedTuple):
@@ -42,6 +47,7 @@ class Stored(NamedTuple):
     length: int = 0
     crc32c: int = 0
     codec: str = ""
+    blocks: tuple[int, ...] = ()
 
 
 NOT_KEPT = Stored()
@@ -73,7 +79,7 @@ def build_batch(rows: Sequence[Row], summaries: Sequence[Summary]) -> pa.RecordB
     """
     table = summaries if isinstance(summaries, SummaryTable) else SummaryTable.of(summaries)
     seq, graph, node, slot, step, visit, time, device, stored = _columns(rows, len(Row._fields))
-    inline, file, offset, length, crc32c, codec = _columns(stored, len(Stored._fields))
+    inline, file, offset, length, crc32c, codec, blocks = _columns(stored, len(Stored._fields))
     columns = [
         _numbers(seq, np.int64),
         _strings(graph),
@@ -95,6 +101,7 @@ def build_batch(rows: Sequence[Row], summaries: Sequence[Summary]) -> pa.RecordB
         _numbers(length, np.int64),
         _numbers(crc32c, np.uint32),
         _strings(codec),
+        _lists(blocks, list(chain.from_iterable(blocks)), np.uint32),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 

@@ -91,7 +91,7 @@ def check_ratio(raw: int, stored: int) -> None:
         raise DamagedError(f"A value of {stored} stored bytes claims to hold {raw}.")
 
 
-def unpack(codec: str, frame: bytes, size: int) -> memoryview:
+def unpack(codec: str, frame: bytes | memoryview, size: int) -> memoryview:
     """One frame that must decode to `size` bytes.
 
     Raises:
@@ -125,7 +125,7 @@ def pack_nonzero(octets: Array, item: int) -> tuple[Array, Array]:
     return bitmap, kept[:count]
 
 
-def unpack_nonzero(frame: bytes, size: int, item: int) -> memoryview:
+def unpack_nonzero(frame: bytes | memoryview, size: int, item: int) -> memoryview:
     """The inverse of `pack_nonzero`: `size` raw bytes.
 
     Raises:

@@ -8,35 +8,35 @@ from __future__ import annotations
 import contextlib
 import os
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
 from tensortap.core.errors import DamagedError
 from tensortap.core.names import tensor_name
-from tensortap.core.sampling import split_sample
 from tensortap.storage.files import (
-    FileReader,
     create,
     publish,
     sync_folder,
     write_all,
 )
 
+from ..format.block_checksums import value_checksums
 from ..format.frames import EOS, encode
 from ..format.layout import HEADER, SAFETENSORS, stats_path, values_path
-from ..format.record_batches import STATISTICS_V1
+from ..format.record_batches import KNOWN_STATISTICS
 from ..format.run_files import RUN_FILE, read_closing
 from ..format.schema import SCHEMA, SCHEMA_MESSAGE
 from ..format.value_codec import RAW
 from ..read.stats_reader import Commit, StatsTail
+from ..read.values_reader import read_stored, value_ref
 from ..write.values_writer import ValuesWriter
 
 ALIGN = 16  # bytes: a multiple of every item's size
 _POLL = 8 << 20  # decoded bytes held at a time
-_WHERE = ("value_file", "value_offset")
+_WHERE = ("value_file", "value_offset", "value_blocks")  # the columns of a row that change when a value moves
+_Place = tuple[int, int, Sequence[int]]  # what they hold
 
 
 def can_move(run_dir: Path, worker: str) -> bool:
@@ -83,7 +83,7 @@ class _Move:
         self._run_dir, self._worker, self._kept, self._first = run_dir, worker, kept, first
         self._dir = run_dir / worker
         self._values = ValuesWriter(self._dir, fsync=True, first=first)
-        self._moved: dict[tuple[int, int], tuple[int, int]] = {}
+        self._moved: dict[tuple[int, int], _Place] = {}
         self._files: dict[int, Path] = {}  # by the number of the statistics file that each is to replace
         self._fd, self._size = -1, 0
         self._renamed = False
@@ -94,7 +94,7 @@ class _Move:
             while commits := tail.poll(max_bytes=_POLL):
                 for commit in commits:
                     self._write(commit)
-                if tail.position.schema not in (None, STATISTICS_V1.crc):
+                if tail.position.schema not in (None, *KNOWN_STATISTICS):
                     raise DamagedError(f"{self._worker} was written by a later version.")
             self._end_file()
             self._values.seal()
@@ -105,7 +105,7 @@ class _Move:
         if tail.damage or tail.pending or not tail.closed:
             raise DamagedError(f"The statistics of {self._worker} are damaged.")
         times = [values_path(self._dir, number).stat().st_mtime_ns for number in self._kept]
-        for number in {file for file, _ in self._moved.values()}:
+        for number in {file for file, *_ in self._moved.values()}:
             os.utime(values_path(self._dir, number), ns=(max(times), max(times)))
 
     def rename(self) -> None:
@@ -144,22 +144,28 @@ class _Move:
 
     def _following(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows, of which those whose value moves name its new place."""
-        files, offsets = (batch.column(name).to_pylist() for name in _WHERE)
+        files, offsets, blocks = (batch.column(name).to_pylist() for name in _WHERE)
         for row, place in enumerate(zip(files, offsets, strict=True)):
             if place[1] in self._kept.get(place[0], ()):
                 if place not in self._moved:
-                    self._moved[place] = self._move(place, batch.slice(row, 1).to_pylist()[0])
-                files[row], offsets[row] = self._moved[place]
+                    self._moved[place] = self._move(batch, row)
+                files[row], offsets[row], blocks[row] = self._moved[place]
         columns = {name: batch.column(name) for name in SCHEMA.names}
-        for name, cells in zip(_WHERE, (files, offsets), strict=True):
+        for name, cells in zip(_WHERE, (files, offsets, blocks), strict=True):
             columns[name] = pa.array(cells, SCHEMA.field(name).type)
         return pa.RecordBatch.from_arrays(list(columns.values()), schema=SCHEMA)
 
-    def _move(self, place: tuple[int, int], row: dict[str, Any]) -> tuple[int, int]:
-        with FileReader(values_path(self._dir, place[0])) as file:
-            data = file.read_exactly(place[1], row["value_length"])
-        sample, codec = split_sample(row["value_codec"])
-        shape = tuple(row["shape"]) if sample is None else (sample.kept(row["size"]),)
-        entry = f"{tensor_name(row['node'], row['slot'])}@{row['step']}#{row['seq']}"
-        dtype = SAFETENSORS.get(row["dtype"]) if codec == RAW else None
-        return self._values.append(entry, data, dtype, shape, ALIGN)
+    def _move(self, batch: pa.RecordBatch, row: int) -> _Place:
+        """Copies a value, verified: what is damaged does not get new checksums. Raises DamagedError."""
+        ref = value_ref(self._run_dir, self._worker, batch, row)
+        node, slot, step, seq = (batch.column(name)[row].as_py() for name in ("node", "slot", "step", "seq"))
+        name = tensor_name(node, slot)
+        if ref is None:
+            raise DamagedError(f"The row of {name} at step {step} names a value that it does not have.")
+        try:
+            data = read_stored(ref)
+        except DamagedError as error:
+            raise DamagedError(f"The value of {name} at step {step} is lost. {error.message}") from error
+        dtype = SAFETENSORS.get(ref.dtype) if ref.codec == RAW else None
+        place = self._values.append(f"{name}@{step}#{seq}", data, dtype, ref.shape, ALIGN)
+        return (*place, value_checksums(data)[1])

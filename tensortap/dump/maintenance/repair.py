@@ -39,7 +39,7 @@ from ..format.run_files import (
     read_closing,
     write_closing,
 )
-from ..format.schema import LOST, SCHEMA, SCHEMA_MESSAGE
+from ..format.schema import LOST, MINOR, SCHEMA, SCHEMA_MESSAGE
 from ..read.runs import RunReader
 from ..read.stats_reader import Commit, StatsTail, TailPosition
 from ..read.values_reader import read_value, value_ref
@@ -120,6 +120,7 @@ def _copy_run_file(reader: RunReader, out: Path, done: Repaired) -> None:
     record = {
         "format": "tensortap",
         "version": info.version,
+        "minor": MINOR,
         "run": info.run,
         "created": info.created.isoformat(),
         "info": {"run.json": "It was lost, and written anew by a repair."} | info.info,
@@ -177,7 +178,7 @@ class _Worker:
             if entry.is_file and not rewritten and entry.name not in (WORKER_FILE, CLOSED_FILE):
                 self._copy_file(entry.name)
         self._copy_worker_file()
-        self._copy_events()
+        events = self._copy_events()
         first = self._done.snapshots
         tail = self._reader.tail(self._name)
         try:
@@ -195,7 +196,7 @@ class _Worker:
             self._close()
         self._done.left_out += [f"{self._name}: {sentence}" for sentence in tail.damage]
         self._done.left_out += [f"{self._name}: {reason}" for reason in (tail.pending, tail.denied) if reason]
-        write_closing(self._target, Closing(self._done.snapshots - first, lost))
+        write_closing(self._target, Closing(self._done.snapshots - first, lost, events))
 
     def _missing(self, copied: int) -> int:
         """How many snapshots are gone of those that the worker said it had committed when it was closed."""
@@ -240,7 +241,8 @@ class _Worker:
         except (DamagedError, FileNotFoundError) as error:  # it vanished, or became something else
             self._done.left_out.append(f"{self._name}/{name}: {error}")
 
-    def _copy_events(self) -> None:
+    def _copy_events(self) -> int:
+        """Returns how many there are."""
         tail, writer = EventsTail(self._reader.path, self._name), EventsWriter(self._target, fsync=False)
         try:
             while events := tail.poll():
@@ -252,6 +254,7 @@ class _Worker:
         finally:
             writer.abandon()
         self._done.left_out += tail.left_out
+        return writer.written
 
     def _sound(self, commit: Commit) -> pa.RecordBatch:
         """The batch of a commit, its values checked; those that are lost are struck out."""

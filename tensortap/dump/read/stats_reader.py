@@ -17,7 +17,12 @@ from tensortap.storage.filesystem import exists
 
 from ..format.frames import EOS, Frame, Resync, WrongChecksumError, read_frame, read_schema_message
 from ..format.layout import stats_path
-from ..format.record_batches import STATISTICS_V1, Layout, decode_statistics, statistics_layout
+from ..format.record_batches import (
+    KNOWN_STATISTICS,
+    Layout,
+    decode_statistics,
+    statistics_layout,
+)
 
 READ_AHEAD = 256 << 10  # a commit takes three reads
 GROUP_BYTES = 8 << 20  # decoded at once: some 150 commits of 100 rows, or one of any size
@@ -95,8 +100,8 @@ class StatsTail:
         self.dropped, self.damage = position.dropped, list(position.damage)
         if position.schema is None:
             return
-        self._layout = STATISTICS_V1
-        if position.schema != STATISTICS_V1.crc:
+        self._layout = KNOWN_STATISTICS.get(position.schema)
+        if self._layout is None:
             with FileReader(stats_path(self._dir, self._file)) as file:
                 self._layout = statistics_layout(read_schema_message(file))
             if self._layout.crc != position.schema:
@@ -210,10 +215,10 @@ class StatsTail:
 
     def _read_schema(self, file: FileReader, final: bool) -> bool:
         """Finds the schema that this file's commits vouch for; False while there is none to be sure of."""
-        known = STATISTICS_V1.message
-        if file.read(0, len(known)) == known:
-            self._layout, self._offset = STATISTICS_V1, len(known)
-            return True
+        for known in KNOWN_STATISTICS.values():
+            if file.read(0, len(known.message)) == known.message:
+                self._layout, self._offset = known, len(known.message)
+                return True
         if file.size == 0 and not final:
             return False
         first = self._resync.after(file, 7)
@@ -221,9 +226,9 @@ class StatsTail:
         layout = _layout_at_start(file)
         if layout is not None and layout.crc == vouched:
             self._layout, self._offset = layout, len(layout.message)
-        elif first is not None and vouched == STATISTICS_V1.crc:
-            self._report(0, "the schema is damaged; version 1's is used instead.")
-            self._layout, self._offset = STATISTICS_V1, first.offset
+        elif first is not None and vouched in KNOWN_STATISTICS:
+            self._report(0, "the schema is damaged; a known one, which the commits name, is used instead.")
+            self._layout, self._offset = KNOWN_STATISTICS[vouched], first.offset
         elif final:
             self._report(0, "no commit vouches for the schema; the file is skipped.")
             self._offset = file.size
@@ -305,8 +310,7 @@ def read_commit(
             frame = read_frame(source, offset)
             if frame.kind != "batch" or len(frame.data) != length:
                 raise DamagedError(f"There is no commit of {length} bytes at byte {offset} of {path.name}.")
-            known = frame.schema_crc == STATISTICS_V1.crc
-            layout = STATISTICS_V1 if known else statistics_layout(read_schema_message(source))
+            layout = KNOWN_STATISTICS.get(frame.schema_crc) or statistics_layout(read_schema_message(source))
     except FileNotFoundError as error:
         raise DamagedError(f"{path.name} is missing.", "Copy the run again, with all its files.") from error
     layout.check(frame)

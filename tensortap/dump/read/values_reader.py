@@ -1,11 +1,15 @@
-"""Reads values back: whole and checked, or only the bytes a slice needs."""
+"""Reads values back, whole or in part; whatever it returns was compared with a checksum (`ValueReader`)."""
 
 from __future__ import annotations
 
 import math
 import struct
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import google_crc32c
 import numpy as np
@@ -16,8 +20,11 @@ from tensortap.core.dtypes import STRING, Array, itemsize, numpy_dtype
 from tensortap.core.errors import DamagedError, ValuePrunedError
 from tensortap.core.names import is_worker_name
 from tensortap.core.sampling import Sample, split_sample
-from tensortap.storage.files import FileReader
+from tensortap.storage.files import FileReader, crc32c
+from tensortap.storage.filesystem import stat_path
+from tensortap.storage.uri import is_remote
 
+from ..format.block_checksums import BLOCK, block_count, first_wrong_block
 from ..format.layout import is_pruned, values_path
 from ..format.value_codec import (
     RAW,
@@ -28,13 +35,24 @@ from ..format.value_codec import (
 )
 
 MOST_DIMENSIONS = 64  # NumPy's limit; the shapes of summaries may have more
+# Stored bytes of a value without checksums by block (version 1.0) that is read whole, once, to verify a part
+# of it: some 20 ms from the page cache. Parts of longer ones are not verified, and marked (`is_verifiable`).
+READ_WHOLE = 64 << 20
+READ_WHOLE_REMOTE = 4 << 20  # the same of a run at an address
+_PIECE = 4 << 20  # bytes of it that are held at a time
+_REMEMBERED = 4096  # of such values that were found sound
+_WINDOW = 8 << 20  # verified bytes that are kept for the next read
+
+Bytes = bytes | memoryview
+ReadStored = Callable[[int, int], Bytes]
 
 
 @dataclass(frozen=True, slots=True)
 class ValueRef:
     """Where a snapshot's value is stored, and what it is. `inline` holds the stored bytes of small ones.
 
-    Of a value that was sampled, `shape` is that of the sample, one-dimensional.
+    Of a value that was sampled, `shape` is that of the sample, one-dimensional. `blocks`: checksums of the
+    stored bytes by block, where there is more than one; none in a dump of version 1.0.
     """
 
     run_dir: Path
@@ -48,6 +66,7 @@ class ValueRef:
     shape: tuple[int, ...]
     inline: bytes | None = None
     sample: Sample | None = None
+    blocks: Sequence[int] = ()
 
     @property
     def size(self) -> int:
@@ -58,6 +77,12 @@ class ValueRef:
     def nbytes(self) -> int | None:
         """Decoded bytes; None for strings, where only the value knows."""
         return None if self.dtype == STRING else self.size * itemsize(self.dtype)
+
+    @property
+    def is_verifiable(self) -> bool:
+        """Whether a part of the value can be verified; the whole value always is."""
+        limit = READ_WHOLE_REMOTE if is_remote(self.run_dir) else READ_WHOLE
+        return bool(self.blocks) or self.length <= limit
 
 
 def value_ref(run_dir: Path | str, worker: str, batch: pa.RecordBatch, row: int) -> ValueRef | None:
@@ -83,6 +108,7 @@ def value_ref(run_dir: Path | str, worker: str, batch: pa.RecordBatch, row: int)
         shape=shape if sample is None else (sample.kept(math.prod(shape)),),
         inline=batch.column("value")[row].as_py(),
         sample=sample,
+        blocks=batch.column("value_blocks")[row].as_py(),
     )
 
 
@@ -94,37 +120,39 @@ def read_value(ref: ValueRef) -> Array:
         InvalidValueError: the dtype is not known here.
     """
     dtype = numpy_dtype(ref.dtype)
-    _check_shape(ref)
-    stored = _stored(ref, 0, ref.length)
-    if google_crc32c.value(stored) != ref.crc32c:
-        raise DamagedError(
-            f"A value in {_where(ref)} does not match its checksum.", "Its statistics are still good."
-        )
+    check_shape(ref)
+    stored = read_stored(ref)
     if ref.dtype == STRING:
         return bytes_to_strings(stored, ref.size).reshape(ref.shape)
-    data: bytes | bytearray = stored if ref.codec == RAW else _unpack(ref, 0, ref.nbytes or 0)
-    if len(data) != ref.nbytes:
-        raise DamagedError(
-            f"A value in {_where(ref)} has {len(data)} bytes; its shape asks for {ref.nbytes}."
-        )
+    nbytes = ref.nbytes or 0
+    data: bytes | bytearray = stored
+    if ref.codec != RAW:
+        data = _unpack(ref, lambda start, length: stored[start : start + length], 0, nbytes)
+    if len(data) != nbytes:
+        raise DamagedError(f"A value in {_where(ref)} has {len(data)} bytes; its shape asks for {nbytes}.")
     array = np.frombuffer(bytearray(data) if isinstance(data, bytes) else data, dtype)
     return array.reshape(ref.shape)
 
 
-def read_bytes(ref: ValueRef, start: int, length: int) -> bytes:
-    """Decoded bytes `start` … `start + length` of a value; no more is read, so the checksum is not checked.
+def read_stored(ref: ValueRef) -> bytes:
+    """All stored bytes of a value, verified.
 
     Raises:
-        DamagedError: the value does not reach that far, or its compressed form is damaged.
+        DamagedError: they are missing, or do not match the checksum.
     """
-    check_time_limit()
-    _check_shape(ref)
-    if ref.codec == RAW:
-        return _stored(ref, start, length)
-    return bytes(_unpack(ref, start, length))
+    with ValueReader(ref) as reader:
+        stored = reader.read_unverified(0, ref.length)
+    if google_crc32c.value(stored) != ref.crc32c:
+        raise _wrong(ref)
+    return stored
 
 
-def _check_shape(ref: ValueRef) -> None:
+def check_shape(ref: ValueRef) -> None:
+    """Refuses impossible shapes, before anything is allocated for them.
+
+    Raises:
+        DamagedError: the shape does not fit what is stored, or no array can have it.
+    """
     if any(extent < 0 for extent in ref.shape):
         raise DamagedError("A shape holds a negative number.")
     if len(ref.shape) > MOST_DIMENSIONS:
@@ -140,6 +168,107 @@ def _check_shape(ref: ValueRef) -> None:
         check_ratio(ref.nbytes or 0, ref.length)
 
 
+class ValueReader:
+    """Reads parts of one value: a context manager that holds its file open.
+
+    Each part is verified: by the blocks that it lies in, or, in dumps of version 1.0, by reading the value
+    whole once, if it has at most `READ_WHOLE` bytes. Parts of others are not (`ValueRef.is_verifiable`).
+
+    Raises:
+        DamagedError: the shape is impossible, or the file is missing.
+        ValuePrunedError: the value was removed to save space.
+    """
+
+    def __init__(self, ref: ValueRef) -> None:
+        check_shape(ref)
+        self._ref = ref
+        self._file = None if ref.inline is not None else _open(ref)
+        self._window: Bytes = b""  # verified stored bytes
+        self._window_at = 0
+        self._frames: list[int] | None = None  # where each compressed chunk begins
+        self._is_sound = False  # as a whole
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._file is not None:
+            self._file.__exit__(*exc)
+
+    def read(self, start: int, length: int) -> Bytes:
+        """Decoded bytes `start` … `start + length`.
+
+        Raises:
+            DamagedError: the value does not reach that far, or does not match its checksum there.
+        """
+        check_time_limit()
+        if self._ref.codec == RAW:
+            return self._verified(start, length)
+        if self._frames is None:
+            self._frames = _frame_offsets(self._ref, self._verified)
+        return bytes(_unpack(self._ref, self._verified, start, length, self._frames))
+
+    def read_unverified(self, start: int, length: int) -> bytes:
+        """Stored bytes `start` … `start + length`, as they are.
+
+        Raises:
+            DamagedError: there are not so many.
+        """
+        ref = self._ref
+        if start < 0 or length < 0 or start + length > ref.length:
+            raise DamagedError(f"Bytes {start} to {start + length} are not in a value of {ref.length}.")
+        if ref.inline is not None:
+            if len(ref.inline) != ref.length:
+                raise DamagedError("A value in a statistics row has another length than the row says.")
+            return ref.inline[start : start + length]
+        assert self._file is not None
+        return self._file.read_exactly(ref.offset + start, length)
+
+    def _verified(self, start: int, length: int) -> Bytes:
+        """Stored bytes `start` … `start + length`."""
+        ref = self._ref
+        if start < 0 or length < 0 or start + length > ref.length:
+            raise DamagedError(f"Bytes {start} to {start + length} are not in a value of {ref.length}.")
+        at = start - self._window_at
+        if at >= 0 and at + length <= len(self._window):
+            return memoryview(self._window)[at : at + length]
+        if not ref.blocks and ref.length > BLOCK:
+            self._verify_whole()
+            return self.read_unverified(start, length)
+        first = start // BLOCK
+        stop = min(-(-(start + length) // BLOCK) * BLOCK, ref.length)
+        data = self.read_unverified(first * BLOCK, stop - first * BLOCK)
+        self._compare(data, first)
+        if len(data) <= _WINDOW:
+            self._window, self._window_at = data, first * BLOCK
+        return memoryview(data)[start - first * BLOCK : start - first * BLOCK + length]
+
+    def _compare(self, data: bytes, first: int) -> None:
+        """Compares whole blocks, from block `first` on, with their checksums."""
+        ref = self._ref
+        if len(ref.blocks) != block_count(ref.length):
+            raise DamagedError(f"A value in {_where(ref)} has not as many checksums as blocks.")
+        wrong = first_wrong_block(data, first, ref.blocks or (ref.crc32c,))
+        if wrong is not None:
+            raise _wrong(ref, f"in bytes {wrong * BLOCK:,} to {min((wrong + 1) * BLOCK, ref.length):,}")
+
+    def _verify_whole(self) -> None:
+        """Reads a value of version 1.0 once, unless it is too long, or this process found it sound before."""
+        ref = self._ref
+        if self._is_sound or not ref.is_verifiable:
+            return
+        key = _identity(ref)
+        if key not in _SOUND:
+            found = 0
+            for at in range(0, ref.length, _PIECE):
+                check_time_limit()
+                found = crc32c(self.read_unverified(at, min(_PIECE, ref.length - at)), found)
+            if found != ref.crc32c:
+                raise _wrong(ref)
+            _SOUND.add(key)
+        self._is_sound = True
+
+
 def _where(ref: ValueRef) -> str:
     return (
         "a statistics row"
@@ -148,20 +277,21 @@ def _where(ref: ValueRef) -> str:
     )
 
 
-def _stored(ref: ValueRef, start: int, length: int) -> bytes:
-    """Stored bytes `start` … `start + length`."""
-    if start < 0 or length < 0 or start + length > ref.length:
-        raise DamagedError(f"Bytes {start} to {start + length} are not in a value of {ref.length}.")
-    if ref.inline is not None:
-        if len(ref.inline) != ref.length:
-            raise DamagedError("A value in a statistics row has another length than the row says.")
-        return ref.inline[start : start + length]
+def _wrong(ref: ValueRef, part: str = "") -> DamagedError:
+    what = f"A value in {_where(ref)} does not match its checksum{part and f' {part}'}."
+    return DamagedError(what, "Its statistics are still good.")
+
+
+def _path(ref: ValueRef) -> Path:
     if not is_worker_name(ref.worker) or not 0 <= ref.file < 1_000_000:
         raise DamagedError(f"Values file {ref.file} of {ref.worker[:80]!r} cannot exist.")
-    path = values_path(ref.run_dir / ref.worker, ref.file)
+    return values_path(ref.run_dir / ref.worker, ref.file)
+
+
+def _open(ref: ValueRef) -> FileReader:
+    path = _path(ref)
     try:
-        with FileReader(path) as file:
-            return file.read_exactly(ref.offset + start, length)
+        return FileReader(path)
     except FileNotFoundError as error:
         if is_pruned(path):
             raise ValuePrunedError(
@@ -172,26 +302,55 @@ def _stored(ref: ValueRef, start: int, length: int) -> bytes:
         raise DamagedError(f"{path.name} is missing.", "Copy the run again, with all its files.") from error
 
 
-def _unpack(ref: ValueRef, start: int, length: int) -> bytearray:
+class _SoundValues:
+    """The values of version 1.0 that were found sound last, by file and its time of change. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: OrderedDict[tuple[object, ...], None] = OrderedDict()
+
+    def __contains__(self, key: tuple[object, ...]) -> bool:
+        with self._lock:
+            return key in self._known
+
+    def add(self, key: tuple[object, ...]) -> None:
+        with self._lock:
+            self._known[key] = None
+            while len(self._known) > _REMEMBERED:
+                self._known.popitem(last=False)
+
+
+_SOUND = _SoundValues()
+
+
+def _identity(ref: ValueRef) -> tuple[object, ...]:
+    path = _path(ref)
+    entry = stat_path(path)
+    return path, entry.inode, entry.mtime_ns, entry.size, ref.offset, ref.length, ref.crc32c
+
+
+def _unpack(
+    ref: ValueRef, stored: ReadStored, start: int, length: int, frames: list[int] | None = None
+) -> bytearray:
     """Raw bytes of a value in chunks: only the chunks that hold them are read and decoded."""
     chunk = chunk_size(ref.codec)
     raw = ref.nbytes or 0
     if start < 0 or length < 0 or start + length > raw:
         raise DamagedError(f"Bytes {start} to {start + length} are not in a value of {raw}.")
-    frames = _frame_offsets(ref, -(-raw // chunk))
+    frames = _frame_offsets(ref, stored) if frames is None else frames
     out = bytearray()
     for i in range(start // chunk, -(-(start + length) // chunk)):
         check_time_limit()
-        data = unpack(
-            ref.codec, _stored(ref, frames[i], frames[i + 1] - frames[i]), min(chunk, raw - i * chunk)
-        )
+        frame = stored(frames[i], frames[i + 1] - frames[i])
+        data = unpack(ref.codec, frame, min(chunk, raw - i * chunk))
         out += data[max(0, start - i * chunk) : start + length - i * chunk]
     return out
 
 
-def _frame_offsets(ref: ValueRef, count: int) -> list[int]:
+def _frame_offsets(ref: ValueRef, stored: ReadStored) -> list[int]:
+    count = -(-(ref.nbytes or 0) // chunk_size(ref.codec))
     head = 4 * (count + 1)
-    numbers = struct.unpack(f"<{count + 1}I", _stored(ref, 0, head))
+    numbers = struct.unpack(f"<{count + 1}I", stored(0, head))
     offsets = [head]
     for length in numbers[1:]:
         offsets.append(offsets[-1] + length)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import uuid
 import zipfile
@@ -15,6 +14,7 @@ from typing import Any
 
 from tensortap.core.errors import DamagedError
 from tensortap.core.records import Graph
+from tensortap.storage.files import json_bytes, parse_json
 from tensortap.system.temp_dirs import temp_folder
 
 from ..format.graphs import is_graph_id, read_graph, table_path, write_graph
@@ -47,7 +47,7 @@ def write_bundle(path: Path, recording: Recording, graph: Graph | None = None) -
         path.open("xb") as file,
         zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
     ):
-        archive.writestr(MANIFEST, json.dumps(manifest))
+        archive.writestr(MANIFEST, json_bytes(manifest))
         archive.writestr(SMALL, bytes(blobs.small))
         for digest, data in blobs.large.items():
             archive.writestr(f"{LARGE}/{large_name(digest)}", bytes(data))
@@ -147,10 +147,7 @@ def _manifest(archive: zipfile.ZipFile, name: str) -> object:
         raise DamagedError(f"{name} holds no {MANIFEST}.", "It is not a bundle.") from error
     if size > MAX_MANIFEST:
         raise DamagedError(f"The manifest of {name} has {size} bytes, more than {MAX_MANIFEST}.")
-    try:
-        return json.loads(_ZipBlobs(archive).read(MANIFEST, 0, size))
-    except (ValueError, RecursionError) as error:
-        raise DamagedError(f"The manifest of {name} is not JSON: {error}.") from error
+    return parse_json(_ZipBlobs(archive).read(MANIFEST, 0, size), f"The manifest of {name}")
 
 
 def read_bundle_blob(archive: zipfile.ZipFile, reference: object) -> bytes:
@@ -184,7 +181,7 @@ def unpack_bundle(archive: zipfile.ZipFile, manifest: Mapping[str, Any], run_dir
         name = large_name(digest)
         if _copy(archive, f"{LARGE}/{name}", base / LARGE / name) != digest:
             raise DamagedError(f"{name} of the bundle fails its checksum.", "Copy the bundle again.")
-    (folder / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+    (folder / MANIFEST).write_bytes(json_bytes(dict(manifest)))
 
 
 def _name(manifest: Mapping[str, Any]) -> str:

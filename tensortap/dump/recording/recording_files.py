@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import shutil
@@ -16,7 +15,7 @@ from pathlib import Path
 
 from tensortap.core.errors import NotFoundError, TensortapError
 from tensortap.core.names import short_function_name
-from tensortap.storage.files import FileReader, publish_json, read_json
+from tensortap.storage.files import FileReader, json_bytes, publish_json, read_json
 from tensortap.storage.filesystem import exists, scan, stat_path
 
 from ..read.runs import Unread
@@ -57,7 +56,7 @@ def write_recording(run_dir: Path, recording: Recording) -> Path:
     folder = base / f".{name}.tmp"
     folder.mkdir(parents=True)
     try:
-        (folder / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+        (folder / MANIFEST).write_bytes(json_bytes(manifest))
         (folder / SMALL).write_bytes(blobs.small)
         for _ in store(base / LARGE, blobs):
             os.utime(folder)  # it is still being written

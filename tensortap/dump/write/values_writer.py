@@ -8,11 +8,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import struct
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import google_crc32c
 import numpy as np
 
 from tensortap.core.dtypes import STRING, Array, normalize
@@ -29,7 +27,8 @@ from tensortap.storage.files import (
 from tensortap.system.locks import lock_file
 
 from ..format import value_codec
-from ..format.layout import HEADER, SAFETENSORS, values_path
+from ..format.block_checksums import value_checksums
+from ..format.layout import HEADER, HEADER_TEXT, SAFETENSORS, sealed_header, values_path
 
 MAX_SHARD = 64 << 20  # bytes of values after which a shard is sealed
 MAX_TENSORS = 1_400
@@ -119,10 +118,10 @@ class ValuesWriter:
         if self._fd is None:
             return
         truncate(self._fd, HEADER + self._size)  # what a failed write may have left behind the last value
-        text = ("{" + ",".join(self._entries) + "}").encode()
-        write_all(self._fd, text.ljust(HEADER - 8), 8)
+        header = sealed_header(self._entries)
+        write_all(self._fd, header[8:], 8)
         self.sync()
-        write_all(self._fd, struct.pack("<Q", HEADER - 8), 0)
+        write_all(self._fd, header[:8], 0)
         self.sync()
         self.abandon()
 
@@ -149,7 +148,7 @@ class ValuesWriter:
     def _is_full(self, more: list[str]) -> bool:
         if not self._entries:
             return False
-        too_long = self._header_size + _cost(more) + 2 > HEADER - 8
+        too_long = self._header_size + _cost(more) > HEADER_TEXT
         return too_long or self._size >= (self._max_shard or MAX_SHARD) or len(self._entries) >= MAX_TENSORS
 
     def _open(self) -> None:
@@ -175,11 +174,15 @@ def _entry(name: str, dtype: str, shape: tuple[int, ...], start: int, end: int) 
 
 
 class EncodedValue(NamedTuple):
-    """A value ready to be stored; `entry_dtype` is its safetensors dtype, if it has one."""
+    """A value ready to be stored, with its checksums (`value_checksums`).
+
+    `entry_dtype` is its safetensors dtype, if it has one.
+    """
 
     data: memoryview | bytes
     codec: str
     crc32c: int
+    blocks: tuple[int, ...]
     entry_dtype: str | None
     shape: tuple[int, ...]
     align: int
@@ -201,15 +204,18 @@ def encode_value(values: Array, dtype: str, zeros: int, sample: Sample | None = 
         return encoded._replace(codec=with_sample(encoded.codec, sample))
     if dtype == STRING:
         data: memoryview | bytes = value_codec.strings_to_bytes(values)
-        return EncodedValue(data, value_codec.RAW, google_crc32c.value(data), None, values.shape, 8)
+        return EncodedValue(data, value_codec.RAW, *value_checksums(data), None, values.shape, 8)
     octets: Any = values.reshape(-1).view(np.uint8)
     if octets.nbytes > COMPRESS_FROM and 2 * zeros > values.size:
         item = values.itemsize // 2 if is_complex(dtype) else values.itemsize
         name, packed = value_codec.pack(octets, item, zeros / values.size)
         if len(packed) < octets.nbytes:
-            return EncodedValue(packed, name, google_crc32c.value(packed), None, values.shape, 1)
-    crc, entry_dtype = google_crc32c.value(octets), SAFETENSORS.get(dtype)
-    return EncodedValue(memoryview(octets), value_codec.RAW, crc, entry_dtype, values.shape, values.itemsize)
+            return EncodedValue(packed, name, *value_checksums(packed), None, values.shape, 1)
+    crc, blocks = value_checksums(octets)
+    entry_dtype = SAFETENSORS.get(dtype)
+    return EncodedValue(
+        memoryview(octets), value_codec.RAW, crc, blocks, entry_dtype, values.shape, values.itemsize
+    )
 
 
 def encode_kept(kept: Any, sample: Sample, size: int) -> EncodedValue:

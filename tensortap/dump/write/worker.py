@@ -76,7 +76,7 @@ class Worker:
         file, offset = self._values.append(entry, value.data, value.entry_dtype, value.shape, value.align)
         if self._retention.note(file, entry):
             self._retention.apply()
-        return Stored(None, file, offset, length, value.crc32c, value.codec)
+        return Stored(None, file, offset, length, value.crc32c, value.codec, value.blocks)
 
     def add(self, rows: Sequence[Row], summaries: Sequence[Summary]) -> None:
         """Queues rows, numbered from `seq` on."""
@@ -134,8 +134,9 @@ class Worker:
             raise
         finally:
             self._spare.free()
+            said = Closing(self._stats.committed, self._stats.dropped, self._events.written)
             with contextlib.suppress(OSError):  # nothing is lost: then nobody can tell what was
-                write_closing(self._dir, Closing(self._stats.committed, self._stats.dropped))
+                write_closing(self._dir, said)
 
     def abandon(self) -> None:
         """Closes the files as they are: in a forked child they are the parent's."""
