@@ -15,6 +15,7 @@ from tensortap.core.errors import DamagedError, LimitError
 from .slice_selection import Axis, Selection
 
 ReadBytes = Callable[[int, int], bytes | memoryview]
+ReadInto = Callable[[int, Array], None]
 
 _OFFSET = np.dtype("<i8")  # of a text in a string value
 # One more read costs as much as reading this many more bytes from the page cache (some 10 us at 5 GB/s).
@@ -24,13 +25,19 @@ BLOCK = 8 * 1024 * 1024
 
 
 def read_selected(
-    read: ReadBytes, dtype: np.dtype[Any], shape: Sequence[int], selection: Selection, gap: int = GAP
+    read: ReadBytes,
+    dtype: np.dtype[Any],
+    shape: Sequence[int],
+    selection: Selection,
+    gap: int = GAP,
+    read_into: ReadInto | None = None,
 ) -> Array:
     """Reads the selected elements of a C-contiguous array.
 
     Args:
         read: returns the bytes `[start, start + length)` of the array.
         gap: ranges at most this many bytes apart are read as one.
+        read_into: fills a uint8 array with the bytes from `start` on; used where nothing between is skipped.
 
     Returns:
         A new array of `selection.shape`.
@@ -38,7 +45,7 @@ def read_selected(
     ascending = [_ascending(axis) for axis in selection.axes]
     result = np.empty([axis.count for axis in ascending], dtype)
     if result.size:
-        _Reader.plan(read, dtype, shape, ascending, gap).fill(0, 0, result)
+        _Reader.plan(read, read_into, dtype, shape, ascending, gap).fill(0, 0, result)
     flip = tuple(slice(None, None, -1 if axis.step < 0 else 1) for axis in selection.axes)
     turned = result[flip] if any(axis.step < 0 for axis in selection.axes) else result
     return turned.reshape(selection.shape)
@@ -60,6 +67,7 @@ class _Reader:
     """
 
     read: ReadBytes
+    read_into: ReadInto | None
     dtype: np.dtype[Any]
     counts: tuple[int, ...]
     offset: int
@@ -69,7 +77,12 @@ class _Reader:
 
     @staticmethod
     def plan(
-        read: ReadBytes, dtype: np.dtype[Any], shape: Sequence[int], axes: Sequence[Axis], gap: int
+        read: ReadBytes,
+        read_into: ReadInto | None,
+        dtype: np.dtype[Any],
+        shape: Sequence[int],
+        axes: Sequence[Axis],
+        gap: int,
     ) -> _Reader:
         dims = len(shape)
         steps = [math.prod(shape[d + 1 :]) for d in range(dims)]
@@ -83,7 +96,8 @@ class _Reader:
         ):
             dense -= 1
         offset = sum(axis.start * step for axis, step in zip(axes, steps, strict=True))
-        return _Reader(read, dtype, tuple(a.count for a in axes), offset, tuple(strides), tuple(spans), dense)
+        counts = tuple(axis.count for axis in axes)
+        return _Reader(read, read_into, dtype, counts, offset, tuple(strides), tuple(spans), dense)
 
     def fill(self, dim: int, first: int, out: Array) -> None:
         """Reads dimensions `dim` and up, beginning `first` elements behind the offset, into `out`."""
@@ -106,7 +120,11 @@ class _Reader:
         span = self.spans[dim]
         if out.ndim:
             span -= (self.counts[dim] - len(out)) * self.strides[dim]
-        raw = self.read((self.offset + first) * size, span * size)
+        start = (self.offset + first) * size
+        if self.read_into is not None and span == out.size and out.flags.c_contiguous:
+            self.read_into(start, out.reshape(-1).view(np.uint8))
+            return
+        raw = self.read(start, span * size)
         strides = [stride * size for stride in self.strides[dim:]]
         out[...] = np.ndarray(out.shape, self.dtype, raw, strides=strides)
 

@@ -90,7 +90,7 @@ class ValueSlice:
             return read_value(ref).reshape(chosen.shape)
         gap = GAP if ref.codec == "raw" else _CHUNK_GAP
         with ValueReader(ref) as reader:
-            return read_selected(reader.read, dtype, ref.shape, chosen, gap)
+            return read_selected(reader.read, dtype, ref.shape, chosen, gap, reader.read_into)
 
 
 def find_value(run: RunIndex, snapshot: Snapshot) -> ValueRef:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import json
 import os
 import re
@@ -19,6 +20,7 @@ from .filesystem import open_file
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 _PIECE = 4 << 20  # bytes that are checksummed at a time
+_CACHED = 256 << 10
 MAX_JSON = 4 << 20  # run.json and worker.json; real ones have a few KB
 _FIRST, _LAST = "checksum", "crc32c"  # keys of a JSON object with a checksum: no single byte is in both
 _BEGIN = re.compile(rb'\s*\{\s*"checksum":')
@@ -134,17 +136,40 @@ class FileReader:
             length -= len(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
+    @property
+    def piece(self) -> int:
+        """Bytes to read at a time where they are checksummed next: of a disk, what a core's cache holds."""
+        return _CACHED if isinstance(self._file, io.FileIO) else _PIECE
+
+    def read_into(self, offset: int, target: memoryview) -> None:
+        """Fills `target` with the bytes from `offset` on.
+
+        Raises:
+            DamagedError: as `read_exactly`.
+        """
+        self.check_there(offset, target.nbytes)
+        self._file.seek(self._start + offset)
+        while target.nbytes:
+            count = self._file.readinto(target)  # type: ignore[attr-defined]
+            if not count:
+                raise DamagedError(f"{self.path.name} was cut while it was read.")
+            target = target[count:]
+
+    def check_there(self, offset: int, length: int) -> None:
+        """Raises DamagedError where the file is too short for `length` bytes from `offset`."""
+        if offset < 0 or length < 0 or offset + length > self.size:
+            raise DamagedError(
+                f"{self.path.name} ends at byte {self.size}, before byte {offset + length}.",
+                "It was cut, or copied before it was complete: copy it again.",
+            )
+
     def read_exactly(self, offset: int, length: int) -> bytes:
         """`length` bytes from `offset`.
 
         Raises:
             DamagedError: the file is too short; nothing was allocated.
         """
-        if offset < 0 or length < 0 or offset + length > self.size:
-            raise DamagedError(
-                f"{self.path.name} ends at byte {self.size}, before byte {offset + length}.",
-                "It was cut, or copied before it was complete: copy it again.",
-            )
+        self.check_there(offset, length)
         data = self.read(offset, length)
         if len(data) != length:
             raise DamagedError(f"{self.path.name} was cut while it was read.")

@@ -80,7 +80,7 @@ def read_kept(worker: Path, row: dict[str, Any]) -> Array | None:
         stored = file.read_bytes()[row["value_offset"] : row["value_offset"] + row["value_length"]]
     assert len(stored) == row["value_length"]
     assert crc32c(stored) == row["value_crc32c"]
-    blocks = [stored[at : at + 65536] for at in range(0, len(stored), 65536)]
+    blocks = [stored[at : at + 32768] for at in range(0, len(stored), 32768)]
     assert row["value_blocks"] == (list(map(crc32c, blocks)) if len(blocks) > 1 else [])
     if row["value_codec"] != "raw":
         stored = unpack(stored, *row["value_codec"].split(":"), row)

@@ -9,7 +9,7 @@ from typing import Any
 import google_crc32c
 import numpy as np
 
-BLOCK = 64 << 10  # bytes; who reads a few of them reads and verifies a whole block: some 10 us
+BLOCK = 32 << 10  # bytes; who reads a few of them reads and verifies a whole block: some 10 us
 
 
 def value_checksums(data: Any) -> tuple[int, tuple[int, ...]]:
@@ -22,12 +22,17 @@ def value_checksums(data: Any) -> tuple[int, tuple[int, ...]]:
         return google_crc32c.value(octets), ()
     last = (octets.size - 1) // BLOCK * BLOCK
     blocks = [google_crc32c.value(octets[at : at + BLOCK]) for at in range(0, last, BLOCK)]
-    t0, t1, t2, t3 = _shift_tables()
-    whole = 0
-    for block in blocks:
-        whole = t0[whole & 255] ^ t1[whole >> 8 & 255] ^ t2[whole >> 16 & 255] ^ t3[whole >> 24] ^ block
     rest = octets[last:]
-    return google_crc32c.extend(whole, rest), (*blocks, google_crc32c.value(rest))
+    return google_crc32c.extend(_joined(blocks), rest), (*blocks, google_crc32c.value(rest))
+
+
+def _joined(blocks: Sequence[int]) -> int:
+    """The checksum of whole blocks behind one another, from theirs: 0.2 us a block."""
+    t0, t1, t2, t3 = _shift_tables()
+    joined = 0
+    for block in blocks:
+        joined = t0[joined & 255] ^ t1[joined >> 8 & 255] ^ t2[joined >> 16 & 255] ^ t3[joined >> 24] ^ block
+    return joined
 
 
 @cache
@@ -58,6 +63,9 @@ def first_wrong_block(data: Any, first: int, blocks: Sequence[int]) -> int | Non
         blocks: the checksums of all blocks of the value.
     """
     octets: Any = np.frombuffer(data, np.uint8)
+    count, rest = divmod(octets.size, BLOCK)
+    if not rest and google_crc32c.value(octets) == _joined(blocks[first : first + count]):
+        return None
     for number, at in enumerate(range(0, octets.size, BLOCK), first):
         if google_crc32c.value(octets[at : at + BLOCK]) != blocks[number]:
             return number

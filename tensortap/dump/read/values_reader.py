@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import google_crc32c
 import numpy as np
@@ -20,7 +20,7 @@ from tensortap.core.dtypes import STRING, Array, itemsize, numpy_dtype
 from tensortap.core.errors import DamagedError, ValuePrunedError
 from tensortap.core.names import is_worker_name
 from tensortap.core.sampling import Sample, split_sample
-from tensortap.storage.files import FileReader, crc32c
+from tensortap.storage.files import FileReader
 from tensortap.storage.filesystem import stat_path
 from tensortap.storage.uri import is_remote
 
@@ -39,11 +39,10 @@ MOST_DIMENSIONS = 64  # NumPy's limit; the shapes of summaries may have more
 # of it: some 20 ms from the page cache. Parts of longer ones are not verified, and marked (`is_verifiable`).
 READ_WHOLE = 64 << 20
 READ_WHOLE_REMOTE = 4 << 20  # the same of a run at an address
-_PIECE = 4 << 20  # bytes of it that are held at a time
 _REMEMBERED = 4096  # of such values that were found sound
-_WINDOW = 8 << 20  # verified bytes that are kept for the next read
 
 Bytes = bytes | memoryview
+Octets = np.ndarray[Any, np.dtype[np.uint8]]
 ReadStored = Callable[[int, int], Bytes]
 
 
@@ -108,7 +107,7 @@ def value_ref(run_dir: Path | str, worker: str, batch: pa.RecordBatch, row: int)
         shape=shape if sample is None else (sample.kept(math.prod(shape)),),
         inline=batch.column("value")[row].as_py(),
         sample=sample,
-        blocks=batch.column("value_blocks")[row].as_py(),
+        blocks=batch.column("value_blocks")[row].values.to_numpy().tolist(),
     )
 
 
@@ -120,31 +119,36 @@ def read_value(ref: ValueRef) -> Array:
         InvalidValueError: the dtype is not known here.
     """
     dtype = numpy_dtype(ref.dtype)
-    check_shape(ref)
-    stored = read_stored(ref)
+    octets = _read_whole(ref)
     if ref.dtype == STRING:
-        return bytes_to_strings(stored, ref.size).reshape(ref.shape)
-    nbytes = ref.nbytes or 0
-    data: bytes | bytearray = stored
+        return bytes_to_strings(octets.tobytes(), ref.size).reshape(ref.shape)
     if ref.codec != RAW:
-        data = _unpack(ref, lambda start, length: stored[start : start + length], 0, nbytes)
-    if len(data) != nbytes:
-        raise DamagedError(f"A value in {_where(ref)} has {len(data)} bytes; its shape asks for {nbytes}.")
-    array = np.frombuffer(bytearray(data) if isinstance(data, bytes) else data, dtype)
-    return array.reshape(ref.shape)
+        stored = octets.data
+        raw = _unpack(ref, lambda start, length: stored[start : start + length], 0, ref.nbytes or 0)
+        octets = np.frombuffer(raw, np.uint8)
+    array: Array = octets.view(dtype).reshape(ref.shape)
+    return array
 
 
 def read_stored(ref: ValueRef) -> bytes:
-    """All stored bytes of a value, verified.
+    """All stored bytes of a value, verified. Raises DamagedError: they are missing, or damaged."""
+    return _read_whole(ref).tobytes()
 
-    Raises:
-        DamagedError: they are missing, or do not match the checksum.
-    """
-    with ValueReader(ref) as reader:
-        stored = reader.read_unverified(0, ref.length)
-    if google_crc32c.value(stored) != ref.crc32c:
+
+def _read_whole(ref: ValueRef) -> Octets:
+    check_shape(ref)
+    with _Stored(ref) as stored:
+        stored.check(0, ref.length)  # before so much is allocated
+        octets = np.empty(ref.length, np.uint8)
+        checksum = 0
+        for at in range(0, ref.length, stored.piece):
+            check_time_limit()
+            piece = octets[at : at + stored.piece]
+            stored.read_into(at, piece)
+            checksum = google_crc32c.extend(checksum, piece)
+    if checksum != ref.crc32c:
         raise _wrong(ref)
-    return stored
+    return octets
 
 
 def check_shape(ref: ValueRef) -> None:
@@ -175,16 +179,16 @@ class ValueReader:
     whole once, if it has at most `READ_WHOLE` bytes. Parts of others are not (`ValueRef.is_verifiable`).
 
     Raises:
-        DamagedError: the shape is impossible, or the file is missing.
+        DamagedError: the shape is impossible, or the bytes are not there.
         ValuePrunedError: the value was removed to save space.
     """
 
     def __init__(self, ref: ValueRef) -> None:
         check_shape(ref)
         self._ref = ref
-        self._file = None if ref.inline is not None else _open(ref)
-        self._window: Bytes = b""  # verified stored bytes
-        self._window_at = 0
+        self._stored = _Stored(ref)
+        self._block: Octets | None = None  # the one that was verified last
+        self._number = -1  # its number
         self._frames: list[int] | None = None  # where each compressed chunk begins
         self._is_sound = False  # as a whole
 
@@ -192,8 +196,7 @@ class ValueReader:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        if self._file is not None:
-            self._file.__exit__(*exc)
+        self._stored.__exit__(*exc)
 
     def read(self, start: int, length: int) -> Bytes:
         """Decoded bytes `start` … `start + length`.
@@ -208,47 +211,60 @@ class ValueReader:
             self._frames = _frame_offsets(self._ref, self._verified)
         return bytes(_unpack(self._ref, self._verified, start, length, self._frames))
 
-    def read_unverified(self, start: int, length: int) -> bytes:
-        """Stored bytes `start` … `start + length`, as they are.
+    def read_into(self, start: int, octets: Octets) -> None:
+        """`read` into a uint8 array, from `start` on."""
+        if self._ref.codec == RAW:
+            check_time_limit()
+            self._stored.check(start, octets.size)
+            self._fill(start, octets)
+        else:
+            octets[...] = np.frombuffer(self.read(start, octets.size), np.uint8)
 
-        Raises:
-            DamagedError: there are not so many.
-        """
-        ref = self._ref
-        if start < 0 or length < 0 or start + length > ref.length:
-            raise DamagedError(f"Bytes {start} to {start + length} are not in a value of {ref.length}.")
-        if ref.inline is not None:
-            if len(ref.inline) != ref.length:
-                raise DamagedError("A value in a statistics row has another length than the row says.")
-            return ref.inline[start : start + length]
-        assert self._file is not None
-        return self._file.read_exactly(ref.offset + start, length)
-
-    def _verified(self, start: int, length: int) -> Bytes:
+    def _verified(self, start: int, length: int) -> memoryview:
         """Stored bytes `start` … `start + length`."""
+        self._stored.check(start, length)
+        octets = np.empty(length, np.uint8)
+        self._fill(start, octets)
+        return octets.data
+
+    def _fill(self, start: int, octets: Octets) -> None:
         ref = self._ref
-        if start < 0 or length < 0 or start + length > ref.length:
-            raise DamagedError(f"Bytes {start} to {start + length} are not in a value of {ref.length}.")
-        at = start - self._window_at
-        if at >= 0 and at + length <= len(self._window):
-            return memoryview(self._window)[at : at + length]
         if not ref.blocks and ref.length > BLOCK:
             self._verify_whole()
-            return self.read_unverified(start, length)
-        first = start // BLOCK
-        stop = min(-(-(start + length) // BLOCK) * BLOCK, ref.length)
-        data = self.read_unverified(first * BLOCK, stop - first * BLOCK)
-        self._compare(data, first)
-        if len(data) <= _WINDOW:
-            self._window, self._window_at = data, first * BLOCK
-        return memoryview(data)[start - first * BLOCK : start - first * BLOCK + length]
+            self._stored.read_into(start, octets)
+            return
+        at, stop = start, start + octets.size
+        if at < stop and at % BLOCK:
+            at = self._copy_from_block(at, start, octets)
+        whole = stop if stop == ref.length else stop // BLOCK * BLOCK
+        step = max(self._stored.piece // BLOCK, 1) * BLOCK
+        while at < whole:
+            piece = octets[at - start : min(at + step, whole) - start]
+            self._stored.read_into(at, piece)
+            self._compare(piece, at // BLOCK)
+            at += piece.size
+        if at < stop:
+            self._copy_from_block(at, start, octets)
 
-    def _compare(self, data: bytes, first: int) -> None:
+    def _copy_from_block(self, at: int, start: int, octets: Octets) -> int:
+        """Copies from the block that `at` is in, as far as it or `octets` goes; returns where that is."""
+        number = at // BLOCK
+        first = number * BLOCK
+        if self._number != number or self._block is None:
+            block = np.empty(min(BLOCK, self._ref.length - first), np.uint8)
+            self._stored.read_into(first, block)
+            self._compare(block, number)
+            self._block, self._number = block, number
+        stop = min(first + self._block.size, start + octets.size)
+        octets[at - start : stop - start] = self._block[at - first : stop - first]
+        return stop
+
+    def _compare(self, octets: Octets, first: int) -> None:
         """Compares whole blocks, from block `first` on, with their checksums."""
         ref = self._ref
         if len(ref.blocks) != block_count(ref.length):
             raise DamagedError(f"A value in {_where(ref)} has not as many checksums as blocks.")
-        wrong = first_wrong_block(data, first, ref.blocks or (ref.crc32c,))
+        wrong = first_wrong_block(octets, first, ref.blocks or (ref.crc32c,))
         if wrong is not None:
             raise _wrong(ref, f"in bytes {wrong * BLOCK:,} to {min((wrong + 1) * BLOCK, ref.length):,}")
 
@@ -259,14 +275,46 @@ class ValueReader:
             return
         key = _identity(ref)
         if key not in _SOUND:
-            found = 0
-            for at in range(0, ref.length, _PIECE):
-                check_time_limit()
-                found = crc32c(self.read_unverified(at, min(_PIECE, ref.length - at)), found)
-            if found != ref.crc32c:
-                raise _wrong(ref)
+            _read_whole(ref)
             _SOUND.add(key)
         self._is_sound = True
+
+
+class _Stored:
+    """The stored bytes of a value, as they are: in its row, or in a file, which is held open."""
+
+    def __init__(self, ref: ValueRef) -> None:
+        self._ref = ref
+        self._file = _open(ref) if ref.inline is None else None
+        if ref.inline is not None and len(ref.inline) != ref.length:
+            raise DamagedError("A value in a statistics row has another length than the row says.")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._file is not None:
+            self._file.__exit__(*exc)
+
+    @property
+    def piece(self) -> int:
+        """As `FileReader.piece`."""
+        return BLOCK if self._file is None else self._file.piece
+
+    def check(self, start: int, length: int) -> None:
+        """Raises DamagedError where bytes `start` … `start + length` are not of this value, or not there."""
+        if start < 0 or length < 0 or start + length > self._ref.length:
+            what = f"Bytes {start} to {start + length} are not in a value of {self._ref.length}."
+            raise DamagedError(what)
+        if self._file is not None:
+            self._file.check_there(self._ref.offset + start, length)
+
+    def read_into(self, start: int, octets: Octets) -> None:
+        """Fills `octets` with the bytes from `start` on."""
+        if self._file is None:
+            octets[...] = np.frombuffer(self._ref.inline or b"", np.uint8)[start : start + octets.size]
+        else:
+            self._file.read_into(self._ref.offset + start, octets.data)
 
 
 def _where(ref: ValueRef) -> str:
