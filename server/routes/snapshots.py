@@ -13,7 +13,7 @@ from tensortap.index.series.histogram_bins import Binned
 from tensortap.index.series.histograms import snapshot_histograms
 from tensortap.index.series.trends import trends
 from tensortap.index.snapshot import Snapshot
-from tensortap.index.values import stored_sample
+from tensortap.index.values import stored_sample, unverified_parts
 
 from ..log_reader import current_run
 from ..response_cache import cached
@@ -54,7 +54,7 @@ def list_snapshots(run: str) -> Response:
         lines = trends(found, page.rows, trend, worker=filters["worker"])
         rows = [row | {"trend": line} for row, line in zip(rows, lines, strict=True)]
     if with_samples:
-        rows = [row | {"sample": _stored_sample(found, s)} for row, s in zip(rows, page.rows, strict=True)]
+        rows = [row | _stored_form(found, s) for row, s in zip(rows, page.rows, strict=True)]
     if with_histograms:
         drawn = snapshot_histograms(found, page.rows)
         rows = [row | {"histogram": _histogram(binned)} for row, binned in zip(rows, drawn, strict=True)]
@@ -80,9 +80,12 @@ def _histogram(binned: Binned) -> dict[str, object]:
     }
 
 
-def _stored_sample(run: RunIndex, snapshot: Snapshot) -> object:
-    """Which elements were stored; damage is reported where the value itself is asked for."""
+def _stored_form(run: RunIndex, snapshot: Snapshot) -> dict[str, object]:
+    """Which elements were stored; whether parts can be verified. Damage is reported with the value itself."""
     try:
-        return stored_sample(run, snapshot)
+        return {
+            "sample": stored_sample(run, snapshot),
+            "unverified": unverified_parts(run, snapshot),
+        }
     except DamagedError:
-        return None
+        return {"sample": None, "unverified": ""}

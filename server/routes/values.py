@@ -43,6 +43,8 @@ def one_value(run: str) -> Response:
     several = snapshot.visit > 0 or has_several_visits(index, snapshot)
     file = f"{_file_name(snapshot, part.selection, several)}.{name}"
     response.headers["Content-Disposition"] = f'{chosen.disposition}; filename="{file}"'
+    if part.unverified:
+        response.headers["X-Tensortap-Unverified"] = part.unverified
     return response
 
 
@@ -55,7 +57,8 @@ def nonfinite(run: str) -> Response:
     parameters.done()
     index = current_run(run)
     found = nonfinite_elements(index, wanted.snapshot(index), limit=limit)
-    return json_response({"total": found.total, "indices": found.indices, "values": found.values})
+    mark = {"unverified": found.unverified} if found.unverified else {}
+    return json_response({"total": found.total, "indices": found.indices, "values": found.values} | mark)
 
 
 class _SnapshotParameters:

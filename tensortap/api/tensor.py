@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
@@ -10,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from tensortap.core.dtypes import Array, numpy_dtype
+from tensortap.core.errors import UnverifiedWarning
 from tensortap.core.histogram import Histogram
 from tensortap.core.records import COUNTS, STATISTICS, Summary
 from tensortap.core.sampling import Sample
@@ -18,7 +20,7 @@ from tensortap.index.query.node_detail import node_detail
 from tensortap.index.run_index import RunIndex
 from tensortap.index.series.history import row_columns
 from tensortap.index.snapshot import Snapshot, snapshots_at
-from tensortap.index.values import find_histogram, read_slice, stored_sample
+from tensortap.index.values import find_histogram, read_slice, select_slice, stored_sample
 
 from .plots import value_figure
 from .table import Table, cell_text
@@ -99,10 +101,15 @@ class Tensor:
     def __getitem__(self, selection: object) -> Any:
         """A slice of the value; a scalar where every dimension is indexed, as in NumPy.
 
+        Warns with `UnverifiedWarning` where it cannot be compared with a checksum (FORMAT.md, "Versions").
+
         Raises:
             SelectionError: it does not fit the shape. ValueNotKeptError, DamagedError: see the class.
         """
-        return read_slice(self._run, self._snapshot, selection)[()]
+        part = select_slice(self._run, self._snapshot, selection)
+        if part.unverified:
+            warnings.warn(f"{self._snapshot.tensor}: {part.unverified}", UnverifiedWarning, stacklevel=2)
+        return part.read()[()]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if copy is False:

@@ -96,3 +96,7 @@ class NoAnswerError(OSError):
 
 class OddAnswerError(Exception):
     """What a web server sent is not what it was asked for. Its text holds nothing but that."""
+
+
+class UnverifiedWarning(UserWarning):
+    """A part of a long value was read from a dump of format 1.0, which has no checksums for parts."""

@@ -21,6 +21,10 @@ from .slice_selection import Selection, resolve_selection
 from .slices import BLOCK, GAP, check_limit, read_selected, read_selected_strings
 from .snapshot import Snapshot
 
+UNVERIFIED = (
+    "Not verified: the dump is of format 1.0, which has no checksums for parts of a value, and this one is"
+    " too long to be read whole for one. 'tensortap check' verifies it."
+)
 # Ranges in neighbouring compressed chunks (of 1 MiB) are read as one: each chunk is decoded once.
 _CHUNK_GAP = 1024 * 1024
 
@@ -28,7 +32,9 @@ _CHUNK_GAP = 1024 * 1024
 def read_slice(
     run: RunIndex, snapshot: Snapshot, selection: object = "", *, limit: int | None = None
 ) -> Array:
-    """The selected elements of a stored value; only the blocks that hold them are read, and verified.
+    """The selected elements of a stored value, verified; only the blocks that hold them are read.
+
+    In dumps of format 1.0 a value is read whole for its first part.
 
     Args:
         selection: as `select_slice` takes it.
@@ -41,7 +47,7 @@ def read_slice(
         SelectionError: it does not fit. LimitError: the result would be larger than `limit`.
         ValueNotKeptError: the value is not there. DamagedError: the stored bytes do not add up.
     """
-    return select_slice(run, snapshot, selection).read(limit)
+    return select_slice(run, snapshot, selection).read(limit, at_any_length=True)
 
 
 def select_slice(run: RunIndex, snapshot: Snapshot, selection: object = "") -> ValueSlice:
@@ -67,29 +73,36 @@ class ValueSlice:
     selection: Selection
 
     @property
-    def is_verified(self) -> bool:
-        """Whether `read` compares with checksums: all values but parts of long ones in old dumps."""
-        return self._is_whole or self.ref.is_verifiable
+    def unverified(self) -> str:
+        """Why `read` cannot compare what it returns with a checksum, a sentence, or empty: it does.
+
+        Only parts of long values in dumps of format 1.0 are not verified.
+        """
+        return "" if self._is_whole or self.ref.is_verifiable else UNVERIFIED
 
     @property
     def _is_whole(self) -> bool:
         return self.selection.size == self.ref.size and all(axis.step == 1 for axis in self.selection.axes)
 
-    def read(self, limit: int | None = None) -> Array:
-        """The selected elements, as `read_slice` returns them."""
+    def read(self, limit: int | None = None, *, at_any_length: bool = False) -> Array:
+        """The selected elements, as `read_slice` returns them; see `unverified`.
+
+        Args:
+            at_any_length: a long value of format 1.0 is read whole, too, so that the part is verified.
+        """
         ref, chosen = self.ref, self.selection
         dtype = numpy_dtype(ref.dtype)
         if dtype.kind == "O":
             if self._is_whole:
                 check_limit(ref.length, limit, ref.length)
                 return read_value(ref).reshape(chosen.shape)
-            with ValueReader(ref) as reader:
+            with ValueReader(ref, at_any_length=at_any_length) as reader:
                 return read_selected_strings(reader.read, ref.shape, chosen, ref.length, limit)
         check_limit(chosen.size * dtype.itemsize, limit, ref.nbytes or 0)
         if self._is_whole:
             return read_value(ref).reshape(chosen.shape)
         gap = GAP if ref.codec == "raw" else _CHUNK_GAP
-        with ValueReader(ref) as reader:
+        with ValueReader(ref, at_any_length=at_any_length) as reader:
             return read_selected(reader.read, dtype, ref.shape, chosen, gap, reader.read_into)
 
 
@@ -108,6 +121,15 @@ def find_value(run: RunIndex, snapshot: Snapshot) -> ValueRef:
     if ref is None:
         raise _no_value_error(run, snapshot)
     return ref
+
+
+def unverified_parts(run: RunIndex, snapshot: Snapshot) -> str:
+    """`ValueSlice.unverified` of a snapshot's value, should a part of it be read; empty if it was not kept.
+
+    Raises:
+        DamagedError: the dump is damaged there.
+    """
+    return "" if not snapshot.kept or find_value(run, snapshot).is_verifiable else UNVERIFIED
 
 
 def stored_sample(run: RunIndex, snapshot: Snapshot) -> Sample | None:
@@ -153,19 +175,27 @@ def find_histograms(run: RunIndex, snapshots: Sequence[Snapshot]) -> list[Histog
 
 @dataclass(frozen=True, slots=True)
 class NonfiniteElements:
-    """How many elements are NaN or infinite; indices (int64 [k, dims]) and spelling of the first of them."""
+    """How many elements are NaN or infinite; indices (int64 [k, dims]) and spelling of the first of them.
+
+    `unverified`: as that of `ValueSlice`.
+    """
 
     total: int
-    is_verified: bool
+    unverified: str
     indices: np.ndarray[Any, np.dtype[np.int64]]
     values: list[str]
 
 
-def nonfinite_elements(run: RunIndex, snapshot: Snapshot, *, limit: int = 100) -> NonfiniteElements:
+def nonfinite_elements(
+    run: RunIndex, snapshot: Snapshot, *, limit: int = 100, at_any_length: bool = False
+) -> NonfiniteElements:
     """Finds the NaN and infinite elements of a kept value, in order of their position; needs 8 MB of memory.
 
     What lies behind the `limit`-th, or the last one that the statistics count, is not read; of a sample all
     is, as the statistics are those of the whole.
+
+    Args:
+        limit: how many are returned at most. at_any_length: as for `ValueSlice.read`.
 
     Raises:
         ValueNotKeptError, DamagedError: as `read_slice`. LimitError: it takes too long (`at_most`).
@@ -174,7 +204,7 @@ def nonfinite_elements(run: RunIndex, snapshot: Snapshot, *, limit: int = 100) -
     check_shape(ref)
     counted = snapshot.nan + snapshot.pos_inf + snapshot.neg_inf
     total, positions, values = 0, [np.zeros(0, np.int64)], list[str]()
-    for first, block in _blocks(ref) if counted else ():
+    for first, block in _blocks(ref, at_any_length) if counted else ():
         if ref.sample is None and len(values) >= min(counted, limit):
             total = counted
             break
@@ -185,15 +215,18 @@ def nonfinite_elements(run: RunIndex, snapshot: Snapshot, *, limit: int = 100) -
         values += [_spell(value) for value in block[found]]
     indices = np.stack(np.unravel_index(np.concatenate(positions), ref.shape), axis=-1) if ref.shape else None
     return NonfiniteElements(
-        total, ref.is_verifiable, np.zeros((len(values), 0), np.int64) if indices is None else indices, values
+        total,
+        "" if at_any_length or ref.is_verifiable else UNVERIFIED,
+        np.zeros((len(values), 0), np.int64) if indices is None else indices,
+        values,
     )
 
 
-def _blocks(ref: ValueRef) -> Iterator[tuple[int, Array]]:
+def _blocks(ref: ValueRef, at_any_length: bool) -> Iterator[tuple[int, Array]]:
     """(number of the first element, elements) of pieces of a value."""
     dtype = numpy_dtype(ref.dtype)
     per_block = BLOCK // dtype.itemsize
-    with ValueReader(ref) as reader:
+    with ValueReader(ref, at_any_length=at_any_length) as reader:
         for first in range(0, ref.size, per_block):
             count = min(per_block, ref.size - first)
             yield first, np.frombuffer(reader.read(first * dtype.itemsize, count * dtype.itemsize), dtype)

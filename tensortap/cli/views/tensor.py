@@ -53,6 +53,7 @@ class TensorView:
     missing: ValueNotKeptError | DamagedError | None = None  # why there are no values
     why_missing: str = ""  # the same in sentences, without the tensor's name
     others: tuple[str, ...] = ()  # graphs that have another tensor of that name; `-`: none
+    unverified: str = ""  # why the values were not compared with a checksum
 
     @classmethod
     def of(
@@ -70,7 +71,7 @@ class TensorView:
         SelectionError for a range of steps."""
         from tensortap.index.query.tensor_lookup import find_snapshot
         from tensortap.index.series.histograms import histograms
-        from tensortap.index.values import find_value, read_slice, stored_sample
+        from tensortap.index.values import find_value, select_slice, stored_sample
 
         steps = _captured_at(run, tensor, graph, worker)
         if not steps:
@@ -89,13 +90,14 @@ class TensorView:
             scale="linear",
             bins=_BINS,
         )
-        chosen, sampled = selection or "", 0
+        chosen, sampled, unverified = selection or "", 0, ""
         missing: ValueNotKeptError | DamagedError | None = None
         try:
             sample = stored_sample(run, snapshot)
             sampled = sample.kept(snapshot.size) if sample is not None else 0
             chosen = excerpt(find_value(run, snapshot).shape) if selection is None else selection
-            values = read_slice(run, snapshot, chosen, limit=_MAX_BYTES)
+            part = select_slice(run, snapshot, chosen)
+            values, unverified = part.read(_MAX_BYTES), part.unverified
         except (ValueNotKeptError, DamagedError) as error:
             if selection is not None:
                 raise
@@ -107,7 +109,9 @@ class TensorView:
         if others:
             steps = _captured_at(run, tensor, snapshot.graph, worker)
         why = "" if missing is None else _why(run, snapshot, missing)
-        return cls(snapshot, steps, series.edges, counts, chosen, values, sampled, missing, why, others)
+        return cls(
+            snapshot, steps, series.edges, counts, chosen, values, sampled, missing, why, others, unverified
+        )
 
     @property
     def is_damaged(self) -> bool:
@@ -134,6 +138,7 @@ class TensorView:
         values = None
         if self.values is not None:
             values = {"selection": self.selection, "shape": self.values.shape, "data": self.values}
+            values |= {"unverified": self.unverified} if self.unverified else {}
         histogram = {"edges": self.edges, "counts": self.counts}
         return self.snapshot.as_dict() | {"steps": self.steps, "histogram": histogram, "values": values}
 
@@ -164,6 +169,8 @@ class TensorView:
         self._print_distribution(out)
         out.print()
         out.print(cell(self._values_heading(), "red" if self.is_damaged else ""))
+        if self.unverified:
+            out.print(cell(self.unverified, "yellow"))
         if self.values is not None:
             for row in value_lines(self.values, out.width, highlights):
                 out.print(row)

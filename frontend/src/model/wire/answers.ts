@@ -205,6 +205,8 @@ export interface Snapshot extends Measures {
   no_value?: NoValueReason | '';
   /** Which part of the value was kept; null for all of it. Asked for where values are shown. */
   sample?: Sample | null;
+  /** Why a part of the value cannot be compared with a checksum; empty where it can. Asked for with `sample`. */
+  unverified?: string;
   /** In lists: see `Trend`. */
   op_type?: string;
   layer?: string;

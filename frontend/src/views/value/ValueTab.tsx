@@ -75,6 +75,7 @@ function ValueViewer({ row, whole }: { row: Snapshot; whole: Snapshot }) {
         </span>
       </div>
       <SampleNote whole={whole} />
+      <UnverifiedNote whole={whole} />
       <NothingFinite whole={whole} />
       <DimensionBar shape={row.shape} mode={mode} />
       <View row={row} />
@@ -99,6 +100,17 @@ function SampleNote({ whole }: { whole: Snapshot }) {
         {formatCount(kept)} of {formatCount(whole.size)} elements were kept, {sampleText(whole.sample)}; they stand in one dimension here.
         Counts, statistics and histograms are those of the whole.
       </span>
+    </p>
+  );
+}
+
+/** Says that what is shown was not compared with a checksum. */
+function UnverifiedNote({ whole }: { whole: Snapshot }) {
+  if (!whole.unverified) return null;
+  return (
+    <p class="sample-note" data-testid="unverified">
+      <span class="chip">unverified</span>
+      <span>{whole.unverified}</span>
     </p>
   );
 }

@@ -58,7 +58,7 @@ class StoredElements:
         if not snapshot.kept:
             return []
         try:
-            found = nonfinite_elements(self._flow.tensors.run, snapshot, limit=limit)
+            found = nonfinite_elements(self._flow.tensors.run, snapshot, limit=limit, at_any_length=True)
         except (TensortapError, OSError):
             return []
         whole = found.total == snapshot.nan + snapshot.pos_inf + snapshot.neg_inf
