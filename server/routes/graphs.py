@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from weakref import WeakKeyDictionary
@@ -11,21 +12,26 @@ from flask import Blueprint, Response
 
 from tensortap.index.catalog.columns import Coded
 from tensortap.index.graph.edges import Edges
-from tensortap.index.graph.graph_index import GraphIndex
+from tensortap.index.graph.graph_index import GraphIndex, shape_text
 from tensortap.index.query.node_detail import node_detail
 from tensortap.index.query.source_lines import embedded_source, source_map
+from tensortap.index.series.histograms import step_histograms
 from tensortap.index.series.step_statistics import statistic_range, step_statistics
 from tensortap.index.series.timeline import TIMELINE_STATISTICS
 
 from ..log_reader import current_run
 from ..response_cache import cached
 from ..responses.columns_format import CONTENT_TYPE, Column, write_columns
+from ..responses.error_responses import BadRequestError
 from ..responses.parameters import Parameters
 from ..responses.responses import PackedResponse, columns_response, json_response, packed_response
 
 blueprint = Blueprint("graphs", __name__)
 
-_CODED = ("op_type", "device", "layer", "function", "dtype", "shape")
+_CODED = ("op_type", "device", "layer", "function", "dtype", "shape", "kind", "variable")
+BINS, MAX_BINS = 24, 100
+MAX_TENSORS = 256
+_INPUT_OPS = ("IteratorGetNext", "OptionalGetValue", "IteratorGetNextSync")
 # These graphs never change, and encoding a large one takes half a second.
 _ENCODED: WeakKeyDictionary[GraphIndex, PackedResponse] = WeakKeyDictionary()
 _LOCK = threading.Lock()
@@ -51,7 +57,12 @@ def encoded_graph(found: GraphIndex) -> PackedResponse:
 
 def _encode(found: GraphIndex) -> bytes:
     functions = {
-        name: {"caller": info.caller, "role": info.role, "parent": info.parent}
+        name: {
+            "caller": info.caller,
+            "role": info.role,
+            "parent": info.parent,
+            "returns": [number for tensor in found.returned(name) for number in tensor],
+        }
         for name, info in found.functions.items()
     }
     edges = found.edges
@@ -61,8 +72,18 @@ def _encode(found: GraphIndex) -> bytes:
         "nodes": len(found),
         "edges": len(edges.source),
         "functions": functions,
+        "frozen": found.frozen_variables,
+        "replicas": found.replicas,
+        "slot_shapes": _slot_shapes(found),
     }
     return write_columns(meta, [*_node_columns(found), *_edge_columns(edges)])
+
+
+def _slot_shapes(found: GraphIndex) -> dict[int, list[str]]:
+    """Row -> shapes of all outputs, of the nodes that give a step its inputs."""
+    wanted = [code for code, op_type in enumerate(found.op_type.values) if op_type in _INPUT_OPS]
+    rows = np.flatnonzero(np.isin(found.op_type.codes, wanted) & (found.slots > 1))
+    return {row: [shape_text(shape) for _, shape in found.slot_texts(row)] for row in rows.tolist()}
 
 
 @blueprint.get("/api/runs/<run>/graphs/<graph>/steps/<int(max=9223372036854775807):step>")
@@ -76,6 +97,41 @@ def one_step(run: str, graph: str, step: int) -> Response:
     return columns_response(
         {"step": found.step}, (_column(name, data) for name, data in found.columns.items())
     )
+
+
+@blueprint.get("/api/runs/<run>/graphs/<graph>/steps/<int(max=9223372036854775807):step>/histograms")
+@cached
+def histograms_of_step(run: str, graph: str, step: int) -> Response:
+    """GET api/runs/<run>/graphs/<graph>/steps/<step>/histograms"""
+    parameters = Parameters()
+    tensors = _tensors(parameters.required("tensors", "0:0,1:0"))
+    bins = parameters.count("bins", BINS, low=2, high=MAX_BINS)
+    worker = parameters.text("worker")
+    parameters.done()
+    found = step_histograms(current_run(run), graph, step, tensors, bins=bins, worker=worker)
+    return columns_response(
+        {"step": step, "bins": bins},
+        [
+            Column("node", "i32", found.node),
+            Column("slot", "i32", found.slot),
+            Column("low", "f64", found.low),
+            Column("high", "f64", found.high),
+            Column("counts", "f64", found.counts.ravel()),
+        ],
+    )
+
+
+def _tensors(text: str) -> list[tuple[int, int]]:
+    """`"0:0,2:1"` -> [(0, 0), (2, 1)]."""
+    if not re.fullmatch(r"\d{1,9}:\d{1,9}(,\d{1,9}:\d{1,9})*", text, re.ASCII):
+        raise BadRequestError(
+            f"tensors={text[:80]} cannot be read.",
+            "Use the nodes' row numbers in the graph and output slots, as in tensors=0:0,7:1.",
+        )
+    tensors = [(int(row), int(slot)) for row, _, slot in (part.partition(":") for part in text.split(","))]
+    if len(tensors) > MAX_TENSORS:
+        raise BadRequestError(f"{len(tensors)} tensors are too many.", f"Ask for {MAX_TENSORS} at a time.")
+    return tensors
 
 
 @blueprint.get("/api/runs/<run>/graphs/<graph>/range")

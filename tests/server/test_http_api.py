@@ -26,6 +26,7 @@ EXAMPLES = {
     "api/runs/<run>/graphs": "{first}/graphs",
     "api/runs/<run>/graphs/<graph>": "{graph}",
     "api/runs/<run>/graphs/<graph>/steps/<step>": "{graph}/steps/1",
+    "api/runs/<run>/graphs/<graph>/steps/<step>/histograms": "{graph}/steps/1/histograms?tensors=2:0",
     "api/runs/<run>/graphs/<graph>/timeline": "{graph}/timeline",
     "api/runs/<run>/graphs/<graph>/trends": "{graph}/trends?nodes=0,1",
     "api/runs/<run>/graphs/<graph>/range": "{graph}/range",

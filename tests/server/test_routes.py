@@ -12,7 +12,7 @@ import pytest
 from polling import until
 from small_dump import ODD_NODES, WEIGHTS, Api
 
-from tensortap.core.records import Graph, Node
+from tensortap.core.records import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 
 MATMUL = "tensor=dense/MatMul:0"
@@ -119,7 +119,13 @@ def test_graph_columns(api: Api, graph: str) -> None:
     relu = columns["name"].index("dense/Relu")
     assert (row, relu, 0) in edges
     assert (columns["name"].index("x"), relu, 1) in edges
-    assert meta["functions"]["inner"] == {"caller": "call", "role": "call", "parent": "train_step"}
+    inner = columns["name"].index("call/inner")
+    assert meta["functions"]["inner"] == {
+        "caller": "call",
+        "role": "call",
+        "parent": "train_step",
+        "returns": [inner, 0],
+    }
     assert set(ODD_NODES) <= set(columns["name"])
 
 
@@ -133,6 +139,65 @@ def test_step_columns(api: Api, graph: str) -> None:
     assert columns["max"][row] == 2
     assert columns["dtype"][row] == "float32"
     assert columns["kept"][row] == 1
+
+
+def test_what_the_tap_noted_travels_with_the_graph(tmp_path: Path, opened: Callable[..., Api]) -> None:
+    nodes = [
+        Node("next", "IteratorGetNext", output_dtypes=["float32", "int64"], output_shapes=[[8, 3], [8]]),
+        Node(
+            "read",
+            "ReadVariableOp",
+            attributes={
+                "tensortap.kind": "weight",
+                "tensortap.variable": "net/kernel",
+                "tensortap.trainable": "false",
+            },
+            output_dtypes=["float32"],
+            output_shapes=[[3, 4]],
+        ),
+        Node("copy", "Identity", attributes={"tensortap.replica": "1", "note": '"tensortap.'}),
+    ]
+    with DumpWriter(tmp_path, run="noted") as writer:
+        graph = writer.graph(Graph("step", nodes, functions={"step": Function(outputs=["gone:0"])}))
+        writer.log("read:0", np.ones(3, np.float32), step=0, graph=graph)
+    api = opened(tmp_path)
+    meta, columns = api.columns(f"/api/runs/{api.run_id('noted')}/graphs/{graph}")
+    assert list(columns["kind"]) == ["", "weight", ""]
+    assert list(columns["variable"]) == ["", "net/kernel", ""]
+    assert meta["frozen"] == ["net/kernel"]
+    assert meta["replicas"] == {"2": 1}
+    assert meta["slot_shapes"] == {"0": ["8×3", "8"]}
+    assert meta["functions"]["step"]["returns"] == [-1, 0]
+
+
+def test_small_histograms_of_a_step(api: Api, graph: str) -> None:
+    _, nodes = api.columns(graph)
+    matmul, exp = nodes["name"].index("dense/MatMul"), nodes["name"].index("call/inner")
+    meta, found = api.columns(f"{graph}/steps/1/histograms?tensors={matmul}:0,{exp}:0,{matmul}:7&bins=5")
+    _, step = api.columns(f"{graph}/steps/1")
+    row = list(step["node"]).index(matmul)
+    assert meta == {"step": 1, "bins": 5}
+    assert next(zip(found["node"], found["slot"], strict=True)) == (matmul, 0)
+    counts = found["counts"].reshape(-1, 5)
+    assert counts[0].sum() == pytest.approx(step["size"][row] - step["nan"][row])
+    assert step["min"][row] <= found["low"][0] < found["high"][0] <= step["max"][row]
+    assert matmul not in [node for node, slot in zip(found["node"], found["slot"], strict=True) if slot == 7]
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "message"),
+    [
+        ("steps/1/histograms", 400, "'tensors' is missing"),
+        ("steps/1/histograms?tensors=0", 400, "cannot be read"),
+        ("steps/1/histograms?tensors=99999:0", 400, "no node 99999"),
+        ("steps/99/histograms?tensors=0:0", 404, "no snapshot at step 99"),
+        ("steps/1/histograms?tensors=" + ",".join(["0:0"] * 257), 400, "257 tensors are too many"),
+    ],
+)
+def test_impossible_small_histograms_are_refused(
+    api: Api, graph: str, query: str, status: int, message: str
+) -> None:
+    assert message in api.json(f"{graph}/{query}", status)["error"]
 
 
 def test_the_graph_of_snapshots_without_one(api: Api) -> None:

@@ -20,6 +20,7 @@ import type { Findings, LedgerAnswer, NanAnswer } from '../model/wire/findings';
 import { decodeGraph, type GraphData } from '../model/wire/graph';
 import { decodeNodeTrends, type NodeTrend } from '../model/wire/node_trends';
 import type { Computed, LogicResult, Recordings, ReplayAnswer } from '../model/wire/replay';
+import { decodeStepHistograms, type StepHistograms } from '../model/wire/step_histograms';
 import { decodeStep, type StepStatistics } from '../model/wire/step_statistics';
 import { decodeTimeline, type Timeline } from '../model/wire/timeline';
 import type { ValueRange } from '../model/wire/value_scale';
@@ -76,6 +77,12 @@ export class Api {
   async step(run: string, graph: string, step: number, worker: string | null, signal?: AbortSignal): Promise<StepStatistics> {
     const path = `runs/${pathOf(run)}/graphs/${pathOf(graph)}/steps/${step}`;
     return decodeStep(await this.provider.bytes(path, { worker }, signal));
+  }
+
+  /** Small histograms of several tensors, `row:slot`, at one step. */
+  async stepHistograms(run: string, graph: string, step: number, query: Query, signal?: AbortSignal): Promise<StepHistograms> {
+    const path = `runs/${pathOf(run)}/graphs/${pathOf(graph)}/steps/${step}/histograms`;
+    return decodeStepHistograms(await this.provider.bytes(path, query, signal));
   }
 
   async timeline(run: string, graph: string, query: Query, signal?: AbortSignal): Promise<Timeline> {

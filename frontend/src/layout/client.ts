@@ -1,7 +1,7 @@
 /** Talks to the layout worker. One client a graph: closing it ends the worker and all it was doing. */
 
 import { callerRows, type GraphData } from '../model/wire/graph';
-import { type LayoutReply, type LayoutRequest, loadRequest } from './messages';
+import { type LayersReply, type LayoutReply, type LayoutRequest, loadRequest, plainGraph } from './messages';
 
 /** A worker that waits for the next graph: starting one takes a tenth of a second. */
 let idle: Worker | undefined;
@@ -83,4 +83,31 @@ export class LayoutClient {
   private send(request: LayoutRequest): void {
     this.worker.postMessage(request);
   }
+}
+
+/** The layers of a graph and the parts of its step, computed in a worker of its own. */
+export function computeLayers(graph: GraphData, abort: AbortSignal): Promise<LayersReply> {
+  prepareWorker();
+  const worker = idle!;
+  idle = undefined;
+  return new Promise<LayersReply>((resolve, reject) => {
+    const end = (): void => {
+      worker.terminate();
+      prepareWorker();
+    };
+    abort.addEventListener('abort', () => {
+      end();
+      reject(abort.reason);
+    });
+    worker.onerror = (event) => {
+      end();
+      reject(new Error(event.message || 'the worker that finds the layers could not be started'));
+    };
+    worker.onmessage = ({ data }: MessageEvent<LayoutReply>) => {
+      end();
+      if (data.type === 'layers') resolve(data);
+      else reject(new Error(data.type === 'failed' ? data.message : 'the worker answered something else'));
+    };
+    worker.postMessage({ type: 'layers', graph: plainGraph(graph) } satisfies LayoutRequest);
+  });
 }

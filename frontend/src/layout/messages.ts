@@ -1,7 +1,9 @@
 /** Messages between the page and the layout worker. */
 
+import { DictColumn, TextColumn } from '../lib/columns';
 import type { MetaEdges } from '../model/graph/meta_edges';
 import type { ScopeTree } from '../model/graph/tree';
+import type { LayerGraph } from '../model/layers/cards';
 import type { EdgeColumns, GraphData } from '../model/wire/graph';
 import type { BoxSizes } from './scope/cells';
 import type { ScopeGraph } from './scope/scope_graph';
@@ -41,7 +43,13 @@ interface CancelRequest {
   readonly type: 'cancel';
 }
 
-export type LayoutRequest = LoadRequest | OpenRequest | CancelRequest;
+/** Asks for the layers of a graph and the parts of its step; nothing is laid out. */
+export interface LayersRequest {
+  readonly type: 'layers';
+  readonly graph: PlainGraph;
+}
+
+export type LayoutRequest = LoadRequest | OpenRequest | CancelRequest | LayersRequest;
 
 export interface LoadedReply {
   readonly type: 'loaded';
@@ -68,7 +76,41 @@ interface FailedReply {
   readonly message: string;
 }
 
-export type LayoutReply = LoadedReply | UpdateReply | ProgressReply | FailedReply;
+export interface LayersReply {
+  readonly type: 'layers';
+  readonly layers: LayerGraph;
+  /** See `ROLES`. */
+  readonly roles: Uint8Array;
+}
+
+export type LayoutReply = LoadedReply | UpdateReply | ProgressReply | FailedReply | LayersReply;
+
+/** A graph whose columns have lost their methods on the way to the worker. */
+export type PlainGraph = {
+  readonly [K in keyof GraphData]: GraphData[K] extends TextColumn
+    ? TextArrays
+    : GraphData[K] extends DictColumn
+      ? DictArrays
+      : GraphData[K];
+};
+
+export function plainGraph(graph: GraphData): PlainGraph {
+  const found: Record<string, unknown> = { ...graph };
+  for (const [key, value] of Object.entries(graph)) {
+    if (value instanceof TextColumn) found[key] = { offsets: value.offsets, bytes: value.bytes };
+    else if (value instanceof DictColumn) found[key] = { codes: value.codes, values: value.values };
+  }
+  return found as unknown as PlainGraph;
+}
+
+export function graphOfPlain(plain: PlainGraph): GraphData {
+  const found: Record<string, unknown> = { ...plain };
+  for (const [key, value] of Object.entries(plain) as [string, Partial<TextArrays & DictArrays>][]) {
+    if (value?.bytes && value.offsets) found[key] = new TextColumn(value.offsets, value.bytes);
+    else if (value?.codes && value.values) found[key] = new DictColumn(value.codes, value.values);
+  }
+  return found as unknown as GraphData;
+}
 
 export function loadRequest(
   graph: GraphData,

@@ -4,9 +4,13 @@ import { DictColumn, TextColumn } from '../lib/columns';
 import { buildTree } from '../model/graph/build_tree';
 import { groupRepeatedBlocks } from '../model/graph/repeated_blocks';
 import { findScope, type ScopeTree } from '../model/graph/tree';
+import { layerGraphOf } from '../model/layers/cards';
+import { DataFlow } from '../model/layers/data_flow';
+import { rolesOf } from '../model/layers/roles';
+import type { GraphData } from '../model/wire/graph';
 import { LayoutEngine } from './engine';
 import { chooseOpen } from './initial_expansion';
-import type { LayoutReply, LayoutRequest, LoadRequest } from './messages';
+import { graphOfPlain, type LayersReply, type LayoutReply, type LayoutRequest, type LoadRequest } from './messages';
 
 /** Work is handed back to the event loop this often, so that a cancel can come in between. */
 const SLICE_MS = 40;
@@ -35,8 +39,9 @@ export class LayoutSession {
     return this.queue;
   }
 
-  private async work(request: LoadRequest | Exclude<LayoutRequest, LoadRequest>): Promise<void> {
+  private async work(request: LayoutRequest): Promise<void> {
     this.cancelled = false;
+    if (request.type === 'layers') this.reply(layersOf(graphOfPlain(request.graph)));
     if (request.type === 'load') await this.load(request);
     else if (request.type === 'open') await this.setOpen(request.scopes === 'all' ? this.allScopes() : request.scopes, request.open);
   }
@@ -93,4 +98,10 @@ export class LayoutSession {
   private allScopes(): number[] {
     return Array.from({ length: (this.tree?.scopeCount ?? 1) - 1 }, (_, i) => i + 1);
   }
+}
+
+function layersOf(graph: GraphData): LayersReply {
+  const flow = new DataFlow(graph);
+  const roles = rolesOf(graph, flow);
+  return { type: 'layers', layers: layerGraphOf(graph, flow, roles), roles: roles.role };
 }

@@ -28,6 +28,8 @@ const link = computed<DeepLink>(() => ({
   tensor: choices.chosenTensor.value,
   visit: choices.chosenVisit.value,
   selected: choices.chosenScope.value,
+  layer: choices.chosenLayer.value,
+  shade: choices.cardColour.value,
   enlarged: choices.enlarged.value && choices.chosenTensor.value !== null,
   view: choices.view.value,
   scope: choices.timelineScope.value,
@@ -66,6 +68,8 @@ function apply(next: DeepLink): void {
     choices.chosenTensor.value = next.tensor;
     choices.chosenVisit.value = next.visit;
     choices.chosenScope.value = next.tensor === null ? next.selected : null;
+    choices.chosenLayer.value = next.tensor === null && next.selected === null ? next.layer : null;
+    choices.cardColour.value = next.shade;
     choices.enlarged.value = next.enlarged;
     if (next.enlarged) panelOpen.value = true;
     choices.view.value = next.view;
@@ -105,6 +109,7 @@ const chosen = computed<Place>(() => ({
   graph: choices.chosenGraph.value,
   tensor: choices.chosenTensor.value,
   selected: choices.chosenScope.value,
+  layer: choices.chosenLayer.value,
   view: choices.view.value,
   scope: choices.timelineScope.value,
   unstacked: choices.ungrouped.value,

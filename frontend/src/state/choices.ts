@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals';
 import type { Trace } from '../model/graph/trace';
+import type { CardColour } from '../model/layers/card_colours';
 import {
   type CompareAt,
   EMPTY_LINK,
@@ -32,6 +33,10 @@ export const chosenStep = signal<number | null>(EMPTY_LINK.step);
 export const chosenTensor = signal<string | null>(EMPTY_LINK.tensor);
 /** Path of the scope that is selected on the graph, where no node is. */
 export const chosenScope = signal<string | null>(EMPTY_LINK.selected);
+/** Key of the card that is selected in the layer view, where no node is. */
+export const chosenLayer = signal<string | null>(EMPTY_LINK.layer);
+/** What cards are coloured by. */
+export const cardColour = signal<CardColour>(EMPTY_LINK.shade);
 /** Whether the node panel is to take the whole page, as far as there is a node. */
 export const enlarged = signal(EMPTY_LINK.enlarged);
 export const chosenVisit = signal<number | null>(EMPTY_LINK.visit);

@@ -6,6 +6,7 @@ import type { PanelTab } from '../model/run/deep_link';
 import { parseTensorName, tensorName } from '../model/wire/names';
 import {
   chosenGraph,
+  chosenLayer,
   chosenScope,
   chosenTensor,
   chosenVisit,
@@ -39,10 +40,20 @@ export function selectScope(path: string): void {
   });
 }
 
+/** Selects a card of the layer view by its key; null clears the selection. */
+export function selectLayer(key: string | null): void {
+  batch(() => {
+    selectTensor(null);
+    chosenLayer.value = key;
+    if (key !== null) panelOpen.value = true;
+  });
+}
+
 export function selectTensor(tensor: string | null): void {
   batch(() => {
     chosenTensor.value = tensor;
     chosenScope.value = null;
+    chosenLayer.value = null;
     chosenVisit.value = null;
     // The program shows the line of what is selected, unless a line was chosen whose node it is.
     if (view.value !== 'source') sourcePlace.value = '';
@@ -56,6 +67,7 @@ export function chooseGraph(graph: string | null): void {
     if (graph !== graphId.value) {
       openScopes.value = null;
       ungrouped.value = [];
+      chosenLayer.value = null;
       clearTrace();
       resetTimeline();
       chosenVisit.value = null;

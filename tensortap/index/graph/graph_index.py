@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tensortap.core.dtypes import Int32s
 from tensortap.core.errors import NotFoundError
@@ -141,6 +142,38 @@ class GraphIndex:
         return Coded(texts.codes, [shape_text(text) for text in texts.values])
 
     @cached_property
+    def kind(self) -> Coded:
+        """What each node is to the model (`weight`, `gradient`, `loss`, …); empty if that is not known."""
+        return self._noted("tensortap.kind")
+
+    @cached_property
+    def variable(self) -> Coded:
+        """The path of the variable that each node reads, or is the gradient or update of; empty if none."""
+        return self._noted("tensortap.variable")
+
+    @cached_property
+    def frozen_variables(self) -> list[str]:
+        """Paths of the variables that are weights and have no gradient asked for."""
+        noted = self._notes.values()
+        return sorted(
+            {note["tensortap.variable"] for note in noted if note.get("tensortap.trainable") == "false"}
+        )
+
+    @cached_property
+    def replicas(self) -> dict[int, int]:
+        """Row -> replica of a distribution strategy, where there are several."""
+        noted = {row: note.get("tensortap.replica", "") for row, note in self._notes.items()}
+        return {row: int(replica) for row, replica in noted.items() if replica.isdecimal()}
+
+    def returned(self, function: str) -> list[tuple[int, int]]:
+        """Row and output slot of each tensor that a function returns; -1 for a node that is not there."""
+        found = []
+        for output in self.about.get("functions", {})[function]["outputs"]:
+            node, _, slot = output.rpartition(":")
+            found.append((self.rows.get(node, -1), int(slot) if slot.isdecimal() else 0))
+        return found
+
+    @cached_property
     def name_texts(self) -> Texts:
         """The names, as they are sent."""
         return Texts.of_column(self._found.names)
@@ -204,6 +237,22 @@ class GraphIndex:
             self.table.column(column)[row].as_py() if self.table is not None and row < self.recorded else None
         )
 
+    @cached_property
+    def _notes(self) -> dict[int, dict[str, str]]:
+        """Row -> attributes, of the nodes about which the tap noted anything."""
+        if self.table is None:
+            return {}
+        column = self.table.column("attributes")
+        rows = np.flatnonzero(pc.match_substring(column, '"tensortap.').to_numpy(zero_copy_only=False))
+        return {row: _attributes(column[row].as_py()) for row in rows.tolist()}
+
+    def _noted(self, attribute: str) -> Coded:
+        table = StringTable()
+        codes = np.full(len(self), table.intern(""), np.int32)
+        for row, note in self._notes.items():
+            codes[row] = table.intern(note.get(attribute, ""))
+        return Coded(codes, table.values)
+
     def _coded(self, column: str) -> Coded:
         table = StringTable()
         recorded = [] if self.table is None else [table.encode(self.table.column(column))]
@@ -223,6 +272,14 @@ class GraphIndex:
         for row, slots in enumerate(self._extra_slots, self.recorded):
             codes[row] = table.intern(slots[0][place]) if slots else nothing
         return Coded(codes, table.values)
+
+
+def _attributes(text: str) -> dict[str, str]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return {key: str(value) for key, value in found.items()} if isinstance(found, dict) else {}
 
 
 def shape_text(text: str) -> str:

@@ -1,4 +1,4 @@
-"""One tensor's histograms over steps, all on the same edges."""
+"""Histograms: one tensor's over steps, all on the same edges; many tensors' at one step."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Literal
 import numpy as np
 
 from tensortap.core.dtypes import Array, Floats, Ints
-from tensortap.core.errors import SelectionError
+from tensortap.core.errors import NotFoundError, SelectionError
+from tensortap.core.names import tensor_name
 
 from ..catalog.catalog import Catalog
 from ..catalog.commit_cache import CommitCache, read_histograms
 from ..query.step_range import parse_steps
-from ..query.tensor_lookup import tensor_rows
+from ..query.tensor_lookup import tensor_rows, worker_code
 from ..run_index import RunIndex
 from ..snapshot import Snapshot
 from ..unknown_counts import unknown_counts
@@ -120,6 +121,69 @@ def snapshot_histograms(run: RunIndex, found: Sequence[Snapshot]) -> list[Binned
     return _Series(run.catalog, run.commits, rows).each_native()
 
 
+@dataclass(frozen=True, slots=True)
+class SmallHistograms:
+    """Histograms of several tensors at one step, each over a range of its own; tensors that were not captured
+    then are left out.
+
+    `node`, `slot`: the tensor, int32. `low`, `high`: its range, float64. `counts`: [tensors, bins], float64.
+    """
+
+    node: Array
+    slot: Array
+    low: Floats
+    high: Floats
+    counts: Floats
+
+
+_WIDTH = 3.5  # standard deviations around the mean: a few outliers do not squeeze all else into one bin
+
+
+def step_histograms(
+    run: RunIndex,
+    graph_id: str,
+    step: int,
+    tensors: Sequence[tuple[int, int]],
+    *,
+    bins: int = 24,
+    worker: str | None = None,
+) -> SmallHistograms:
+    """What a page draws beside many tensors at once, visits and workers merged.
+
+    Args:
+        tensors: row of the node in the graph, and output slot.
+
+    Raises:
+        NotFoundError: no such graph, worker or step. SelectionError: no such node.
+    """
+    graph, catalog = run.graph(graph_id), run.catalog
+    wrong = next((row for row, _ in tensors if row >= len(graph)), None)
+    if wrong is not None:
+        raise SelectionError(f"The graph has no node {wrong}.", f"Its rows go from 0 to {len(graph) - 1}.")
+    code = catalog.steps.code(step)
+    if code is None:
+        raise NotFoundError(f"The run has no snapshot at step {step}.", "List the run's steps.")
+    rows = catalog.rows_of_step(code)
+    if worker is not None:
+        rows = rows[catalog.column("worker", rows) == worker_code(catalog, worker)]
+    of_row = catalog.column("tensor", rows)
+    order = np.argsort(of_row, kind="stable")
+    rows, of_row = rows[order], of_row[order]
+    asked, groups = [], []
+    for node, slot in tensors:
+        found = catalog.tensors.named(tensor_name(graph.names[node], slot))
+        inside = [tensor for tensor in found if catalog.tensors.graph_of(tensor) == graph_id]
+        if not inside:
+            continue
+        first, end = np.searchsorted(of_row, [inside[0], inside[0] + 1])
+        if first < end:
+            asked.append((node, slot))
+            groups.append(rows[first:end])
+    low, high, counts = _Series(catalog, run.commits, groups).small(bins)
+    places = np.array(asked, np.int32).reshape(-1, 2)
+    return SmallHistograms(places[:, 0], places[:, 1], low, high, counts)
+
+
 def _check(scale: str, bins: int, low: float | None, high: float | None) -> None:
     if scale not in ("symlog", "linear"):
         raise SelectionError(f"{scale!r} is not a scale.", "Use 'symlog' or 'linear'.")
@@ -206,6 +270,23 @@ class _Series:
         share = np.arange(bins + 1) / bins
         edges = np.maximum.accumulate(low * (1 - share) + high * share)  # high - low might be beyond float64
         return linear_bins(self._dense, self._lows, self._highs, edges)
+
+    def small(self, bins: int) -> tuple[Floats, Floats, Floats]:
+        """Lowest and highest edge of each row, and its counts in so many equal bins between them."""
+        mean, std = (self._extreme(name, np.fmax).astype(np.float64) for name in ("mean", "std"))
+        with np.errstate(invalid="ignore", over="ignore"):
+            low = np.fmax(self._lows, mean - _WIDTH * std)
+            high = np.fmin(self._highs, mean + _WIDTH * std)
+        counts = np.zeros((len(low), bins))
+        for row in np.flatnonzero(np.isfinite(low) & np.isfinite(high)):
+            if not low[row] < high[row]:
+                counts[row, bins // 2] = self._dense[row].sum()
+                continue
+            share = np.arange(bins + 1) / bins
+            edges = np.maximum.accumulate(low[row] * (1 - share) + high[row] * share)
+            one = slice(row, row + 1)
+            counts[row] = linear_bins(self._dense[one], self._lows[one], self._highs[one], edges).counts[0]
+        return low, high, counts
 
     def _range(self) -> tuple[float, float]:
         """The finite range of all rows, (0, 0) if there is none."""

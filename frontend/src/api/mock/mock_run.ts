@@ -71,6 +71,8 @@ export class MockRun {
       function: { dict: text(() => 'train_step') },
       dtype: { dict: text((node) => node.dtype) },
       shape: { dict: text((node) => node.shape.join('×')) },
+      kind: { dict: text(() => '') },
+      variable: { dict: text(() => '') },
       slots: Int32Array.from(this.nodes, () => 1),
       edge_source: Int32Array.from(edges, (edge) => edge[0]),
       edge_target: Int32Array.from(edges, (edge) => edge[1]),

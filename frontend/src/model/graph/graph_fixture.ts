@@ -38,7 +38,12 @@ export function makeGraph(
     functions: DictColumn.of(specs.map(() => '')),
     dtypes: DictColumn.of(specs.map(() => 'float32')),
     shapes: DictColumn.of(specs.map((spec) => spec.shape ?? '')),
+    kinds: DictColumn.of(specs.map(() => '')),
+    variables: DictColumn.of(specs.map(() => '')),
     slots: new Int32Array(nodes.length).fill(1),
+    slotShapes: new Map(),
+    frozen: [],
+    layerCalls: [],
     edges: {
       source: Int32Array.from(ends, ([source]) => row(source)),
       target: Int32Array.from(ends, ([, target]) => row(target)),

@@ -1,4 +1,5 @@
 import { sameTrace, TRACE_KINDS, type Trace } from '../graph/trace';
+import { CARD_COLOURS, type CardColour } from '../layers/card_colours';
 import { type DimMapping, mappingText, parseMapping, VALUE_MODES, type ValueMode } from '../value/dims';
 import type { SampleKind } from '../wire/events';
 import { CHART_CHOICES, type ChartChoice, type ChartChoices, NO_CHART_CHOICES, readChartChoices } from './view_settings';
@@ -15,6 +16,10 @@ export interface DeepLink extends ChartChoices {
   visit: number | null;
   /** Path of the scope that is selected on the graph, where no node is. */
   selected: string | null;
+  /** Key of the card that is selected in the layer view, where no node is. */
+  layer: string | null;
+  /** What its cards are coloured by. */
+  shade: CardColour;
   /** Whether the node panel takes the whole page. */
   enlarged: boolean;
   view: View;
@@ -60,11 +65,11 @@ export interface DeepLink extends ChartChoices {
 }
 
 /** What tells places apart that "back" leads to. */
-export type Place = Pick<DeepLink, 'run' | 'graph' | 'tensor' | 'selected' | 'view' | 'scope' | 'unstacked' | 'trace'>;
+export type Place = Pick<DeepLink, 'run' | 'graph' | 'tensor' | 'selected' | 'layer' | 'view' | 'scope' | 'unstacked' | 'trace'>;
 
 /** Moving along the steps replaces the entry of the history, so that "back" leads to the last place and not through every step. */
 export function isNewPlace(before: Place, after: Place): boolean {
-  if ((['run', 'graph', 'tensor', 'selected', 'view', 'scope'] as const).some((key) => before[key] !== after[key])) return true;
+  if ((['run', 'graph', 'tensor', 'selected', 'layer', 'view', 'scope'] as const).some((key) => before[key] !== after[key])) return true;
   return before.unstacked.join() !== after.unstacked.join() || !sameTrace(before.trace, after.trace);
 }
 
@@ -83,7 +88,8 @@ export type CompareAt = 'first' | 'step';
 
 /** Views by their names in the address, in the order of their tabs. views/shell/MainView.tsx says what draws each. */
 export const VIEW_TITLES = {
-  graph: 'Graph',
+  layers: 'Layers',
+  graph: 'Ops',
   table: 'Tensors',
   timeline: 'Timeline',
   source: 'Source',
@@ -109,6 +115,8 @@ export const EMPTY_LINK: DeepLink = {
   tensor: null,
   visit: null,
   selected: null,
+  layer: null,
+  shade: 'health',
   enlarged: false,
   view: 'graph',
   scope: '',
@@ -143,7 +151,7 @@ const NOTHING_ASKED = JSON.stringify(EMPTY_LINK);
 /** Browsers and mail programs cut addresses that are much longer than this: further opened scopes and ungrouped blocks are left out. */
 const LONGEST_LIST = 1200;
 
-const TEXTS = ['run', 'graph', 'worker', 'tensor', 'selected', 'other', 'otherWorker'] as const;
+const TEXTS = ['run', 'graph', 'worker', 'tensor', 'selected', 'layer', 'other', 'otherWorker'] as const;
 const NUMBERS = ['step', 'otherStep'] as const;
 /** No dump counts further (FORMAT.md). */
 const LAST_VISIT = 2 ** 31 - 1;
@@ -151,7 +159,19 @@ const LAST_VISIT = 2 ** 31 - 1;
 export function encodeLink(link: DeepLink): string {
   const parts: string[] = [];
   const add = (key: string, value: string | number) => parts.push(`${key}=${encodePart(String(value))}`);
-  for (const key of ['run', 'graph', 'worker', 'step', 'tensor', 'visit', 'selected', 'other', 'otherStep', 'otherWorker'] as const) {
+  for (const key of [
+    'run',
+    'graph',
+    'worker',
+    'step',
+    'tensor',
+    'visit',
+    'selected',
+    'layer',
+    'other',
+    'otherStep',
+    'otherWorker',
+  ] as const) {
     const value = link[key];
     if (value !== null) add(key, value);
   }
@@ -166,6 +186,7 @@ export function encodeLink(link: DeepLink): string {
     'place',
     'panel',
     'color',
+    'shade',
     'at',
     'rank',
     'saw',
@@ -220,6 +241,7 @@ export function decodeLink(hash: string): DeepLink {
   link.dims = parseMapping(decodePart(found.get('dims') ?? ''));
   link.at = found.get('at') === 'step' ? 'step' : 'first';
   link.rank = decodePart(found.get('rank') ?? '') || EMPTY_LINK.rank;
+  link.shade = CARD_COLOURS.find((colour) => colour === found.get('shade')) ?? EMPTY_LINK.shade;
   link.color = decodePart(found.get('color') ?? '') || EMPTY_LINK.color;
   link.of = found.get('of') === 'ids' ? 'ids' : 'files';
   link.rows = found.get('rows') === 'all' ? 'all' : 'step';

@@ -2,6 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { TRACE_KINDS } from '../graph/trace';
+import { CARD_COLOURS } from '../layers/card_colours';
 import { VALUE_MODES } from '../value/dims';
 import { type DeepLink, decodeLink, EMPTY_LINK, encodeLink, PANEL_TABS, VIEWS } from './deep_link';
 import { CHART_CHOICES, type ChartChoices } from './view_settings';
@@ -43,7 +44,16 @@ function anyLink(random: Random): DeepLink {
   const named = () => maybe(random, text(random));
   const numbered = () => maybe(random, whole(random));
   return {
-    ...{ run: named(), graph: named(), worker: named(), tensor: named(), selected: named(), other: named(), otherWorker: named() },
+    ...{
+      run: named(),
+      graph: named(),
+      worker: named(),
+      tensor: named(),
+      selected: named(),
+      layer: named(),
+      other: named(),
+      otherWorker: named(),
+    },
     ...{ step: numbered(), visit: maybe(random, whole(random) % 2 ** 31), otherStep: numbered() },
     ...{ follow: random() < 0.5, enlarged: random() < 0.5 },
     ...{ view: one(random, VIEWS), panel: one(random, PANEL_TABS), value: maybe(random, one(random, VALUE_MODES)) },
@@ -55,6 +65,7 @@ function anyLink(random: Random): DeepLink {
       rows: one(random, ['step', 'all'] as const),
       list: one(random, ['table', 'histograms'] as const),
     },
+    shade: one(random, CARD_COLOURS),
     dims: maybe(
       random,
       one(random, [

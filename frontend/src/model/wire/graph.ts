@@ -17,6 +17,22 @@ export interface FunctionInfo {
   readonly caller: string | null;
   readonly role: string;
   readonly parent: string;
+  /** Row and slot of each tensor that it returns, one after the other; row -1 for a node that is not there. */
+  readonly returns?: readonly number[];
+}
+
+/** One layer of Keras as it was called while the graph was traced. */
+export interface LayerCall {
+  /** Names of the layers around it and its own: `model/block/dense`. */
+  readonly path: string;
+  readonly className: string;
+  /** Whether it is one of Keras' own, not a model and not the user's. */
+  readonly builtin: boolean;
+  readonly parameters: number;
+  /** Its arguments in short: `units=64, activation=relu`. */
+  readonly config: string;
+  /** Where its class is defined, `file:line`; empty for Keras' own. */
+  readonly source: string;
 }
 
 export interface GraphData {
@@ -33,8 +49,17 @@ export interface GraphData {
   /** dtype and shape (`32×?×10`) of output slot 0. */
   readonly dtypes: DictColumn;
   readonly shapes: DictColumn;
+  /** What a node is to the model (`weight`, `gradient`, `update`, `loss`, `output`, `input`), and of which variable; as the tap noted it. */
+  readonly kinds: DictColumn;
+  readonly variables: DictColumn;
   /** Number of outputs. */
   readonly slots: Int32Array;
+  /** Shapes of all outputs of nodes that bring data into the step, by row. */
+  readonly slotShapes: ReadonlyMap<number, readonly string[]>;
+  /** Variables that are not trained. */
+  readonly frozen: readonly string[];
+  /** The calls of Keras' layers; empty where none were recorded. */
+  readonly layerCalls: readonly LayerCall[];
   readonly edges: EdgeColumns;
   readonly functionInfo: Readonly<Record<string, FunctionInfo>>;
 }
@@ -63,7 +88,14 @@ function graphFromColumns(columns: Columns): GraphData {
     functions: columns.dict('function'),
     dtypes: columns.dict('dtype'),
     shapes: columns.dict('shape'),
+    kinds: columns.dict('kind'),
+    variables: columns.dict('variable'),
     slots: columns.i32('slots'),
+    slotShapes: new Map(
+      Object.entries((columns.meta.slot_shapes ?? {}) as Record<string, string[]>).map(([row, shapes]) => [Number(row), shapes]),
+    ),
+    frozen: (columns.meta.frozen ?? []) as string[],
+    layerCalls: (columns.meta.layer_calls ?? []) as LayerCall[],
     edges: {
       source: columns.i32('edge_source'),
       target: columns.i32('edge_target'),

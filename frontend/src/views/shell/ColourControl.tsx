@@ -1,5 +1,6 @@
+import { CARD_COLOUR_TITLES, CARD_COLOURS, type CardColour } from '../../model/layers/card_colours';
 import { NODE_STATISTICS } from '../../model/wire/value_scale';
-import { colour } from '../../state/choices';
+import { cardColour, colour } from '../../state/choices';
 import { Select } from '../kit/Button';
 
 const KINDS = [
@@ -53,6 +54,26 @@ export function ColourControl() {
           </option>
         ))}
       </optgroup>
+    </Select>
+  );
+}
+
+/** What the cards of the layer view are coloured by. */
+export function CardColourControl() {
+  return (
+    <Select
+      label="Colour by"
+      value={cardColour.value}
+      onChange={(value) => {
+        cardColour.value = value as CardColour;
+      }}
+      testid="shade"
+    >
+      {CARD_COLOURS.map((value) => (
+        <option key={value} value={value}>
+          {CARD_COLOUR_TITLES[value]}
+        </option>
+      ))}
     </Select>
   );
 }

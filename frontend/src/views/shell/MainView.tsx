@@ -10,15 +10,17 @@ import { CompareView } from '../compare/CompareView';
 import { EventsView } from '../events/EventsView';
 import { ChainSwitch, GraphView } from '../graph/RunGraph';
 import { IconButton, Segmented } from '../kit/Button';
+import { LayersView } from '../layers/LayersView';
 import { ProblemsView } from '../problems/ProblemsView';
 import { ReplayView } from '../replay/ReplayView';
 import { SourceView } from '../source/SourceView';
 import { TensorTableView } from '../table/TensorTableView';
 import { TimelineView } from '../timeline/TimelineView';
-import { ColourControl } from './ColourControl';
+import { CardColourControl, ColourControl } from './ColourControl';
 
 /** What each view draws. Its name in the address and its title are a row of VIEW_TITLES in model/run/deep_link.ts. */
 const COMPONENTS: Readonly<Record<View, ComponentType>> = {
+  layers: LayersView,
   graph: GraphView,
   table: TensorTableView,
   timeline: TimelineView,
@@ -56,6 +58,7 @@ export function MainView() {
         <div class="row centre-controls">
           {view.value === 'graph' && <ChainSwitch />}
           {(view.value === 'graph' || view.value === 'timeline') && <ColourControl />}
+          {view.value === 'layers' && <CardColourControl />}
           {!panelOpen.value && <IconButton small icon="panel" label="Show the node panel (\)" onClick={togglePanel} />}
         </div>
       </div>

@@ -353,7 +353,7 @@ export class GraphView {
     if (reply.type === 'failed') this.status.value = { kind: 'failed', message: reply.message };
     else if (reply.type === 'progress') this.progress.value = { done: reply.done, total: reply.total };
     else if (reply.type === 'loaded') this.loaded(graph, reply);
-    else this.update(reply.update);
+    else if (reply.type === 'update') this.update(reply.update);
   }
 
   private loaded(graph: GraphData, { tree, meta, update, focus }: LoadedReply): void {

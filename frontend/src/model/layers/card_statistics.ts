@@ -1,0 +1,159 @@
+/** What a card shows of one step: its output, the gradients and updates of its weights, and whether anything in it is not finite. */
+
+import type { StepStatistics } from '../wire/step_statistics';
+import type { LayerCard, LayerGraph, TensorPlace } from './cards';
+
+export interface CardStatistics {
+  /** Elements that are NaN, and infinite, in all of its captured tensors. */
+  readonly nan: number;
+  readonly inf: number;
+  /** The tensor with most of them: with a NaN if any has one. */
+  readonly worst: TensorPlace | null;
+  /** L2 norm of the gradients of all its weights; NaN where none was captured. */
+  readonly gradientNorm: number;
+  /** L2 norm of what the optimizer changes its weights by, as a part of theirs. */
+  readonly updateRatio: number;
+  /** Of its output, NaN where that was not captured. */
+  readonly zeroShare: number;
+  readonly mean: number;
+  readonly std: number;
+  readonly absMax: number;
+}
+
+export const CARD_MEASURES = ['gradientNorm', 'updateRatio', 'zeroShare', 'std', 'absMax', 'mean'] as const;
+export type CardMeasure = (typeof CARD_MEASURES)[number];
+
+const NONE = Number.NaN;
+const NOT_CAPTURED: CardStatistics = {
+  nan: 0,
+  inf: 0,
+  worst: null,
+  gradientNorm: NONE,
+  updateRatio: NONE,
+  zeroShare: NONE,
+  mean: NONE,
+  std: NONE,
+  absMax: NONE,
+};
+
+/** The statistics of all cards at a step. */
+export function cardStatistics({ cards, cardOf }: LayerGraph, step: StepStatistics | null): CardStatistics[] {
+  if (step === null) return cards.map(() => NOT_CAPTURED);
+  const rows = new TensorRows(step);
+  const bad = badTensors(cards, cardOf, step);
+  return cards.map((card) => {
+    const output = rows.of(card.output);
+    const [gradients, updates, weights] = [new Squares(rows), new Squares(rows), new Squares(rows)];
+    for (const weight of card.weights) {
+      for (const row of weight.gradients) gradients.add(row);
+      if (weight.updates.length === 0) continue;
+      weights.add(weight.row);
+      updates.add(...weight.updates);
+    }
+    const at = (name: 'mean' | 'std' | 'abs_max' | 'zero' | 'size'): number => (output < 0 ? NONE : step.column(name)[output]!);
+    return {
+      ...bad[card.id]!,
+      gradientNorm: gradients.norm,
+      updateRatio: updates.norm / weights.norm,
+      zeroShare: card.kind === 'input' || at('size') < 2 ? NONE : at('zero') / at('size'),
+      mean: at('mean'),
+      std: at('std'),
+      absMax: at('abs_max'),
+    };
+  });
+}
+
+/** Of several cards as one: norms add up, of the rest the last card's, whose output leaves the block, holds. */
+export function joinStatistics(parts: readonly CardStatistics[], last: CardStatistics | undefined): CardStatistics {
+  if (parts.length === 1) return parts[0]!;
+  const sum = (pick: (part: CardStatistics) => number): number => parts.reduce((total, part) => total + pick(part), 0);
+  const norms = parts.map(({ gradientNorm }) => gradientNorm).filter(Number.isFinite);
+  const ratios = parts.map(({ updateRatio }) => updateRatio).filter(Number.isFinite);
+  const zeros = parts.map(({ zeroShare }) => zeroShare).filter(Number.isFinite);
+  return {
+    nan: sum(({ nan }) => nan),
+    inf: sum(({ inf }) => inf),
+    worst: (parts.find(({ nan }) => nan > 0) ?? parts.find(({ inf }) => inf > 0))?.worst ?? null,
+    gradientNorm: norms.length > 0 ? Math.hypot(...norms) : NONE,
+    updateRatio: ratios.length > 0 ? Math.max(...ratios) : NONE,
+    zeroShare: zeros.length > 0 ? Math.max(...zeros) : NONE,
+    mean: last?.mean ?? NONE,
+    std: last?.std ?? NONE,
+    absMax: last?.absMax ?? NONE,
+  };
+}
+
+/** Finds the row of a tensor in the statistics of a step. */
+class TensorRows {
+  private readonly byTensor = new Map<number, number>();
+
+  constructor(readonly step: StepStatistics) {
+    for (let row = 0; row < step.count; row++) this.byTensor.set(step.node[row]! * 4096 + step.slot[row]!, row);
+  }
+
+  of({ row, slot }: TensorPlace): number {
+    return this.byTensor.get(row * 4096 + slot) ?? -1;
+  }
+}
+
+/** The norm of several tensors together. */
+class Squares {
+  private sum = 0;
+  private any = false;
+
+  constructor(private readonly rows: TensorRows) {}
+
+  add(...nodes: readonly number[]): void {
+    for (const node of nodes) {
+      const row = this.rows.of({ row: node, slot: 0 });
+      if (row < 0) continue;
+      this.any = true;
+      this.sum += this.rows.step.column('l2')[row]! ** 2;
+    }
+  }
+
+  get norm(): number {
+    return this.any ? Math.sqrt(this.sum) : NONE;
+  }
+}
+
+type Bad = Pick<CardStatistics, 'nan' | 'inf' | 'worst'>;
+
+/** NaN and infinities in the tensors of each card's nodes, and in its gradients and updates. */
+function badTensors(cards: readonly LayerCard[], cardOf: Int32Array, step: StepStatistics): Bad[] {
+  const [nan, inf, worst] = [new Float64Array(cards.length), new Float64Array(cards.length), new Array<number>(cards.length).fill(-1)];
+  const columns = { nan: step.column('nan'), positive: step.column('pos_inf'), negative: step.column('neg_inf') };
+  let weights: Map<number, number[]> | undefined;
+  for (let row = 0; row < step.count; row++) {
+    const [nans, infs] = [columns.nan[row]! || 0, (columns.positive[row]! || 0) + (columns.negative[row]! || 0)];
+    if (nans === 0 && infs === 0) continue;
+    weights ??= cardsOfWeights(cards);
+    const node = step.node[row]!;
+    const own = cardOf[node] ?? -1;
+    for (const card of own >= 0 ? [own] : (weights.get(node) ?? [])) {
+      nan[card]! += nans;
+      inf[card]! += infs;
+      const known = worst[card]!;
+      if (known < 0 || (nans > 0 && !(columns.nan[known]! > 0))) worst[card] = row;
+    }
+  }
+  return cards.map(({ id }) => {
+    const row = worst[id]!;
+    return { nan: nan[id]!, inf: inf[id]!, worst: row < 0 ? null : { row: step.node[row]!, slot: step.slot[row]! } };
+  });
+}
+
+/** The cards that have a gradient or an update, by its row. */
+function cardsOfWeights(cards: readonly LayerCard[]): Map<number, number[]> {
+  const found = new Map<number, number[]>();
+  for (const { id, weights } of cards) {
+    for (const { gradients, updates } of weights) {
+      for (const row of [...gradients, ...updates]) {
+        const known = found.get(row);
+        if (known) known.push(id);
+        else found.set(row, [id]);
+      }
+    }
+  }
+  return found;
+}

@@ -1,0 +1,568 @@
+/** The layers of a graph as cards: which nodes belong to which call of a layer, and what each hands to the next. */
+
+import type { GraphData, LayerCall } from '../wire/graph';
+import type { DataFlow } from './data_flow';
+import { FED, guessClass, HEAVY, OP_SCOPE, READS, SHAPE_OPS, signsOf, THIN } from './op_sets';
+import { FORWARD, INPUT, LOSS, type StepRoles } from './roles';
+
+export type CardKind = 'layer' | 'op' | 'input' | 'loss';
+
+/** A tensor by the row of its node and its slot. */
+export interface TensorPlace {
+  readonly row: number;
+  readonly slot: number;
+}
+
+/** A weight of a layer, and the rows of its gradients and updates. */
+export interface CardWeight {
+  readonly variable: string;
+  readonly row: number;
+  readonly trainable: boolean;
+  readonly gradients: readonly number[];
+  readonly updates: readonly number[];
+}
+
+export interface LayerCard {
+  readonly id: number;
+  readonly kind: CardKind;
+  /** Names of the layers around it and its own, outermost first, joined by `/`; of an operator those around it. */
+  readonly path: string;
+  /** The name scopes that this call opened: `m_1/dense` where `path` is `m/dense`. Unique among layers. */
+  readonly scope: string;
+  readonly title: string;
+  readonly className: string;
+  /** Shape and dtype of its output. */
+  readonly shape: string;
+  readonly output: TensorPlace;
+  readonly parameters: number;
+  /** Which call of the same layer, from 0; and of how many. */
+  readonly call: number;
+  readonly calls: number;
+  readonly rows: Int32Array;
+  readonly weights: readonly CardWeight[];
+  /** Cards whose tensors it reads, and those tensors. */
+  readonly inputs: ReadonlyMap<number, TensorPlace>;
+  /** The op types that it computes with, as a key: equal cards have equal ones. */
+  readonly operations: string;
+}
+
+export interface LayerGraph {
+  readonly cards: readonly LayerCard[];
+  /** The card of each row, -1 for none. */
+  readonly cardOf: Int32Array;
+  /** Whether layers were recorded; else cards are name scopes. */
+  readonly recorded: boolean;
+}
+
+interface Draft {
+  readonly kind: CardKind;
+  readonly path: string;
+  readonly scope: string;
+  readonly slot: number;
+  readonly rows: number[];
+  readonly inputs: Map<number, TensorPlace>;
+}
+
+/** Longer lists of what flows are given up: nobody could follow them. */
+const MOST_CARRIED = 64;
+const NOTHING: readonly number[] = [];
+
+export function layerGraphOf(graph: GraphData, flow: DataFlow, roles: StepRoles): LayerGraph {
+  return new Contraction(graph, flow, roles).run();
+}
+
+class Contraction {
+  private readonly drafts: Draft[] = [];
+  private readonly byKey = new Map<string, number>();
+  private readonly cardOf: Int32Array;
+  private readonly layerAt: (row: number) => string;
+  private readonly recorded: boolean;
+  private readonly opIs: (row: number, set: ReadonlySet<string>) => boolean;
+  private readonly containers = new Set<string>();
+  private readonly atoms = new Set<string>();
+  private readonly heavy = new Map<string, number>();
+  private readonly scopeAt: (row: number) => string | null;
+  private readonly callOf: ReadonlyMap<string, LayerCall>;
+  private readonly weightRows: WeightRows;
+
+  constructor(
+    private readonly graph: GraphData,
+    private readonly flow: DataFlow,
+    private readonly roles: StepRoles,
+  ) {
+    this.cardOf = new Int32Array(graph.nodeCount).fill(-1);
+    this.weightRows = new WeightRows(graph);
+    const flags = new Map<ReadonlySet<string>, Uint8Array>();
+    this.opIs = (row, set) => {
+      let known = flags.get(set);
+      if (!known) {
+        known = Uint8Array.from(graph.opTypes.values, (op) => (set.has(op) ? 1 : 0));
+        flags.set(set, known);
+      }
+      return known[graph.opTypes.codes[row]!] === 1;
+    };
+    this.callOf = new Map(graph.layerCalls.map((call) => [call.path, call]));
+    this.recorded = this.forward().some((row) => graph.layers.at(row) !== '');
+    const scopes = this.recorded ? null : this.scopeLayers();
+    this.layerAt = scopes ? (row) => scopes.layer[row] ?? '' : (row) => graph.layers.at(row);
+    this.scopeAt = scopes ? (row) => scopes.scope[row] ?? '' : (row) => this.callScope(row);
+    this.findContainers();
+  }
+
+  run(): LayerGraph {
+    this.assignLayers();
+    const sources = this.assignInputs();
+    this.followData(sources);
+    return this.finish();
+  }
+
+  private forward(): number[] {
+    const rows: number[] = [];
+    const { role } = this.roles;
+    const args = new Set(['_Arg']);
+    for (let row = 0; row < role.length; row++) if (role[row] === FORWARD && !this.opIs(row, args)) rows.push(row);
+    return rows;
+  }
+
+  /** Layers by the name scopes of nodes, where nobody recorded any. */
+  private scopeLayers(): { layer: string[]; scope: string[] } {
+    const { graph } = this;
+    const [layer, scope]: [string[], string[]] = [[], []];
+    const handles = new Set(['_Arg', 'VarHandleOp']);
+    const known = new Map<string, [string, string]>();
+    for (const row of this.forward()) {
+      if (this.opIs(row, handles)) continue;
+      const name = graph.names.at(row);
+      const prefix = name.slice(0, Math.max(0, name.lastIndexOf('/')));
+      let found = known.get(prefix);
+      if (!found) {
+        const parts = prefix.split('/').filter((part) => part !== '' && !/^(?:Stateful)?PartitionedCall/.test(part));
+        while (parts.length > 0 && OP_SCOPE.test(parts[parts.length - 1]!)) parts.pop();
+        found = [parts.map((part) => part.replace(/(?<=.)_\d+$/, '')).join('/'), parts.join('/')];
+        known.set(prefix, found);
+      }
+      [layer[row], scope[row]] = found;
+    }
+    return { layer, scope };
+  }
+
+  private findContainers(): void {
+    const paths = new Set<string>();
+    for (const row of this.forward()) {
+      const path = this.layerAt(row);
+      if (path === '') continue;
+      paths.add(path);
+      if (this.opIs(row, HEAVY)) this.heavy.set(path, (this.heavy.get(path) ?? 0) + 1);
+    }
+    for (const path of paths) {
+      for (let cut = path.lastIndexOf('/'); cut > 0; cut = path.lastIndexOf('/', cut - 1)) this.containers.add(path.slice(0, cut));
+    }
+    for (const path of this.containers) if (this.isAtom(path)) this.atoms.add(path);
+  }
+
+  /** A layer with layers inside is a card of its own if it is one of Keras' (an attention, an RNN), else it is opened. */
+  private isAtom(path: string): boolean {
+    const call = this.callOf.get(path);
+    if (call) return call.builtin;
+    return (this.heavy.get(path) ?? 0) > 0;
+  }
+
+  /** The card path of a layer path: that of the outermost card around it; null for a container's own nodes. */
+  private cardPath(path: string): string | null {
+    for (let cut = path.indexOf('/'); cut > 0; cut = path.indexOf('/', cut + 1)) {
+      const outer = path.slice(0, cut);
+      if (this.atoms.has(outer)) return outer;
+    }
+    return this.containers.has(path) && !this.atoms.has(path) ? null : path;
+  }
+
+  /** The scopes that the call opened which a node belongs to; null where its name does not tell. */
+  private callScope(row: number): string | null {
+    const path = this.cardPath(this.layerAt(row));
+    return path === null ? null : scopeOfCall(this.graph.names.at(row), path.split('/'));
+  }
+
+  private draft(key: string, kind: CardKind, path: string, scope: string, slot = 0): number {
+    const known = this.byKey.get(key);
+    if (known !== undefined) return known;
+    this.drafts.push({ kind, path, scope, slot, rows: [], inputs: new Map() });
+    this.byKey.set(key, this.drafts.length - 1);
+    return this.drafts.length - 1;
+  }
+
+  private take(card: number, row: number): void {
+    this.cardOf[row] = card;
+    this.drafts[card]!.rows.push(row);
+  }
+
+  private assignLayers(): void {
+    const lost: [number, string][] = [];
+    const paths = new Map<string, string | null>();
+    const taken = new Map<string, number[]>();
+    for (const row of this.forward()) {
+      const layer = this.layerAt(row);
+      if (layer === '') continue;
+      let path = paths.get(layer);
+      if (path === undefined) {
+        path = this.cardPath(layer);
+        paths.set(layer, path);
+      }
+      if (path === null) continue;
+      const scope = this.scopeAt(row);
+      if (scope === null) {
+        lost.push([row, path]);
+        continue;
+      }
+      this.take(this.draft(`layer ${path} ${scope}`, 'layer', path, scope), row);
+      const rows = taken.get(path);
+      if (rows) rows.push(row);
+      else taken.set(path, [row]);
+    }
+    // Casts and masks that Keras makes outside of the layer's scope: to the nearest call of that layer.
+    for (const [row, path] of lost) {
+      const near = nearest(taken.get(path) ?? [], row);
+      this.take(near === null ? this.draft(`layer ${path} `, 'layer', path, '') : this.cardOf[near]!, row);
+    }
+  }
+
+  /** Cards of what is fed, one an output of the feeding node; and of random numbers outside of layers, like a GAN's noise. */
+  private assignInputs(): Uint8Array {
+    const { graph, flow, roles } = this;
+    const given = new Uint8Array(graph.nodeCount);
+    const argument = new Set(['_Arg']);
+    for (let row = 0; row < graph.nodeCount; row++) {
+      const role = roles.role[row];
+      if (role !== INPUT && role !== FORWARD) continue;
+      const op = graph.opTypes.at(row);
+      const dtype = graph.dtypes.at(row);
+      const root = flow.inStart[row] === flow.inStart[row + 1];
+      const isFed =
+        role === INPUT && (this.opIs(row, FED) || (this.opIs(row, argument) && root && dtype !== 'resource' && dtype !== 'variant'));
+      const isNoise = NOISE.test(op) && this.layerAt(row) === '';
+      if (!isFed && !isNoise) continue;
+      const slots = isFed ? Math.max(1, graph.slots[row]!) : 1;
+      for (let slot = 0; slot < slots; slot++) {
+        const card = this.draft(`input ${row} ${slot}`, 'input', graph.names.at(row), '', slot);
+        this.take(card, row);
+      }
+      given[row] = 1;
+    }
+    return given;
+  }
+
+  private inputCard(row: number, slot: number): number {
+    return this.byKey.get(`input ${row} ${slot}`) ?? this.cardOf[row]!;
+  }
+
+  private followData(given: Uint8Array): void {
+    const { graph, flow, roles, cardOf } = this;
+    const shapeOps = Uint8Array.from({ length: graph.nodeCount }, (_, row) => (this.opIs(row, SHAPE_OPS) ? 1 : 0));
+    const starts: number[] = [];
+    for (let row = 0; row < graph.nodeCount; row++)
+      if (given[row] || (roles.role[row] === FORWARD && this.opIs(row, READS))) starts.push(row);
+    const active = flow.downstream(starts, shapeOps);
+    const opaque = graph.dtypes.values.map((dtype) => dtype === 'resource' || dtype === 'bool');
+    const carried: (readonly number[])[] = new Array(graph.nodeCount).fill(NOTHING);
+    const tensors = new TensorList();
+    const flowing = (row: number): number[] => {
+      const found = new Set<number>();
+      for (let i = flow.inStart[row]!; i < flow.inStart[row + 1]!; i++) {
+        const [source, slot] = [flow.inRow[i]!, flow.inSlot[i]!];
+        if (shapeOps[source] || opaque[graph.dtypes.codes[source]!]) continue;
+        if (given[source]) found.add(tensors.add(this.inputCard(source, slot), source, slot));
+        else if (cardOf[source]! >= 0) for (const one of carried[source]!) found.add(tensors.add(tensors.card(one), source, slot));
+        else for (const one of carried[source]!) found.add(one);
+      }
+      return [...found];
+    };
+    const losses: number[] = [];
+    for (const row of flow.order()) {
+      if (given[row]) continue;
+      const role = roles.role[row];
+      if (role === LOSS && graph.kinds.at(row) === 'loss') losses.push(row);
+      if (role !== FORWARD && role !== INPUT && role !== LOSS) continue;
+      const sources = flowing(row);
+      let mine = cardOf[row]!;
+      if (mine < 0 && role !== LOSS && active[row] && !flow.callers[row] && !shapeOps[row] && !this.opIs(row, THIN))
+        mine = this.operator(row, sources, tensors);
+      if (mine < 0) {
+        carried[row] = sources.length < MOST_CARRIED ? sources : NOTHING;
+        continue;
+      }
+      const { inputs } = this.drafts[mine]!;
+      for (const one of sources) {
+        const card = tensors.card(one);
+        if (card !== mine && !inputs.has(card)) inputs.set(card, tensors.place(one));
+      }
+      carried[row] = [tensors.add(mine, row, 0)];
+    }
+    for (const row of losses) {
+      const card = this.draft(`loss ${row}`, 'loss', 'loss', '');
+      this.drafts[card]!.rows.push(row);
+      for (const one of carried[row]!) {
+        const { inputs } = this.drafts[card]!;
+        if (!inputs.has(tensors.card(one))) inputs.set(tensors.card(one), tensors.place(one));
+      }
+    }
+  }
+
+  /** The card of an op between layers; -1 where it only passes on what a layer made. */
+  private operator(row: number, sources: readonly number[], tensors: TensorList): number {
+    const cards = new Set(sources.map((one) => tensors.card(one)));
+    const all = [...cards];
+    const fromLayer = this.roles.role[row] === FORWARD && all.some((card) => this.drafts[card]!.kind !== 'input');
+    if (cards.size < 2 && !fromLayer) return -1;
+    const only = cards.size === 1 && this.drafts[all[0]!]!.kind === 'op' ? all[0]! : -1;
+    const card = only >= 0 ? only : this.draft(`op ${row}`, 'op', this.layerAt(row), this.containerScope(row));
+    this.take(card, row);
+    return card;
+  }
+
+  /** The scopes of the call of a container that an operator stands in. */
+  private containerScope(row: number): string {
+    const path = this.layerAt(row);
+    return path === '' ? '' : (scopeOfCall(this.graph.names.at(row), path.split('/')) ?? path);
+  }
+
+  private finish(): LayerGraph {
+    const used = new Set<number>();
+    for (const { inputs } of this.drafts) for (const card of inputs.keys()) used.add(card);
+    let kept = this.drafts.map((_, id) => id).filter((id) => this.drafts[id]!.inputs.size > 0 || used.has(id));
+    if (!this.recorded) kept = kept.filter((id) => !this.isIdle(id));
+    const ordered = this.recorded ? this.byCreation(kept) : this.depthFirst(kept);
+    const place = new Map(ordered.map((id, i) => [id, i]));
+    const calls = new Map<string, number>();
+    const total = new Map<string, number>();
+    for (const id of ordered)
+      if (this.drafts[id]!.kind === 'layer') total.set(this.drafts[id]!.path, (total.get(this.drafts[id]!.path) ?? 0) + 1);
+    const handed = this.handedOn(ordered);
+    const cards = ordered.map((id, i): LayerCard => {
+      const draft = this.drafts[id]!;
+      const call = calls.get(draft.path) ?? 0;
+      if (draft.kind === 'layer') calls.set(draft.path, call + 1);
+      const inputs = new Map([...draft.inputs].flatMap(([from, tensor]) => (place.has(from) ? [[place.get(from)!, tensor] as const] : [])));
+      return { id: i, ...this.describe(draft, handed.get(id)), call, calls: total.get(draft.path) ?? 1, inputs };
+    });
+    const cardOf = this.cardOf.map((id) => place.get(id) ?? -1);
+    return { cards, cardOf, recorded: this.recorded };
+  }
+
+  private describe(draft: Draft, handed: TensorPlace | undefined): Omit<LayerCard, 'id' | 'call' | 'calls' | 'inputs'> {
+    const { graph } = this;
+    const rows = Int32Array.from(draft.rows);
+    const ops = new Map<string, number>();
+    for (const row of rows) {
+      if (this.opIs(row, THIN) || this.opIs(row, SHAPE_OPS) || (draft.kind === 'layer' && !this.roles.core[row])) continue;
+      const op = graph.opTypes.at(row);
+      ops.set(op, (ops.get(op) ?? 0) + 1);
+    }
+    const weights = this.weightRows.of(rows);
+    const call = draft.kind === 'layer' ? this.callOf.get(draft.path) : undefined;
+    const own = rows.filter((row) => graph.kinds.at(row) === 'output');
+    const output: TensorPlace =
+      draft.kind === 'input'
+        ? { row: rows[0]!, slot: draft.slot }
+        : (handed ?? { row: own[own.length - 1] ?? rows[rows.length - 1]!, slot: 0 });
+    const shapes = graph.slotShapes.get(output.row);
+    return {
+      kind: draft.kind,
+      path: draft.path,
+      scope: draft.scope,
+      title: this.titleOf(draft, ops),
+      className: draft.kind !== 'layer' ? '' : (call?.className ?? guessClass(ops)),
+      shape: shapes?.[output.slot] ?? (output.slot === 0 ? graph.shapes.at(output.row) : ''),
+      output,
+      parameters: call?.parameters ?? (draft.kind === 'layer' ? this.countParameters(weights, rows) : 0),
+      rows,
+      weights,
+      operations: [...ops.keys()]
+        .filter((op) => op !== 'Const')
+        .sort()
+        .join(),
+    };
+  }
+
+  private titleOf(draft: Draft, ops: ReadonlyMap<string, number>): string {
+    if (draft.kind === 'op') return signsOf(ops);
+    if (draft.kind === 'loss') return 'loss';
+    const last = draft.path.slice(draft.path.lastIndexOf('/') + 1);
+    if (draft.kind === 'layer') return last;
+    const [row] = draft.rows as [number];
+    if (NOISE.test(this.graph.opTypes.at(row))) return 'Noise';
+    return this.graph.slots[row]! > 1 ? `${inputName(last)} ${draft.slot}` : inputName(last);
+  }
+
+  private countParameters(weights: readonly CardWeight[], rows: Int32Array): number {
+    const { graph } = this;
+    if (weights.length > 0) return weights.reduce((sum, { row, trainable }) => sum + (trainable ? sizeOf(graph.shapes.at(row)) : 0), 0);
+    if (this.weightRows.any) return 0; // what is read besides are seeds and other states
+    const constants = new Set(['Const']);
+    const likely = rows.filter((row) => {
+      if (this.opIs(row, READS)) return true;
+      const shape = graph.shapes.at(row);
+      return this.opIs(row, constants) && (shape.includes('×') || sizeOf(shape) > 3) && /^(?:b?float|half)/.test(graph.dtypes.at(row));
+    });
+    return likely.reduce((sum, row) => sum + sizeOf(graph.shapes.at(row)), 0);
+  }
+
+  /** The tensor by which each card's result goes on: of several the last noted output, else what the first reader takes. */
+  private handedOn(ids: readonly number[]): ReadonlyMap<number, TensorPlace> {
+    const found = new Map<number, TensorPlace>();
+    for (const id of ids) for (const [from, tensor] of this.drafts[id]!.inputs) if (!found.has(from)) found.set(from, tensor);
+    for (const id of ids) {
+      const draft = this.drafts[id]!;
+      const handed = found.get(id);
+      if (draft.kind !== 'layer' || (handed && this.graph.kinds.at(handed.row) === 'output')) continue;
+      const outputs = draft.rows.filter((row) => this.graph.kinds.at(row) === 'output');
+      // Of several outputs one that the reader takes is meant; a call that returns one has no choice.
+      if (outputs.length === 1 || (outputs.length > 0 && !handed)) found.set(id, { row: outputs[outputs.length - 1]!, slot: 0 });
+    }
+    return found;
+  }
+
+  /** Scopes that hold constants and nothing that computes. */
+  private isIdle(id: number): boolean {
+    const { kind, inputs, rows } = this.drafts[id]!;
+    if (kind !== 'layer' || inputs.size > 0) return false;
+    return !rows.some(
+      (row) => this.opIs(row, READS) || !(this.opIs(row, THIN) || this.opIs(row, SHAPE_OPS)) || this.graph.shapes.at(row).includes('×'),
+    );
+  }
+
+  private byCreation(ids: readonly number[]): number[] {
+    const first = (id: number): number => {
+      const { rows } = this.drafts[id]!;
+      const telling = rows.filter((row) => !this.opIs(row, THIN));
+      return (telling.length > 0 ? telling : rows).reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
+    };
+    const at = new Map(ids.map((id) => [id, first(id)]));
+    return [...ids].sort((a, b) => at.get(a)! - at.get(b)! || a - b);
+  }
+
+  /** In data flow, branch after branch, where the order of the nodes does not tell in what order they were made. */
+  private depthFirst(ids: readonly number[]): number[] {
+    const inside = new Set(ids);
+    const used = new Set(ids.flatMap((id) => [...this.drafts[id]!.inputs.keys()]));
+    const [ordered, seen] = [[] as number[], new Set<number>()];
+    for (const end of [...ids.filter((id) => !used.has(id)), ...ids]) {
+      const todo: [number, boolean][] = [[end, false]];
+      while (todo.length > 0) {
+        const [id, done] = todo.pop()!;
+        if (done) ordered.push(id);
+        if (done || seen.has(id)) continue;
+        seen.add(id);
+        todo.push([id, true]);
+        for (const from of [...this.drafts[id]!.inputs.keys()].sort((a, b) => a - b))
+          if (inside.has(from) && !seen.has(from)) todo.push([from, false]);
+      }
+    }
+    return ordered;
+  }
+}
+
+/** Rows of weights, gradients and updates, by variable. */
+class WeightRows {
+  private readonly gradients = new Map<string, number[]>();
+  private readonly updates = new Map<string, number[]>();
+  private readonly frozen: ReadonlySet<string>;
+  /** Whether the graph names any weight. */
+  readonly any: boolean;
+
+  constructor(private readonly graph: GraphData) {
+    this.frozen = new Set(graph.frozen);
+    this.any = graph.kinds.values.includes('weight');
+    for (let row = 0; row < graph.nodeCount; row++) {
+      const kind = graph.kinds.at(row);
+      const into = kind === 'gradient' ? this.gradients : kind === 'update' ? this.updates : null;
+      if (!into) continue;
+      const variable = graph.variables.at(row);
+      const known = into.get(variable);
+      if (known) known.push(row);
+      else into.set(variable, [row]);
+    }
+  }
+
+  of(rows: Int32Array): CardWeight[] {
+    const found = new Map<string, CardWeight>();
+    for (const row of rows) {
+      const variable = this.graph.variables.at(row);
+      if (variable === '' || this.graph.kinds.at(row) !== 'weight' || found.has(variable) || isSeed(variable)) continue;
+      const [gradients, updates] = [this.gradients.get(variable) ?? [], this.updates.get(variable) ?? []];
+      found.set(variable, { variable, row, trainable: !this.frozen.has(variable), gradients, updates });
+    }
+    return [...found.values()];
+  }
+}
+
+/** State of a random generator, which Keras keeps like a weight. */
+const isSeed = (variable: string): boolean => /seed_generator(?:_\d+)?\/|seed_generator_state/.test(variable);
+
+/** The tensors that flow between cards, each known by a number. */
+class TensorList {
+  private readonly numbers = new Map<string, number>();
+  private readonly all: (readonly [number, number, number])[] = [];
+
+  add(card: number, row: number, slot: number): number {
+    const key = `${card} ${row} ${slot}`;
+    let number = this.numbers.get(key);
+    if (number === undefined) {
+      number = this.all.push([card, row, slot]) - 1;
+      this.numbers.set(key, number);
+    }
+    return number;
+  }
+
+  card(number: number): number {
+    return this.all[number]![0];
+  }
+
+  place(number: number): TensorPlace {
+    const [, row, slot] = this.all[number]!;
+    return { row, slot };
+  }
+}
+
+/** `m_1/enc/conv_2` of `m_1/enc/conv_2/Conv2D` for the path `m/enc/conv`; null where the name has no such scopes. */
+export function scopeOfCall(name: string, path: readonly string[]): string | null {
+  const parts = name.split('/');
+  const scopes: string[] = [];
+  let at = 0;
+  for (const layer of path) {
+    const wanted = layer.replace(/[^\w.-]/g, '_');
+    let found = -1;
+    for (let i = at; i < Math.min(at + 3, parts.length - 1) && found < 0; i++) {
+      const part = parts[i]!;
+      if (part === wanted || (part.startsWith(`${wanted}_`) && /^\d+$/.test(part.slice(wanted.length + 1)))) found = i;
+    }
+    if (found < 0) return null;
+    scopes.push(parts[found]!);
+    at = found + 1;
+  }
+  return scopes.join('/');
+}
+
+/** The row closest to another among ascending ones. */
+function nearest(rows: readonly number[], row: number): number | null {
+  if (rows.length === 0) return null;
+  let [low, high] = [0, rows.length - 1];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (rows[middle]! < row) low = middle + 1;
+    else high = middle;
+  }
+  const [after, before] = [rows[low]!, rows[Math.max(0, low - 1)]!];
+  return Math.abs(before - row) <= Math.abs(after - row) ? before : after;
+}
+
+/** Random numbers that are drawn outside of layers: what a generator starts from. */
+const NOISE = /Random(?:Standard)?(?:Normal|Uniform)|TruncatedNormal|StandardNormal/;
+
+/** What an input is called on its card. */
+const inputName = (name: string): string => (/^(?:IteratorGetNext|OptionalGetValue)/.test(name) ? 'Input' : name);
+
+/** Elements of a shape as the graph has it; 0 where it is not known. */
+export function sizeOf(shape: string): number {
+  if (shape === 'scalar') return 1;
+  if (shape === '' || shape.includes('?')) return 0;
+  return shape.split('×').reduce((size, extent) => size * Number(extent), 1);
+}

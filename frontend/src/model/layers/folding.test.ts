@@ -1,0 +1,80 @@
+import { expect, test } from 'vitest';
+import { foldedLevel, type Level, NO_FOLDS, toggleFold } from './folding';
+import { captured, written } from './layers_fixture';
+import { findRepeats } from './repeats';
+
+const titles = ({ items }: Level): string[] =>
+  items.map(({ title, variants }) => (variants.length > 1 ? `${title} × ${variants.length}` : title));
+
+/** A chain of layers in blocks: `net/block_0/one`, … */
+function tower(blocks: number, layers = ['one', 'two']): Level {
+  const nodes = ['x Placeholder'];
+  let before = 'x';
+  for (let block = 0; block < blocks; block++) {
+    for (const layer of layers) {
+      const path = `net/block_${block}/${layer}`;
+      nodes.push(
+        `${path}/kernel ReadVariableOp ${path} - weight ${path}/kernel`,
+        `${path}/MatMul MatMul ${path} ${before},${path}/kernel output`,
+      );
+      before = `${path}/MatMul`;
+    }
+  }
+  return foldedLevel(written(nodes).layers, NO_FOLDS);
+}
+
+test('nested models are frames, open in a small model', () => {
+  const level = foldedLevel(captured('nested').layers, NO_FOLDS);
+  expect(titles(level)).toEqual(['Input 0', 'Input 1', 'Input 2', 'encoder', 'encoder', 'join', 'mix', 'refine', 'out', 'loss']);
+  expect(titles(level.items[3]!.inside!)).toEqual(['one', 'two', 'sum']);
+  expect(level.items[4]).toMatchObject({ call: 1, calls: 2 });
+  expect(level.items[3]!.inside!.entries).toEqual([0, 2]); // the residual edge enters, too
+});
+
+test('a frame is closed and opened again by its key', () => {
+  const { layers } = captured('nested');
+  const closed = toggleFold(NO_FOLDS, 'siamese_1/refine_1', true);
+  expect(foldedLevel(layers, closed).items.find(({ title }) => title === 'refine')).toMatchObject({
+    inside: null,
+    className: '3 layers',
+    parameters: 2112,
+  });
+  const again = toggleFold(closed, 'siamese_1/refine_1', false);
+  expect(foldedLevel(layers, again).items.find(({ title }) => title === 'refine')?.inside).not.toBeNull();
+});
+
+test('equal blocks are drawn once', () => {
+  const level = tower(6);
+  expect(titles(level)).toEqual(['x', 'block_0 × 6']);
+  expect(level.items[1]!.names).toEqual(['block_0', 'block_1', 'block_2', 'block_3', 'block_4', 'block_5']);
+  expect(level.edges).toEqual([[0, 1]]);
+});
+
+test('thousands of layers fold, and quickly', () => {
+  const level = tower(2500);
+  expect(titles(level)).toEqual(['x', 'block_0 × 2500']);
+  expect(level.items[1]!.variants).toHaveLength(2500);
+});
+
+test('blocks of other shapes are not the same block', () => {
+  const { layers } = captured('plain');
+  expect(titles(foldedLevel(layers, NO_FOLDS))).toContain('layer0 × 3');
+});
+
+const card = (path: string, operations = 'MatMul', inputs: number[] = []) => ({
+  kind: 'layer' as const,
+  path,
+  className: 'Dense',
+  operations,
+  inputs,
+});
+
+test('what repeats has the same number moving in all of its names', () => {
+  const chain = ['in', 'b_0/x', 'b_0/y', 'b_1/x', 'b_1/y', 'b_2/x', 'b_2/y', 'out'];
+  const cards = chain.map((path, i) => card(path, path.endsWith('y') ? 'Relu' : 'MatMul', i > 0 ? [i - 1] : []));
+  expect(findRepeats(cards)).toEqual([{ start: 1, length: 2, count: 3 }]);
+});
+
+test('two alone are no repetition', () => {
+  expect(findRepeats([card('dense'), card('dense_1', 'MatMul', [0])])).toEqual([]);
+});

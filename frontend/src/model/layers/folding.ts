@@ -1,0 +1,360 @@
+/** Which cards are shown: layers that hold others closed or open, repeated blocks drawn once. */
+
+import type { LayerCard, LayerGraph, TensorPlace } from './cards';
+import { findRepeats, type Repeatable } from './repeats';
+
+/** A card, a block of cards that is closed, or a frame around cards that is open. */
+export interface Item {
+  /** What tells it from all others, also after another way of folding: `gpt/block_0`. */
+  readonly key: string;
+  readonly kind: LayerCard['kind'] | 'block';
+  readonly title: string;
+  readonly path: string;
+  readonly scope: string;
+  readonly className: string;
+  readonly shape: string;
+  readonly parameters: number;
+  /** Cards of it; of a repeated one those of its first repetition. */
+  readonly cards: readonly number[];
+  /** Cards of each repetition; a single one where it is not repeated. */
+  readonly variants: readonly (readonly number[])[];
+  /** Titles of the repetitions. */
+  readonly names: readonly string[];
+  /** Which call of the layer it is, from 0, and of how many. */
+  readonly call: number;
+  readonly calls: number;
+  readonly output: TensorPlace;
+  /** Whether it can be opened or closed, and the key that does it. */
+  readonly toggle: string;
+  /** What an open frame holds; null for a card. */
+  readonly inside: Level | null;
+}
+
+/** Items side by side, and which leads to which. */
+export interface Level {
+  readonly items: readonly Item[];
+  readonly edges: readonly (readonly [number, number])[];
+  /** Items that read from, and are read by, what lies outside. */
+  readonly entries: readonly number[];
+  readonly exits: readonly number[];
+}
+
+/** Who sees more cards than that sees closed blocks first. */
+const MOST_OPEN = 30;
+const FEWEST_NAMED = 4;
+const MOST_NAMED = 40;
+
+/** What the reader opened or closed by hand: `open` and `closed` hold keys, see `Item.toggle`. */
+export interface Folds {
+  readonly open: ReadonlySet<string>;
+  readonly closed: ReadonlySet<string>;
+}
+
+export const NO_FOLDS: Folds = { open: new Set(), closed: new Set() };
+
+/** Turns a fold over: what is open is closed, and the other way round. */
+export function toggleFold(folds: Folds, key: string, isOpen: boolean): Folds {
+  const [open, closed] = [new Set(folds.open), new Set(folds.closed)];
+  open.delete(key);
+  closed.delete(key);
+  (isOpen ? closed : open).add(key);
+  return { open, closed };
+}
+
+export function foldedLevel(graph: LayerGraph, folds: Folds): Level {
+  return new Folding(graph, folds).run();
+}
+
+interface Container {
+  readonly key: string;
+  readonly path: string;
+  readonly title: string;
+  /** Which call of it, from 0. */
+  readonly call: number;
+  readonly calls: number;
+}
+
+/** A level before repeats are folded: each item with what it is made of. */
+interface Raw {
+  readonly container: Container | null;
+  readonly cards: number[];
+}
+
+class Folding {
+  private readonly chains: readonly (readonly Container[])[];
+  private readonly startOpen: boolean;
+  private readonly readers: number[][];
+
+  constructor(
+    private readonly graph: LayerGraph,
+    private readonly folds: Folds,
+  ) {
+    const { cards } = graph;
+    this.chains = containerChains(cards);
+    this.startOpen = cards.length <= MOST_OPEN;
+    this.readers = cards.map(() => []);
+    for (const card of cards) for (const from of card.inputs.keys()) this.readers[from]!.push(card.id);
+  }
+
+  run(): Level {
+    return this.level(
+      this.graph.cards.map(({ id }) => id),
+      0,
+      [],
+    );
+  }
+
+  private isOpen(key: string): boolean {
+    if (this.folds.open.has(key)) return true;
+    return !this.folds.closed.has(key) && this.startOpen;
+  }
+
+  /** Cards below one container, or all. `alike`: the same cards in further repetitions of what holds them. */
+  private level(cards: readonly number[], depth: number, alike: readonly (readonly number[])[]): Level {
+    const raw = this.group(cards, depth);
+    const itemOf = new Map<number, number>();
+    raw.forEach(({ cards: inside }, i) => {
+      for (const card of inside) itemOf.set(card, i);
+    });
+    const others = alike.map((variant) => this.group(variant, depth)).filter((level) => level.length === raw.length);
+    return this.fold(raw, itemOf, depth, others);
+  }
+
+  private group(cards: readonly number[], depth: number): Raw[] {
+    const [raw, byKey]: [Raw[], Map<string, Raw>] = [[], new Map()];
+    for (const card of cards) {
+      const container = this.chains[card]![depth] ?? null;
+      const known = container && byKey.get(container.key);
+      if (known) {
+        known.cards.push(card);
+        continue;
+      }
+      const made = { container, cards: [card] };
+      raw.push(made);
+      if (container) byKey.set(container.key, made);
+    }
+    return raw;
+  }
+
+  private fold(raw: readonly Raw[], itemOf: ReadonlyMap<number, number>, depth: number, others: readonly (readonly Raw[])[]): Level {
+    const inputsOf = raw.map(({ cards }, at) => {
+      const found = new Set<number>();
+      for (const card of cards) {
+        for (const from of this.graph.cards[card]!.inputs.keys()) {
+          const source = itemOf.get(from);
+          if (source !== undefined && source !== at) found.add(source);
+        }
+      }
+      return [...found];
+    });
+    const repeats = findRepeats(raw.map((item, at) => this.repeatable(item, inputsOf[at]!)));
+    /** The item that each raw one is drawn as, which repetition of it that is, and of which repeat. */
+    const shownAs = new Int32Array(raw.length).fill(-1);
+    const repetition = new Int32Array(raw.length);
+    const repeatOf = new Int32Array(raw.length).fill(-1);
+    const items: Item[] = [];
+    const firsts = new Map(repeats.map((repeat, number) => [repeat.start, { ...repeat, number }]));
+    for (let at = 0; at < raw.length; ) {
+      const repeat = firsts.get(at);
+      const toggle = repeat ? `${this.keyOf(raw[at]!)} × ${repeat.count}` : '';
+      const [length, count] = repeat && !this.folds.open.has(toggle) ? [repeat.length, repeat.count] : [1, 1];
+      for (let offset = 0; offset < length; offset++) {
+        const variants = Array.from({ length: count }, (_, k) => raw[at + k * length + offset]!);
+        const more = others.map((level) => level[at + offset]!);
+        items.push(this.item([...variants, ...more], depth, count > 1 ? toggle : ''));
+        for (let k = 0; k < count; k++) {
+          const from = at + k * length + offset;
+          shownAs[from] = items.length - 1;
+          repetition[from] = k;
+          repeatOf[from] = count > 1 ? repeat!.number : -1;
+        }
+      }
+      at += length * count;
+    }
+    return this.join(raw, items, itemOf, inputsOf, { shownAs, repetition, repeatOf });
+  }
+
+  private join(
+    raw: readonly Raw[],
+    items: readonly Item[],
+    itemOf: ReadonlyMap<number, number>,
+    inputsOf: readonly (readonly number[])[],
+    { shownAs, repetition, repeatOf }: { shownAs: Int32Array; repetition: Int32Array; repeatOf: Int32Array },
+  ): Level {
+    const edges = new Map<string, readonly [number, number]>();
+    const [entries, exits] = [new Set<number>(), new Set<number>()];
+    raw.forEach(({ cards }, at) => {
+      const mine = shownAs[at]!;
+      for (const source of inputsOf[at]!) {
+        // Between repetitions, or inside of a later one: what the first one has says it.
+        const same = repeatOf[source]! >= 0 && repeatOf[source] === repeatOf[at];
+        if (same && (repetition[source] !== repetition[at] || repetition[at]! > 0)) continue;
+        if (shownAs[source] !== mine) edges.set(`${shownAs[source]} ${mine}`, [shownAs[source]!, mine]);
+      }
+      for (const card of cards) {
+        if ([...this.graph.cards[card]!.inputs.keys()].some((from) => !itemOf.has(from))) entries.add(mine);
+        if (this.readers[card]!.some((to) => !itemOf.has(to))) exits.add(mine);
+      }
+    });
+    return { items, edges: [...edges.values()], entries: [...entries], exits: [...exits] };
+  }
+
+  private keyOf({ container, cards }: Raw): string {
+    return container?.key ?? cardKey(this.graph.cards[cards[0]!]!);
+  }
+
+  private repeatable({ container, cards }: Raw, inputs: readonly number[]): Repeatable {
+    const first = this.graph.cards[cards[0]!]!;
+    if (!container)
+      return {
+        kind: first.kind,
+        path: first.kind === 'op' ? '' : first.path,
+        className: first.className,
+        operations: `${first.operations} ${first.shape}`,
+        inputs,
+      };
+    const classes = cards.map((card) => this.graph.cards[card]!).map(({ className, operations }) => `${className}(${operations})`);
+    return {
+      kind: 'block',
+      path: container.path,
+      className: String(cards.length),
+      operations: `${classes.join()} ${cards.map((card) => this.graph.cards[card]!.shape).join()}`,
+      inputs,
+    };
+  }
+
+  private item(variants: readonly Raw[], depth: number, repeat: string): Item {
+    const [first] = variants as [Raw, ...Raw[]];
+    const { cards } = this.graph;
+    const key = this.keyOf(first);
+    const names = variants.map((variant) => this.titleOf(variant));
+    const common = { key, cards: first.cards, variants: variants.map((variant) => variant.cards), names };
+    const parameters = (raw: Raw): number => sum(firstCalls(raw.cards.map((card) => cards[card]!)));
+    if (!first.container) {
+      const { kind, title, path, scope, className, shape, output, call, calls } = cards[first.cards[0]!]!;
+      return {
+        ...common,
+        kind,
+        title,
+        call,
+        calls,
+        path,
+        scope,
+        className,
+        shape,
+        output,
+        parameters: parameters(first),
+        toggle: repeat,
+        inside: null,
+      };
+    }
+    const { path } = first.container;
+    const inside = this.isOpen(key)
+      ? this.level(
+          first.cards,
+          depth + 1,
+          variants.slice(1).map((variant) => variant.cards),
+        )
+      : null;
+    const last = cards[this.lastOf(first.cards)]!;
+    const layers = first.cards.filter((card) => cards[card]!.kind === 'layer').length;
+    return {
+      ...common,
+      kind: 'block',
+      title: first.container.title,
+      call: first.container.call,
+      calls: first.container.calls,
+      path,
+      scope: key,
+      className: `${layers} ${layers === 1 ? 'layer' : 'layers'}`,
+      shape: last.shape,
+      output: last.output,
+      parameters: parameters(first),
+      toggle: key,
+      inside,
+    };
+  }
+
+  private titleOf(raw: Raw): string {
+    return raw.container?.title ?? this.graph.cards[raw.cards[0]!]!.title;
+  }
+
+  /** The card whose result leaves the block. */
+  private lastOf(cards: readonly number[]): number {
+    const inside = new Set(cards);
+    const leaving = cards.filter((card) => this.readers[card]!.some((to) => !inside.has(to)));
+    return leaving[leaving.length - 1] ?? cards[cards.length - 1]!;
+  }
+}
+
+/** A layer that is called twice has its weights once. */
+function firstCalls(cards: readonly LayerCard[]): LayerCard[] {
+  const seen = new Set<string>();
+  return cards.filter(({ path, kind }) => kind === 'layer' && !seen.has(path) && seen.add(path) !== undefined);
+}
+
+const sum = (cards: readonly LayerCard[]): number => cards.reduce((total, { parameters }) => total + parameters, 0);
+
+export function cardKey({ kind, scope, path, rows, output }: LayerCard): string {
+  return kind === 'layer' ? scope || path : `${kind} ${rows[0]}:${output.slot}`;
+}
+
+/** The layers around each card, outermost first, without the one that all share. */
+function containerChains(cards: readonly LayerCard[]): (readonly Container[])[] {
+  const layers = cards.filter(({ kind }) => kind === 'layer');
+  const roots = new Set(layers.map(({ path }) => path.slice(0, Math.max(0, path.indexOf('/'))) || path));
+  const shared = roots.size === 1 && layers.some(({ path }) => path.includes('/')) ? 1 : 0;
+  const containers = new Set<string>();
+  for (const { path } of layers)
+    for (let cut = path.indexOf('/'); cut > 0; cut = path.indexOf('/', cut + 1)) containers.add(path.slice(0, cut));
+  const stems = namedBlocks(layers);
+  const calls = new Map<string, string[]>();
+  const numbered = (chain: Omit<Container, 'call' | 'calls'>): Container => {
+    const known = calls.get(chain.path) ?? [];
+    if (known.length === 0) calls.set(chain.path, known);
+    if (!known.includes(chain.key)) known.push(chain.key);
+    return {
+      ...chain,
+      call: known.indexOf(chain.key),
+      get calls() {
+        return known.length;
+      },
+    };
+  };
+  return cards.map((card) => {
+    const { kind, path, scope } = card;
+    if (kind !== 'layer' && kind !== 'op') return [];
+    const [names, scopes] = [path.split('/'), scope.split('/')];
+    const end = kind === 'layer' ? names.length - 1 : containers.has(path) ? names.length : 0;
+    const chain: Container[] = [];
+    for (let depth = shared; depth < end; depth++) {
+      chain.push(numbered({ key: scopes.slice(0, depth + 1).join('/'), path: names.slice(0, depth + 1).join('/'), title: names[depth]! }));
+    }
+    const stem = kind === 'layer' ? stems(path) : '';
+    if (stem !== '') {
+      const title = stem.slice(stem.lastIndexOf('/') + 1);
+      chain.push(numbered({ key: [...scopes.slice(0, -1), title].join('/'), path: stem, title }));
+    }
+    return chain;
+  });
+}
+
+/** The number in `conv2d` counts nothing. */
+const DIMENSIONS = /(?:conv|pooling|padding|cropping|sampling|dropout)[123]d$/;
+
+/** Blocks that only names tell: layers `conv2_block1_conv`, `conv2_block1_relu`, … of a flat model, by their common stem. */
+function namedBlocks(layers: readonly LayerCard[]): (path: string) => string {
+  const stemsOf = (path: string): string[] => {
+    const cut = path.lastIndexOf('/') + 1;
+    const parts = path.slice(cut).split('_');
+    return parts
+      .slice(1)
+      .flatMap((_, k) =>
+        /\d/.test(parts[k]!) && !DIMENSIONS.test(parts[k]!) ? [path.slice(0, cut) + parts.slice(0, k + 1).join('_')] : [],
+      );
+  };
+  const members = new Map<string, number>();
+  for (const path of new Set(layers.map((layer) => layer.path)))
+    for (const stem of stemsOf(path)) members.set(stem, (members.get(stem) ?? 0) + 1);
+  return (path) => stemsOf(path).findLast((stem) => members.get(stem)! >= FEWEST_NAMED && members.get(stem)! <= MOST_NAMED) ?? '';
+}

@@ -1,0 +1,79 @@
+/** Op types that tell what part of a step a node has, and how much it says about a layer. */
+
+export const ASSIGN = /^(?:Ref)?Assign|^Resource(?:Sparse)?(?:Apply|Scatter(?!Nd$))/;
+
+export const READS = new Set(['ReadVariableOp', 'ResourceGather', 'ResourceGatherNd', 'VariableV2']);
+
+/** Nodes that bring data into a step. */
+export const FED = new Set(['IteratorGetNext', 'IteratorGetNextSync', 'OptionalGetValue', 'Placeholder', 'PlaceholderWithDefault']);
+
+/** What they compute depends on shapes only: no data flow through them. */
+export const SHAPE_OPS = new Set(['Shape', 'ShapeN', 'Size', 'Rank', 'ZerosLike', 'OnesLike', 'BroadcastGradientArgs']);
+
+/** They compute nothing that a reader of a model looks for. */
+export const THIN = new Set(
+  `Identity Cast Reshape Transpose StridedSlice Squeeze ExpandDims StopGradient ReadVariableOp Const Pack Shape IdentityN NoOp Range Fill
+  _Arg GatherV2 Prod PreventGradient BroadcastTo Placeholder CheckNumerics EnsureShape VarHandleOp`.split(/\s+/),
+);
+
+/** A container that runs one of these itself is a layer of its own, like an attention that has dense layers inside. */
+export const HEAVY = new Set(
+  `MatMul Einsum BatchMatMulV2 BatchMatMul Softmax Conv2D DepthwiseConv2dNative Conv1D Conv3D While StatelessWhile TensorListStack
+  TensorListFromTensor`.split(/\s+/),
+);
+
+/** Scopes that TensorFlow and Keras open around single ops: no layers. */
+export const OP_SCOPE =
+  /^(?:[A-Z].*|batchnorm|moments|einsum|softmax|mul|add|sub|truediv|div|pow|range|matmul|ones|zeros|strided_slice|dropout|cond|while|stack|concat|norm\w*|eye|convolution|separable_conv2d|depthwise|lstm_cell|while_loop)(?:_\d+)?$/;
+
+const SYMBOLS: Readonly<Record<string, string>> = {
+  AddV2: '+',
+  Add: '+',
+  AddN: '+',
+  Mul: '×',
+  Sub: '−',
+  ConcatV2: 'concat',
+  RealDiv: '÷',
+  Abs: '|x|',
+  BatchMatMulV2: '@',
+  MatMul: '@',
+};
+
+/** The most frequent op types of a few, as signs. */
+export function signsOf(ops: ReadonlyMap<string, number>): string {
+  const ranked = [...ops].sort((a, b) => b[1] - a[1]).slice(0, 3);
+  return [...new Set(ranked.map(([op]) => SYMBOLS[op] ?? op))].join(' ') || 'op';
+}
+
+/** The first op type of a layer that tells its class. */
+const CLASSES: readonly (readonly [string, string])[] = [
+  ['StatelessRandomUniformV2', 'Dropout'],
+  ['While', 'RNN'],
+  ['CudnnRNNV3', 'RNN'],
+  ['TensorListStack', 'RNN'],
+  ['Conv2DBackpropInput', 'Conv2DTranspose'],
+  ['DepthwiseConv2dNative', 'DepthwiseConv2D'],
+  ['Conv2D', 'Conv2D'],
+  ['Conv3D', 'Conv3D'],
+  ['FusedBatchNormV3', 'BatchNormalization'],
+  ['Softmax', 'Softmax'],
+  ['Rsqrt', 'Normalization'],
+  ['MatMul', 'Dense'],
+  ['Einsum', 'EinsumDense'],
+  ['ResourceGather', 'Embedding'],
+  ['SelectV2', 'Embedding'],
+  ['MaxPool', 'MaxPooling2D'],
+  ['AvgPool', 'AveragePooling2D'],
+  ['ConcatV2', 'Concatenate'],
+  ['LeakyRelu', 'LeakyReLU'],
+  ['Relu6', 'ReLU'],
+  ['Relu', 'ReLU'],
+  ['Mean', 'GlobalAveragePooling'],
+];
+
+/** What class a layer probably is, where nothing recorded it. */
+export function guessClass(ops: ReadonlyMap<string, number>): string {
+  if (ops.has('Softmax') && (ops.has('Einsum') || ops.has('BatchMatMulV2'))) return 'Attention';
+  const known = CLASSES.find(([op]) => ops.has(op));
+  return known?.[1] ?? (ops.size > 0 ? signsOf(ops) : 'Reshape');
+}

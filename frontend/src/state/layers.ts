@@ -1,0 +1,191 @@
+import { computed, signal } from '@preact/signals';
+import { computeLayers } from '../layout/client';
+import { Lru } from '../lib/lru';
+import { LatestRequest } from '../lib/scheduling';
+import { type CardStatistics, cardStatistics, joinStatistics } from '../model/layers/card_statistics';
+import type { LayerGraph, TensorPlace } from '../model/layers/cards';
+import { type Folds, foldedLevel, type Item, type Level, NO_FOLDS, toggleFold } from '../model/layers/folding';
+import type { GraphData } from '../model/wire/graph';
+import type { NodeTrend } from '../model/wire/node_trends';
+import type { StepHistograms } from '../model/wire/step_histograms';
+import { view } from './choices';
+import { graph, overlay } from './graph';
+import { api } from './provider';
+import { resource } from './resource';
+import { graphId, runId, runRevision, workerId } from './runs';
+import { serverSteps, stepColumns, stepIndex } from './steps';
+
+/** The layers of the graph on show, its parts of a step, and what their cards show at the step on show. */
+interface GraphLayers {
+  readonly graph: GraphData;
+  readonly layers: LayerGraph;
+  /** The part of a step of each row, see `ROLES`. */
+  readonly roles: Uint8Array;
+}
+
+const known = new Lru<string, GraphLayers>(4);
+
+export const graphLayers = resource(
+  computed(() => {
+    const data = graph.data.value;
+    if (data === null || runId.value === null) return null;
+    const subject = `${runId.value} ${data.id} ${data.nodeCount} ${data.edges.source.length}`;
+    return { key: subject, subject, graph: data };
+  }),
+  async ({ graph: data }, abort): Promise<GraphLayers> => {
+    const { layers, roles } = await computeLayers(data, abort);
+    return { graph: data, layers, roles };
+  },
+  { cache: known },
+);
+
+/** What was opened and closed by hand, by graph. */
+const foldsOfGraphs = signal<ReadonlyMap<string, Folds>>(new Map());
+
+export const folds = computed<Folds>(() => foldsOfGraphs.value.get(graphId.value ?? '') ?? NO_FOLDS);
+
+export function toggleItem(key: string, isOpen: boolean): void {
+  setFolds(toggleFold(folds.value, key, isOpen));
+}
+
+export function setFolds(next: Folds): void {
+  foldsOfGraphs.value = new Map(foldsOfGraphs.value).set(graphId.value ?? '', next);
+}
+
+/** Cards as they are shown: what is closed is one, what repeats is one. */
+export const layerLevel = computed<Level | null>(() => {
+  const found = graphLayers.data.value;
+  return found && foldedLevel(found.layers, folds.value);
+});
+
+/** All cards on show, those inside of open frames too. */
+export const shownItems = computed<readonly Item[]>(() => {
+  const found: Item[] = [];
+  const visit = (level: Level): void => {
+    for (const item of level.items) {
+      if (item.inside) visit(item.inside);
+      else found.push(item);
+    }
+  };
+  if (layerLevel.value) visit(layerLevel.value);
+  return found;
+});
+
+/** The item of a key, also where it is a frame. */
+export function itemOf(key: string | null, level: Level | null = layerLevel.value): Item | null {
+  for (const item of key === null ? [] : (level?.items ?? [])) {
+    if (item.key === key) return item;
+    const inside = item.inside && itemOf(key, item.inside);
+    if (inside) return inside;
+  }
+  return null;
+}
+
+const ofCards = computed<readonly CardStatistics[]>(() => {
+  const found = graphLayers.data.value;
+  if (!found) return [];
+  // Rows of another graph would name other nodes.
+  return cardStatistics(found.layers, graph.data.value === found.graph ? overlay.data.value : null);
+});
+
+/** The statistics of one repetition of an item. */
+export function statisticsOf(cards: readonly number[]): CardStatistics | null {
+  const parts = cards.map((card) => ofCards.value[card]!).filter(Boolean);
+  return parts.length === 0 ? null : joinStatistics(parts, parts[parts.length - 1]);
+}
+
+/** Of all repetitions together: NaN of any counts. */
+export function itemStatistics(item: Item): CardStatistics | null {
+  const variants = item.variants.map(statisticsOf).filter((part) => part !== null);
+  if (variants.length === 0) return null;
+  const { mean, std, absMax } = variants[0]!;
+  return { ...joinStatistics(variants, variants[variants.length - 1]), mean, std, absMax };
+}
+
+/** Histograms and lines are asked for so many tensors at a time. */
+const MOST_TENSORS = 256;
+
+const histogramCache = new Lru<string, StepHistograms>(96);
+
+function histogramRequest(offset: number) {
+  const index = stepIndex.value + offset;
+  const at = stepColumns.value.step[index];
+  const tensors = [...new Set(shownItems.value.map(({ output }) => `${output.row}:${output.slot}`))].slice(0, MOST_TENSORS);
+  const [run, id, data] = [runId.value, graphId.value, graph.data.value];
+  if (view.value !== 'layers' || at === undefined || run === null || id === null || tensors.length === 0) return null;
+  if (data !== graphLayers.data.value?.graph) return null;
+  const query = { tensors: tensors.join(), worker: workerId.value };
+  const subject = `${run} ${id} ${workerId.value}`;
+  return { key: `${subject} ${at} ${stepColumns.value.snapshots[index]} ${query.tensors}`, subject, run, graph: id, step: at, query };
+}
+
+type HistogramRequest = NonNullable<ReturnType<typeof histogramRequest>>;
+
+const loadHistograms = ({ run, graph: id, step: at, query }: HistogramRequest, abort: AbortSignal) =>
+  api().stepHistograms(run, id, at, query, abort);
+
+const neighbours = new LatestRequest();
+
+/** Histograms of what the cards hand on, at the step on show. */
+export const cardHistograms = resource(
+  computed(() => histogramRequest(0)),
+  async (request, abort) => {
+    const found = await loadHistograms(request, abort);
+    prefetchHistograms();
+    return found;
+  },
+  { cache: histogramCache },
+);
+
+/** Those of the steps beside it: moving along the steps finds them there. */
+function prefetchHistograms(): void {
+  const ahead = neighbours.start();
+  for (const request of [histogramRequest(1), histogramRequest(-1)]) {
+    if (request === null || histogramCache.get(request.key) !== undefined) continue;
+    // A failed prefetch is no news: the step is asked for again when it is shown.
+    loadHistograms(request, ahead)
+      .then((value) => histogramCache.set(request.key, value))
+      .catch(() => undefined);
+  }
+}
+
+/** The gradient whose norm over the steps a card draws: that of its largest weight; else its output. */
+export function trendTensor(item: Item): { place: TensorPlace; statistic: 'l2' | 'std' | 'mean' } {
+  const found = graphLayers.data.value;
+  const cards = item.cards.map((card) => found?.layers.cards[card]).filter((card) => card !== undefined);
+  if (item.kind === 'loss') return { place: item.output, statistic: 'mean' };
+  const weights = cards.flatMap((card) => card.weights).filter(({ gradients }) => gradients.length > 0);
+  const size = (row: number): number => (found ? elementsOf(found.graph.shapes.at(row)) : 0);
+  const largest = weights.sort((a, b) => size(b.row) - size(a.row))[0];
+  return largest ? { place: { row: largest.gradients[0]!, slot: 0 }, statistic: 'l2' } : { place: item.output, statistic: 'std' };
+}
+
+const elementsOf = (shape: string): number => shape.split('×').reduce((size, extent) => size * (Number(extent) || 1), 1);
+
+const PLACES = 48;
+
+/** How gradients and outputs of the cards move over the steps, by `statistic row`. */
+export const cardTrends = resource(
+  computed(() => {
+    const [run, id, found] = [runId.value, graphId.value, graphLayers.data.value];
+    if (view.value !== 'layers' || run === null || id === null || found === null || found.graph !== graph.data.value) return null;
+    if (stepColumns.value.step.length < 2) return null;
+    const wanted = new Map<string, Set<number>>();
+    for (const item of shownItems.value.slice(0, MOST_TENSORS)) {
+      const { place, statistic } = trendTensor(item);
+      wanted.set(statistic, (wanted.get(statistic) ?? new Set()).add(place.row));
+    }
+    const lists = [...wanted].map(([statistic, rows]) => ({ statistic, nodes: [...rows].join() }));
+    const subject = `${run} ${id} ${workerId.value}`;
+    const key = `${subject} ${runRevision.value} ${serverSteps.value} ${JSON.stringify(lists)}`;
+    return { key, subject, run, graph: id, lists, query: { places: PLACES, worker: workerId.value, steps: serverSteps.value } };
+  }),
+  async ({ run, graph: id, lists, query }, abort): Promise<ReadonlyMap<string, NodeTrend>> => {
+    const found = new Map<string, NodeTrend>();
+    for (const { statistic, nodes } of lists) {
+      const trends = await api().nodeTrends(run, id, { ...query, statistic, nodes }, abort);
+      for (const [row, trend] of trends) found.set(`${statistic} ${row}`, trend);
+    }
+    return found;
+  },
+);

@@ -1,0 +1,304 @@
+import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
+import '../graph/graph.css';
+import '../graph/legend.css';
+import '../graph/tooltip.css';
+import './layers.css';
+import { signal } from '@preact/signals';
+import type { PlacedCard } from '../../layout/card_layout';
+import { counted, formatNumber } from '../../lib/format';
+import { registerGraphProbe } from '../../lib/probe';
+import { visible } from '../../lib/visible_text';
+import type { CardStatistics } from '../../model/layers/card_statistics';
+import type { Item } from '../../model/layers/folding';
+import { cardColouring } from '../../render/card_colouring';
+import { type CardData, measuresText, shortCount } from '../../render/draw/draw_cards';
+import { themeOf } from '../../render/theme';
+import { cardColour, chosenLayer } from '../../state/choices';
+import { graph, overlay } from '../../state/graph';
+import {
+  cardHistograms,
+  cardTrends,
+  graphLayers,
+  itemOf,
+  itemStatistics,
+  layerLevel,
+  shownItems,
+  statisticsOf,
+  toggleItem,
+  trendTensor,
+} from '../../state/layers';
+import { theme } from '../../state/preferences';
+import { detailOutdated, graphId, run } from '../../state/runs';
+import { selectLayer } from '../../state/selection';
+import { step } from '../../state/steps';
+import { LegendBox } from '../graph/LegendBox';
+import { RunGraph } from '../graph/RunGraph';
+import { ToolButton } from '../graph/ToolButton';
+import { Failure } from '../kit/Message';
+import { NothingCaptured } from '../shell/NothingCaptured';
+import { type Direction, LayersCanvas } from './layers_canvas';
+import { opsOf } from './ops_of';
+
+/** Fewer cards say less than the ops do. */
+const FEWEST = 3;
+
+/** The model as its author wrote it: a card a layer. */
+export function LayersView() {
+  const failed = graph.error.value ?? run.error.value;
+  if (graph.data.value === null && failed) return <Failure error={failed} retry={graph.error.value ? graph.reload : run.reload} />;
+  if (run.data.value !== null && run.data.value.graphs.length === 0 && !detailOutdated.value) return <NothingCaptured />;
+  if (graphLayers.error.value) return <Failure error={graphLayers.error.value} retry={graphLayers.reload} />;
+  const found = graphLayers.data.value;
+  if (found !== null && found.layers.cards.length < FEWEST)
+    return (
+      <>
+        <div class="reading" role="status" data-testid="no-layers">
+          <span>No layers were found in this graph: these are its ops.</span>
+        </div>
+        <RunGraph />
+      </>
+    );
+  return (
+    <div class="pane-body">
+      <LayersPane />
+    </div>
+  );
+}
+
+const hover = signal<{ card: PlacedCard; x: number; y: number } | null>(null);
+
+function LayersPane() {
+  const surface = useRef<HTMLDivElement>(null);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const drawing = useRef<LayersCanvas | null>(null);
+  const [level, data] = [layerLevel.value, useData()];
+  const selected = chosenLayer.value;
+  useLayoutEffect(() => {
+    const made = new LayersCanvas(surface.current!, canvas.current!, {
+      select: selectLayer,
+      enter,
+      toggle,
+      hover: (card, x, y) => {
+        hover.value = card && { card, x, y };
+      },
+    });
+    drawing.current = made;
+    const unregister = registerGraphProbe({
+      node: (key) => made.boxOf(key),
+      nodes: () => made.picture.cards.map(({ item }) => item.key),
+      nodeState: (key) => stateOf(key, made),
+      ready: () =>
+        !made.busy &&
+        graphLayers.data.value !== null &&
+        !graphLayers.loading.value &&
+        !cardHistograms.loading.value &&
+        !cardTrends.loading.value,
+    });
+    return () => {
+      unregister();
+      hover.value = null;
+      made.close();
+    };
+  }, []);
+  useLayoutEffect(() => drawing.current?.forget(), [graphId.value]);
+  useLayoutEffect(() => drawing.current?.setLevel(level), [level]);
+  useLayoutEffect(() => drawing.current?.setData(data.drawn, theme.value, selected), [data, selected, theme.value]);
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (drawing.current && onKey(event, drawing.current)) {
+      event.preventDefault();
+      event.stopPropagation();
+    }
+  };
+  return (
+    <div class="graph-pane" data-theme={theme.value} data-status={level ? 'ready' : 'loading'} data-testid="layers">
+      <Toolbar canvas={drawing} />
+      <div
+        ref={surface}
+        class="graph-surface"
+        data-testid="graph"
+        tabIndex={0}
+        role="application"
+        aria-roledescription="layers"
+        aria-label={label()}
+        onKeyDown={onKeyDown}
+      >
+        <canvas ref={canvas} class="graph-canvas" aria-hidden="true" />
+      </div>
+      <LegendBox legend={data.legend} lines={null} />
+      <ModelFacts />
+      {hover.value && <Tooltip {...hover.value} />}
+      {level === null && (
+        <div class="graph-status" role="status">
+          <p>Finding the layers…</p>
+        </div>
+      )}
+      <div class="graph-offscreen" aria-live="polite">
+        {selected !== null && announcement(selected)}
+      </div>
+    </div>
+  );
+}
+
+function label(): string {
+  const cards = shownItems.value.length;
+  return `Layers of ${graph.data.value?.name ?? 'the graph'}, ${counted(cards, 'card')}. Arrow keys go from card to card, Enter opens a block or shows the ops of a layer.`;
+}
+
+/** What is drawn in the cards, and what their colours mean. */
+function useData() {
+  const [level, items, shade, names, now] = [layerLevel.value, shownItems.value, cardColour.value, theme.value, step.value];
+  const [statistics, histograms, trends, found] = [
+    overlay.data.value,
+    cardHistograms.data.value,
+    cardTrends.data.value,
+    graphLayers.data.value,
+  ];
+  return useMemo(() => {
+    const known = new Map<string, CardStatistics | null>();
+    const of = (item: Item): CardStatistics | null => {
+      if (!known.has(item.key)) known.set(item.key, itemStatistics(item));
+      return known.get(item.key)!;
+    };
+    const measured = items.flatMap((item) => item.variants.map((cards) => ({ item, statistics: statisticsOf(cards) })));
+    const colouring = cardColouring(themeOf(names), shade, measured);
+    const cells = new Map<string, readonly (CardStatistics | null)[]>();
+    const lines = new Map<string, ReturnType<CardData['trend']>>();
+    const drawn: CardData = {
+      style: colouring.styleOf,
+      statistics: of,
+      cells: (item) => {
+        if (!cells.has(item.key)) cells.set(item.key, item.variants.map(statisticsOf));
+        return cells.get(item.key)!;
+      },
+      histogram: ({ output }) => histograms?.get(`${output.row}:${output.slot}`),
+      trend: (item) => {
+        if (!lines.has(item.key)) {
+          const { place, statistic } = trendTensor(item);
+          const trend = trends?.get(`${statistic} ${place.row}`);
+          lines.set(item.key, trend && { trend, label: statistic === 'l2' ? '|gradient|' : statistic });
+        }
+        return lines.get(item.key);
+      },
+      step: statistics?.step ?? now ?? 0,
+    };
+    return { drawn, legend: colouring.legend };
+  }, [level, items, shade, names, now, statistics, histograms, trends, found]);
+}
+
+function stateOf(key: string, drawing: LayersCanvas) {
+  const item = itemOf(key);
+  if (!item || drawing.boxOf(key) === null) return null;
+  const statistics = itemStatistics(item);
+  return { selected: chosenLayer.value === key, nonfinite: (statistics?.nan ?? 0) + (statistics?.inf ?? 0) > 0, color: '' };
+}
+
+/** A block is opened or closed, of a layer the ops are shown. */
+function enter(key: string): void {
+  const item = itemOf(key);
+  if (!item) return;
+  if (item.kind === 'block') toggle(key);
+  else opsOf(item);
+}
+
+function toggle(key: string): void {
+  const item = itemOf(key);
+  if (item?.toggle) toggleItem(item.toggle, item.inside !== null);
+}
+
+const ARROWS: Readonly<Record<string, Direction>> = { ArrowUp: 'up', ArrowDown: 'down', ArrowLeft: 'left', ArrowRight: 'right' };
+
+function onKey(event: KeyboardEvent, drawing: LayersCanvas): boolean {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return false;
+  const direction = ARROWS[event.key];
+  const selected = chosenLayer.value;
+  if (direction) {
+    const next = drawing.next(direction);
+    if (next !== null) selectLayer(next);
+    return true;
+  }
+  if (event.key === 'f') drawing.fit();
+  else if (event.key === '+' || event.key === '=') drawing.viewport.zoomSmoothly(1.35, null);
+  else if (event.key === '-') drawing.viewport.zoomSmoothly(1 / 1.35, null);
+  else if (event.key === 'Enter' && selected !== null) enter(selected);
+  else if (event.key === 'Escape' && selected !== null) selectLayer(null);
+  else return false;
+  return true;
+}
+
+function Toolbar({ canvas }: { canvas: { current: LayersCanvas | null } }) {
+  const zoom = (factor: number) => () => canvas.current?.viewport.zoomSmoothly(factor, null);
+  return (
+    <div class="graph-toolbar graph-card" role="toolbar" aria-label="Layers">
+      <ToolButton icon="minus" label="Zoom out (-)" onClick={zoom(1 / 1.4)} />
+      <ToolButton icon="plus" label="Zoom in (+)" onClick={zoom(1.4)} />
+      <ToolButton icon="fit" label="Fit the layers into view (f)" onClick={() => canvas.current?.fit()} />
+    </div>
+  );
+}
+
+/** The model in numbers, in the upper left corner. */
+function ModelFacts() {
+  const found = graphLayers.data.value;
+  if (!found) return null;
+  const { cards, recorded } = found.layers;
+  const layers = cards.filter(({ kind }) => kind === 'layer');
+  // A layer that is called twice has its weights once.
+  const own = new Map(layers.map(({ path, parameters: count }) => [path, count]));
+  const parameters = [...own.values()].reduce((sum, count) => sum + count, 0);
+  const roots = new Set(layers.map(({ path }) => path.split('/')[0]!));
+  const name = roots.size === 1 && layers.length > 1 ? [...roots][0]! : found.graph.name;
+  return (
+    <section class="graph-card layers-facts" aria-label="Model">
+      <h2 class="truncate" title={name}>
+        {visible(name)}
+      </h2>
+      <p>
+        {shortCount(parameters)} parameters, {counted(own.size, recorded ? 'layer' : 'scope')}
+      </p>
+      <p>{counted(found.graph.nodeCount, 'op')}</p>
+      {!recorded && <p class="faint">Layers by name scopes: no Keras layers were recorded.</p>}
+    </section>
+  );
+}
+
+function announcement(key: string): string {
+  const item = itemOf(key);
+  if (!item) return '';
+  return [item.title, item.className, item.shape, measuresText(itemStatistics(item))].filter(Boolean).join(', ');
+}
+
+/** What is under the pointer, beside it. */
+function Tooltip({ card, x, y }: { card: PlacedCard; x: number; y: number }) {
+  const { item } = card;
+  const statistics = itemStatistics(item);
+  const rows: (readonly [string, string])[] = [
+    ['class', item.className],
+    ['output', item.shape],
+    ['parameters', item.parameters > 0 ? shortCount(item.parameters) : ''],
+    ['repeated', item.variants.length > 1 ? `${item.variants.length} times` : ''],
+    ['gradient norm', number(statistics?.gradientNorm)],
+    ['update / weight', number(statistics?.updateRatio)],
+    ['output mean ± std', statistics && Number.isFinite(statistics.std) ? `${number(statistics.mean)} ± ${number(statistics.std)}` : ''],
+    ['zeros', Number.isFinite(statistics?.zeroShare) ? `${formatNumber(100 * statistics!.zeroShare, 3)} %` : ''],
+    ['NaN', statistics?.nan ? String(statistics.nan) : ''],
+    ['Inf', statistics?.inf ? String(statistics.inf) : ''],
+  ];
+  return (
+    <div class="graph-tooltip" role="tooltip" style={{ left: `${x + 16}px`, top: `${y + 14}px` }}>
+      <div class="graph-tooltip-title">{visible(item.title)}</div>
+      {item.path !== '' && item.path !== item.title && <div class="graph-tooltip-name">{visible(item.path)}</div>}
+      <dl class="graph-facts">
+        {rows.map(([name, value]) =>
+          value === '' ? null : (
+            <div key={name} class={name === 'NaN' ? 'graph-bad-nan' : name === 'Inf' ? 'graph-bad-inf' : ''}>
+              <dt>{name}</dt>
+              <dd>{visible(value)}</dd>
+            </div>
+          ),
+        )}
+      </dl>
+    </div>
+  );
+}
+
+const number = (value: number | undefined): string => (value !== undefined && Number.isFinite(value) ? formatNumber(value, 3) : '');
