@@ -3,12 +3,12 @@ import { computeLayers } from '../layout/client';
 import { Lru } from '../lib/lru';
 import { LatestRequest } from '../lib/scheduling';
 import { type CardStatistics, cardStatistics, joinStatistics } from '../model/layers/card_statistics';
-import type { LayerGraph, TensorPlace } from '../model/layers/cards';
+import type { LayerCard, LayerGraph, TensorPlace } from '../model/layers/cards';
 import { type Folds, foldedLevel, type Item, type Level, NO_FOLDS, toggleFold } from '../model/layers/folding';
 import type { GraphData } from '../model/wire/graph';
 import type { NodeTrend } from '../model/wire/node_trends';
 import type { StepHistograms } from '../model/wire/step_histograms';
-import { view } from './choices';
+import { chosenLayer, view } from './choices';
 import { graph, overlay } from './graph';
 import { api } from './provider';
 import { resource } from './resource';
@@ -188,4 +188,57 @@ export const cardTrends = resource(
     }
     return found;
   },
+);
+
+/** The item that is selected, of all levels. */
+export const selectedItem = computed<Item | null>(() => itemOf(chosenLayer.value));
+
+/** Cards of the first repetition. */
+export function cardsOf(item: Item): LayerCard[] {
+  const cards = graphLayers.data.value?.layers.cards ?? [];
+  return item.cards.map((card) => cards[card]).filter((card) => card !== undefined);
+}
+
+/** The items on show that an item reads from. */
+export function inputsOf(item: Item): Item[] {
+  const inside = new Set(item.cards);
+  const from = new Set(cardsOf(item).flatMap((card) => [...card.inputs.keys()].filter((input) => !inside.has(input))));
+  return shownItems.value.filter((other) => other.variants.some((cards) => cards.some((card) => from.has(card))));
+}
+
+/** The items on show that read from an item: of a repeated one from its last repetition. */
+export function outputsOf(item: Item): Item[] {
+  const all = new Set(item.variants.flat());
+  const cards = graphLayers.data.value?.layers.cards ?? [];
+  const reads = (card: number): boolean => [...(cards[card]?.inputs.keys() ?? [])].some((input) => all.has(input));
+  return shownItems.value.filter(
+    (other) => other.key !== item.key && other.variants.some((own) => own.some((card) => !all.has(card) && reads(card))),
+  );
+}
+
+/** A statistic of a tensor at the step on show; NaN where it was not captured. */
+export function tensorStatistic({ row, slot }: TensorPlace, name: 'l2' | 'mean' | 'std'): number {
+  const at = overlay.data.value;
+  for (let i = 0; at !== null && i < at.count; i++) if (at.node[i] === row && at.slot[i] === slot) return at.column(name)[i]!;
+  return Number.NaN;
+}
+
+/** How the gradients of the selected layer's weights move over the steps, by row. */
+export const gradientTrends = resource(
+  computed(() => {
+    const [run, id, item] = [runId.value, graphId.value, selectedItem.value];
+    if (run === null || id === null || item === null || stepColumns.value.step.length < 2) return null;
+    const rows = new Set(cardsOf(item).flatMap((card) => card.weights.flatMap(({ gradients }) => gradients.slice(0, 1))));
+    if (rows.size === 0) return null;
+    const query = {
+      nodes: [...rows].slice(0, MOST_TENSORS).join(),
+      statistic: 'l2',
+      places: PLACES,
+      worker: workerId.value,
+      steps: serverSteps.value,
+    };
+    const subject = `${run} ${id} ${item.key}`;
+    return { key: `${subject} ${runRevision.value} ${JSON.stringify(query)}`, subject, run, graph: id, query };
+  }),
+  ({ run, graph: id, query }, abort) => api().nodeTrends(run, id, query, abort),
 );

@@ -5,6 +5,7 @@ import { splitScope, tensorName } from '../../model/wire/names';
 import { proofOf } from '../../model/wire/replay';
 import { bookmarkedHere, toggleBookmark } from '../../state/bookmarks';
 import { chosenTensor, chosenVisit, panelTab, view } from '../../state/choices';
+import { selectedItem } from '../../state/layers';
 import { captured, missingSlot, node, snapshot, visits } from '../../state/node';
 import { computedPlace, forgetTensor } from '../../state/replay/replay';
 import { selected, selectedNode, selectTensor } from '../../state/selection';
@@ -16,6 +17,7 @@ import { Tabs } from '../kit/Tabs';
 import { ValueTab } from '../value/ValueTab';
 import { HistogramTab } from './HistogramTab';
 import { HistoryTab } from './HistoryTab';
+import { SelectedLayer } from './LayerPanel';
 import { OverviewTab } from './OverviewTab';
 import { PinButton, PinnedBar } from './PinnedBar';
 import { NoSuchOutput } from './panel_notices';
@@ -33,7 +35,7 @@ const TABS: readonly { id: PanelTab; label: string; view: ComponentType }[] = [
 
 export function NodePanel() {
   const name = selectedNode.value;
-  if (name === null) return <RunSummary />;
+  if (name === null) return selectedItem.value ? <SelectedLayer /> : <RunSummary />;
   const Tab = TABS.find((tab) => tab.id === panelTab.value)?.view ?? OverviewTab;
   const failed = node.data.value === null && node.error.value !== null;
   return (

@@ -1,0 +1,327 @@
+import type { ComponentChildren } from 'preact';
+import { formatCount, formatNumber } from '../../lib/format';
+import { visible } from '../../lib/visible_text';
+import type { CardStatistics } from '../../model/layers/card_statistics';
+import type { CardWeight, TensorPlace } from '../../model/layers/cards';
+import type { Item } from '../../model/layers/folding';
+import { tensorName } from '../../model/wire/names';
+import type { NodeTrend } from '../../model/wire/node_trends';
+import { NAN_PLACE } from '../../model/wire/node_trends';
+import type { SmallHistogram } from '../../model/wire/step_histograms';
+import { sourcePlace, view } from '../../state/choices';
+import {
+  cardHistograms,
+  cardsOf,
+  gradientTrends,
+  graphLayers,
+  inputsOf,
+  itemStatistics,
+  outputsOf,
+  selectedItem,
+  statisticsOf,
+  tensorStatistic,
+  toggleItem,
+} from '../../state/layers';
+import { selectLayer, selectTensor } from '../../state/selection';
+import { IconButton } from '../kit/Button';
+import { CopyButton } from '../kit/CopyButton';
+import { opsOf } from '../layers/ops_of';
+import { Sparkline } from '../table/Sparkline';
+
+/** The selected layer: what it is, what it hands on, its weights with their gradients and updates, and where it leads. */
+export function LayerPanel({ item }: { item: Item }) {
+  const statistics = itemStatistics(item);
+  const calls = graphLayers.data.value?.graph.layerCalls ?? [];
+  const call = calls.find(({ path }) => path === item.path);
+  return (
+    <section class="panel" aria-label="Layer" data-testid="layer-panel" data-layer={item.key}>
+      <header class="panel-head">
+        <div class="grow">
+          <div class="panel-scope truncate" title={item.path}>
+            {visible(item.path.slice(0, Math.max(0, item.path.lastIndexOf('/')))) || 'layer'}
+          </div>
+          <h2 class="panel-title">
+            <span class="truncate" title={item.path}>
+              {visible(item.title)}
+            </span>
+            {item.path !== '' && <CopyButton text={item.path} label="Copy the layer's path" />}
+          </h2>
+          <div class="panel-chips">
+            {item.className && <span class="chip accent">{visible(item.className)}</span>}
+            {item.calls > 1 && <span class="chip">{`call ${item.call + 1} of ${item.calls}`}</span>}
+            {item.variants.length > 1 && <span class="chip">{`repeated ${item.variants.length} times`}</span>}
+          </div>
+        </div>
+        <div class="row panel-actions">
+          <IconButton small icon="close" label="Close (Esc)" onClick={() => selectLayer(null)} />
+        </div>
+      </header>
+      <div class="panel-body">
+        <div class="tab-body">
+          <div class="section row layer-actions">
+            <button type="button" class="button small" onClick={() => opsOf(item)} data-testid="show-ops">
+              Show ops
+            </button>
+            {item.kind === 'block' && (
+              <button type="button" class="button small" onClick={() => toggleItem(item.toggle, item.inside !== null)}>
+                {item.inside ? 'Collapse' : 'Expand'}
+              </button>
+            )}
+            {call?.source && (
+              <button
+                type="button"
+                class="button small"
+                onClick={() => {
+                  sourcePlace.value = call.source;
+                  view.value = 'source';
+                }}
+                title={call.source}
+              >
+                Show source
+              </button>
+            )}
+          </div>
+          {statistics && <Worst statistics={statistics} />}
+          <Facts item={item} config={call?.config ?? ''} />
+          <Output item={item} statistics={statistics} />
+          <Weights item={item} />
+          <Repetitions item={item} />
+          <Neighbours title="Inputs" items={inputsOf(item)} />
+          <Neighbours title="Outputs" items={outputsOf(item)} />
+        </div>
+      </div>
+    </section>
+  );
+}
+
+function Section({ title, children }: { title: string; children: ComponentChildren }) {
+  return (
+    <section class="section">
+      <h3>{title}</h3>
+      {children}
+    </section>
+  );
+}
+
+function nameOf(place: TensorPlace): string {
+  const names = graphLayers.data.value?.graph.names;
+  return names ? tensorName(names.at(place.row), place.slot) : '';
+}
+
+function TensorLink({ place, children }: { place: TensorPlace; children: ComponentChildren }) {
+  const name = nameOf(place);
+  return (
+    <button type="button" class="link" title={name} onClick={() => selectTensor(name)}>
+      {children}
+    </button>
+  );
+}
+
+/** The tensor with NaN or Inf. */
+function Worst({ statistics }: { statistics: CardStatistics }) {
+  const { nan, inf, worst } = statistics;
+  if (worst === null) return null;
+  return (
+    <button
+      type="button"
+      class="panel-alert"
+      data-bad={nan > 0 ? 'nan' : 'inf'}
+      onClick={() => selectTensor(nameOf(worst))}
+      data-testid="layer-worst"
+    >
+      <b>{nan > 0 ? `${formatCount(nan)} NaN at this step` : `${formatCount(inf)} Inf at this step`}</b>
+      <span class="truncate" title={nameOf(worst)}>
+        {visible(nameOf(worst))}
+      </span>
+    </button>
+  );
+}
+
+function Facts({ item, config }: { item: Item; config: string }) {
+  const weights = cardsOf(item).flatMap((card) => card.weights);
+  const frozen = weights.filter(({ trainable }) => !trainable).length;
+  const rows: (readonly [string, string])[] = [
+    ['parameters', item.parameters > 0 ? formatCount(item.parameters) : ''],
+    ['output shape', item.shape],
+    [
+      'input shapes',
+      inputsOf(item)
+        .map(({ shape }) => shape)
+        .filter(Boolean)
+        .join(', '),
+    ],
+    ['config', config],
+    ['frozen', frozen > 0 ? `${frozen} of ${weights.length} weights` : ''],
+  ];
+  return (
+    <Section title="Layer">
+      <dl class="facts num">
+        {rows.map(([name, value]) =>
+          value === '' ? null : (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{visible(value)}</dd>
+            </div>
+          ),
+        )}
+      </dl>
+    </Section>
+  );
+}
+
+function Output({ item, statistics }: { item: Item; statistics: CardStatistics | null }) {
+  const histogram = cardHistograms.data.value?.get(`${item.output.row}:${item.output.slot}`);
+  const text =
+    statistics && Number.isFinite(statistics.std) ? `${formatNumber(statistics.mean, 3)} ± ${formatNumber(statistics.std, 3)}` : '';
+  const zeros = statistics && Number.isFinite(statistics.zeroShare) ? `${formatNumber(100 * statistics.zeroShare, 3)} % zeros` : '';
+  return (
+    <Section title="Output">
+      {histogram && <Histogram histogram={histogram} />}
+      <p class="num">
+        <TensorLink place={item.output}>{visible(nameOf(item.output))}</TensorLink>
+      </p>
+      <p class="num faint">{[text, zeros].filter(Boolean).join(' · ') || 'Not captured at this step.'}</p>
+    </Section>
+  );
+}
+
+const SIZE = { width: 320, height: 72 };
+
+function Histogram({ histogram: { counts, low, high } }: { histogram: SmallHistogram }) {
+  const most = Math.max(...counts);
+  const width = SIZE.width / counts.length;
+  const bars = [...counts].map((count, i) => {
+    const height = most > 0 ? (count / most) * SIZE.height : 0;
+    return `M${i * width} ${SIZE.height}v${-height}h${width - 1}v${height}`;
+  });
+  const text = `Histogram of the output, ${formatNumber(low, 3)} to ${formatNumber(high, 3)}`;
+  return (
+    <figure class="layer-histogram">
+      <svg viewBox={`0 0 ${SIZE.width} ${SIZE.height}`} role="img" aria-label={text} preserveAspectRatio="none">
+        <path d={bars.join('')} />
+      </svg>
+      <figcaption class="num faint">
+        <span>{formatNumber(low, 3)}</span>
+        <span>{formatNumber(high, 3)}</span>
+      </figcaption>
+    </figure>
+  );
+}
+
+/** Weights, each with the norms of its gradient and update, and the gradient over the steps. */
+function Weights({ item }: { item: Item }) {
+  const weights = cardsOf(item).flatMap((card) => card.weights);
+  const unique = [...new Map(weights.map((weight) => [weight.variable, weight])).values()];
+  if (unique.length === 0) return null;
+  return (
+    <Section title="Weights and gradients">
+      <table class="layer-weights num" data-testid="layer-weights">
+        <thead>
+          <tr>
+            <th scope="col">weight</th>
+            <th scope="col">norm</th>
+            <th scope="col">gradient</th>
+            <th scope="col">update</th>
+            <th scope="col">gradient over steps</th>
+          </tr>
+        </thead>
+        <tbody>
+          {unique.map((weight) => (
+            <WeightRow key={weight.variable} weight={weight} />
+          ))}
+        </tbody>
+      </table>
+    </Section>
+  );
+}
+
+function WeightRow({ weight }: { weight: CardWeight }) {
+  const shape = graphLayers.data.value?.graph.shapes.at(weight.row) ?? '';
+  const own = { row: weight.row, slot: 0 };
+  const [gradient, update] = [weight.gradients[0], weight.updates[0]];
+  const trend = gradient === undefined ? undefined : gradientTrends.data.value?.get(gradient);
+  return (
+    <tr>
+      <th scope="row">
+        <TensorLink place={own}>{visible(weight.variable.slice(weight.variable.lastIndexOf('/') + 1))}</TensorLink>
+        <div class="faint">
+          {shape}
+          {!weight.trainable && ', frozen'}
+        </div>
+      </th>
+      <td>{norm(own)}</td>
+      <td>
+        {gradient === undefined ? 'none' : <TensorLink place={{ row: gradient, slot: 0 }}>{norm({ row: gradient, slot: 0 })}</TensorLink>}
+      </td>
+      <td>{update === undefined ? 'none' : <TensorLink place={{ row: update, slot: 0 }}>{norm({ row: update, slot: 0 })}</TensorLink>}</td>
+      <td>{trend && <Sparkline trend={sparkOf(trend)} name="L2 norm of the gradient" />}</td>
+    </tr>
+  );
+}
+
+function norm(place: TensorPlace): string {
+  const value = tensorStatistic(place, 'l2');
+  return Number.isFinite(value) ? formatNumber(value, 3) : '–';
+}
+
+function sparkOf({ step, value, health }: NodeTrend) {
+  return { step: [...step], value: [...value], bad: [...health].map((state) => state === NAN_PLACE) };
+}
+
+/** Each repetition of a repeated block, in numbers. */
+function Repetitions({ item }: { item: Item }) {
+  if (item.variants.length < 2) return null;
+  return (
+    <Section title={`Repetitions (${item.variants.length})`}>
+      <table class="layer-weights num">
+        <thead>
+          <tr>
+            <th scope="col">layer</th>
+            <th scope="col">gradient norm</th>
+            <th scope="col">update / weight</th>
+            <th scope="col">NaN, Inf</th>
+          </tr>
+        </thead>
+        <tbody>
+          {item.variants.slice(0, 100).map((cards, i) => {
+            const statistics = statisticsOf(cards);
+            return (
+              <tr key={cards[0]}>
+                <th scope="row">{visible(item.names[i] ?? '')}</th>
+                <td>{number(statistics?.gradientNorm)}</td>
+                <td>{number(statistics?.updateRatio)}</td>
+                <td class={statistics && statistics.nan + statistics.inf > 0 ? 'bad' : ''}>
+                  {statistics ? formatCount(statistics.nan + statistics.inf) : '–'}
+                </td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </Section>
+  );
+}
+
+const number = (value: number | undefined): string => (value !== undefined && Number.isFinite(value) ? formatNumber(value, 3) : '–');
+
+function Neighbours({ title, items }: { title: string; items: readonly Item[] }) {
+  if (items.length === 0) return null;
+  return (
+    <Section title={title}>
+      {items.map((item) => (
+        <p key={item.key}>
+          <button type="button" class="link" onClick={() => selectLayer(item.key)}>
+            {visible(item.title)}
+          </button>{' '}
+          <span class="faint num">{visible(item.shape)}</span>
+        </p>
+      ))}
+    </Section>
+  );
+}
+
+/** The panel of what is selected in the layer view; null where nothing is. */
+export function SelectedLayer() {
+  const item = selectedItem.value;
+  return item && <LayerPanel item={item} />;
+}
