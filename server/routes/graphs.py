@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from flask import Blueprint, Response
 
+from tensortap.core.records import LayerCall
 from tensortap.index.catalog.columns import Coded
 from tensortap.index.graph.edges import Edges
 from tensortap.index.graph.graph_index import GraphIndex, shape_text
@@ -75,8 +77,20 @@ def _encode(found: GraphIndex) -> bytes:
         "frozen": found.frozen_variables,
         "replicas": found.replicas,
         "slot_shapes": _slot_shapes(found),
+        "layers": [_layer(call) for call in found.layer_calls],
     }
     return write_columns(meta, [*_node_columns(found), *_edge_columns(edges)])
+
+
+def _layer(call: LayerCall) -> dict[str, Any]:
+    return {
+        "path": call.path,
+        "class": call.class_name,
+        "module": call.module,
+        "parameters": call.parameters,
+        "config": call.config,
+        "source": None if call.source is None else {"file": call.source[0], "line": call.source[1]},
+    }
 
 
 def _slot_shapes(found: GraphIndex) -> dict[int, list[str]]:

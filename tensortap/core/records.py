@@ -77,6 +77,30 @@ class Function:
     outputs: Sequence[str] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class LayerCall:
+    """One call of a Keras layer while the graph was traced.
+
+    `path`: names of the layers being called, outermost first, joined by `/`. `parent`: index in
+    `Graph.layers` of the call around it, -1 for none. `class_name`, `module`: of the layer. `config`: its
+    arguments in short.
+    `inputs`, `outputs`: tensor names in order. `parameters`: elements of its weights, those of inner layers
+    included. `variables`: paths of those that no inner layer has. `source`: file and line where the user's
+    class is defined, None for Keras' own.
+    """
+
+    path: str
+    class_name: str
+    module: str
+    parent: int = -1
+    config: str = ""
+    inputs: Sequence[str] = ()
+    outputs: Sequence[str] = ()
+    parameters: int = 0
+    variables: Sequence[str] = ()
+    source: tuple[str, int] | None = None
+
+
 Frame = tuple[str, int, str]  # file, line, function
 
 
@@ -87,6 +111,8 @@ class Graph:
     `stacks` hold user frames only, innermost last; `sources` maps the files named in them to their text.
     `graph_def` is the serialized GraphDef with its library, if there is one. `way` says how its tensors were
     captured: in the step itself, or in a shadow that ran beside the untouched step; empty if not known.
+    `layers`: calls of Keras layers in the order in which they began. `variables`: path -> kind (`weight`,
+    `moving`, `seed`, `slot`, `iteration`, `metric`) of the variables that are known.
     """
 
     name: str
@@ -96,6 +122,8 @@ class Graph:
     sources: Mapping[str, str] = field(default_factory=dict)
     graph_def: bytes | None = None
     way: Way = ""
+    layers: Sequence[LayerCall] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 INTEGERS = ("size", *COUNTS)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
 import keras
+import numpy as np
 import pytest
 import tensorflow as tf
 from dumped import Dumped
@@ -71,3 +73,69 @@ def test_a_note_that_fails_is_told_once_and_ends_nothing(
         model.fit(tf.ones([4, 2]), tf.ones([4, 1]), verbose=0, callbacks=[tap.callback()])
     assert len([each for each in told if "noted (ValueError: an unknown layer)" in str(each.message)]) == 1
     assert Dumped(tmp_path / "r").steps == [0]
+
+
+class Block(keras.layers.Layer):  # type: ignore[misc]
+    """A layer of the user with two of Keras in it."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.up = keras.layers.Dense(5, activation="relu", name="up")
+        self.down = keras.layers.Dense(3, name="down")
+
+    def call(self, x: Any) -> Any:
+        return x + self.down(self.up(x))
+
+
+def test_calls_of_layers_are_recorded(tmp_path: Path) -> None:
+    block = Block(name="block")
+    with Tap(tmp_path / "r", ALL) as tap, tap.step(0):
+        tf.function(lambda x: block(block(x)))(tf.ones([2, 3]))
+    calls = Dumped(tmp_path / "r").graph().layers
+    assert [call.path for call in calls] == ["block", "block/up", "block/down"] * 2
+    outer, up, down, *_ = calls
+    assert (outer.class_name, outer.parent, outer.parameters) == ("Block", -1, 3 * 5 + 5 + 5 * 3 + 3)
+    assert outer.source is not None
+    assert outer.source[0] == __file__
+    assert (up.class_name, up.module.startswith("keras."), up.parent, up.source) == ("Dense", True, 0, None)
+    assert "units=5" in up.config
+    assert "activation=relu" in up.config
+    assert down.inputs == up.outputs
+    assert up.variables == ("block/up/kernel", "block/up/bias")
+    assert outer.variables == ()
+    assert calls[3].inputs == outer.outputs
+    assert calls[4].parent == 3
+
+
+def test_a_call_that_raises_is_not_recorded(tmp_path: Path) -> None:
+    class Failing(keras.layers.Layer):  # type: ignore[misc]
+        def call(self, x: Any) -> Any:
+            raise ValueError("not today")
+
+    failing = Failing(name="failing")
+    dense = keras.layers.Dense(2, name="dense")
+    dense(tf.ones([2, 3]))
+
+    def function(x: Any) -> Any:
+        with contextlib.suppress(ValueError):
+            failing(x)
+        return dense(x)
+
+    with Tap(tmp_path / "r", ALL) as tap, tap.step(0):
+        tf.function(function, autograph=False)(tf.ones([2, 3]))
+    assert [call.path for call in Dumped(tmp_path / "r").graph().layers] == ["dense"]
+
+
+def test_variables_are_recorded_with_what_they_are_for(tmp_path: Path) -> None:
+    layers = [keras.layers.Dense(4), keras.layers.BatchNormalization(), keras.layers.Dropout(0.5, seed=1)]
+    model = keras.Sequential([keras.Input((3,)), *layers, keras.layers.Dense(1)], name="net")
+    model.compile("adam", "mse", metrics=["mae"])
+    with Tap(tmp_path / "r", ALL) as tap:
+        model.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0, callbacks=[tap.callback()])
+    kinds = Dumped(tmp_path / "r").graph().variables
+    by_kind = {kind: [path for path in kinds if kinds[path] == kind] for kind in set(kinds.values())}
+    assert set(by_kind) >= {"weight", "moving", "seed", "slot", "iteration", "metric"}
+    assert all(path.startswith("net/") for path in by_kind["weight"])
+    assert all("moving" in path for path in by_kind["moving"])
+    assert all("seed" in path for path in by_kind["seed"])
+    assert by_kind["iteration"] == ["adam/iteration"]

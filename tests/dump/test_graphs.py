@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tensortap.core.errors import DamagedError, NotFoundError
-from tensortap.core.records import Function, Graph, Node
+from tensortap.core.records import Function, Graph, LayerCall, Node
+from tensortap.dump.format import graphs
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.write.writer import DumpWriter
 
@@ -40,6 +41,21 @@ GRAPH = Graph(
     sources={"model.py": "def call():\n    pass\n"},
     graph_def=b"\x08\x01graph",
     way="shadow",
+    layers=(
+        LayerCall(
+            "model", "Net", "train", inputs=("x:0",), outputs=("dense/MatMul:0",), source=("model.py", 1)
+        ),
+        LayerCall(
+            path="model/dense",
+            class_name="Dense",
+            module="keras.src.layers",
+            parent=0,
+            config="units=4",
+            parameters=12,
+            variables=("model/dense/kernel",),
+        ),
+    ),
+    variables={"model/dense/kernel": "weight"},
 )
 
 
@@ -55,6 +71,17 @@ def test_a_graph_comes_back_as_it_was(tmp_path: Path) -> None:
     assert batch.column("name").to_pylist() == ["x", "dense/MatMul"]
     assert about["functions"]["body"]["role"] == "body"
     assert about["sources"] == GRAPH.sources
+
+
+def test_layers_of_others_are_read_as_far_as_they_can_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odd = {"path": 3, "parent": "x", "parameters": -5, "inputs": "x:0", "variables": [1], "source": ["a"]}
+    monkeypatch.setattr(graphs, "_layer_record", lambda call: odd)
+    with DumpWriter(tmp_path) as w:
+        graph_id = w.graph(GRAPH)
+    calls = RunReader(tmp_path / "run").graph(graph_id).layers
+    assert calls == (LayerCall("3", "", "", variables=("1",)),) * 2
 
 
 def test_the_same_graph_is_written_once(tmp_path: Path) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from tensortap.core.records import Frame, Function, Graph, Node
+from tensortap.core.records import Frame, Function, Graph, LayerCall, Node
 from tensortap.tf.function_library import TracedFunction
 from tensortap.tf.internals import GraphDef
 from tensortap.tf.shapes import dtype_text, static_shape
@@ -77,7 +78,38 @@ def graph_of(
         functions={short[name]: _function(function, short, names) for name, function in functions.items()},
         stacks=stacks.all,
         graph_def=None if flat is None else serialized_graph_def(flat, functions, short),
+        layers=_layer_calls(functions, layers, names),
+        variables={
+            path: kind
+            for function in functions.values()
+            for path in function.variables.values()
+            if (kind := layers.kind_of_variable(path))
+        },
     )
+
+
+def _layer_calls(
+    functions: Mapping[str, TracedFunction], layers: LayerMap, names: Names
+) -> tuple[LayerCall, ...]:
+    """The calls of layers in all functions, function by function; those that raised are left out."""
+    found: list[LayerCall] = []
+    for function in functions.values():
+        place: dict[int, int] = {}
+        for number, call in enumerate(layers.traces[function.name].calls):
+            if not call.is_complete:
+                continue
+            inputs = _known_tensors(function.name, call.inputs, names)
+            outputs = _known_tensors(function.name, call.outputs, names)
+            place[number] = len(found)
+            parent = place.get(call.layer.parent, -1)
+            found.append(replace(call.layer, parent=parent, inputs=inputs, outputs=outputs))
+    return tuple(found)
+
+
+def _known_tensors(function: str, tensors: Sequence[str], names: Names) -> tuple[str, ...]:
+    """Their unique names; tensors of nodes that the function does not have any more are left out."""
+    split = [tensor.rpartition(":") for tensor in tensors]
+    return tuple(f"{names[function, node]}:{slot}" for node, _, slot in split if (function, node) in names)
 
 
 class _Stacks:

@@ -47,6 +47,10 @@ class LayerMap:
         for function in functions.values():
             self._map_function(function, self.traces[function.name])
 
+    def kind_of_variable(self, path: str) -> str:
+        """As `LayerTracker.kind_of`."""
+        return self._tracker.kind_of(path)
+
     def layer_of(self, function: str, node: str) -> str:
         """The path of the layer, or empty."""
         return self._layers.get((function, node), "")

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import functools
+import math
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import keras
 import tensorflow as tf
 
 from tensortap.core.names import short_function_name
+from tensortap.core.records import LayerCall
 from tensortap.tf import internals
 
 from ..warnings_once import first_line, issue_warning
@@ -22,12 +24,32 @@ _SCRATCH = "scratch_graph"  # where Keras infers shapes; nothing in it ever runs
 _MAX_TRACES = 512  # of the latest graphs; a graph is asked for right after it was traced
 
 
+# What Keras' layers are told and show in a line; `get_config` says more, and users' layers may refuse it.
+_SHOWN_ARGUMENTS = (
+    *("units", "filters", "kernel_size", "strides", "padding", "dilation_rate", "groups", "pool_size"),
+    *("size", "num_heads", "key_dim", "input_dim", "output_dim", "target_shape", "axis", "epsilon"),
+    *("rate", "momentum", "activation", "use_bias", "return_sequences", "go_backwards"),
+)
+_MAX_CONFIG = 400  # letters
+
+
+@dataclass
+class TracedCall:
+    """One call of a layer; tensors by their names in the graph that was traced, `parent` a number in it."""
+
+    layer: LayerCall
+    inputs: list[str] = field(default_factory=list)
+    outputs: list[str] = field(default_factory=list)
+    is_complete: bool = False
+
+
 @dataclass
 class Trace:
     """What was noted while one graph was traced; nodes and tensors by their names in that graph."""
 
     graph: str
     layers: dict[str, str] = field(default_factory=dict)  # node -> layer path
+    calls: list[TracedCall] = field(default_factory=list)  # in the order in which they began
     outputs: dict[str, str] = field(default_factory=dict)  # tensor name -> path of the layer that returned it
     gradients: dict[str, str] = field(default_factory=dict)  # given to an optimizer -> path of the variable
     derived: dict[str, str] = field(default_factory=dict)  # computed by a tape -> path of the variable
@@ -53,6 +75,7 @@ class LayerTracker:
         self._traces: dict[int, tuple[weakref.ref[Any], Trace]] = {}  # by id of the graph
         self._variables: dict[int, str] = {}  # id of the handle -> path
         self._frozen: set[int] = set()  # ids of the handles of variables that Keras does not train
+        self._kinds: dict[str, str] = {}  # path of a variable -> what it is for
         self._owners: dict[str, str] = {}  # path of a variable -> path of the innermost layer that has it
         self.trained: set[str] = set()  # paths of variables that have gradients
         self._local = threading.local()
@@ -68,7 +91,7 @@ class LayerTracker:
     def _noting_layer(self, layer_call: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(layer_call)
         def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
-            with self._inside(layer) as note:
+            with self._inside(layer, (args, kwargs)) as note:
                 outputs = layer_call(layer, *args, **kwargs)
                 with self._never_raising():
                     note(outputs)
@@ -88,6 +111,9 @@ class LayerTracker:
             outcome = apply(optimizer, grads, trainable_variables)
             with self._never_raising():
                 self._note_variables(optimizer.variables)
+                for variable in optimizer.variables:
+                    counts = variable is getattr(optimizer, "iterations", None)
+                    self._kinds[str(variable.path)] = "iteration" if counts else "slot"
             return outcome
 
         return noted_apply
@@ -108,6 +134,8 @@ class LayerTracker:
         def noted_assign(variable: Any, value: Any) -> Any:
             with self._never_raising():
                 self._note_variables([variable])  # of losses and metrics nothing else tells
+                if _traced_graph() is not None and not self._stack():
+                    self._kinds.setdefault(str(variable.path), "metric")
             return assign(variable, value)
 
         return noted_assign
@@ -180,25 +208,72 @@ class LayerTracker:
         self._undo.append(undo)
 
     @contextmanager
-    def _inside(self, layer: Any) -> Iterator[Callable[[Any], None]]:
+    def _inside(self, layer: Any, arguments: Any) -> Iterator[Callable[[Any], None]]:
         stack = self._stack()
         stack.append(str(layer.name))
         path = "/".join(stack)
         graph = _traced_graph()
         before = len(graph.get_operations()) if graph is not None else 0
+        calls: list[tuple[Any, int]] = self._local.__dict__.setdefault("calls", [])
+        number = -1
+        if graph is not None:
+            with self._never_raising():
+                number = self._begin_call(graph, layer, path, arguments, calls)
+        calls.append((graph, number))
 
         def note(outputs: Any) -> None:
             if graph is not None:
                 self._note_layer(graph, before, path, outputs)
                 for variable in layer.variables:  # an inner layer, which returned earlier, has said so
                     self._owners.setdefault(str(variable.path), path)
+                if number >= 0:
+                    self._end_call(self._trace(graph).calls[number], graph, layer, outputs)
+                self._note_kinds(layer)
                 if len(stack) == 1:
                     self._note_variables(layer.variables)
 
         try:
             yield note
         finally:
+            calls.pop()
             stack.pop()
+
+    def _begin_call(
+        self, graph: Any, layer: Any, path: str, arguments: Any, around: list[tuple[Any, int]]
+    ) -> int:
+        """Notes a call, and returns its number in the trace."""
+        trace = self._trace(graph)
+        parent = next((number for of, number in reversed(around) if of is graph), -1)
+        kind = type(layer)
+        call = LayerCall(path, kind.__name__, kind.__module__, parent, source=_class_source(kind))
+        trace.calls.append(TracedCall(call, _tensor_names(arguments, graph)))
+        return len(trace.calls) - 1
+
+    def _end_call(self, call: TracedCall, graph: Any, layer: Any, outputs: Any) -> None:
+        """Adds what is known of a call once it returned: a layer is built by its first call."""
+        inside = f"{call.layer.path}/"
+        paths = [str(variable.path) for variable in layer.variables]
+        call.layer = replace(
+            call.layer,
+            config=_config_text(layer),
+            parameters=sum(math.prod(weight.shape) for weight in layer.weights),
+            variables=tuple(path for path in paths if not self._owners.get(path, "").startswith(inside)),
+        )
+        call.outputs = _tensor_names(outputs, graph)
+        call.is_complete = True
+
+    def _note_kinds(self, layer: Any) -> None:
+        """What a layer keeps: weights, moving averages, seeds of random generators."""
+        trained, weights = ({id(v) for v in part} for part in (layer.trainable_variables, layer.weights))
+        for variable in layer.variables:
+            kind = "weight" if id(variable) in trained else "moving" if id(variable) in weights else "seed"
+            known = self._kinds.get(str(variable.path))
+            if known is None or known == "metric":
+                self._kinds[str(variable.path)] = kind
+
+    def kind_of(self, variable: str) -> str:
+        """`weight`, `moving`, `seed`, `slot`, `iteration`, `metric`; empty if it is not known."""
+        return self._kinds.get(variable, "")
 
     def _note_layer(self, graph: Any, before: int, path: str, outputs: Any) -> None:
         trace = self._trace(graph)
@@ -282,6 +357,36 @@ class LayerTracker:
             while len(self._traces) > _MAX_TRACES:
                 self._traces.pop(next(iter(self._traces)))
         return trace
+
+
+def _tensor_names(structure: Any, graph: Any) -> list[str]:
+    tensors = keras.tree.flatten(structure)
+    return [
+        tensor.name for tensor in tensors if tf.is_tensor(tensor) and getattr(tensor, "graph", None) is graph
+    ]
+
+
+def _config_text(layer: Any) -> str:
+    """`units=64, activation=relu`: what the layer does, in short."""
+    found = []
+    for name in _SHOWN_ARGUMENTS:
+        value = getattr(layer, name, None)
+        if callable(value):
+            value = getattr(value, "__name__", None)
+        if isinstance(value, (bool, int, float, str, tuple, list)):
+            found.append(f"{name}={value}")
+    return ", ".join(found)[:_MAX_CONFIG]
+
+
+def _class_source(kind: type) -> tuple[str, int] | None:
+    """Where the user's class is defined: the first line of what it says itself; None for Keras' own."""
+    if kind.__module__.startswith("keras."):
+        return None
+    for name in ("__init__", "call"):
+        code = getattr(kind.__dict__.get(name), "__code__", None)
+        if code is not None:
+            return str(code.co_filename), int(code.co_firstlineno)
+    return None
 
 
 def _traced_graph() -> Any:

@@ -12,7 +12,7 @@ from typing import Any, get_args
 import pyarrow as pa
 
 from tensortap.core.errors import DamagedError, NotFoundError
-from tensortap.core.records import Function, Graph, Node, Way
+from tensortap.core.records import Function, Graph, LayerCall, Node, Way
 from tensortap.storage.files import FileReader, crc32c, crc32c_of_file, publish
 
 from .frames import EOS, Frame, encode, read_frame, read_schema_message
@@ -109,12 +109,56 @@ def _build(graph: Graph) -> pa.RecordBatch:
         "sources": dict(graph.sources),
         "way": graph.way,
     }
+    if graph.layers:
+        about["layers"] = [_layer_record(call) for call in graph.layers]
+    if graph.variables:
+        about["variables"] = dict(graph.variables)
     metadata = {"format": "tensortap", "version": str(VERSION), "graph": _json(about)}
     schema = pa.schema(
         [pa.field(name, kind, nullable=False) for name, kind in _COLUMNS.items()], metadata=metadata
     )
     arrays = [pa.array(columns[name], kind) for name, kind in _COLUMNS.items()]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _layer_record(call: LayerCall) -> dict[str, Any]:
+    return {
+        "path": call.path,
+        "class": call.class_name,
+        "module": call.module,
+        "parent": call.parent,
+        "config": call.config,
+        "inputs": list(call.inputs),
+        "outputs": list(call.outputs),
+        "parameters": call.parameters,
+        "variables": list(call.variables),
+        "source": None if call.source is None else list(call.source),
+    }
+
+
+def _layer_call(record: dict[str, Any]) -> LayerCall:
+    """What `_layer_record` wrote; what is missing or of another type is empty."""
+    texts = {name: str(record.get(name) or "") for name in ("path", "class", "module", "config")}
+    numbers = {name: record.get(name) for name in ("parent", "parameters")}
+    parent, parameters = (n if isinstance(n, int) else None for n in numbers.values())
+    lists = (record.get(name) for name in ("inputs", "outputs", "variables"))
+    inputs, outputs, variables = (
+        tuple(map(str, items)) if isinstance(items, list) else () for items in lists
+    )
+    source = record.get("source")
+    known = isinstance(source, list) and len(source) == 2 and isinstance(source[1], int)
+    return LayerCall(
+        path=texts["path"],
+        class_name=texts["class"],
+        module=texts["module"],
+        parent=-1 if parent is None else parent,
+        config=texts["config"],
+        inputs=inputs,
+        outputs=outputs,
+        parameters=max(0, parameters or 0),
+        variables=variables,
+        source=(str(source[0]), source[1]) if known and source else None,
+    )
 
 
 def _json(what: Any) -> str:
@@ -124,8 +168,8 @@ def _json(what: Any) -> str:
 def read_graph_table(run_dir: Path, graph_id: str) -> tuple[pa.RecordBatch, dict[str, Any]]:
     """(nodes, metadata) of a graph.
 
-    The metadata has `name`, `functions`, `stacks`, `sources`, `way`, and `graph_def`: length and CRC-32C of
-    its GraphDef, or None.
+    The metadata has `name`, `functions`, `stacks`, `sources`, `way`, `layers`, `variables`, and `graph_def`:
+    length and CRC-32C of its GraphDef, or None.
 
     Raises:
         NotFoundError: the run has no such graph.
@@ -174,6 +218,7 @@ def _metadata(schema: pa.Schema, file_name: str) -> dict[str, Any]:
     sources = about.get("sources")
     sources = sources if isinstance(sources, dict) else {}
     stacks, way = about.get("stacks"), about.get("way")
+    layers, variables = about.get("layers"), about.get("variables")
     return {
         "name": str(about.get("name", "")),
         "functions": {name: _function(f) for name, f in functions.items() if isinstance(f, dict)},
@@ -181,6 +226,12 @@ def _metadata(schema: pa.Schema, file_name: str) -> dict[str, Any]:
         "sources": {name: text for name, text in sources.items() if isinstance(text, str)},
         "way": way if way in get_args(Way) else "",
         "graph_def": _length_and_checksum(about.get("graph_def")),
+        "layers": [_layer_call(call) for call in layers if isinstance(call, dict)]
+        if isinstance(layers, list)
+        else [],
+        "variables": {path: str(kind) for path, kind in variables.items()}
+        if isinstance(variables, dict)
+        else {},
     }
 
 
@@ -225,6 +276,8 @@ def read_graph(run_dir: Path, graph_id: str) -> Graph:
         sources=about["sources"],
         graph_def=_graph_def(run_dir, graph_id, about["graph_def"]),
         way=about["way"],
+        layers=tuple(about["layers"]),
+        variables=about["variables"],
     )
 
 

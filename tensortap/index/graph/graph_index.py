@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from tensortap.core.dtypes import Int32s
 from tensortap.core.errors import NotFoundError
+from tensortap.core.records import LayerCall
 from tensortap.core.text import did_you_mean
 
 from ..catalog.columns import Coded, StringTable, Texts
@@ -164,6 +165,14 @@ class GraphIndex:
         """Row -> replica of a distribution strategy, where there are several."""
         noted = {row: note.get("tensortap.replica", "") for row, note in self._notes.items()}
         return {row: int(replica) for row, replica in noted.items() if replica.isdecimal()}
+
+    @cached_property
+    def layer_calls(self) -> list[LayerCall]:
+        """One call of each Keras layer that was recorded, by its path: what they share."""
+        calls: dict[str, LayerCall] = {}
+        for call in self.about.get("layers", ()):
+            calls.setdefault(call.path, call)
+        return list(calls.values())
 
     def returned(self, function: str) -> list[tuple[int, int]]:
         """Row and output slot of each tensor that a function returns; -1 for a node that is not there."""

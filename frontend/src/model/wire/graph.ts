@@ -95,7 +95,7 @@ function graphFromColumns(columns: Columns): GraphData {
       Object.entries((columns.meta.slot_shapes ?? {}) as Record<string, string[]>).map(([row, shapes]) => [Number(row), shapes]),
     ),
     frozen: (columns.meta.frozen ?? []) as string[],
-    layerCalls: (columns.meta.layer_calls ?? []) as LayerCall[],
+    layerCalls: ((columns.meta.layers ?? []) as WireLayer[]).map(layerCall),
     edges: {
       source: columns.i32('edge_source'),
       target: columns.i32('edge_target'),
@@ -105,6 +105,20 @@ function graphFromColumns(columns: Columns): GraphData {
     },
     functionInfo: (columns.meta.functions ?? {}) as Record<string, FunctionInfo>,
   };
+}
+
+interface WireLayer {
+  readonly path: string;
+  readonly class: string;
+  readonly module: string;
+  readonly parameters: number;
+  readonly config: string;
+  readonly source: { readonly file: string; readonly line: number } | null;
+}
+
+function layerCall({ path, class: className, module, parameters, config, source }: WireLayer): LayerCall {
+  const builtin = /^keras(?:\.src)?\.layers\b/.test(module);
+  return { path, className, builtin, parameters, config, source: source ? `${source.file}:${source.line}` : '' };
 }
 
 /** An edge to a node that is not there would lead everything that follows edges astray. */

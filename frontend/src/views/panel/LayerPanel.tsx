@@ -238,7 +238,9 @@ function Weights({ item }: { item: Item }) {
 function WeightRow({ weight }: { weight: CardWeight }) {
   const shape = graphLayers.data.value?.graph.shapes.at(weight.row) ?? '';
   const own = { row: weight.row, slot: 0 };
-  const [gradient, update] = [weight.gradients[0], weight.updates[0]];
+  // Some optimizers change a weight twice, AdamW by its decay first.
+  const [gradient, update] = [weight.gradients[0], weight.updates[weight.updates.length - 1]];
+  const change = Math.hypot(...weight.updates.map((row) => tensorStatistic({ row, slot: 0 }, 'l2')));
   const trend = gradient === undefined ? undefined : gradientTrends.data.value?.get(gradient);
   return (
     <tr>
@@ -253,7 +255,7 @@ function WeightRow({ weight }: { weight: CardWeight }) {
       <td>
         {gradient === undefined ? 'none' : <TensorLink place={{ row: gradient, slot: 0 }}>{norm({ row: gradient, slot: 0 })}</TensorLink>}
       </td>
-      <td>{update === undefined ? 'none' : <TensorLink place={{ row: update, slot: 0 }}>{norm({ row: update, slot: 0 })}</TensorLink>}</td>
+      <td>{update === undefined ? 'none' : <TensorLink place={{ row: update, slot: 0 }}>{number(change)}</TensorLink>}</td>
       <td>{trend && <Sparkline trend={sparkOf(trend)} name="L2 norm of the gradient" />}</td>
     </tr>
   );
