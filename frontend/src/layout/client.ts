@@ -85,29 +85,24 @@ export class LayoutClient {
   }
 }
 
-/** The layers of a graph and the parts of its step, computed in a worker of its own. */
-export function computeLayers(graph: GraphData, abort: AbortSignal): Promise<LayersReply> {
+const layersOf = new WeakMap<GraphData, Promise<LayersReply>>();
+
+/** The layers of a graph and the parts of its step, computed once in a worker of its own. */
+export function computeLayers(graph: GraphData): Promise<LayersReply> {
+  const known = layersOf.get(graph);
+  if (known) return known;
   prepareWorker();
   const worker = idle!;
   idle = undefined;
-  return new Promise<LayersReply>((resolve, reject) => {
-    const end = (): void => {
-      worker.terminate();
-      prepareWorker();
-    };
-    abort.addEventListener('abort', () => {
-      end();
-      reject(abort.reason);
-    });
-    worker.onerror = (event) => {
-      end();
-      reject(new Error(event.message || 'the worker that finds the layers could not be started'));
-    };
+  const answer = new Promise<LayersReply>((resolve, reject) => {
+    worker.onerror = (event) => reject(new Error(event.message || 'the worker that finds the layers could not be started'));
     worker.onmessage = ({ data }: MessageEvent<LayoutReply>) => {
-      end();
       if (data.type === 'layers') resolve(data);
       else reject(new Error(data.type === 'failed' ? data.message : 'the worker answered something else'));
     };
-    worker.postMessage({ type: 'layers', graph: plainGraph(graph) } satisfies LayoutRequest);
-  });
+  }).finally(() => worker.terminate());
+  worker.postMessage({ type: 'layers', graph: plainGraph(graph) } satisfies LayoutRequest);
+  layersOf.set(graph, answer);
+  answer.catch(() => layersOf.delete(graph)); // asked again, it is tried again
+  return answer;
 }

@@ -1,14 +1,23 @@
 import { batch, computed, effect } from '@preact/signals';
 import { rememberForHost, stateFromHost } from '../lib/host_page';
 import { sameTrace } from '../model/graph/trace';
-import { type DeepLink, decodeLink, encodeLink, isNewPlace, type Place, unreadParts } from '../model/run/deep_link';
+import { type DeepLink, decodeLink, encodeLink, isNewPlace, namesView, type Place, unreadParts } from '../model/run/deep_link';
 import { parseSort, sortText } from '../model/run/tensor_table';
 import { type ChartChoices, NO_CHART_CHOICES } from '../model/run/view_settings';
 import { parseCompareSort } from '../model/wire/comparison';
 import * as choices from './choices';
 import { chosenTensor, panelTab, pins } from './choices';
 import { linkRequest } from './link_errors';
-import { comparedStatistic, histogramMode, histogramScale, historyBand, historyLog, historyView, panelOpen } from './preferences';
+import {
+  comparedStatistic,
+  histogramMode,
+  histogramScale,
+  historyBand,
+  historyLog,
+  historyView,
+  modelPicture,
+  panelOpen,
+} from './preferences';
 import { isRapidInput } from './rapid_input';
 import { graphId, runId } from './runs';
 import { following, step } from './steps';
@@ -116,6 +125,12 @@ const chosen = computed<Place>(() => ({
   trace: choices.trace.value,
 }));
 
+/** What an address asks for; where it names no view, the picture of the model that the reader chose last. */
+export function readLink(hash: string): DeepLink {
+  const link = decodeLink(hash);
+  return namesView(hash) ? link : { ...link, view: modelPicture.peek() };
+}
+
 /** Takes up an address, and what it asks for. */
 function take(next: DeepLink, unread: readonly string[]): void {
   const { run, graph, worker, tensor, visit, range, selected, color } = next;
@@ -138,7 +153,7 @@ export function keepPlace(): void {
 
 export function syncAddress(): () => void {
   const first = location.hash || stateFromHost();
-  const begun = decodeLink(first);
+  const begun = readLink(first);
   let shown: Place = begun;
   let known = location.hash;
   take(begun, unreadParts(first));
@@ -146,7 +161,7 @@ export function syncAddress(): () => void {
     // Going to an address is told twice (popstate, hashchange), and the page may have completed or corrected it in between.
     if (location.hash === known) return;
     known = location.hash;
-    const next = decodeLink(known);
+    const next = readLink(known);
     shown = next; // before it is taken up: the effect below compares with it, and going to an address is no new place
     take(next, unreadParts(known));
   };

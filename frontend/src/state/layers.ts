@@ -32,8 +32,8 @@ export const graphLayers = resource(
     const subject = `${runId.value} ${data.id} ${data.nodeCount} ${data.edges.source.length}`;
     return { key: subject, subject, graph: data };
   }),
-  async ({ graph: data }, abort): Promise<GraphLayers> => {
-    const { layers, roles } = await computeLayers(data, abort);
+  async ({ graph: data }): Promise<GraphLayers> => {
+    const { layers, roles } = await computeLayers(data);
     return { graph: data, layers, roles };
   },
   { cache: known },

@@ -2,10 +2,11 @@ import { Api } from '../api/api';
 import { Prefetch } from '../api/prefetch';
 import type { Provider } from '../api/provider';
 import { HttpProvider } from '../api/provider';
-import { beginLayout } from '../layout/client';
+import { beginLayout, computeLayers } from '../layout/client';
 import { stateFromHost } from '../lib/host_page';
-import { decodeLink } from '../model/run/deep_link';
+import { decodeLink, namesView } from '../model/run/deep_link';
 import { decodeGraph } from '../model/wire/graph';
+import { modelPicture } from './preferences';
 
 const MOST_PATIENCE_MS = 60;
 
@@ -27,11 +28,14 @@ export async function chooseProvider(): Promise<Provider> {
     const mock = new URLSearchParams(location.search).get('mock');
     if (mock) return new (await import('../api/mock/mock_provider')).MockProvider(mock === 'empty');
   }
-  const link = decodeLink(location.hash || stateFromHost());
+  const hash = location.hash || stateFromHost();
+  const link = decodeLink(hash);
+  const view = namesView(hash) ? link.view : modelPicture.peek();
   const ahead = new Prefetch(new HttpProvider(), link);
   ahead.graph
     .then((answer) => {
-      if (answer && link.view === 'graph') beginLayout({ open: link.open, ungrouped: link.unstacked, graph: decodeGraph(answer) });
+      if (answer && view === 'layers') void computeLayers(decodeGraph(answer));
+      else if (answer && view === 'graph') beginLayout({ open: link.open, ungrouped: link.unstacked, graph: decodeGraph(answer) });
     })
     .catch(() => undefined); // whoever asks for the graph is told what is wrong with it
   // Drawing the page first would keep the answers waiting; a slow server does not keep the page waiting.

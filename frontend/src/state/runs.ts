@@ -81,13 +81,20 @@ export function graphOfWorker(worker: string | null): GraphEntry | null {
   return runDetail.value?.graphs.find((graph) => worker !== null && graph.workers.includes(worker)) ?? null;
 }
 
+/** The one with most snapshots, which come first; where nothing was captured the largest one, but none that only initializes or restores. */
+function bestGraph(graphs: readonly GraphEntry[]): GraphEntry | undefined {
+  if (graphs[0] === undefined || graphs[0].snapshots > 0) return graphs[0];
+  const models = graphs.filter(({ name }) => !/initiali[sz]e|restore|saver?\b/i.test(name));
+  return [...(models.length > 0 ? models : graphs)].sort((a, b) => b.nodes - a.nodes)[0];
+}
+
 /** The graph on show: the chosen one, else the one with most snapshots, of the chosen worker if there is one. */
 export const graphId = computed<string | null>(() => {
   const graphs = runDetail.value?.graphs ?? [];
   const find = (id: string | null | undefined) => graphs.find((graph) => graph.id === id);
   const picked = pickedGraph.value?.run === runId.value ? pickedGraph.value?.graph : null;
   const fits = (graph: GraphEntry | undefined) => graph && (chosenWorker.value === null || graph.workers.includes(chosenWorker.value));
-  const best = fits(find(picked)) ? find(picked) : (graphOfWorker(chosenWorker.value) ?? find(picked) ?? graphs[0]);
+  const best = fits(find(picked)) ? find(picked) : (graphOfWorker(chosenWorker.value) ?? find(picked) ?? bestGraph(graphs));
   return (find(chosenGraph.value) ?? best)?.id ?? null;
 });
 

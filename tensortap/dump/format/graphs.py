@@ -99,7 +99,7 @@ def _build(graph: Graph) -> pa.RecordBatch:
         "output_dtypes": [list(node.output_dtypes) for node in nodes],
         "output_shapes": [[_json(shape) for shape in node.output_shapes] for node in nodes],
     }
-    about = {
+    about: dict[str, Any] = {
         "name": graph.name,
         "functions": {
             name: {"parent": f.parent, "caller": f.caller, "role": f.role, "outputs": list(f.outputs)}

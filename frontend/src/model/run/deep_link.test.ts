@@ -70,7 +70,7 @@ test.each([
 
 test('an address says how charts are drawn, and leaves alone what it does not say', () => {
   const link = { ...EMPTY_LINK, panel: 'histogram' as const, chart: 'overlay' as const, axis: 'linear' as const };
-  expect(encodeLink(link)).toBe('#panel=histogram&chart=overlay&axis=linear');
+  expect(encodeLink(link)).toBe('#panel=histogram&chart=overlay&axis=linear&view=graph');
   expect(decodeLink('#panel=history&log=0&band=quantiles')).toEqual({ ...EMPTY_LINK, panel: 'history', log: '0', band: 'quantiles' });
   expect(decodeLink('#chart=pie&log=yes&by=toString')).toEqual(EMPTY_LINK);
 });

@@ -209,6 +209,7 @@ export function encodeLink(link: DeepLink): string {
     if (!natural && list.length <= LONGEST_LIST) parts.push(`${key}=${list}`);
   }
   if (link.trace !== null) parts.push(`trace=${traceText(link.trace)}`);
+  if (link.view === 'graph' && parts.length > 0 && !namesView(parts.join('&'))) add('view', link.view);
   return parts.length === 0 ? '' : `#${parts.join('&')}`;
 }
 
@@ -252,6 +253,11 @@ export function decodeLink(hash: string): DeepLink {
   for (const key of ['unstacked', 'unfolded', 'folded'] as const) link[key] = parseList(found.get(key)) ?? EMPTY_LINK[key];
   link.trace = parseTrace(found.get('trace'));
   return link;
+}
+
+/** Whether an address says which view it leads to: by its name, or by a place on the graph of ops. Else the reader's own choice holds. */
+export function namesView(hash: string): boolean {
+  return /(?:^#?|&)(?:view|tensor|selected|open|unstacked|trace|color)=/.test(hash);
 }
 
 /** The parts of an address's hash that say nothing the page can read, as they stand there. */

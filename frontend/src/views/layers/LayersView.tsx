@@ -10,6 +10,7 @@ import { registerGraphProbe } from '../../lib/probe';
 import { visible } from '../../lib/visible_text';
 import type { CardStatistics } from '../../model/layers/card_statistics';
 import type { Item } from '../../model/layers/folding';
+import { rowOf } from '../../model/wire/graph';
 import { cardColouring } from '../../render/card_colouring';
 import { type CardData, measuresText, shortCount } from '../../render/draw/draw_cards';
 import { themeOf } from '../../render/theme';
@@ -29,7 +30,7 @@ import {
 } from '../../state/layers';
 import { theme } from '../../state/preferences';
 import { detailOutdated, graphId, run } from '../../state/runs';
-import { selectLayer } from '../../state/selection';
+import { selectedNode, selectLayer } from '../../state/selection';
 import { step } from '../../state/steps';
 import { LegendBox } from '../graph/LegendBox';
 import { RunGraph } from '../graph/RunGraph';
@@ -72,7 +73,7 @@ function LayersPane() {
   const canvas = useRef<HTMLCanvasElement>(null);
   const drawing = useRef<LayersCanvas | null>(null);
   const [level, data] = [layerLevel.value, useData()];
-  const selected = chosenLayer.value;
+  const selected = chosenLayer.value ?? keyOfNode(selectedNode.value);
   useLayoutEffect(() => {
     const made = new LayersCanvas(surface.current!, canvas.current!, {
       select: selectLayer,
@@ -137,6 +138,14 @@ function LayersPane() {
       </div>
     </div>
   );
+}
+
+/** The card that holds a node. */
+function keyOfNode(node: string | null): string | null {
+  const found = graphLayers.data.value;
+  const card = found && node !== null ? (found.layers.cardOf[rowOf(found.graph, node)] ?? -1) : -1;
+  if (card < 0) return null;
+  return shownItems.value.find(({ variants }) => variants.some((cards) => cards.includes(card)))?.key ?? null;
 }
 
 function label(): string {

@@ -2,7 +2,7 @@ import type { ComponentType } from 'preact';
 import { VIEW_NAMES, type View } from '../../model/run/deep_link';
 import { view } from '../../state/choices';
 import { graph, overlay } from '../../state/graph';
-import { panelOpen } from '../../state/preferences';
+import { modelPicture, panelOpen } from '../../state/preferences';
 import { run, runDetail } from '../../state/runs';
 import { timeline } from '../../state/tensors/timeline';
 import { problemsShown, togglePanel, toggleProblems } from '../../state/ui';
@@ -53,6 +53,7 @@ export function MainView() {
           value={view.value}
           onChange={(next) => {
             view.value = next;
+            if (next === 'layers' || next === 'graph') modelPicture.value = next;
           }}
         />
         <div class="row centre-controls">
