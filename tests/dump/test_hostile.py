@@ -273,6 +273,8 @@ def test_json_that_nests_too_deep(tmp_path: Path) -> None:
         assert about == {
             "name": "",
             "functions": {},
+            "layers": [],
+            "variables": {},
             "stacks": [],
             "sources": {},
             "way": "",

@@ -4,9 +4,8 @@ import type { Provider } from '../api/provider';
 import { HttpProvider } from '../api/provider';
 import { beginLayout, computeLayers } from '../layout/client';
 import { stateFromHost } from '../lib/host_page';
-import { decodeLink, namesView } from '../model/run/deep_link';
+import { decodeLink, namesView, type View } from '../model/run/deep_link';
 import { decodeGraph } from '../model/wire/graph';
-import { modelPicture } from './preferences';
 
 const MOST_PATIENCE_MS = 60;
 
@@ -22,15 +21,15 @@ export function useProvider(provider: Provider): void {
   current = new Api(provider);
 }
 
-/** The server; while developing, `?mock=1` (or `?mock=empty`) asks for made-up runs instead. */
-export async function chooseProvider(): Promise<Provider> {
+/** The server, asked ahead for what the address shows (`picture`: where it names no view); while developing, `?mock=1` (or `?mock=empty`) asks for made-up runs instead. */
+export async function chooseProvider(picture: View): Promise<Provider> {
   if (import.meta.env.DEV) {
     const mock = new URLSearchParams(location.search).get('mock');
     if (mock) return new (await import('../api/mock/mock_provider')).MockProvider(mock === 'empty');
   }
   const hash = location.hash || stateFromHost();
   const link = decodeLink(hash);
-  const view = namesView(hash) ? link.view : modelPicture.peek();
+  const view = namesView(hash) ? link.view : picture;
   const ahead = new Prefetch(new HttpProvider(), link);
   ahead.graph
     .then((answer) => {
