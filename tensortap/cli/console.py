@@ -21,7 +21,6 @@ from tensortap.core.text import escaped
 _PIPED_WIDTH = 10_000  # names are never cut where a program reads them
 _NARROW = 20  # characters that a name has at least, however narrow the terminal is
 _LABEL = re.compile(r" *(?:\S+ {2,})?")
-_UNITS = ("B", "KB", "MB", "GB", "TB")
 
 
 class _Console(Console):
@@ -160,16 +159,6 @@ def _line(texts: Sequence[str], widths: Sequence[int], right: Sequence[bool]) ->
 def cell(text: object, style: str = "") -> Text:
     """A cell that shows `text` as it is, escaped."""
     return Text(escaped(str(text)), style=style)
-
-
-def bytes_text(count: int) -> str:
-    """`1536` -> `1.5 KB`."""
-    size = float(count)
-    for unit in _UNITS[:-1]:
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} {_UNITS[-1]}"
 
 
 def number_text(number: float) -> str:

@@ -24,6 +24,7 @@ _STYLES = "\ufe0e\ufe0f"  # as text, as an emoji
 _KEYCAP = "\u20e3"
 _VIRAMA = 9  # Unicode's combining class
 _NUMBER = re.compile(r"0*([0-9]+)")
+_UNITS = ("B", "KB", "MB", "GB", "TB")
 _MAX_COMPARED = 5_000  # difflib needs some 20 us a name
 
 
@@ -82,6 +83,16 @@ def _code(character: str) -> str:
 def counted(count: int, noun: str) -> str:
     """`1 worker`, `2,000 workers`."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def bytes_text(count: int) -> str:
+    """`1536` -> `1.5 KB`: units of 1,000 bytes, as disks are sold and `ls --si` prints."""
+    size = float(count)
+    for unit in _UNITS[:-1]:
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} {_UNITS[-1]}"
 
 
 def natural_key(text: str) -> tuple[str, str]:

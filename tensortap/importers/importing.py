@@ -12,7 +12,7 @@ from tensortap.core.text import counted
 from .errors import RefusedError, UnknownFormatError
 from .registry import BY_NAME, IMPORTERS, Importer, detect
 from .run_builder import Imported, Progress, RunBuilder, run_name_of
-from .safe_io import files_below
+from .safe_io import MAX_UNPACKED_ARRAYS, files_below, max_unpacked
 
 _MOST_FILES = 20_000  # of a folder, whose names are looked at
 
@@ -25,11 +25,15 @@ def import_source(
     progress: Progress = lambda text: None,
     *,
     tell_command: bool = True,
+    unpacked: int = MAX_UNPACKED_ARRAYS,
 ) -> Imported:
     """Imports a source as the run `run` (the source's name if it is empty) of a log directory.
 
-    The run appears when it is whole; after a failure nothing is left. `tell_command`: it says by which
-    command it was made.
+    The run appears when it is whole; after a failure nothing is left.
+
+    Args:
+        tell_command: the run says by which command it was made.
+        unpacked: see `safe_io.max_unpacked`.
 
     Raises:
         UnknownFormatError: no importer knows it, or `format`.
@@ -41,6 +45,7 @@ def import_source(
     row = _row(source, format)
     name = run or run_name_of(resolved_source(source).name)
     builder = RunBuilder(logdir, name, row.name, source.name, progress, tell_command=tell_command)
+    token = max_unpacked.set(unpacked)
     try:
         row.read(source, builder)
         if source.is_dir():
@@ -48,6 +53,7 @@ def import_source(
                 builder.note(sentence)
         return builder.finish()
     finally:
+        max_unpacked.reset(token)
         builder.abandon()
 
 

@@ -29,6 +29,7 @@ from .errors import RefusedError
 
 MAX_TENSOR = 4 << 30  # bytes of one array
 MAX_EXTENTS = 64  # of a shape, as NumPy has it
+_MAX_STRIDE = (1 << 63) - 1  # bytes that NumPy counts an extent of 0 as 1 for
 MAX_TENSORS = 10_000_000  # snapshots of one import
 MAX_NOTES = 50  # sentences; what comes later is counted
 _MAX_PART = 190  # letters of a folder of a run's name: ten less than there may be
@@ -271,6 +272,8 @@ def check_array_size(shape: tuple[int, ...], itemsize: int, what: str) -> int:
     if len(shape) > MAX_EXTENTS or any(extent < 0 for extent in shape):
         raise RefusedError(f"{what} has the shape {str(shape)[:100]}, which is not possible.")
     size = math.prod(shape) * itemsize
-    if math.prod(extent or 1 for extent in shape) * max(itemsize, 1) > MAX_TENSOR:
+    if math.prod(shape) * max(itemsize, 1) > MAX_TENSOR:
         raise RefusedError(f"{what} takes {size:,} bytes; the limit is 4 GiB.")
+    if math.prod(extent or 1 for extent in shape) * max(itemsize, 1) > _MAX_STRIDE:
+        raise RefusedError(f"{what} is empty, but its shape {str(shape)[:100]} is more than NumPy can hold.")
     return size

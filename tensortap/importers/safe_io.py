@@ -11,9 +11,12 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
+
+from tensortap.core.text import bytes_text
 
 from .errors import RefusedError
 
@@ -28,6 +31,9 @@ ZIP_ERRORS = (
     ValueError, struct.error, OverflowError, IndexError, KeyError,
 )  # fmt: skip
 ZIP_MAGIC = b"PK"
+_LOCAL_HEADER = struct.Struct("<26xHH")  # of a zip member: lengths of its name and extra field
+USUAL_RATIO = 32  # unpacked to stored bytes; of arrays that shrink more, `max_unpacked` counts the rest
+MAX_UNPACKED_ARRAYS = 256 << 20  # bytes
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -57,6 +63,33 @@ def begins_with(path: Path, magic: bytes) -> bool:
 def file_size(file: BinaryIO) -> int:
     """Bytes of an open file."""
     return os.fstat(file.fileno()).st_size
+
+
+max_unpacked: ContextVar[int] = ContextVar("max_unpacked", default=MAX_UNPACKED_ARRAYS)
+"""Bytes that the arrays of one file may unpack to beyond 32 times what they are stored in."""
+
+
+class UnpackBudget:
+    """Bounds what compressed arrays of one file take, before memory is allocated for them."""
+
+    def __init__(self) -> None:
+        self._left = max_unpacked.get()
+
+    def take(self, unpacked: int, stored: int, what: str = "It") -> None:
+        """Raises RefusedError: with an array of so many bytes, the arrays take more than `max_unpacked`."""
+        beyond = max(0, unpacked - USUAL_RATIO * stored)
+        if beyond > self._left:
+            raise refused_unpacking(unpacked, stored, what)
+        self._left -= beyond
+
+
+def refused_unpacking(unpacked: int, stored: int, what: str = "It") -> RefusedError:
+    """The error of an `UnpackBudget` that an array does not fit into."""
+    enough = max_unpacked.get() + max(0, unpacked - USUAL_RATIO * stored)
+    return RefusedError(
+        f"{what} would unpack from {bytes_text(stored)} to {bytes_text(unpacked)}, more than is allowed.",
+        f"If you trust the file, raise the limit: tensortap import --max-unpacked {-(-enough // 2**30)}G.",
+    )
 
 
 class ByteBudget:
@@ -186,14 +219,12 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
         except (*ZIP_ERRORS, OSError) as error:
             raise RefusedError(f"{path.name} is no zip archive, or a damaged one: {error}") from error
         with archive:
-            _check(archive, path.name, file_size(file))
+            _check(archive, path.name)
             yield archive
 
 
-def _check(archive: zipfile.ZipFile, what: str, length: int) -> None:
+def _check(archive: zipfile.ZipFile, what: str) -> None:
     members = archive.infolist()
-    if sum(member.compress_size for member in members) > length:
-        raise RefusedError(f"The members of {what} overlap: together they have more bytes than it.")
     if len(members) > MAX_MEMBERS or sum(member.file_size for member in members) > MAX_UNPACKED:
         raise RefusedError(f"{what} would unpack to more than 64 GiB or {MAX_MEMBERS:,} files.")
     for member in members:
@@ -208,3 +239,28 @@ def _check(archive: zipfile.ZipFile, what: str, length: int) -> None:
                 f"{what}: {member.filename[:100]!r} says that {member.compress_size:,} bytes unpack to "
                 f"{member.file_size:,}, which is not possible."
             )
+    _check_no_overlap(archive, what)
+
+
+def _check_no_overlap(archive: zipfile.ZipFile, what: str) -> None:
+    """Raises RefusedError: two members share bytes of the archive, as those of a zip bomb do."""
+    file, before = archive.fp, None
+    assert file is not None
+    for member in sorted(archive.infolist(), key=lambda member: member.header_offset):
+        if before is not None and _end(file, before, what) > member.header_offset:
+            raise RefusedError(
+                f"{what}: its members {before.filename[:100]!r} and {member.filename[:100]!r} overlap."
+            )
+        before = member
+    if before is not None and _end(file, before, what) > archive.start_dir:
+        raise RefusedError(f"{what}: {before.filename[:100]!r} overlaps the list of members.")
+
+
+def _end(file: IO[bytes], member: zipfile.ZipInfo, what: str) -> int:
+    """Where the bytes of a member end, by its own header."""
+    file.seek(member.header_offset)
+    head = file.read(_LOCAL_HEADER.size)
+    if len(head) < _LOCAL_HEADER.size or not head.startswith(b"PK\3\4"):
+        raise RefusedError(f"{what}: {member.filename[:100]!r} is not where the list of members says.")
+    name, extra = _LOCAL_HEADER.unpack(head)
+    return member.header_offset + _LOCAL_HEADER.size + int(name) + int(extra) + member.compress_size

@@ -11,11 +11,12 @@ from tensortap.core.errors import DamagedError, TensortapError
 from tensortap.core.names import short_function_name
 from tensortap.core.records import Graph
 from tensortap.dump.recording.bundle import read_bundle_blob, read_bundle_graph, read_bundle_manifest
+from tensortap.tfproto.proto_classes import Message
 
 from .errors import RefusedError
 from .run_builder import RunBuilder
-from .safe_io import ZIP_ERRORS, open_file, open_zip
-from .tf_formats.graphdef import graphs_of
+from .safe_io import ZIP_ERRORS, UnpackBudget, open_file, open_zip
+from .tf_formats.graphdef import check_not_recursive, graphs_of
 from .tf_formats.protos import parse
 
 SUFFIX = ".tapbundle"
@@ -41,8 +42,12 @@ def is_bundle(path: Path) -> bool:
 def read(path: Path, builder: RunBuilder) -> None:
     """The step of a bundle: its graph and its recording. None of its ops is run."""
     with open_zip(path) as archive:
+        budget = UnpackBudget()
+        for member in archive.infolist():
+            budget.take(member.file_size, member.compress_size, member.filename[:100])
         try:
             manifest = read_bundle_manifest(archive, path.name)
+            check_not_recursive(_library(archive, manifest))
             with builder.writer() as out:
                 graph = read_bundle_graph(path, str(manifest.get("graph"))) or _of_library(
                     archive, manifest, out.note
@@ -57,15 +62,19 @@ def read(path: Path, builder: RunBuilder) -> None:
     )
 
 
+def _library(archive: zipfile.ZipFile, manifest: Mapping[str, Any]) -> Message:
+    data = read_bundle_blob(archive, manifest.get("library"))
+    return parse("FunctionDefLibrary", data, "The library of functions")
+
+
 def _of_library(
     archive: zipfile.ZipFile, manifest: Mapping[str, Any], note: Callable[[str], None]
 ) -> Graph | None:
     """The graph of a bundle without one (`--no-graph`), of its functions; None if that is not possible."""
     name = str(manifest.get("function"))
     try:
-        library = read_bundle_blob(archive, manifest.get("library"))
         graph_def = parse("GraphDef", b"", "The graph")
-        graph_def.library.CopyFrom(parse("FunctionDefLibrary", library, "The library of functions"))
+        graph_def.library.CopyFrom(_library(archive, manifest))
         found = graphs_of(graph_def.SerializeToString(), name, note)
         return next((graph for graph in found if graph.name == short_function_name(name)), None)
     except TensortapError as error:

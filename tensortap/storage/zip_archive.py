@@ -50,6 +50,7 @@ class Archive:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._starts: dict[int, int] = {}  # of members that were opened before
+        self._ends: dict[int, int] = {}  # by a member's header: the next one's, where the member ends
         self.files: dict[str, Member] = {}
         self.folders: dict[str, set[str]] = {"": set()}
         try:
@@ -63,8 +64,19 @@ class Archive:
             raise DamagedError(f"{path.name} is not a zip that can be read: {error}.", _HINT) from error
         if self.files.keys() & self.folders.keys():
             raise DamagedError(f"{path.name} holds one name twice, as a file and as a folder.", _HINT)
-        if sum(member.size for member in self.files.values()) > size:
-            raise DamagedError(f"The members of {path.name} overlap.", _HINT)
+        self._check_no_overlap()
+
+    def _check_no_overlap(self) -> None:
+        """Raises DamagedError: a member begins before the one in front of it ends. How long a member's own
+        header is, which is at least this, is seen when it is opened."""
+        end, last = 0, ""
+        for name, member in sorted(self.files.items(), key=lambda item: item[1].header):
+            if member.header < end:
+                raise DamagedError(
+                    f"The members {last[:80]!r} and {name[:80]!r} of {self.path.name} overlap.", _HINT
+                )
+            self._ends[self.files[last].header if last else -1] = member.header
+            end, last = member.header + _LOCAL.size + len(name.encode()) + member.size, name
 
     def _add(self, info: zipfile.ZipInfo, size: int) -> None:
         name = info.filename.removesuffix("/")
@@ -106,7 +118,8 @@ class Archive:
         if len(head) == _LOCAL.size:
             magic, _, name, extra = _LOCAL.unpack(head)
             start = member.header + _LOCAL.size + int(name) + int(extra)
-            if magic == b"PK\x03\x04" and start + member.size <= size:
+            end = min(size, self._ends.get(member.header, size))
+            if magic == b"PK\x03\x04" and start + member.size <= end:
                 self._starts[member.header] = start
                 return start
         raise DamagedError(f"{self.path.name} was cut or changed.", "Copy it again.")

@@ -298,7 +298,7 @@ class Channel:
         self._source, self._out = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)
 
-    def send(self, record: Mapping[str, Any], data: bytes = b"") -> None:
+    def send(self, record: Mapping[str, Any], data: bytes | memoryview = b"") -> None:
         """Raises BrokenPipeError: nobody reads any more."""
         _write(self._out, record, data)
 
@@ -329,7 +329,7 @@ def serve(handle: Handler) -> None:
         os._exit(0)
 
 
-def _write(out: IO[bytes], record: Mapping[str, Any], data: bytes = b"") -> None:
+def _write(out: IO[bytes], record: Mapping[str, Any], data: bytes | memoryview = b"") -> None:
     out.write(json.dumps({**record, "bytes": len(data)} if data else record).encode() + b"\n")
     out.write(data)
     out.flush()

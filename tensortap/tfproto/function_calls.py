@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
@@ -40,6 +40,41 @@ def callees(node: Any) -> Iterator[Callee]:
         references = value.list.func if role == "branch" else [value.func]
         for reference in references:
             yield Callee(role, reference)
+
+
+def recursion(functions: Collection[Any]) -> list[str]:
+    """The names of FunctionDef messages that call one another in a circle, the first one again at the end;
+    empty if none do. Each attribute that names a function counts as a call, and so does an op of its name."""
+    called = {function.signature.name: set[str]() for function in functions}
+    for function in functions:
+        for node in function.node_def:
+            called[function.signature.name].update(_named_functions(node) & called.keys())
+    done: set[str] = set()
+    for first in called:
+        path = {first: iter(sorted(called[first]))} if first not in done else {}
+        while path:
+            last = next(reversed(path))
+            name = next(path[last], None)
+            if name is None:
+                done.add(last)
+                del path[last]
+            elif name in path:
+                names = list(path)
+                return [*names[names.index(name) :], name]
+            elif name not in done:
+                path[name] = iter(sorted(called[name]))
+    return []
+
+
+def _named_functions(node: Any) -> set[str]:
+    found = {node.op}
+    for value in node.attr.values():
+        which = value.WhichOneof("value")
+        if which == "func":
+            found.add(value.func.name)
+        elif which == "list":
+            found.update(reference.name for reference in value.list.func)
+    return found
 
 
 def argument_inputs(op_type: str, inputs: list[T]) -> list[T]:

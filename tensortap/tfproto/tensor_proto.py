@@ -76,7 +76,8 @@ def tensor_array(proto: Any) -> Array:
     size = math.prod(extents)
     dtype = numpy_dtype(name)
     # NumPy multiplies the other extents of an empty array, too.
-    if math.prod(extent or 1 for extent in extents) * dtype.itemsize > MAX_TENSOR or len(extents) > 64:
+    room = math.prod(extent or 1 for extent in extents) * dtype.itemsize
+    if size * dtype.itemsize > MAX_TENSOR or room >= 1 << 63 or len(extents) > 64:
         raise InvalidValueError(f"A tensor of shape {str(extents)[:100]} is larger than 4 GiB, the limit.")
     flat = _content(proto, name, dtype, size) if proto.tensor_content else _repeated(proto, name, dtype, size)
     return flat.reshape(extents)

@@ -20,6 +20,7 @@ from tensortap.storage import zip_archive as archives
 from tensortap.storage.filesystem import (
     exists,
     is_folder,
+    open_file,
     scan,
     stat_path,
 )
@@ -139,6 +140,26 @@ def test_members_that_overlap_are_refused(tmp_path):
     path.write_bytes(data[:start] + entries + end)
     with pytest.raises(DamagedError, match=r"overlap|read"):
         Archive(path)
+
+
+def test_a_member_within_another_one_is_refused(tmp_path):
+    """Together they have fewer bytes than the archive, which other members make large."""
+    path = made([("big", b"x" * 100_000), ("a", b"y" * 1_000), ("b", b"z" * 100)], tmp_path / "x.zip")
+    data = bytearray(path.read_bytes())
+    first, last = data.rindex(b"PK\3\4", 0, data.rindex(b"PK\3\4")), data.rindex(b"PK\1\2")
+    data[last + 42 : last + 46] = struct.pack("<I", first + 200)  # where `b` begins
+    path.write_bytes(data)
+    with pytest.raises(DamagedError, match=r"'a' and 'b' of x\.zip overlap"):
+        Archive(path)
+
+
+def test_a_member_whose_own_header_is_longer_than_it_may_be(tmp_path):
+    path = made([("a", b"y" * 1_000), ("b", b"z" * 1_000), ("c", b"z" * 1_000)], tmp_path / "x.zip")
+    data = bytearray(path.read_bytes())
+    data[28:30] = struct.pack("<H", 500)  # of the extra field of `a`: its bytes would reach into `b`
+    path.write_bytes(data)
+    with pytest.raises(DamagedError, match="cut or changed"):
+        open_file(path / "a")
 
 
 def test_a_list_of_members_that_is_too_long_is_not_read(tmp_path, monkeypatch):

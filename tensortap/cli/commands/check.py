@@ -11,7 +11,7 @@ from typing import Any
 
 from tensortap.core.errors import DamagedError, DeniedError, FormatVersionError, NotARunError, TensortapError
 from tensortap.core.names import GRAPHS
-from tensortap.core.text import counted, escaped
+from tensortap.core.text import bytes_text, counted, escaped
 from tensortap.dump.format.events import EventsTail
 from tensortap.dump.maintenance.integrity import Completeness, ValueCheck, check_graph_def
 from tensortap.dump.maintenance.repair import repair_run
@@ -22,7 +22,7 @@ from tensortap.storage.filesystem import is_folder
 from tensortap.storage.uri import is_remote, shown_path
 from tensortap.system.progress_line import progress_line
 
-from ..console import bytes_text, cell, console, print_json
+from ..console import cell, console, print_json
 from ..select_run import add_path, check_folders_read, report_unread
 
 HELP = "verify every checksum of a dump; changes nothing"

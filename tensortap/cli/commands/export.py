@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from tensortap.core.text import counted
+from tensortap.core.text import bytes_text, counted
 from tensortap.importers.remote_copy import staged_output
 
 from ..argument_types import chosen_steps, condition, steps, target
-from ..console import bytes_text, cell, console, print_json
+from ..console import cell, console, print_json
 from ..progress import part_progress
 from ..select_run import add_path, only_run
 

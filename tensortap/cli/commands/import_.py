@@ -11,6 +11,7 @@ from pathlib import Path
 from tensortap.core.text import counted
 from tensortap.importers.remote_copy import MAX_BYTES, RemoteCopier
 from tensortap.importers.resolve import print_notes
+from tensortap.importers.safe_io import MAX_UNPACKED_ARRAYS
 from tensortap.system.progress_line import progress_line
 
 from ..argument_types import local, size
@@ -47,6 +48,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=MAX_BYTES,
         metavar="SIZE",
         help="most that is copied from an address (default: 16G)",
+    )
+    parser.add_argument(
+        "--max-unpacked",
+        type=size,
+        default=MAX_UNPACKED_ARRAYS,
+        metavar="SIZE",
+        help="most that compressed arrays may unpack to beyond 32 times their size (default: 256M)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -87,7 +95,14 @@ def run(arguments: argparse.Namespace) -> int:
         if is_address(arguments.source):
             source = RemoteCopier(folder, arguments.max_bytes, advance).fetch(arguments.source)
         with removed_if_empty(arguments.logdir):
-            found = import_source(source, arguments.logdir, arguments.run_name, arguments.format, advance)
+            found = import_source(
+                source,
+                arguments.logdir,
+                arguments.run_name,
+                arguments.format,
+                advance,
+                unpacked=arguments.max_unpacked,
+            )
     if arguments.json:
         print_json(asdict(found))
         return 0

@@ -7,10 +7,10 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from tensortap.core.text import counted
+from tensortap.core.text import bytes_text, counted
 from tensortap.storage.uri import shown_path
 
-from ..console import bytes_text, cell, console, plain_table, print_json
+from ..console import cell, console, plain_table, print_json
 from ..select_run import add_path, directory_size, only_run
 
 if TYPE_CHECKING:

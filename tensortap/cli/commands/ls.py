@@ -7,10 +7,10 @@ import sys
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from tensortap.core.text import escaped
+from tensortap.core.text import bytes_text, escaped
 from tensortap.storage.uri import shown_path
 
-from ..console import bytes_text, cell, print_fitting_columns, print_json
+from ..console import cell, print_fitting_columns, print_json
 from ..select_run import add_path, directory_size, open_log, report_unread
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ import argparse
 from dataclasses import asdict
 
 from tensortap.core.errors import InvalidValueError, NotARunError
-from tensortap.core.text import counted
+from tensortap.core.text import bytes_text, counted
 from tensortap.dump.maintenance.pruning import Pruned, prune_run
 from tensortap.dump.read.runs import find_runs
 from tensortap.dump.write.retention import Retention
 
 from ..argument_types import on_disk, size
-from ..console import bytes_text, cell, console, print_json
+from ..console import cell, console, print_json
 
 HELP = "remove old values of runs; statistics and histograms stay"
 EXAMPLE = "tensortap prune logs/digits --keep-last 10 --max-bytes 2G --dry-run"

@@ -6,7 +6,7 @@ import contextlib
 import importlib.util
 import shutil
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,21 +20,24 @@ from tensortap.system.temp_dirs import temp_folder
 
 from ..errors import MissingReaderError, RefusedError
 from ..safe_io import (
+    USUAL_RATIO,
     ZIP_ERRORS,
     ZIP_MAGIC,
+    UnpackBudget,
     begins_with,
     files_beside,
+    max_unpacked,
     open_file,
     open_zip,
     parse_json,
     read_whole,
+    refused_unpacking,
 )
 from .stored_array import StoredArray, from_bytes
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 WEIGHTS = "model.weights.h5"
 INDEX = ".weights.json"
-_MAX_SHRINK, _SMALL = 16, 64 << 20  # Keras packs its archives without shrinking them; bytes of any weights
 _MAX_INDEX = 100_000_000  # bytes
 _CHILD = Path(__file__).with_name("hdf5_child.py")
 _STARTING, _SECONDS_PER_GB = 120, 200  # seconds that the child may take; reading takes about 2 a gigabyte
@@ -97,12 +100,7 @@ def _check_weights(archive: zipfile.ZipFile, what: str, free: int) -> None:
     with archive.open(about) as packed:
         if packed.read(len(SIGNATURE)) != SIGNATURE:
             raise RefusedError(f"{WEIGHTS} in {what} is no HDF5 file.")
-    if about.file_size > _MAX_SHRINK * about.compress_size + _SMALL:
-        raise RefusedError(
-            f"{WEIGHTS} in {what} would unpack from {about.compress_size:,} to {about.file_size:,} bytes, "
-            f"more than {_MAX_SHRINK} times as many, which trained weights do not.",
-            "If you trust it, unpack it, and import the .weights.h5.",
-        )
+    UnpackBudget().take(about.file_size, about.compress_size, f"{WEIGHTS} in {what}")
     if about.file_size > free // 2:
         raise RefusedError(
             f"{WEIGHTS} in {what} unpacks to {about.file_size:,} bytes, more than half of what is free for "
@@ -117,7 +115,8 @@ def _datasets(path: Path, what: str) -> Iterator[StoredArray]:
     with open_file(path) as file:
         seconds = _STARTING + _SECONDS_PER_GB * (file.seek(0, 2) >> 30)
     # h5py comes from where this process has its modules (PYTHONPATH, too), not from the folder that it is in.
-    with Worker(_CHILD, str(path.resolve()), capture_errors=True) as child, child.limited(seconds):
+    limits = str(max_unpacked.get()), str(USUAL_RATIO)
+    with Worker(_CHILD, str(path.resolve()), *limits, capture_errors=True) as child, child.limited(seconds):
         try:
             while "end" not in (message := child.receive())[0]:
                 yield _stored(*message)
@@ -127,14 +126,16 @@ def _datasets(path: Path, what: str) -> Iterator[StoredArray]:
 
 
 def _stored(record: dict[str, Any], data: bytes) -> StoredArray:
+    if "too_large" in record:
+        return StoredArray(record["name"], _refusal(refused_unpacking(*record["too_large"])))
     if "refused" in record:
-        return StoredArray(record["name"], _refusal(record["refused"]))
+        return StoredArray(record["name"], _refusal(RefusedError(record["refused"])))
     return StoredArray(record["name"], partial(_array, record, data))
 
 
-def _refusal(sentence: str) -> Any:
+def _refusal(error: RefusedError) -> Callable[[], Array]:
     def load() -> Array:
-        raise RefusedError(sentence)
+        raise error
 
     return load
 

@@ -1,7 +1,8 @@
 """Reads an HDF5 file in a process of its own: the C library behind it does not survive every damaged file.
 
-Run as a script: `hdf5_child.py FILE`. Sends a message for each dataset, with its bytes, and a last one that
-says it is done. Imports little of tensortap, so that it starts fast.
+Run as a script: `hdf5_child.py FILE MAX_UNPACKED USUAL_RATIO` (see `safe_io.UnpackBudget`). Sends a message
+for each dataset, with its bytes, and a last one that says it is done. Imports little of tensortap, so that it
+starts fast.
 """
 
 from __future__ import annotations
@@ -9,22 +10,27 @@ from __future__ import annotations
 import contextlib
 import math
 import sys
+from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from tensortap.system.sandbox import limit_memory
 from tensortap.system.subprocess_worker import Channel
 
 MAX_DATASET = 4 << 30  # bytes
 MAX_DATASETS = 1_000_000
-MAX_RATIO = 1_100  # deflate's limit is 1,032 to 1
-MEMORY = 12 << 30  # bytes
+MEMORY = 256 << 20  # bytes that HDF5 takes itself, beside two copies of the largest dataset
 
 
-def main(path: str) -> None:
+def main(path: str, max_unpacked: int, usual_ratio: int) -> None:
     """Sends the datasets of a file."""
     channel = Channel()
-    limit_memory(MEMORY)
+    largest = min(MAX_DATASET, max_unpacked + usual_ratio * Path(path).stat().st_size)
     import h5py
+
+    limit_memory(MEMORY + 2 * largest)
+    left = max_unpacked
 
     found: list[tuple[str, Any]] = []
 
@@ -36,7 +42,17 @@ def main(path: str) -> None:
         file.visititems(visit)  # follows hard links only, and each object once
         for name, dataset in _titled(found):
             try:
+                if refused := _refused(dataset):
+                    channel.send({"name": name, "refused": refused})
+                    continue
+                size, stored = _bytes(dataset)
+                if size > usual_ratio * stored + left:
+                    channel.send({"name": name, "too_large": [size, stored]})
+                    continue
+                left -= max(0, size - usual_ratio * stored)
                 _send(name, dataset, channel)
+            except MemoryError:
+                channel.send({"name": name, "refused": "It takes more memory than its bytes allow."})
             except Exception as error:
                 channel.send({"name": name, "refused": f"{type(error).__name__}: {str(error)[:300]}"})
     channel.send({"end": True})
@@ -66,18 +82,17 @@ def _own_name(file: Any, path: list[str], known: dict[str, str]) -> str:
 
 
 def _send(name: str, dataset: Any, channel: Channel) -> None:
-    refused = _refused(dataset)
-    if refused:
-        channel.send({"name": name, "refused": refused})
-        return
-    record = {"name": name, "shape": dataset.shape}
+    empty = dataset.shape is None  # HDF5's null dataspace: a dtype and no elements
+    record = {"name": name, "shape": [0] if empty else dataset.shape}
     if dataset.dtype.hasobject:
-        texts = [text if isinstance(text, bytes) else str(text).encode() for text in _flat(dataset[()])]
+        found = [] if empty else _flat(dataset[()])
+        texts = [text if isinstance(text, bytes) else str(text).encode() for text in found]
         channel.send(record | {"dtype": "string", "lengths": list(map(len, texts))}, b"".join(texts))
         return
     native = dataset.dtype.kind != "V"
     dtype = dataset.dtype.str if native else str(dataset.attrs.get("dtype", ""))
-    channel.send(record | {"dtype": dtype, "native": native}, dataset[()].tobytes())
+    values = np.ascontiguousarray(np.zeros(0, dataset.dtype) if empty else dataset[()])
+    channel.send(record | {"dtype": dtype, "native": native}, values.reshape(-1).view(np.uint8).data)
 
 
 def _flat(array: Any) -> list[Any]:
@@ -86,20 +101,22 @@ def _flat(array: Any) -> list[Any]:
 
 def _refused(dataset: Any) -> str:
     """Why a dataset is not read, or empty."""
-    if dataset.shape is None:
-        return "It is empty."
     if dataset.external or dataset.is_virtual:
         return "Its data lie in other files, which are not followed."
     if dataset.dtype.names is not None or dataset.dtype.subdtype is not None:
         return "It holds structs."
-    size = math.prod(dataset.shape) * dataset.dtype.itemsize
+    size, _ = _bytes(dataset)
     if size > MAX_DATASET:
         return f"It takes {size:,} bytes; the limit is 4 GiB."
-    stored = dataset.id.get_storage_size()
-    if size > MAX_RATIO * stored + (1 << 20):
-        return f"{stored:,} stored bytes should unpack to {size:,}."
     return ""
 
 
+def _bytes(dataset: Any) -> tuple[int, int]:
+    """(bytes of the values, bytes that they are stored in)."""
+    if dataset.shape is None:
+        return 0, 0
+    return math.prod(dataset.shape) * dataset.dtype.itemsize, dataset.id.get_storage_size()
+
+
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

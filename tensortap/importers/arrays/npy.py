@@ -5,6 +5,7 @@ Object arrays are refused: reading them would run what the file says.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,11 +18,13 @@ from tensortap.core.dtypes import Array
 
 from ..errors import RefusedError
 from ..run_builder import check_array_size
-from ..safe_io import ZIP_ERRORS, ZIP_MAGIC, begins_with, file_size, open_file, open_zip
+from ..safe_io import ZIP_ERRORS, ZIP_MAGIC, UnpackBudget, begins_with, file_size, open_file, open_zip
 from .stored_array import StoredArray
 
 MAGIC = b"\x93NUMPY"
-_PIECE = 16 << 20  # bytes read at a time: what a header promises is not allocated before it is there
+_PIECE = 16 << 20  # bytes read at a time
+_TEXT_BYTES = 64  # that a text takes in memory beside its characters
+_MAX_EMPTY_TEXTS = 1_000_000
 
 
 def is_npy(path: Path) -> bool:
@@ -46,12 +49,13 @@ def npz_arrays(path: Path) -> Iterator[StoredArray]:
         RefusedError: it is no archive of arrays, or beyond a limit.
     """
     with open_zip(path) as archive:
+        budget = UnpackBudget()
         for member in archive.infolist():
 
             def load(member: ZipInfo = member) -> Array:  # not its name: several may have the same
                 try:
                     with archive.open(member) as file:
-                        return read_npy(file, member.file_size, member.filename)
+                        return read_npy(file, member.file_size, member.filename, member.compress_size, budget)
                 except ZIP_ERRORS as error:
                     raise RefusedError(f"It cannot be unpacked: {str(error)[:200]}") from error
 
@@ -63,11 +67,16 @@ def _read_file(path: Path) -> Array:
         return read_npy(file, file_size(file), path.name)
 
 
-def read_npy(file: Any, available: int, what: str) -> Array:
+def read_npy(
+    file: Any, available: int, what: str, stored: int | None = None, budget: UnpackBudget | None = None
+) -> Array:
     """Reads an array from a stream that has `available` bytes.
 
+    Args:
+        stored, budget: of a compressed stream, its bytes, and what it may unpack to.
+
     Raises:
-        RefusedError: it is damaged, or holds objects or structs.
+        RefusedError: it is damaged, holds objects or structs, or takes too much memory.
     """
     shape, column_major, dtype = _header(file, what)
     if dtype.hasobject:
@@ -75,16 +84,29 @@ def read_npy(file: Any, available: int, what: str) -> Array:
             f"{what} holds Python objects (pickle), which could run anything.",
             "Save it again as numbers or text: array.astype(float).",
         )
-    if dtype.names is not None or dtype.subdtype is not None or not dtype.itemsize or dtype.kind == "V":
+    if dtype.names is not None or dtype.subdtype is not None or dtype.kind == "V":
         raise RefusedError(f"{what} holds structs ({str(dtype)[:80]}).", "Save their fields one by one.")
     length = check_array_size(shape, dtype.itemsize, what)
     if length > available:
         raise RefusedError(f"{what} is cut off: {length:,} bytes are missing some.")
-    data = _read(file, length)
-    if len(data) != length:
-        raise RefusedError(f"{what} is cut off: {len(data):,} of {length:,} bytes are there.")
-    flat = np.frombuffer(data, dtype)
+    if stored is not None and budget is not None:
+        texts = math.prod(shape) * _TEXT_BYTES if dtype.kind in "SU" else 0
+        budget.take(length + texts, stored)
+    if not dtype.itemsize:
+        return _empty_texts(shape, dtype, what)
+    data = np.empty(length, np.uint8)
+    there = _read_into(file, data.data)
+    if there != length:
+        raise RefusedError(f"{what} is cut off: {there:,} of {length:,} bytes are there.")
+    flat = data.view(dtype)
     return flat.reshape(shape[::-1]).T if column_major else flat.reshape(shape)
+
+
+def _empty_texts(shape: tuple[int, ...], dtype: np.dtype[Any], what: str) -> Array:
+    """An array of `S0` or `U0`: of its texts, which are all empty, the file holds no bytes."""
+    if math.prod(shape) > _MAX_EMPTY_TEXTS:
+        raise RefusedError(f"{what} holds more than {_MAX_EMPTY_TEXTS:,} texts, all of them empty.")
+    return np.zeros(shape, dtype)
 
 
 def _header(file: BinaryIO, what: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
@@ -103,9 +125,10 @@ def _header(file: BinaryIO, what: str) -> tuple[tuple[int, ...], bool, np.dtype[
     raise RefusedError(f"{what} is a .npy file of version {version}, which holds structs only.")
 
 
-def _read(file: BinaryIO, length: int) -> bytes:
-    pieces = []
-    while length and (piece := file.read(min(length, _PIECE))):
-        pieces.append(piece)
-        length -= len(piece)
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+def _read_into(file: BinaryIO, room: memoryview) -> int:
+    """Fills `room`, in pieces; returns how many bytes there were."""
+    done = 0
+    while done < len(room) and (piece := file.read(min(len(room) - done, _PIECE))):
+        room[done : done + len(piece)] = piece
+        done += len(piece)
+    return done

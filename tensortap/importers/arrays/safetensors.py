@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from tensortap.core.dtypes import Array, numpy_dtype
+from tensortap.core.text import bytes_text
 
 from ..errors import RefusedError
 from ..run_builder import RunBuilder
-from ..safe_io import ByteBudget, file_size, files_beside, open_file, parse_json, read_range, read_whole
+from ..safe_io import file_size, files_beside, open_file, parse_json, read_range, read_whole
 from .stored_array import StoredArray, from_bytes, read_arrays
 
 INDEX = ".safetensors.index.json"
@@ -73,23 +75,50 @@ def _arrays(path: Path) -> Iterator[StoredArray]:
                 f"The header of {path.name} should take {length:,} bytes; the limit is 100 MB."
             )
         header = parse_json(read_range(file, 8, length, f"The header of {path.name}"), path.name)
-        room = ByteBudget(file_size(file) - 8 - length)
+        size = file_size(file) - 8 - length
+    header.pop("__metadata__", None)
+    sharing, note = _layout(header, size, path.name)
     for name, entry in header.items():
-        if name == "__metadata__" or name.startswith("__pad__"):
+        if name.startswith("__pad__"):
             continue
 
         def load(name: str = name, entry: Any = entry) -> Array:
-            return _array(path, name, entry, 8 + length, room)
+            if name in sharing:
+                raise RefusedError("It shares bytes of the file with another tensor.")
+            return _array(path, name, entry, 8 + length)
 
-        yield StoredArray(name, load)
+        yield StoredArray(name, load, note)
+        note = ""
 
 
-def _array(path: Path, name: str, entry: Any, start: int, room: ByteBudget) -> Array:
+def _layout(header: dict[str, Any], size: int, what: str) -> tuple[set[str], str]:
+    """(tensors that share bytes with one before them, a sentence about bytes that belong to none).
+
+    The format allows neither; its own library refuses such files.
+    """
+    places = []
+    for name, entry in header.items():
+        with contextlib.suppress(RefusedError):  # said when it is read
+            _, _, begin, end = _checked(entry)
+            if begin < end <= size:
+                places.append((begin, end, name))
+    sharing, holes, covered = set(), 0, 0
+    for begin, end, name in sorted(places):
+        if begin < covered:
+            sharing.add(name)
+        holes += max(0, begin - covered)
+        covered = max(covered, end)
+    parts = [f"{bytes_text(holes)} between tensors"] * bool(holes)
+    parts += [f"{bytes_text(size - covered)} after the last one"] * (covered < size)
+    note = f"{what} holds bytes that belong to no tensor: {' and '.join(parts)}." if parts else ""
+    return sharing, note
+
+
+def _array(path: Path, name: str, entry: Any, start: int) -> Array:
     kind, shape, begin, end = _checked(entry)
     if kind not in _DTYPES:
         raise RefusedError(f"Its dtype {kind[:40]!r} is not known here.")
     dtype = numpy_dtype(_DTYPES[kind])
-    room.take(end - begin)
     with open_file(path) as file:
         data = read_range(file, start + begin, end - begin, name[:200])
     return from_bytes(data, dtype, shape, name[:200])

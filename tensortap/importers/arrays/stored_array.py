@@ -29,10 +29,12 @@ _SHARD = re.compile(r"-\d+-of-\d+\Z")
 
 @dataclass(frozen=True, slots=True)
 class StoredArray:
-    """An array of a file; `load` reads it, and raises RefusedError where it is damaged or no array."""
+    """An array of a file; `load` reads it, and raises RefusedError where it is damaged or no array. `note`: a
+    sentence about the file, which only its first array has."""
 
     name: str
     load: Callable[[], Array]
+    note: str = ""
 
 
 def read_arrays(
@@ -50,6 +52,8 @@ def write_arrays(out: RunWriter, arrays: Iterable[StoredArray], step: int) -> No
     One that is refused is left out, with a note. Several visits are numbered anew.
     """
     for array in arrays:
+        if array.note:
+            out.note(array.note)
         exported = _EXPORTED.fullmatch(array.name)
         name, at = (exported[1], int(exported[2])) if exported else (array.name, step)
         try:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from tensortap.core.names import short_function_names, unique_node_names
 from tensortap.core.records import Function, Graph, Node
 from tensortap.tfproto.attributes import attribute_texts
-from tensortap.tfproto.function_calls import Role, argument_inputs, callees
+from tensortap.tfproto.function_calls import Role, argument_inputs, callees, recursion
 from tensortap.tfproto.proto_classes import Message
 from tensortap.tfproto.tensor_proto import data_type_name, proto_shape
 
@@ -61,6 +61,7 @@ def graphs_of(data: bytes, name: str, note: Callable[[str], None]) -> Iterator[G
     if len(data) > MAX_GRAPH_DEF:
         raise RefusedError(f"A GraphDef takes {len(data):,} bytes; the limit is 512 MiB.")
     graph_def = parse("GraphDef", data, "The GraphDef")
+    check_not_recursive(graph_def.library)
     library = {function.signature.name: function for function in graph_def.library.function}
     if len(graph_def.node) + sum(len(function.node_def) for function in library.values()) > MAX_NODES:
         raise RefusedError(f"The GraphDef has more than {MAX_NODES:,} nodes.")
@@ -76,15 +77,24 @@ def graphs_of(data: bytes, name: str, note: Callable[[str], None]) -> Iterator[G
         yield from _library_graphs(library, kept, limits, note)
 
 
+def check_not_recursive(library: Message) -> None:
+    """Raises RefusedError: a function of a FunctionDefLibrary calls itself, directly or through others."""
+    circle = recursion(library.function)
+    if circle:
+        names = [name[:100] for name in (circle if len(circle) <= 6 else [*circle[:3], "…", *circle[-2:]])]
+        raise RefusedError(
+            f"Its function {circle[0][:100]!r} calls itself ({' -> '.join(names)}).",
+            "Graphs with recursive functions are not supported: save the program without the recursion.",
+        )
+
+
 def _library_graphs(
     library: Mapping[str, Message], kept: bytes | None, limits: GraphLimits, note: Callable[[str], None]
 ) -> Iterator[Graph]:
-    """A graph for each function that no other calls, then for what only functions in a circle call."""
+    """A graph for each function that no other calls."""
     called = {callee.function for f in library.values() for node in f.node_def for callee in callees(node)}
     shown: set[str] = set()
-    for name in sorted(library, key=lambda name: (name in called, name)):
-        if name in shown:
-            continue
+    for name in sorted(library.keys() - called):
         functions = _closure(LibraryFunction(name, library[name]), library)
         try:
             graph = _graph(functions, None if shown else kept, limits)
