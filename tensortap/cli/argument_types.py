@@ -21,6 +21,15 @@ _RANGE = re.compile(r"(\d{1,18}):(\d{1,18})(?::(\d{1,18}))?")
 _KEYS = {"every": "every", "log": "per_decade"}
 
 
+def add_follow_links(parser: argparse.ArgumentParser) -> None:
+    """The option that `main.dispatch` applies before the command runs."""
+    parser.add_argument(
+        "--follow-links",
+        action="store_true",
+        help="follow symbolic links in the directory, also those that lead out of it",
+    )
+
+
 def source(text: str) -> Path:
     """A path, or an address that fsspec knows (`s3://bucket/logs`) as the path that stands for it."""
     if "://" not in text:

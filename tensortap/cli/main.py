@@ -117,11 +117,14 @@ def build_parser() -> argparse.ArgumentParser:
 def dispatch(arguments: Sequence[str]) -> int:
     """Parses, runs, and turns failures into a sentence on stderr and an exit status."""
     from tensortap.core.errors import TensortapError
+    from tensortap.storage.links import follow_links
 
     _open_closed_streams()
     try:
         with _quiet_pipe():
             parsed = build_parser().parse_args(arguments)
+            if getattr(parsed, "follow_links", False):
+                follow_links()
             return int(parsed.run(parsed))
     except argparse.ArgumentError as error:  # options that do not go together
         _failed(str(error), f"'tensortap {parsed.command} --help' tells all options.")

@@ -14,7 +14,7 @@ from tensortap.importers.resolve import as_logdir
 from tensortap.storage.filesystem import is_folder, scan, stat_path
 from tensortap.storage.uri import shown_path
 
-from .argument_types import source
+from .argument_types import add_follow_links, source
 from .console import cell, console
 from .progress import bytes_progress
 
@@ -33,6 +33,7 @@ def add_path(parser: argparse.ArgumentParser) -> None:
         metavar="LOGDIR|RUN",
         help="a directory of runs, or one run, also as s3://… or https://…; anything that can be imported",
     )
+    add_follow_links(parser)
 
 
 def only_run(path: Path) -> RunIndex:

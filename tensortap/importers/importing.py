@@ -12,7 +12,14 @@ from tensortap.core.text import counted
 from .errors import RefusedError, UnknownFormatError
 from .registry import BY_NAME, IMPORTERS, Importer, detect
 from .run_builder import Imported, Progress, RunBuilder, run_name_of
-from .safe_io import MAX_UNPACKED_ARRAYS, files_below, max_unpacked
+from .safe_io import (
+    FOLLOW_HINT,
+    MAX_UNPACKED_ARRAYS,
+    files_below,
+    imported_folder,
+    links_leading_out,
+    max_unpacked,
+)
 
 _MOST_FILES = 20_000  # of a folder, whose names are looked at
 
@@ -46,14 +53,16 @@ def import_source(
     name = run or run_name_of(resolved_source(source).name)
     builder = RunBuilder(logdir, name, row.name, source.name, progress, tell_command=tell_command)
     token = max_unpacked.set(unpacked)
+    folder = imported_folder.set(source.resolve() if source.is_dir() else None)
     try:
         row.read(source, builder)
         if source.is_dir():
-            for sentence in notes_on_other_formats(source, row):
+            for sentence in (*_notes_on_links(source), *notes_on_other_formats(source, row)):
                 builder.note(sentence)
         return builder.finish()
     finally:
         max_unpacked.reset(token)
+        imported_folder.reset(folder)
         builder.abandon()
 
 
@@ -74,6 +83,13 @@ def _row(source: Path, format: str) -> Importer:
             "docs/import.md lists those that can; --format says which one it is.",
         )
     return row
+
+
+def _notes_on_links(folder: Path) -> Iterator[str]:
+    skipped = list(links_leading_out(folder))
+    if skipped:
+        named = f"{skipped[0].relative_to(folder).as_posix()[:200]}{', …' if len(skipped) > 1 else ''}"
+        yield f"Skipped: {counted(len(skipped), 'link')} leading out of the folder ({named}). {FOLLOW_HINT}"
 
 
 def notes_on_other_formats(folder: Path, format: Importer) -> Iterator[str]:

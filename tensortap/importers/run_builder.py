@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import re
 import shutil
@@ -23,6 +22,7 @@ from tensortap.core.records import COUNTS, Graph, Summary
 from tensortap.core.text import counted
 from tensortap.dump.recording.bundle import unpack_bundle
 from tensortap.dump.write.writer import DumpWriter
+from tensortap.storage.files import publish_json, read_json
 
 from .cache_lock import FolderUse, remove_unused
 from .errors import RefusedError
@@ -166,14 +166,13 @@ class RunBuilder:
         shutil.rmtree(self._hidden, ignore_errors=True)
 
     def _write_notes(self, path: Path) -> None:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = read_json(path)
         record["info"] |= self.facts
         if not self._tells_command:
             record["info"].pop("command", None)
         if self.imported.notes:
             record["info"]["notes"] = " ".join(self.imported.notes)
-        path.with_suffix(".tmp").write_text(json.dumps(record), encoding="utf-8")
-        path.with_suffix(".tmp").replace(path)
+        publish_json(path, record)
 
 
 class RunWriter:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO
 
 from tensortap.core.text import bytes_text
+from tensortap.storage.links import links_are_followed
 
 from .errors import RefusedError
 
@@ -34,6 +35,9 @@ ZIP_MAGIC = b"PK"
 _LOCAL_HEADER = struct.Struct("<26xHH")  # of a zip member: lengths of its name and extra field
 USUAL_RATIO = 32  # unpacked to stored bytes; of arrays that shrink more, `max_unpacked` counts the rest
 MAX_UNPACKED_ARRAYS = 256 << 20  # bytes
+imported_folder: ContextVar[Path | None] = ContextVar("imported_folder", default=None)
+"""The folder that is imported; files outside of it are not opened."""
+FOLLOW_HINT = "If you trust it, add --follow-links."
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -41,14 +45,48 @@ def open_file(path: Path) -> BinaryIO:
     """A regular file to read; a FIFO or device is refused before anything waits for it.
 
     Raises:
-        RefusedError: it is no regular file.
+        RefusedError: it is no regular file, or lies behind a link that leads out of the imported folder.
         OSError: it cannot be opened.
     """
     fd = os.open(path, _FLAGS)
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise RefusedError(f"{path.name} is not a regular file.")
+        root = imported_folder.get()
+        if root is not None and not _is_within(path, root, os.fstat(fd)):
+            raise RefusedError(f"{path.name} is a link that leads out of the folder.", FOLLOW_HINT)
+    except BaseException:
         os.close(fd)
-        raise RefusedError(f"{path.name} is not a regular file.")
+        raise
     return os.fdopen(fd, "rb")
+
+
+def _is_within(path: Path, root: Path, opened: os.stat_result | None = None) -> bool:
+    """Whether a path, its links followed, lies in a folder, or among the blobs that a model hub keeps beside.
+
+    Args:
+        opened: what was opened by that path, so that nobody can exchange it in between.
+    """
+    if links_are_followed():
+        return True
+    try:
+        real = path.resolve()
+    except (OSError, RuntimeError):  # a link in a circle
+        return False
+    hub = (root.parent / "blobs", root.parent.parent / "blobs")
+    if not any(real.is_relative_to(folder) for folder in (root, *hub)):
+        return False
+    return opened is None or os.path.samestat(opened, real.lstat())
+
+
+def links_leading_out(folder: Path) -> Iterator[Path]:
+    """The links below a folder, among its first 20,000 files and folders, that are skipped: they lead out."""
+    root = folder.resolve()
+    for number, path in enumerate(folder.rglob("*")):
+        if number >= _LOOKED_AT:
+            return
+        if path.is_symlink() and path.exists() and not _is_within(path, root):
+            yield path
 
 
 def begins_with(path: Path, magic: bytes) -> bool:
@@ -166,13 +204,14 @@ def files_beside(index: Path, names: Iterable[str], suffix: str) -> list[Path]:
 def files_below(folder: Path) -> Iterator[Path]:
     """Files below a folder, in the order of their names. Hidden names and linked folders are left out.
 
-    Links to files are followed: caches of model hubs consist of them. Not those of other users to a third's
-    file: they would have whoever imports the folder show a file that only they can read.
+    Links to files are followed within the folder and to the blobs beside it, of which caches of model hubs
+    consist; with `--follow-links` also elsewhere, but those of other users to a third's file: they would have
+    whoever imports the folder show a file that only they can read.
 
     Raises:
         RefusedError: there are more than a million.
     """
-    for number, path in enumerate(_walk(folder, MAX_FOLDERS)):
+    for number, path in enumerate(_walk(folder, MAX_FOLDERS, folder.resolve())):
         if number >= MAX_FILES:
             raise RefusedError(f"{folder} holds more than {MAX_FILES:,} files.")
         yield path
@@ -180,30 +219,37 @@ def files_below(folder: Path) -> Iterator[Path]:
 
 def any_below(folder: Path, wanted: Callable[[Path], bool]) -> bool:
     """Whether one of the first 20,000 files below a folder is wanted: detecting must not take long."""
-    return any(wanted(path) for path in islice(_walk(folder, MAX_FOLDERS), _LOOKED_AT))
+    return any(wanted(path) for path in islice(_walk(folder, MAX_FOLDERS, folder.resolve()), _LOOKED_AT))
 
 
-def _may_follow(entry: os.DirEntry[str]) -> bool:
-    """The rule of Linux' `protected_symlinks`, everywhere. Raises OSError: the link leads nowhere."""
-    if not hasattr(os, "geteuid") or not entry.is_symlink():
+def _may_follow(entry: os.DirEntry[str], root: Path) -> bool:
+    """Whether a link leads to where it may: by the rule of Linux' `protected_symlinks`, too, on every system.
+
+    Raises OSError: it leads nowhere.
+    """
+    if not entry.is_symlink():
+        return True
+    if not _is_within(Path(entry.path), root):
+        return False
+    if not hasattr(os, "geteuid"):
         return True
     return entry.stat(follow_symlinks=False).st_uid in (os.geteuid(), 0, entry.stat().st_uid)
 
 
-def _walk(folder: Path, depth: int) -> Iterator[Path]:
+def _walk(folder: Path, depth: int, root: Path) -> Iterator[Path]:
     with os.scandir(folder) as entries:
         found = sorted(entries, key=lambda entry: entry.name)
     for entry in found:
         if entry.name.startswith("."):
             continue
         try:
-            is_file = entry.is_file() and _may_follow(entry)
+            is_file = entry.is_file() and _may_follow(entry, root)
         except OSError:  # a link in a circle, or to what may not be looked at
             continue
         if is_file:
             yield Path(entry.path)
         elif depth and entry.is_dir(follow_symlinks=False):
-            yield from _walk(Path(entry.path), depth - 1)
+            yield from _walk(Path(entry.path), depth - 1, root)
 
 
 @contextlib.contextmanager

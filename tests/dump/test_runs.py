@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,6 +16,8 @@ from tensortap.core.names import new_worker_name
 from tensortap.dump.read.runs import RunReader, find_runs
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
+from tensortap.storage import filesystem
+from tensortap.storage.entry import Entry
 
 
 def make(logdir: Path, *names: str) -> None:
@@ -150,14 +151,14 @@ def test_a_folder_that_may_not_be_entered_is_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(tmp_path, "mine", "theirs")
-    real = Path.lstat
+    real = filesystem.stat_plain
 
-    def refusing(path: Path) -> os.stat_result:
+    def refusing(path: Path, *, follow: bool = False) -> Entry:
         if path.parent.name == "theirs":
             raise PermissionError
-        return real(path)
+        return real(path, follow=follow)
 
-    monkeypatch.setattr(Path, "lstat", refusing)
+    monkeypatch.setattr(filesystem, "stat_plain", refusing)
     assert [name for name, _ in find_runs(tmp_path)] == ["mine"]
 
 

@@ -20,9 +20,11 @@ import tensortap
 from tensortap.api.logdir import open_logdir
 from tensortap.importers import cache_lock, import_cache, resolve
 from tensortap.importers.cache_lock import LOCK, FolderUse, remove_unused
+from tensortap.importers.errors import RefusedError
 from tensortap.importers.import_cache import CachedImport, CacheNotWritableError, cached_copy, cached_import
 from tensortap.importers.importing import import_source
 from tensortap.importers.safe_io import files_below
+from tensortap.storage.links import FOLLOW_LINKS
 
 MONTHS = 90 * 86_400
 
@@ -324,10 +326,42 @@ def test_an_import_of_another_user_is_not_taken(
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="gives a link to another user")
-def test_links_of_others_do_not_lead_to_private_files(source: Path, tmp_path: Path) -> None:
+def test_links_of_others_do_not_lead_to_private_files(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     np.save(tmp_path / "secret.npy", np.ones(2))
     (source / "harmless.npy").symlink_to(tmp_path / "secret.npy")
     (source / "mine.npy").symlink_to(tmp_path / "secret.npy")
     os.chown(source / "harmless.npy", 54_321, -1, follow_symlinks=False)
+    assert [path.name for path in files_below(source)] == ["a.npy"]
+    monkeypatch.setenv(FOLLOW_LINKS, "1")
     assert [path.name for path in files_below(source)] == ["a.npy", "mine.npy"]
     assert cached_import(source, tmp_path / "cache").imported.snapshots == 2
+
+
+@pytest.mark.parametrize("kind", ["a file", "a folder", "a link to a link"])
+def test_links_lead_nowhere_outside_of_the_source(source: Path, tmp_path: Path, kind: str) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    np.save(outside / "secret.npy", np.ones(2))
+    target = outside if kind == "a folder" else outside / "secret.npy"
+    if kind == "a link to a link":
+        (source / ".hop").symlink_to(target)
+        target = source / ".hop"
+    (source / "secret.npy").symlink_to(target)
+
+    found = cached_import(source, tmp_path / "cache").imported
+
+    assert found.snapshots == 1
+    assert "link" in found.notes[0] and "--follow-links" in found.notes[0]
+
+
+def test_shards_behind_a_link_that_leads_out_are_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "source"
+    folder.mkdir()
+    (tmp_path / "w.safetensors").write_bytes(safetensors(7))
+    (folder / "m.safetensors").symlink_to(tmp_path / "w.safetensors")
+    (folder / "m.safetensors.index.json").write_text(json.dumps({"weight_map": {"w": "m.safetensors"}}))
+
+    with pytest.raises(RefusedError, match="link that leads out"):
+        import_source(folder, tmp_path / "logs")

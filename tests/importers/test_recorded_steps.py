@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import zipfile
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from tensortap.importers.errors import RefusedError
 from tensortap.importers.importing import import_source
 from tensortap.importers.registry import detect
 from tensortap.importers.tf_formats.protos import parse
+from tensortap.storage.files import json_bytes, parse_json
 
 LARGE = np.arange(50_000, dtype=np.float32)  # a file of its own
 GRAPH = Graph("step", [Node("x", "_Arg"), Node("Log", "Log", ["x:0"], stack=0)], stacks=[[("a.py", 2, "f")]])
@@ -74,8 +74,8 @@ def edited(bundle: Path, change: Callable[[dict[str, bytes]], None]) -> Path:
 
 def with_manifest(bundle: Path, **changed: Any) -> Path:
     def change(members: dict[str, bytes]) -> None:
-        manifest = json.loads(members["recording.json"])
-        members["recording.json"] = json.dumps(manifest | changed).encode()
+        manifest = parse_json(members["recording.json"], "the manifest")
+        members["recording.json"] = json_bytes(manifest | changed)
 
     return edited(bundle, change)
 

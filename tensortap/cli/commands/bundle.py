@@ -10,7 +10,7 @@ from typing import Any
 
 from tensortap.core.text import bytes_text
 
-from ..argument_types import local, source
+from ..argument_types import add_follow_links, local, source
 from ..console import cell, console, print_json
 
 HELP = "write one recorded step into a file that replays anywhere, without the model's code"
@@ -35,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="leave the graph out: layers, and the lines of the program that made nodes",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
+    add_follow_links(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tensortap.core.errors import NotFoundError
 
-from ..argument_types import condition, natural, source
+from ..argument_types import add_follow_links, condition, natural, source
 from ..console import console, print_json
 from ..progress import rules_progress
 from ..select_run import only_run
@@ -65,6 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--html", type=Path, metavar="FILE", help="also write a report of one HTML file")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="also write all tensors and metrics as CSV")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    add_follow_links(parser)
 
 
 def _sort(text: str) -> str:

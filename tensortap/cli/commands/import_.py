@@ -14,7 +14,7 @@ from tensortap.importers.resolve import print_notes
 from tensortap.importers.safe_io import MAX_UNPACKED_ARRAYS
 from tensortap.system.progress_line import progress_line
 
-from ..argument_types import local, size
+from ..argument_types import add_follow_links, local, size
 from ..console import cell, console, print_json
 
 HELP = "import checkpoints, TensorBoard and tfdbg files, NumPy, safetensors, Keras models, graphs"
@@ -56,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SIZE",
         help="most that compressed arrays may unpack to beyond 32 times their size (default: 256M)",
     )
+    add_follow_links(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

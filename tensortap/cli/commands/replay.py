@@ -8,7 +8,7 @@ from typing import Any
 
 from tensortap.system.temp_dirs import temp_folder
 
-from ..argument_types import local, on_disk
+from ..argument_types import add_follow_links, local, on_disk
 from ..console import print_json
 from ..progress import text_progress
 from ..replay_options import add_limits, add_study_arguments, is_failed_test, study_of
@@ -65,6 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run", dest="name", default="replay", metavar="NAME", help="the name of that run")
     add_limits(parser, 600.0, 16.0)
     parser.add_argument("--json", action="store_true", help="print JSON")
+    add_follow_links(parser)
 
 
 def _change(text: str) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from tensortap.dump.read.runs import find_runs
 from tensortap.importers.resolve import as_logdir
 from tensortap.storage.uri import shown_path
 
-from ..argument_types import source
+from ..argument_types import add_follow_links, source
 from ..console import console, print_json
 from ..progress import rules_progress
 from ..select_run import only_run, open_log
@@ -49,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--fail-on", choices=("high", "medium", "low"), help="status 1 if one is found, or a rule fails"
     )
     parser.add_argument("--json", action="store_true", help="print JSON; with --follow, each time")
+    add_follow_links(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

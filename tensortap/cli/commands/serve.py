@@ -16,7 +16,7 @@ from tensortap.storage.filesystem import is_folder
 from tensortap.storage.uri import shown_path
 from tensortap.system.temp_dirs import temp_folder_until_exit
 
-from ..argument_types import source
+from ..argument_types import add_follow_links, source
 from ..exit import interrupted_at_once, leave, status_of
 from ..replay_options import add_limits
 
@@ -80,6 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "read again when it changes",
     )
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
+    add_follow_links(parser)
 
 
 def port_number(text: str) -> int:

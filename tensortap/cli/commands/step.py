@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from tensortap.system.progress_line import progress_line
 from tensortap.system.temp_dirs import temp_folder
 
-from ..argument_types import local
+from ..argument_types import add_follow_links, local
 from ..replay_options import add_limits
 from ..stepper_shell import StepperShell
 
@@ -31,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="run these, ';' or line breaks between them, and end; the first that fails ends with status 1",
     )
     add_limits(parser, 600.0, 16.0)
+    add_follow_links(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

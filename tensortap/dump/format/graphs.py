@@ -14,6 +14,7 @@ import pyarrow as pa
 from tensortap.core.errors import DamagedError, NotFoundError
 from tensortap.core.records import Function, Graph, LayerCall, Node, Way
 from tensortap.storage.files import FileReader, crc32c, crc32c_of_file, publish
+from tensortap.storage.links import links_are_followed
 
 from .frames import EOS, Frame, encode, read_frame, read_schema_message
 from .record_batches import Layout
@@ -191,7 +192,7 @@ def _read_frame(run_dir: Path, graph_id: str) -> tuple[Layout, Frame]:
     if not is_graph_id(graph_id):
         raise NotFoundError(f"{graph_id[:120]!r} is not a graph id.")
     path = table_path(run_dir, graph_id)
-    if path.parent.is_symlink():
+    if path.parent.is_symlink() and not links_are_followed():
         raise NotFoundError(f"The graphs of {run_dir.name!r} are a link, which is not followed.")
     try:
         with FileReader(path) as file:

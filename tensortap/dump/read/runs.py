@@ -12,6 +12,7 @@ from tensortap.core.errors import DamagedError, DeniedError, NotARunError
 from tensortap.core.names import GRAPHS, MAX_RUN_DEPTH, is_inside_run, is_worker_name
 from tensortap.core.records import Graph
 from tensortap.storage.filesystem import scan, stat_path
+from tensortap.storage.links import trust
 
 from ..format.graphs import count_nodes, is_graph_id, read_graph, read_graph_table
 from ..format.layout import stats_path
@@ -41,6 +42,7 @@ def find_runs(logdir: str | Path, unread: Unread = lambda folder, error: None) -
     runs it holds.
     """
     root = Path(logdir)
+    trust(root)
 
     def report(folder: Path, error: OSError) -> None:
         if folder.name != _LOST_AND_FOUND:
@@ -133,6 +135,7 @@ class RunReader:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+        trust(self.path, unless_within=True)
         try:
             self._info = read_run_info(self.path)
         except NotARunError as error:
