@@ -34,3 +34,11 @@ def constant_text(attributes: Mapping[str, str]) -> str | None:
     """The elements of a Const as text, if the graph writes them out."""
     match = CONST.match(attributes.get("value", ""))
     return None if match is None else match["value"]
+
+
+def constant_number(attributes: Mapping[str, str]) -> float | None:
+    """The number that a scalar Const holds, if the graph writes it out."""
+    try:
+        return float(constant_text(attributes) or "")
+    except ValueError:
+        return None

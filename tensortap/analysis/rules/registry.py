@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from importlib.metadata import entry_points
 
-from .builtin.activations import dead_relu, saturated_activation
+from .builtin.activations import dead_relu, high_dropout, saturated_activation
 from .builtin.dead_gradients import absorbed_update, dead_gradient
 from .builtin.gradients import exploding_gradient, vanishing_gradient
 from .builtin.initialization import poor_weight_init
-from .builtin.inputs import class_imbalance, input_not_normalised
+from .builtin.inputs import class_imbalance, input_not_normalised, label_in_input
+from .builtin.loss_inputs import loss_input_mismatch, negated_loss, target_out_of_range
 from .builtin.losses import large_loss, learning_rate, loss_not_decreasing, overfit
 from .builtin.numerics import exploding_tensor, float16_overflow, subnormals
 from .builtin.replica_drift import replica_drift
@@ -22,6 +23,11 @@ GROUP = "tensortap.rules"
 # One row a rule, in the order in which they run: later ones skip what earlier ones have explained.
 BUILT_IN: tuple[Rule, ...] = (
     replica_drift,
+    loss_input_mismatch,
+    target_out_of_range,
+    negated_loss,
+    label_in_input,
+    high_dropout,
     exploding_tensor,
     float16_overflow,
     subnormals,

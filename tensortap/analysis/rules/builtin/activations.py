@@ -12,11 +12,12 @@ from tensortap.core.errors import TensortapError
 from tensortap.index.query.step_range import StepRange
 from tensortap.index.series.histograms import histograms
 
-from ...model_graph.roles import TensorRole
+from ...model_graph.op_types import constant_number
+from ...model_graph.roles import Roles, TensorRole
 from ...run_view.hit_counts import hit_counts_of, snapshot_counts_of
 from ...run_view.run_view import RunView
 from ...run_view.snapshot_rows import Rows, distinct, stored_values
-from ..finding import Evidence, Hit
+from ..finding import Evidence, Hit, Severity
 from ..rule import MOSTLY, Limits, incremental_hits, rule
 from .losses import is_fitted
 
@@ -165,3 +166,40 @@ def share_beyond(
         below = np.clip((low - left) / width, 0, 1)
         share = (counts * (above + below)).sum(axis=1) / counts.sum(axis=1)
     return np.asarray(series.step), np.nan_to_num(share)
+
+
+@rule(
+    "HighDropout",
+    "dropout that leaves next to nothing",
+    thresholds={"rate": 0.8, "high": 0.9},
+    severity="medium",
+    source="tensortap: the rate as the graph holds it; Srivastava et al. 2014 use 0.2 to 0.5",
+    help="rate is the share of elements that is dropped, not the share that is kept.",
+    next_look="The layer's rate, and the share of zeros in its output.",
+)
+def high_dropout(view: RunView, limits: Limits) -> Iterable[Hit]:
+    for graph in sorted({tensor.graph for tensor in view.of_kind("gradient")}):
+        roles = view.roles(graph)
+        for row in range(len(roles.graph)):
+            name = roles.graph.names[row]
+            if roles.graph.op_type[row] != "GreaterEqual" or "dropout/" not in name or roles.is_backward(row):
+                continue
+            bounds = [source for source, _, position in roles.inputs(row) if position == 1]
+            rate = constant_number(roles.attributes(bounds[0])) if bounds else None
+            if rate is not None and rate >= limits["rate"]:
+                yield from _dropped(view, roles, row, rate, limits)
+
+
+def _dropped(view: RunView, roles: Roles, row: int, rate: float, limits: Limits) -> Iterable[Hit]:
+    outputs = set(roles.consumers(row))
+    mine = [tensor for tensor in view.tensors if tensor.graph == roles.graph.id]
+    tensor = next((t for t in mine if t.row in outputs), None) or next(
+        (t for t in mine if t.kind == "loss"), None
+    )
+    rows = view.rows([tensor] if tensor else [])
+    if tensor is not None and len(rows):
+        layer = roles.graph.layer[row] or roles.graph.names[row].rpartition("/")[0]
+        text = f"{layer} drops {rate:.3g} of what it is given at each training step."
+        severity: Severity | None = "high" if rate >= limits["high"] else None
+        evidence = Evidence(int(rows.step[0]), "dropout rate", rate, limits["rate"])
+        yield Hit.at(rows.steps, len(rows.steps), tensor, text, evidence, severity=severity)

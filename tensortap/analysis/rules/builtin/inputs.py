@@ -165,6 +165,66 @@ def _count_classes(view: RunView, rows: Rows) -> tuple[Array, Array]:
     return counts[counts > 0], distinct(np.array(steps, np.int64))
 
 
+@rule(
+    "LabelInInput",
+    "a feature that is the label",
+    thresholds={"correlation": 0.9999, "samples": 64},
+    severity="high",
+    source="tensortap: correlation of each feature with the labels, in kept values",
+    help="Leave that feature out: it is not known when the model is used.",
+    next_look="That column of the input, beside the labels.",
+)
+def label_in_input(view: RunView, limits: Limits) -> Iterable[Hit]:
+    for graph in sorted({tensor.graph for tensor in view.of_kind("gradient")}):
+        fed = [tensor for tensor in view.of_kind("input") if tensor.graph == graph]
+        features = [tensor for tensor in fed if feeds_layer(view, tensor)]
+        labels = [tensor for tensor in fed if tensor not in features]
+        for feature in features:
+            for label in labels:
+                yield from _leaked(view, feature, label, limits)
+
+
+def _leaked(view: RunView, feature: TensorRole, label: TensorRole, limits: Limits) -> Iterable[Hit]:
+    x, y = _kept_by_step(view, feature), _kept_by_step(view, label)
+    steps = [step for step in x if step in y and len(x[step]) == len(y[step])]
+    if not steps or x[steps[0]].ndim != 2:
+        return  # pixels and tokens are no features that somebody chose one by one
+    values = np.concatenate([x[step] for step in steps]).astype(np.float64)
+    classes = np.concatenate([y[step].reshape(len(y[step]), -1) for step in steps]).astype(np.float64)
+    if len(values) < limits["samples"] or not (np.isfinite(values).all() and np.isfinite(classes).all()):
+        return
+    if classes.shape[1] == 1 and len(kinds := np.unique(classes)) <= _MOST_SHOWN:
+        classes = np.concatenate([classes, (classes == kinds).astype(np.float64)], axis=1)
+    if classes.shape[1] > _MOST_SHOWN or values.shape[1] > _MOST_CLASSES:
+        return
+    strength = np.abs(_correlation(values, classes)).max(axis=1)
+    column = int(np.argmax(strength))
+    if strength[column] >= limits["correlation"]:
+        text = (
+            f"Column {column} of {feature.name} tells the label {label.name}: their correlation is"
+            f" {strength[column]:.4g} over {len(values):,} samples."
+        )
+        evidence = Evidence(steps[0], "correlation", float(strength[column]), limits["correlation"])
+        yield Hit.at(np.array(steps), len(steps), feature, text, evidence, looked_at="kept values")
+
+
+_MOST_SHOWN = 100  # classes, of which each is compared with each feature
+
+
+def _kept_by_step(view: RunView, tensor: TensorRole) -> dict[int, Array]:
+    rows = view.rows([tensor], floats=False)
+    found = stored_values(view.run, rows.rows[rows.kept][:_LOOKED_INTO], _MAX_BYTES)
+    return {snapshot.step: value for snapshot, value in found if value.ndim and value.dtype.kind in "fiub"}
+
+
+def _correlation(features: Array, labels: Array) -> Array:
+    """Pearson's coefficients, features by labels; 0 where one of the two is constant."""
+    a, b = features - features.mean(axis=0), labels - labels.mean(axis=0)
+    scale = np.sqrt((a**2).sum(axis=0))[:, None] * np.sqrt((b**2).sum(axis=0))
+    found: Array = np.divide(a.T @ b, scale, out=np.zeros_like(scale), where=scale > 1e-12)
+    return found
+
+
 def _names_classes(value: Array) -> bool:
     """Whether numbers name classes: whole ones by their dtype, or 0 and 1 in any (binary cross entropy takes
     floats). Other whole floats may as well be measured."""

@@ -120,6 +120,7 @@ def _is_frozen_statistic(tensor: TensorRole, trained: Collection[tuple[str, str]
 
 
 _LEFT_OUT = f"and {WHY_LEFT_OUT}"
+_NOT_AVERAGED = "although its layer is trained: the model is called without training=True"
 _FORGOTTEN = (
     "Add it to the variables whose gradients are asked for and that the optimizer is given. If it is not "
     "meant to be trained: trainable=False, or compute it outside of the tape."
@@ -136,9 +137,9 @@ def _at_rest(
             return "low", "as its gradient is exactly 0"
         return "high" if tensor.is_kernel else "medium", "although it has a gradient"
     if tensor.is_statistic:
-        return "low", "although its layer is trained: is it called with training=True?"
+        return "high", _NOT_AVERAGED
     if is_left_out(view, tensor):
-        return "medium", _LEFT_OUT
+        return "high" if tensor.is_kernel else "medium", _LEFT_OUT
     if view.roles(tensor.graph).trainable.get(tensor.variable) is False:
         return "low", "and the step asks for no gradient of it: it is frozen, or trained elsewhere"
     return "medium", "and the step computes no gradient for it"

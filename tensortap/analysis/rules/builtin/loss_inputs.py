@@ -1,0 +1,249 @@
+"""Rules about what a loss is given: logits or probabilities, targets that the output can reach, its sign."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
+
+from ...model_graph.op_types import constant_number, ops
+from ...model_graph.roles import Roles, Slot, TensorRole
+from ...run_view.run_view import RunView
+from ..finding import Evidence, Hit
+from ..rule import MOSTLY, Limits, rule
+
+_HANDING_ON = ops("_Arg Identity Cast Reshape ExpandDims Squeeze EnsureShape StopGradient PreventGradient")
+_CROSS_ENTROPIES = ops("SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits")
+_SIGMOID_LOSS = "logistic_loss"  # the scope of tf.nn.sigmoid_cross_entropy_with_logits
+_AVERAGING = ops("Sum Mean DivNoNan RealDiv Identity Cast Reshape ExpandDims Squeeze Neg Mul")
+_RANGES = {
+    "Relu": (0.0, np.inf),
+    "Relu6": (0.0, 6.0),
+    "Elu": (-1.0, np.inf),
+    "Softplus": (0.0, np.inf),
+    "Sigmoid": (0.0, 1.0),
+    "Softmax": (0.0, 1.0),
+    "Tanh": (-1.0, 1.0),
+}
+_MOST = 2000  # nodes that are followed from one cross-entropy
+
+
+@rule(
+    "LossInputMismatch",
+    "a loss that takes logits and is given probabilities, or the other way round",
+    severity="high",
+    source="tensortap: the ops between the model's output and the loss, and the values captured there",
+    help="from_logits=True for a model that ends without an activation (more exact), from_logits=False for"
+    " one that ends in a softmax or sigmoid.",
+    next_look="The last layer's activation, and from_logits of the loss.",
+)
+def loss_input_mismatch(view: RunView, limits: Limits) -> Iterable[Hit]:
+    del limits
+    for roles in _trained_graphs(view):
+        yield from _probabilities_as_logits(view, roles)
+        yield from _logits_as_probabilities(view, roles)
+
+
+def _trained_graphs(view: RunView) -> Iterator[Roles]:
+    for graph in sorted({tensor.graph for tensor in view.tensors}):
+        roles = view.roles(graph)
+        if roles.loss is not None and roles.of_kind("gradient"):
+            yield roles
+
+
+def _forward(roles: Roles, fits: Callable[[str], bool]) -> Iterator[int]:
+    """Rows of the forward pass whose op type fits."""
+    for row in range(len(roles.graph)):
+        if fits(roles.graph.op_type[row]) and not roles.is_backward(row):
+            yield row
+
+
+def _sources(roles: Roles, row: int) -> list[Slot]:
+    """What a node takes, by position: where it was computed, past ops that only hand it on and calls."""
+    return [_source(roles, (source, slot)) for source, slot, position in roles.inputs(row) if position >= 0]
+
+
+def _source(roles: Roles, place: Slot) -> Slot:
+    for _ in range(_MOST):
+        taken = [(source, slot) for source, slot, position in roles.inputs(place[0]) if position <= 0]
+        if roles.graph.op_type[place[0]] not in _HANDING_ON or len(taken) != 1:
+            break
+        place = taken[0]
+    return place
+
+
+def _probabilities_as_logits(view: RunView, roles: Roles) -> Iterator[Hit]:
+    graph = roles.graph
+    for row in _forward(roles, _CROSS_ENTROPIES.__contains__):
+        sources = _sources(roles, row)
+        if sources and graph.op_type[sources[0][0]] == "Softmax":
+            yield from _mismatch(view, roles, sources[0], row, "softmax")
+    scopes: dict[str, int] = {}
+    for row in _forward(roles, "Log1p".__eq__):
+        scope, found, _ = graph.names[row].rpartition(f"{_SIGMOID_LOSS}/")
+        if found:
+            scopes.setdefault(scope + found, row)
+    for row in _forward(roles, "Sigmoid".__eq__) if scopes else ():
+        for user in roles.consumers(row):
+            scope = next((each for each in scopes if graph.names[user].startswith(each)), "")
+            if scope:
+                yield from _mismatch(view, roles, (row, 0), scopes[scope], "sigmoid")
+                break
+
+
+def _mismatch(view: RunView, roles: Roles, output: Slot, loss: int, activation: str) -> Iterator[Hit]:
+    tensor = _captured(view, roles, output)
+    if tensor is None:
+        return
+    names = roles.graph.names
+    text = (
+        f"{names[output[0]]} is a {activation}, and the loss ({names[loss]}) applies another one"
+        " to it: it takes logits, and is given probabilities, so that its gradients are small."
+    )
+    steps = view.rows([tensor]).steps
+    if len(steps):
+        yield Hit.at(
+            steps, len(steps), tensor, text, Evidence(int(steps[0]), f"{activation}s in a row", 2.0, 1.0)
+        )
+
+
+def _logits_as_probabilities(view: RunView, roles: Roles) -> Iterator[Hit]:
+    """Keras clips what it takes for probabilities to just inside 0 … 1 before it takes the logarithm."""
+    graph = roles.graph
+    for row in _forward(roles, "Log".__eq__):
+        clipped, bounds = row, list[float]()
+        for _ in range(2):
+            sources = _sources(roles, clipped)
+            if not sources or graph.op_type[sources[0][0]] not in ("Maximum", "Minimum"):
+                break
+            clipped = sources[0][0]
+            bounds += [
+                number for each, _ in _sources(roles, clipped)[1:] for number in _constants(roles, each)
+            ]
+        if len(bounds) != 2 or not (0 <= min(bounds) < 0.01 and 0.99 < max(bounds) <= 1):
+            continue
+        output = _sources(roles, clipped)[0]
+        tensor = _captured(view, roles, output, exactly=True)
+        rows = view.rows([tensor] if tensor else [])
+        outside = (rows["min"] < -0.01) | (rows["max"] > 1.01)
+        if tensor is None or np.count_nonzero(outside) < max(1, MOSTLY * len(rows)):
+            continue
+        first = int(np.flatnonzero(outside)[0])
+        low, high = float(rows["min"][first]), float(rows["max"][first])
+        text = (
+            f"The loss takes probabilities, and {tensor.name} reaches from {low:.3g} to {high:.3g}: what lies"
+            " outside of 0 … 1 is clipped, and gets no gradient."
+        )
+        steps = np.unique(rows.step[outside])
+        evidence = Evidence(int(rows.step[first]), "max", high, 1.0)
+        yield Hit.at(steps, len(rows.steps), tensor, text, evidence)
+
+
+def _constants(roles: Roles, row: int) -> list[float]:
+    number = constant_number(roles.attributes(row)) if roles.graph.op_type[row] == "Const" else None
+    return [] if number is None else [number]
+
+
+def _captured(view: RunView, roles: Roles, place: Slot, *, exactly: bool = False) -> TensorRole | None:
+    """The captured tensor of a place; else the loss, or any other of its graph that shows the steps."""
+    mine = [tensor for tensor in view.tensors if tensor.graph == roles.graph.id]
+    at = {(tensor.row, tensor.slot): tensor for tensor in reversed(mine)}
+    if place in at or exactly:
+        return at.get(place)
+    return at.get((-1 if roles.loss is None else roles.loss, 0)) or next(iter(mine), None)
+
+
+@rule(
+    "TargetOutOfRange",
+    "targets that the activation of the output cannot reach",
+    thresholds={"share": 0.5},
+    severity="high",
+    source="tensortap: the range of the activation, and the extremes of the targets",
+    help="Leave the activation of the last layer out, or scale the targets to its range.",
+    next_look="The histograms of the targets and of the output.",
+)
+def target_out_of_range(view: RunView, limits: Limits) -> Iterable[Hit]:
+    for roles in _trained_graphs(view):
+        graph = roles.graph
+        for row in _forward(roles, ("Sub", "SquaredDifference").__contains__):
+            sources = _sources(roles, row)
+            if len(sources) != 2:
+                continue
+            for output, target in (sources, sources[::-1]):
+                bounds = _RANGES.get(graph.op_type[output[0]])
+                tensor = _captured(view, roles, target, exactly=True)
+                if bounds is None or tensor is None or roles.kind.get(target[0]) != "input":
+                    continue
+                rows = view.rows([tensor], floats=False)
+                beyond = (rows["min"] < bounds[0] - 0.01) | (rows["max"] > bounds[1] + 0.01)
+                if np.count_nonzero(beyond) >= max(1, limits["share"] * len(rows)):
+                    low, high = float(np.nanmin(rows["min"])), float(np.nanmax(rows["max"]))
+                    reach = (
+                        f"{bounds[0]:g} or more" if np.isinf(bounds[1]) else f"{bounds[0]:g} … {bounds[1]:g}"
+                    )
+                    text = (
+                        f"The targets {tensor.name} reach from {low:.3g} to {high:.3g}, but the output"
+                        f" {graph.names[output[0]]} ({graph.op_type[output[0]]}) can only be {reach}."
+                    )
+                    end = low if low < bounds[0] else high
+                    evidence = Evidence(
+                        int(rows.step[beyond][0]), "furthest target", end, bounds[low >= bounds[0]]
+                    )
+                    yield Hit.at(np.unique(rows.step[beyond]), len(rows.steps), tensor, text, evidence)
+
+
+@rule(
+    "NegatedLoss",
+    "a cross-entropy that is maximised",
+    severity="high",
+    source="tensortap: the ops between the cross-entropy and the loss",
+    help="Minimise the cross-entropy itself: take the minus sign out.",
+    next_look="The line that computes the loss.",
+)
+def negated_loss(view: RunView, limits: Limits) -> Iterable[Hit]:
+    """Where a graph has one loss, and that is a cross-entropy but for averages, constants and its sign.
+
+    Of two models that compete one may maximise what the other minimises; their graph has several losses.
+    """
+    del limits
+    for roles in _trained_graphs(view):
+        loss = roles.loss
+        if loss is None or len(roles.of_kind("loss")) > 1:
+            continue
+        signs = {_sign_at(roles, row, loss) for row in _forward(roles, _CROSS_ENTROPIES.__contains__)}
+        tensor = _captured(view, roles, (loss, 0), exactly=True)
+        rows = view.rows([tensor] if tensor else [])
+        if signs == {-1} and tensor is not None and len(rows):
+            lowest = float(np.nanmin(rows["min"]))
+            text = (
+                f"The loss is the negative of a cross-entropy ({rows['mean'][0]:.3g} at step {rows.step[0]},"
+                f" down to {lowest:.3g}): training makes the model's answers worse."
+            )
+            yield Hit.at(
+                rows.steps, len(rows.steps), tensor, text, Evidence(int(rows.step[0]), "loss", lowest, 0.0)
+            )
+
+
+def _sign_at(roles: Roles, row: int, loss: int) -> int:
+    """The sign with which a cross-entropy enters a loss; 0 where it does in another way, or not at all."""
+    waiting, seen = [(row, 1)], set[int]()
+    while waiting and len(seen) < _MOST:
+        row, sign = waiting.pop()
+        if row == loss:
+            return sign
+        if row in seen:
+            continue
+        seen.add(row)
+        for user in roles.consumers(row):
+            op_type = roles.graph.op_type[user]
+            if op_type not in _AVERAGING or roles.is_backward(user):
+                continue
+            factor = -1 if op_type == "Neg" else 1
+            if op_type in ("Mul", "RealDiv", "DivNoNan"):
+                others = [each for each, *_ in _sources(roles, user) if each != _source(roles, (row, 0))[0]]
+                constants = [number for each in others for number in _constants(roles, each)]
+                if op_type == "Mul" and len(constants) != len(others):
+                    continue  # of a weight that the data give, as in a policy gradient
+                factor = -1 if any(number < 0 for number in constants) else 1
+            waiting.append((user, sign * factor))
+    return 0

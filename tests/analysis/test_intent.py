@@ -1,0 +1,70 @@
+"""Programs with one common mistake each: a rule finds it; without the mistake nothing of high severity is found."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tensortap.analysis.rules.runner import check_rules
+from tensortap.index.logdir_index import LogIndex
+from tensortap.index.run_index import RunIndex
+
+FILE = Path(__file__).resolve().parent.parent / "intent_programs.py"
+FOUND_BY = {  # program -> (rule, part of the text)
+    "probabilities_as_logits": ("LossInputMismatch", "Softmax is a softmax"),
+    "logits_as_probabilities": ("LossInputMismatch", "takes probabilities"),
+    "sigmoid_as_logits": ("LossInputMismatch", "Sigmoid is a sigmoid"),
+    "frozen_norm": ("UnchangedTensor", "norm/moving_mean"),
+    "forgotten_encoder": ("UnchangedTensor", "encoder/inner/kernel"),
+    "labels_as_feature": ("LabelInInput", "Column 5"),
+    "keep_probability": ("HighDropout", "mlp/drop drops 0.95"),
+    "large_rate": ("LossNotDecreasing", "grew"),
+    "wrong_sign": ("NegatedLoss", "negative of a cross-entropy"),
+    "relu_head": ("TargetOutOfRange", "can only be 0 or more"),
+    "pixels": ("InputNotNormalised", "reaches 255"),
+    "all_zero_kernel": ("DeadGradient", "mlp/empty/kernel"),
+}
+ALONE = {  # those whose rule is the first to be named
+    *("probabilities_as_logits", "logits_as_probabilities", "sigmoid_as_logits", "frozen_norm"),
+    *("forgotten_encoder", "labels_as_feature", "keep_probability", "wrong_sign", "relu_head", "pixels"),
+}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunIndex]:
+    folder = tmp_path_factory.mktemp("intent")
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run(
+        [sys.executable, str(FILE), str(folder), *FOUND_BY],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    log = LogIndex(folder)
+    log.refresh()
+    return {run.name: run for run in log.runs}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", FOUND_BY)
+def test_the_mistake_is_found(runs: dict[str, RunIndex], program: str) -> None:
+    rule, text = FOUND_BY[program]
+    high = [each for each in check_rules(runs[f"{program}-broken"]).findings if each.severity == "high"]
+    assert [each for each in high if each.rule == rule and text in each.text], high
+    assert program not in ALONE or high[0].rule == rule
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", FOUND_BY)
+def test_the_same_program_without_the_mistake_is_left_in_peace(
+    runs: dict[str, RunIndex], program: str
+) -> None:
+    found = check_rules(runs[f"{program}-healthy"])
+    assert not found.failed
+    assert [each for each in found.findings if each.severity == "high"] == []

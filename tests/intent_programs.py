@@ -1,0 +1,245 @@
+"""Programs with one common mistake each, and the same without it: `python intent_programs.py LOGDIR`.
+
+Each trains a small model as Keras' and TensorFlow's examples do, into the run `<name>-broken` or
+`<name>-healthy`. Run as a process.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+from sklearn.datasets import load_digits
+
+from tensortap import Tap, Watch, every
+
+STEPS = 30
+BATCH = 32
+Array = np.ndarray[Any, Any]
+Program = Callable[[Path, str, bool], None]
+
+WATCH = [
+    Watch(steps=every(2), kinds=("input", "weight", "gradient", "output"), keep="value"),
+    Watch(steps=every(2), nodes="loss|learning_rate|Softmax|dropout", keep="value"),
+]
+
+
+def digits() -> tuple[Array, Array]:
+    """Handwritten digits in 0…1, and their classes."""
+    found = load_digits()
+    return (found.images[..., None] / 16).astype(np.float32), found.target.astype(np.int32)
+
+
+def table(seed: int = 0) -> tuple[Array, Array]:
+    """Three classes of eight features, normalised."""
+    random = np.random.default_rng(seed)
+    y = random.integers(0, 3, 512)
+    x = random.standard_normal((512, 8)) + 2 * np.eye(3, 8)[y]
+    return ((x - x.mean(0)) / x.std(0)).astype(np.float32), y.astype(np.int32)
+
+
+def fit(logdir: Path, run: str, model: Any, x: Array, y: Array, **options: Any) -> None:
+    model.compile(**{"jit_compile": False, "optimizer": "adam"} | options)
+    many = -(-STEPS * BATCH // len(x))
+    x, y = (np.concatenate([part] * many)[: STEPS * BATCH] for part in (x, y))
+    with Tap(logdir / run, watch=WATCH) as tap:
+        model.fit(x, y, batch_size=BATCH, shuffle=False, verbose=0, callbacks=[tap.callback()])
+
+
+def mlp(*, classes: int = 3, activation: str | None = None, inputs: int = 8, hidden: Any = ()) -> Any:
+    layers = keras.layers
+    return keras.Sequential(
+        [
+            keras.Input((inputs,)),
+            layers.Dense(32, activation="relu", name="hidden"),
+            *hidden,
+            layers.Dense(classes, activation=activation, name="head"),
+        ],
+        name="mlp",
+    )
+
+
+def probabilities_as_logits(logdir: Path, run: str, broken: bool) -> None:
+    """Softmax in the model and again in the loss. (Keras' own losses notice.)"""
+    model = mlp(activation="softmax" if broken else None)
+    loop(logdir, run, model, model.trainable_variables, *table(), loss_of=sparse_loss)
+
+
+def sparse_loss(labels: Any, outputs: Any) -> Any:
+    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, outputs))
+
+
+def sigmoid_loss(labels: Any, outputs: Any) -> Any:
+    positive = tf.cast(labels > 0, tf.float32)[:, None]
+    return tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(positive, outputs))
+
+
+def logits_as_probabilities(logdir: Path, run: str, broken: bool) -> None:
+    """No softmax in the model, none in the loss."""
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=not broken)
+    fit(logdir, run, mlp(), *table(), loss=loss)
+
+
+def sigmoid_as_logits(logdir: Path, run: str, broken: bool) -> None:
+    """A sigmoid in the model and again in the loss."""
+    model = mlp(classes=1, activation="sigmoid" if broken else None)
+    loop(logdir, run, model, model.trainable_variables, *table(), loss_of=sigmoid_loss)
+
+
+def frozen_norm(logdir: Path, run: str, broken: bool) -> None:
+    """A loop of one's own calls the model with training=False: the moving averages stay as they began."""
+    x, y = digits()
+    layers = keras.layers
+    model = keras.Sequential(
+        [
+            keras.Input((8, 8, 1)),
+            layers.Conv2D(8, 3, name="conv"),
+            layers.BatchNormalization(name="norm"),
+            layers.Activation("relu"),
+            layers.Flatten(),
+            layers.Dense(10, name="head"),
+        ]
+    )
+    loop(logdir, run, model, model.trainable_variables, x, y, training=not broken)
+
+
+def forgotten_encoder(logdir: Path, run: str, broken: bool) -> None:
+    """Only the head's variables are given to the tape and the optimizer."""
+    x, y = table()
+    encoder = keras.Sequential(
+        [keras.Input((8,)), keras.layers.Dense(16, activation="relu", name="inner")], name="encoder"
+    )
+    head = keras.layers.Dense(3, name="head")
+    model = keras.Sequential([keras.Input((8,)), encoder, head], name="whole")
+    loop(logdir, run, model, head.trainable_variables if broken else model.trainable_variables, x, y)
+
+
+def loop(
+    logdir: Path,
+    run: str,
+    model: Any,
+    variables: Any,
+    x: Array,
+    y: Array,
+    *,
+    training: bool = True,
+    loss_of: Any = None,
+) -> None:
+    """A training loop as TensorFlow's guide writes it."""
+    loss_of = loss_of or keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    optimizer = keras.optimizers.Adam(1e-3)
+    with Tap(logdir / run, watch=WATCH) as tap:
+
+        @tap.function
+        def train_step(batch: Any, labels: Any) -> Any:
+            with tf.GradientTape() as tape:
+                loss = loss_of(labels, model(batch, training=training))
+            optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+            return loss
+
+        for number in range(STEPS):
+            rows = np.arange(number * BATCH, (number + 1) * BATCH) % len(x)
+            train_step(tf.constant(x[rows]), tf.constant(y[rows]))
+
+
+def labels_as_feature(logdir: Path, run: str, broken: bool) -> None:
+    """A table whose column 5 is the label."""
+    x, y = table()
+    if broken:
+        x = x.copy()
+        x[:, 5] = y
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    fit(logdir, run, mlp(), x, y, loss=loss)
+
+
+def keep_probability(logdir: Path, run: str, broken: bool) -> None:
+    """The share to keep given as the share to drop."""
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    dropout = keras.layers.Dropout(0.95 if broken else 0.3, name="drop")
+    fit(logdir, run, mlp(hidden=[dropout]), *table(), loss=loss)
+
+
+def large_rate(logdir: Path, run: str, broken: bool) -> None:
+    x, y = table()
+    optimizer = keras.optimizers.SGD(50.0 if broken else 0.05)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    fit(
+        logdir,
+        run,
+        mlp(hidden=[keras.layers.Dense(32, activation="relu")]),
+        x,
+        y,
+        loss=loss,
+        optimizer=optimizer,
+    )
+
+
+def wrong_sign(logdir: Path, run: str, broken: bool) -> None:
+    """The loss is maximised."""
+    inner = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+
+    def loss(labels: Any, outputs: Any) -> Any:
+        return -inner(labels, outputs) if broken else inner(labels, outputs)
+
+    fit(logdir, run, mlp(), *table(), loss=loss, optimizer=keras.optimizers.Adam(0.05))
+
+
+def relu_head(logdir: Path, run: str, broken: bool) -> None:
+    """A regression of negative targets by an output that cannot be negative."""
+    x, _ = table()
+    y = (x @ np.linspace(-1, 1, 8) - 8).astype(np.float32)[:, None]
+    fit(logdir, run, mlp(classes=1, activation="relu" if broken else None), x, y, loss="mse")
+
+
+def pixels(logdir: Path, run: str, broken: bool) -> None:
+    """Pixels of 0 … 255 instead of 0 … 1."""
+    x, y = digits()
+    x = x.reshape(len(x), -1) * (255 if broken else 1)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    fit(logdir, run, mlp(classes=10, inputs=64), x, y, loss=loss)
+
+
+def all_zero_kernel(logdir: Path, run: str, broken: bool) -> None:
+    """Kernels that begin at zero."""
+    kind = "zeros" if broken else "glorot_uniform"
+    hidden = [keras.layers.Dense(16, activation="relu", kernel_initializer=kind, name="empty")]
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    fit(logdir, run, mlp(hidden=hidden), *table(), loss=loss)
+
+
+PROGRAMS: dict[str, tuple[Program, str]] = {  # name -> the program, and the rule that must find the mistake
+    program.__name__: (program, rule)
+    for program, rule in (
+        (probabilities_as_logits, "LossInputMismatch"),
+        (logits_as_probabilities, "LossInputMismatch"),
+        (sigmoid_as_logits, "LossInputMismatch"),
+        (frozen_norm, "UnchangedTensor"),
+        (forgotten_encoder, "UnchangedTensor"),
+        (labels_as_feature, "LabelInInput"),
+        (keep_probability, "HighDropout"),
+        (large_rate, "LossNotDecreasing"),
+        (wrong_sign, "NegatedLoss"),
+        (relu_head, "TargetOutOfRange"),
+        (pixels, "InputNotNormalised"),
+        (all_zero_kernel, "DeadGradient"),
+    )
+}
+
+
+def main() -> None:
+    logdir, chosen = Path(sys.argv[1]), sys.argv[2:] or list(PROGRAMS)
+    for name in chosen:
+        program, _ = PROGRAMS[name]
+        for kind in ("broken", "healthy"):
+            keras.utils.set_random_seed(1)
+            program(logdir, f"{name}-{kind}", kind == "broken")
+            keras.backend.clear_session()
+
+
+if __name__ == "__main__":
+    main()
