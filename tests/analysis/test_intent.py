@@ -1,4 +1,4 @@
-"""Programs with one common mistake each: a rule finds it; without the mistake nothing of high severity is found."""
+"""Programs with one common mistake each: a rule finds it, and finds nothing of high severity without it."""
 
 from __future__ import annotations
 
