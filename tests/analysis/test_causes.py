@@ -123,7 +123,7 @@ LEFT_OUT = "no step asks for its gradient, although it is trainable and the loss
 @pytest.mark.parametrize(
     ("cut", "left_out", "loss", "severity", "says"),
     [
-        ("MatMul", "true", -0.2, "medium", LEFT_OUT),
+        ("MatMul", "true", -0.2, "high", LEFT_OUT),
         ("MatMul", "true", 0.0, "high", LEFT_OUT),
         ("MatMul", "", -0.2, "low", "it is frozen"),
         ("StopGradient", "true", -0.2, "low", "it is frozen"),
