@@ -6,6 +6,7 @@ import { installProbe } from './lib/probe';
 import { drawVisibly } from './lib/visible_page';
 import { syncAddress } from './state/address';
 import { graph, overlay, prefetchNeighbours } from './state/graph';
+import { graphLayers } from './state/layers';
 import { startPolling } from './state/live';
 import { node, snapshots } from './state/node';
 import { theme } from './state/preferences';
@@ -22,7 +23,8 @@ export async function mount(root: HTMLElement, provider: Promise<Provider> = beg
   useProvider(await provider);
   installProbe(
     () =>
-      runList.value !== null && ![run, graphSteps, graph, overlay, node, snapshots, timeline].some((resource) => resource.loading.value),
+      runList.value !== null &&
+      ![run, graphSteps, graph, overlay, node, snapshots, timeline, graphLayers].some((resource) => resource.loading.value),
   );
   syncAddress();
   startPolling();

@@ -3,11 +3,14 @@
 import type { DictColumn } from '../lib/columns';
 import { isAuxiliary } from '../model/graph/op_kinds';
 import { entityLabel, type Paths, type ScopeTree } from '../model/graph/tree';
+import { PART_SCOPES } from '../model/layers/parts';
 
 /** Open scopes until about this many boxes show, and never one that brings more than `MOST_CHILDREN`. */
 const ENOUGH = 24;
 const MOST_SHOWN = 64;
 const MOST_CHILDREN = 48;
+/** More than that in the first one would be a wall. */
+const MOST_FLAT = 600;
 const FEWEST_INSIDE = 5;
 /** A stack says what is in it by being one: inside of something it is opened only where no more than this shows. */
 const HARDLY_ANYTHING = 2;
@@ -33,7 +36,10 @@ export function chooseOpen(tree: ScopeTree, paths: Paths, opTypes: DictColumn): 
     }
     return scopes;
   };
-  const aside = (scope: number): boolean => ASIDE.test(entityLabel(tree, paths, tree.nodeCount + scope));
+  const aside = (scope: number): boolean => {
+    const label = entityLabel(tree, paths, tree.nodeCount + scope);
+    return ASIDE.test(label) || PART_SCOPES.has(label.split('/')[0]!);
+  };
   // One of the repeated blocks tells what is in all of them.
   const worthwhile = (scope: number): number[] => {
     const inside = scopesIn(scope).filter((inner) => !aside(inner));
@@ -49,7 +55,8 @@ export function chooseOpen(tree: ScopeTree, paths: Paths, opTypes: DictColumn): 
     const scope = candidates.shift()!;
     const children = main(scope);
     if (tree.blockGroups.has(scope) && tree.depth[scope]! > 1 && shown > HARDLY_ANYTHING) continue;
-    if (children > MOST_CHILDREN || (shown - 1 + children > MOST_SHOWN && inside > 0)) continue;
+    // What a functional model has flat is still the model.
+    if (children > (inside > 0 ? MOST_CHILDREN : MOST_FLAT) || (shown - 1 + children > MOST_SHOWN && inside > 0)) continue;
     shown += children - 1;
     inside += children - 1;
     open.push(scope);

@@ -38,6 +38,7 @@ const link = computed<DeepLink>(() => ({
   visit: choices.chosenVisit.value,
   selected: choices.chosenScope.value,
   layer: choices.chosenLayer.value,
+  part: choices.chosenPart.value,
   shade: choices.cardColour.value,
   enlarged: choices.enlarged.value && choices.chosenTensor.value !== null,
   view: choices.view.value,
@@ -78,6 +79,7 @@ function apply(next: DeepLink): void {
     choices.chosenVisit.value = next.visit;
     choices.chosenScope.value = next.tensor === null ? next.selected : null;
     choices.chosenLayer.value = next.tensor === null && next.selected === null ? next.layer : null;
+    choices.chosenPart.value = next.part;
     choices.cardColour.value = next.shade;
     choices.enlarged.value = next.enlarged;
     if (next.enlarged) panelOpen.value = true;
@@ -128,7 +130,10 @@ const chosen = computed<Place>(() => ({
 /** What an address asks for; where it names no view, the picture of the model that the reader chose last. */
 export function readLink(hash: string): DeepLink {
   const link = decodeLink(hash);
-  return namesView(hash) ? link : { ...link, view: modelPicture.peek() };
+  if (!namesView(hash)) return { ...link, view: modelPicture.peek() };
+  // Scopes and nodes of any part are found in the whole graph.
+  const placed = link.open !== null || link.selected !== null || link.tensor !== null || link.trace !== null;
+  return placed && link.part === null ? { ...link, part: 'all' } : link;
 }
 
 /** Takes up an address, and what it asks for. */

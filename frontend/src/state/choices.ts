@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals';
 import type { Trace } from '../model/graph/trace';
 import type { CardColour } from '../model/layers/card_colours';
+import type { Part } from '../model/layers/parts';
 import {
   type CompareAt,
   EMPTY_LINK,
@@ -35,6 +36,8 @@ export const chosenTensor = signal<string | null>(EMPTY_LINK.tensor);
 export const chosenScope = signal<string | null>(EMPTY_LINK.selected);
 /** Key of the card that is selected in the layer view, where no node is. */
 export const chosenLayer = signal<string | null>(EMPTY_LINK.layer);
+/** Which part of the step the graph of ops shows; null is its own choice. */
+export const chosenPart = signal<Part | null>(EMPTY_LINK.part);
 /** What cards are coloured by. */
 export const cardColour = signal<CardColour>(EMPTY_LINK.shade);
 /** Whether the node panel is to take the whole page, as far as there is a node. */

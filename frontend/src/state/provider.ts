@@ -33,7 +33,8 @@ export async function chooseProvider(picture: View): Promise<Provider> {
   const ahead = new Prefetch(new HttpProvider(), link);
   ahead.graph
     .then((answer) => {
-      if (answer && view === 'layers') void computeLayers(decodeGraph(answer));
+      const whole = link.part === 'all';
+      if (answer && (view === 'layers' || (view === 'graph' && !whole))) void computeLayers(decodeGraph(answer));
       else if (answer && view === 'graph') beginLayout({ open: link.open, ungrouped: link.unstacked, graph: decodeGraph(answer) });
     })
     .catch(() => undefined); // whoever asks for the graph is told what is wrong with it

@@ -10,6 +10,7 @@ const FULL: DeepLink = {
   tensor: 'dense/MatMul:0',
   visit: 3,
   selected: 'model/block_0..block_3',
+  part: 'backward',
   layer: 'net/block_1',
   shade: 'gradientNorm',
   enlarged: true,

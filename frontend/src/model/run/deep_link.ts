@@ -1,5 +1,6 @@
 import { sameTrace, TRACE_KINDS, type Trace } from '../graph/trace';
 import { CARD_COLOURS, type CardColour } from '../layers/card_colours';
+import { PARTS, type Part } from '../layers/parts';
 import { type DimMapping, mappingText, parseMapping, VALUE_MODES, type ValueMode } from '../value/dims';
 import type { SampleKind } from '../wire/events';
 import { CHART_CHOICES, type ChartChoice, type ChartChoices, NO_CHART_CHOICES, readChartChoices } from './view_settings';
@@ -16,6 +17,8 @@ export interface DeepLink extends ChartChoices {
   visit: number | null;
   /** Path of the scope that is selected on the graph, where no node is. */
   selected: string | null;
+  /** Which part of the step the graph of ops shows; null is its own choice. */
+  part: Part | null;
   /** Key of the card that is selected in the layer view, where no node is. */
   layer: string | null;
   /** What its cards are coloured by. */
@@ -115,6 +118,7 @@ export const EMPTY_LINK: DeepLink = {
   tensor: null,
   visit: null,
   selected: null,
+  part: null,
   layer: null,
   shade: 'health',
   enlarged: false,
@@ -175,6 +179,7 @@ export function encodeLink(link: DeepLink): string {
     const value = link[key];
     if (value !== null) add(key, value);
   }
+  if (link.part !== null) add('part', link.part);
   if (link.follow) add('follow', 1);
   if (link.enlarged) add('enlarged', 1);
   for (const key of [
@@ -242,6 +247,7 @@ export function decodeLink(hash: string): DeepLink {
   link.dims = parseMapping(decodePart(found.get('dims') ?? ''));
   link.at = found.get('at') === 'step' ? 'step' : 'first';
   link.rank = decodePart(found.get('rank') ?? '') || EMPTY_LINK.rank;
+  link.part = PARTS.find((part) => part === found.get('part')) ?? null;
   link.shade = CARD_COLOURS.find((colour) => colour === found.get('shade')) ?? EMPTY_LINK.shade;
   link.color = decodePart(found.get('color') ?? '') || EMPTY_LINK.color;
   link.of = found.get('of') === 'ids' ? 'ids' : 'files';
@@ -257,7 +263,7 @@ export function decodeLink(hash: string): DeepLink {
 
 /** Whether an address says which view it leads to: by its name, or by a place on the graph of ops. Else the reader's own choice holds. */
 export function namesView(hash: string): boolean {
-  return /(?:^#?|&)(?:view|tensor|selected|open|unstacked|trace|color)=/.test(hash);
+  return /(?:^#?|&)(?:view|part|tensor|selected|open|unstacked|trace|color)=/.test(hash);
 }
 
 /** The parts of an address's hash that say nothing the page can read, as they stand there. */

@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest';
 import { TRACE_KINDS } from '../graph/trace';
 import { CARD_COLOURS } from '../layers/card_colours';
+import { PARTS } from '../layers/parts';
 import { VALUE_MODES } from '../value/dims';
 import { type DeepLink, decodeLink, EMPTY_LINK, encodeLink, PANEL_TABS, VIEWS } from './deep_link';
 import { CHART_CHOICES, type ChartChoices } from './view_settings';
@@ -66,6 +67,7 @@ function anyLink(random: Random): DeepLink {
       list: one(random, ['table', 'histograms'] as const),
     },
     shade: one(random, CARD_COLOURS),
+    part: maybe(random, one(random, PARTS)),
     dims: maybe(
       random,
       one(random, [

@@ -132,15 +132,16 @@ function checkEdges(columns: Columns, nodes: number): void {
   }
 }
 
-const rowsByName = new WeakMap<GraphData, Map<string, number>>();
+/** By the column of names, which a graph shares with the parts of it that are drawn. */
+const rowsByName = new WeakMap<TextColumn, Map<string, number>>();
 
 /** Row number of a node by its name, -1 where the graph has no such node. */
 export function rowOf(graph: GraphData, name: string): number {
-  let rows = rowsByName.get(graph);
+  let rows = rowsByName.get(graph.names);
   if (!rows) {
     rows = new Map();
     for (let row = 0; row < graph.nodeCount; row++) rows.set(graph.names.at(row), row);
-    rowsByName.set(graph, rows);
+    rowsByName.set(graph.names, rows);
   }
   return rows.get(name) ?? -1;
 }

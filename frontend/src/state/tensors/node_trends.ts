@@ -25,7 +25,7 @@ const loaded = resource(
   computed(() => {
     const [run, graph] = [runId.value, graphId.value];
     // Rows of the graph before name other nodes, or none.
-    const nodes = graphData.data.value === trendNodes.value?.graph ? (trendNodes.value?.rows ?? []) : [];
+    const nodes = graphData.data.value?.names === trendNodes.value?.graph.names ? (trendNodes.value?.rows ?? []) : [];
     if (view.value !== 'graph' || run === null || graph === null || nodes.length === 0 || stepColumns.value.step.length < 2) return null;
     const query = { statistic: statistic.value, places: PLACES, worker: workerId.value, steps: serverSteps.value };
     const subject = `${run} ${graph} ${JSON.stringify(query)}`;

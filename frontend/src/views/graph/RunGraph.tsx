@@ -1,6 +1,7 @@
 import { effect } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { visible } from '../../lib/visible_text';
+import { PART_TITLES } from '../../model/layers/parts';
 import { workerName } from '../../model/wire/names';
 import { keepPlace } from '../../state/address';
 import { bookmarkedPlaces, toggleBookmark } from '../../state/bookmarks';
@@ -9,6 +10,7 @@ import { comparison, graphColour } from '../../state/compare/comparison';
 import { isOtherSought } from '../../state/compare/manual_matches';
 import { isOtherWorkerSought } from '../../state/compare/other_worker';
 import { colourBy, graph, overlay } from '../../state/graph';
+import { choosePart, drawnGraph, part, parts } from '../../state/parts';
 import { theme } from '../../state/preferences';
 import { chainRows, chainShown, report } from '../../state/problems/findings';
 import { computedOverlay } from '../../state/replay/replay';
@@ -17,7 +19,7 @@ import { detailOutdated, graphId, graphOfWorker, run, runDetail, runEntry, worke
 import { chooseGraph, chooseWorker, clearTrace, pathStart, selectedNode, selectNode, selectScope, startTrace } from '../../state/selection';
 import { step } from '../../state/steps';
 import { nodeTrends, trendNodes } from '../../state/tensors/node_trends';
-import { Switch } from '../kit/Button';
+import { Segmented, Switch } from '../kit/Button';
 import { Failure } from '../kit/Message';
 import { NothingCaptured } from '../shell/NothingCaptured';
 import { graphOnShow } from './canvas/navigation';
@@ -29,8 +31,20 @@ export function GraphView() {
     <>
       <DifferenceNotice />
       <WorkerNotice />
+      <PartBar />
       <RunGraph />
     </>
+  );
+}
+
+/** Which part of the step is shown. */
+function PartBar() {
+  if (parts.value.length < 2) return null;
+  const options = parts.value.map((value) => ({ value, label: PART_TITLES[value] }));
+  return (
+    <div class="reading part-bar" data-testid="parts">
+      <Segmented label="Part of the step" options={options} value={part.value} onChange={choosePart} />
+    </div>
   );
 }
 
@@ -46,7 +60,7 @@ export function RunGraph() {
   return (
     <div class="pane-body">
       <GraphPane
-        graph={graph.data.value}
+        graph={drawnGraph.value}
         overlay={view.value === 'stepper' ? computedOverlay.data.value : overlay.data.value}
         selected={selectedNode.value ?? (chosenScope.value === null ? null : `${chosenScope.value}/`)}
         bookmarks={bookmarkedPlaces.value}
@@ -72,7 +86,7 @@ export function RunGraph() {
         }}
         {...(openScopes.peek() && { expandedScopes: openScopes.peek() ?? [] })}
         onLeave={keepPlace}
-        onExpandedChange={(scopes) => keepOpenScopes(graph.data.value?.id ?? '', scopes)}
+        onExpandedChange={(scopes) => keepOpenScopes(drawnGraph.value?.id ?? '', scopes)}
       />
     </div>
   );
@@ -109,8 +123,8 @@ function keepOpenScopes(id: string, scopes: readonly string[]): void {
 
 /** Has the graph on show open what the address asks for; one that is on its way is given that when it comes. */
 function followAddress(): void {
-  const [scopes, id] = [openScopes.value, graph.data.peek()?.id];
-  if (scopes === told || id === undefined || id !== graphId.peek()) return;
+  const [scopes, id] = [openScopes.value, drawnGraph.peek()?.id];
+  if (scopes === told || id === undefined || graph.data.peek()?.id !== graphId.peek()) return;
   const wanted = scopes ?? opensByItself.get(id);
   if (wanted) graphOnShow.peek()?.reopen(wanted);
 }

@@ -318,7 +318,7 @@ export class GraphView {
     if (!drawing || !health) return NO_FACTS;
     const state = (row: number): number => health[drawing.tree.entityOf[row]!]!;
     const { graph, problems, lines } = runFacts.value;
-    const known = graph === drawing.graph ? { problems, lines } : NO_FACTS;
+    const known = graph?.names === drawing.graph.names ? { problems, lines } : NO_FACTS;
     return { ...NO_FACTS, ...known, nan: (row) => state(row) === NAN, inf: (row) => state(row) === INF };
   }
 

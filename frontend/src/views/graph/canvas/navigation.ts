@@ -4,6 +4,7 @@ import { effect, signal } from '@preact/signals';
 import { nextBadNode } from '../../../model/graph/bad_nodes';
 import { rowOf } from '../../../model/wire/graph';
 import { view } from '../../../state/choices';
+import { choosePart, part } from '../../../state/parts';
 import { runFacts } from '../../../state/problems/problems';
 import { maximisePanel } from '../../../state/ui';
 import { entityNamed } from './entity_names';
@@ -17,9 +18,20 @@ export function searchFor(text: string): void {
 /** Shows and selects a scope on the graph, of whichever view. */
 export function goToScope(path: string): void {
   withGraph((model) => {
-    const entity = model.drawing ? entityNamed(model.drawing, `${path}/`) : -1;
-    if (entity >= 0) model.reveal(entity, true);
+    if (revealScope(model, path) || part.value === 'all') return;
+    // It lies in another part of the step.
+    choosePart('all');
+    const stop = effect(() => {
+      model.layouts.value;
+      if (revealScope(model, path)) queueMicrotask(() => stop());
+    });
   });
+}
+
+function revealScope(model: GraphView, path: string): boolean {
+  const entity = model.drawing ? entityNamed(model.drawing, `${path}/`) : -1;
+  if (entity >= 0) model.reveal(entity, true);
+  return entity >= 0;
 }
 
 export function clearSearch(model: GraphView): void {
@@ -44,7 +56,7 @@ export function nextBad(model: GraphView, direction: 1 | -1): boolean {
   const { nan, inf } = model.facts();
   const bad = Array.from(graph.opTypes.codes.keys()).filter((row) => nan(row) || inf(row));
   const from = selected < tree.nodeCount ? selected : tree.owner[selected - tree.nodeCount]!;
-  const born = runFacts.value.graph === graph ? runFacts.value.origins.map((node) => rowOf(graph, node)) : [];
+  const born = runFacts.value.graph?.names === graph.names ? runFacts.value.origins.map((node) => rowOf(graph, node)) : [];
   const next = nextBadNode(graph, bad, born, from, direction);
   if (next === undefined) model.announcement.value = 'No NaN/Inf at this step';
   return goTo(model, next ?? -1);

@@ -1,0 +1,86 @@
+/** One part of a step on the graph of ops: its nodes as they are, and those of every other part in one scope that stays closed. */
+
+import { TextColumn } from '../../lib/columns';
+import type { GraphData } from '../wire/graph';
+import { BACKWARD, BOOKKEEPING, FORWARD, INPUT, LOSS, METRICS, OPTIMIZER } from './roles';
+
+/** Parts by their names in the address, in the order of a step. */
+export const PART_TITLES = {
+  forward: 'Forward',
+  loss: 'Loss',
+  backward: 'Backward',
+  optimizer: 'Optimizer',
+  metrics: 'Metrics and input',
+  all: 'All',
+} as const;
+export type Part = keyof typeof PART_TITLES;
+export const PARTS = Object.keys(PART_TITLES) as Part[];
+
+/** What the scopes of other parts are called, by role. */
+const ROLE_TITLES: readonly string[] = ['', 'Input', 'Forward pass', 'Loss', 'Backward pass', 'Optimizer update', 'Metrics', 'Bookkeeping'];
+/** They say what they hold by their names: none of them is opened by itself. */
+export const PART_SCOPES: ReadonlySet<string> = new Set(ROLE_TITLES.slice(1));
+
+const SHOWN: Readonly<Record<Exclude<Part, 'all'>, readonly number[]>> = {
+  forward: [FORWARD],
+  loss: [LOSS],
+  backward: [BACKWARD],
+  optimizer: [OPTIMIZER],
+  metrics: [INPUT, METRICS],
+};
+
+/** Parts whose tensors a part is drawn with: what it is computed from. Of all else edges would cover the picture. */
+const READS: Readonly<Record<Exclude<Part, 'all'>, readonly number[]>> = {
+  forward: [INPUT],
+  loss: [INPUT, FORWARD],
+  backward: [LOSS],
+  optimizer: [BACKWARD],
+  metrics: [FORWARD, LOSS],
+};
+
+const HANDLES = new Set(['_Arg', 'VarHandleOp', 'Placeholder']);
+
+/** The roles that a graph is drawn by: handles of variables lead everywhere, and are bookkeeping. */
+function drawnRoles(graph: GraphData, roles: Uint8Array): Uint8Array {
+  const handle = graph.opTypes.values.map((op) => HANDLES.has(op));
+  const resource = graph.dtypes.values.map((dtype) => dtype === 'resource');
+  return roles.map((role, row) => (handle[graph.opTypes.codes[row]!] && resource[graph.dtypes.codes[row]!] ? BOOKKEEPING : role));
+}
+
+/** The parts that a graph has nodes of; a graph of one part is shown whole. */
+export function partsOf(graph: GraphData, roles: Uint8Array): Part[] {
+  const found = new Set(drawnRoles(graph, roles));
+  const parts = PARTS.filter((part) => part !== 'all' && SHOWN[part].some((role) => found.has(role)));
+  return parts.includes('forward') && found.size > 1 ? [...parts, 'all'] : ['all'];
+}
+
+/** The graph as one part of it is drawn: the same rows, other paths, fewer edges. */
+export function graphOfPart(graph: GraphData, roles: Uint8Array, part: Part): GraphData {
+  if (part === 'all') return graph;
+  const drawn = drawnRoles(graph, roles);
+  const [shown, read] = [new Set(SHOWN[part]), new Set(READS[part])];
+  const paths = Array.from({ length: graph.nodeCount }, (_, row) => {
+    const path = graph.paths.at(row);
+    return shown.has(drawn[row]!) ? path : `${ROLE_TITLES[drawn[row]!]}/${path}`;
+  });
+  const { source, target } = graph.edges;
+  const kept: number[] = [];
+  for (let edge = 0; edge < source.length; edge++) {
+    const [from, to] = [drawn[source[edge]!]!, drawn[target[edge]!]!];
+    const within = from === to || (shown.has(from) && shown.has(to));
+    if (within || (shown.has(to) && read.has(from) && !graph.edges.control[edge])) kept.push(edge);
+  }
+  const pick = (numbers: Int32Array): Int32Array => Int32Array.from(kept, (edge) => numbers[edge]!);
+  return {
+    ...graph,
+    id: `${graph.id} ${part}`,
+    paths: TextColumn.of(paths),
+    edges: {
+      source: pick(source),
+      target: pick(target),
+      slot: pick(graph.edges.slot),
+      input: pick(graph.edges.input),
+      control: Uint8Array.from(kept, (edge) => graph.edges.control[edge]!),
+    },
+  };
+}

@@ -1,0 +1,39 @@
+import { computed } from '@preact/signals';
+import { graphOfPart, type Part, partsOf } from '../model/layers/parts';
+import type { GraphData } from '../model/wire/graph';
+import { chosenPart, openScopes, view } from './choices';
+import { graph } from './graph';
+import { graphLayers } from './layers';
+
+/** The parts of a step that the graph on show has; only `all` until they are known. */
+export const parts = computed<readonly Part[]>(() => {
+  const found = graphLayers.data.value;
+  return found && found.graph === graph.data.value ? partsOf(found.graph, found.roles) : ['all'];
+});
+
+/** The part on show: the chosen one, else the forward pass. A replay is of all. */
+export const part = computed<Part>(() => {
+  const wanted = view.value === 'stepper' ? 'all' : (chosenPart.value ?? 'forward');
+  return parts.value.includes(wanted) ? wanted : 'all';
+});
+
+/** Another part has other scopes to open. */
+export function choosePart(next: Part): void {
+  if (next === part.value) return;
+  openScopes.value = null;
+  chosenPart.value = next;
+}
+
+const made = new WeakMap<GraphData, Map<Part, GraphData>>();
+
+/** The graph as it is drawn; null while its parts are being found. */
+export const drawnGraph = computed<GraphData | null>(() => {
+  const [data, found] = [graph.data.value, graphLayers.data.value];
+  const whole = chosenPart.value === 'all' || view.value === 'stepper' || graphLayers.error.value !== null;
+  if (data === null || whole || part.value === 'all') return found?.graph === data || whole ? data : null;
+  if (found?.graph !== data) return null;
+  const known = made.get(data) ?? new Map<Part, GraphData>();
+  made.set(data, known);
+  if (!known.has(part.value)) known.set(part.value, graphOfPart(data, found.roles, part.value));
+  return known.get(part.value)!;
+});
