@@ -15,6 +15,7 @@ import type { BoxStyle, Theme } from '../theme';
 
 const WIDTH = 312;
 const HEIGHT = 92;
+const [BARE_WIDTH, BARE_HEIGHT] = [240, 64];
 /** Below a repeated card: a cell for each repetition. */
 const CELLS = 22;
 const INPUT = { width: 190, height: 44 };
@@ -24,11 +25,13 @@ const MARGIN = 11;
 /** The histogram and the line stand on the right. */
 const PLOT = { width: 58, height: 34, gap: 10, top: 22 };
 
-export function cardSize(item: Item): CardSize {
+/** `bare`: nothing was captured, so that a card holds words only. */
+export function cardSize(item: Item, bare = false): CardSize {
   if (item.kind === 'input') return INPUT;
   if (item.kind === 'loss') return LOSS;
   if (item.kind === 'op') return { width: Math.min(200, 26 + textWidth(visible(item.title), 12)), height: OPERATOR_HEIGHT };
-  return { width: WIDTH, height: item.variants.length > 1 ? HEIGHT + CELLS : HEIGHT };
+  const height = bare ? BARE_HEIGHT : HEIGHT;
+  return { width: bare ? BARE_WIDTH : WIDTH, height: item.variants.length > 1 ? height + CELLS : height };
 }
 
 /** What is known of the cards at the step on show. */

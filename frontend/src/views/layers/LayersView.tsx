@@ -31,7 +31,7 @@ import {
 import { theme } from '../../state/preferences';
 import { detailOutdated, graphId, run } from '../../state/runs';
 import { selectedNode, selectLayer } from '../../state/selection';
-import { step } from '../../state/steps';
+import { step, stepColumns } from '../../state/steps';
 import { LegendBox } from '../graph/LegendBox';
 import { RunGraph } from '../graph/RunGraph';
 import { ToolButton } from '../graph/ToolButton';
@@ -73,6 +73,7 @@ function LayersPane() {
   const canvas = useRef<HTMLCanvasElement>(null);
   const drawing = useRef<LayersCanvas | null>(null);
   const [level, data] = [layerLevel.value, useData()];
+  const bare = stepColumns.value.step.length === 0;
   const selected = chosenLayer.value ?? keyOfNode(selectedNode.value);
   useLayoutEffect(() => {
     const made = new LayersCanvas(surface.current!, canvas.current!, {
@@ -102,7 +103,7 @@ function LayersPane() {
     };
   }, []);
   useLayoutEffect(() => drawing.current?.forget(), [graphId.value]);
-  useLayoutEffect(() => drawing.current?.setLevel(level), [level]);
+  useLayoutEffect(() => drawing.current?.setLevel(level, bare), [level, bare]);
   useLayoutEffect(() => drawing.current?.setData(data.drawn, theme.value, selected), [data, selected, theme.value]);
   const onKeyDown = (event: KeyboardEvent) => {
     if (drawing.current && onKey(event, drawing.current)) {

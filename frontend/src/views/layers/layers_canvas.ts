@@ -2,7 +2,7 @@
 
 import { type CardPicture, FRAME_TITLE, type PlacedCard, placeCards } from '../../layout/card_layout';
 import type { Level } from '../../model/layers/folding';
-import { fitRect, type Rect, toGraphX, toGraphY, toScreenX, toScreenY } from '../../render/camera';
+import { type Camera, fitRect, type Rect, toGraphX, toGraphY, toScreenX, toScreenY } from '../../render/camera';
 import { type CardData, cardSize, paintCards } from '../../render/draw/draw_cards';
 import { TextFitter } from '../../render/text';
 import { type ThemeName, themeOf } from '../../render/theme';
@@ -18,6 +18,8 @@ const SIGN = 30;
 const LEGIBLE = 0.55;
 const READABLE = 0.84;
 const TOOLS = 58;
+/** The facts of the model and the legend stand on the left, this wide. */
+const FACTS = 236;
 
 /** What happens on the canvas, for the page. */
 export interface LayersEvents {
@@ -38,6 +40,7 @@ export class LayersCanvas {
   private data: CardData | null = null;
   private theme: ThemeName = 'light';
   private level: Level | null = null;
+  private bare = false;
   private requested = 0;
   private fitted = false;
   private readonly context: CanvasRenderingContext2D;
@@ -76,11 +79,12 @@ export class LayersCanvas {
   }
 
   /** Shows other cards; what is selected stays where it is on the screen. */
-  setLevel(level: Level | null): void {
-    if (level === this.level) return;
+  setLevel(level: Level | null, bare: boolean): void {
+    if (level === this.level && bare === this.bare) return;
     const held = this.held();
     this.level = level;
-    this.picture = level ? placeCards(level, cardSize) : EMPTY;
+    this.bare = bare;
+    this.picture = level ? placeCards(level, (item) => cardSize(item, bare)) : EMPTY;
     const again = held && this.find(held.key);
     if (again) {
       const { camera, view } = this.viewport;
@@ -105,8 +109,21 @@ export class LayersCanvas {
     this.request();
   }
 
-  fit(smoothly = true): void {
-    if (this.picture.width > 0) this.viewport.fit(this.bounds, smoothly);
+  fit(): void {
+    if (this.picture.width > 0) this.viewport.flyTo(this.whole());
+  }
+
+  /** All of it, beside the facts and the legend on the left where they would cover it and there is room. */
+  private whole(): Camera {
+    const { view } = this.viewport;
+    const fits = (width: number): Camera => {
+      const camera = fitRect(this.bounds, { ...view, width });
+      return { ...camera, zoom: Math.min(1, camera.zoom) };
+    };
+    const camera = fits(view.width);
+    if (toScreenX(camera, view, 0) >= FACTS) return camera;
+    const beside = fits(view.width - FACTS);
+    return beside.zoom < LEGIBLE ? camera : { ...beside, x: beside.x - FACTS / 2 / beside.zoom };
   }
 
   /** Where a card is on the page; null where it is not drawn. */
@@ -153,9 +170,9 @@ export class LayersCanvas {
     if (this.viewport.view.width === 0 || this.picture.width === 0) return;
     this.fitted = true;
     const { view } = this.viewport;
-    const whole = fitRect(this.bounds, view);
+    const whole = this.whole();
     if (whole.zoom >= LEGIBLE) {
-      this.viewport.jump({ ...whole, zoom: Math.min(1, whole.zoom) });
+      this.viewport.jump(whole);
       return;
     }
     const zoom = Math.min(READABLE, Math.max(LEGIBLE, (view.width - 60) / this.picture.width));

@@ -1,8 +1,12 @@
+import { gradientsOf } from '../../model/graph/gradients';
 import type { TraceKind } from '../../model/graph/trace';
 import type { NodeDetail } from '../../model/wire/answers';
+import { rowOf } from '../../model/wire/graph';
 import { splitScope } from '../../model/wire/names';
 import { view } from '../../state/choices';
-import { pathStart, selectNode, selectTensor, startTrace } from '../../state/selection';
+import { graph } from '../../state/graph';
+import { graphLayers, shownItems } from '../../state/layers';
+import { pathStart, selectLayer, selectNode, selectTensor, startTrace } from '../../state/selection';
 
 /** Inputs and outputs to click through: the tensor that flows in, the nodes it flows to. */
 export function Connections({ detail }: { detail: NodeDetail }) {
@@ -15,6 +19,7 @@ export function Connections({ detail }: { detail: NodeDetail }) {
           <Link name={detail.forward} detail="" onClick={() => selectNode(detail.forward)} />
         </section>
       )}
+      <LayerLinks node={detail.name} />
       <TraceButtons node={detail.name} />
       <section class="section" data-testid="inputs">
         <h3>
@@ -41,6 +46,49 @@ export function Connections({ detail }: { detail: NodeDetail }) {
         <Consumers consumers={consumers} slots={detail.outputs.length} />
       </section>
     </>
+  );
+}
+
+/** From a node to its layer, to the layer's weights with their gradients, and to the gradients of the node itself. */
+function LayerLinks({ node }: { node: string }) {
+  const found = graphLayers.data.value;
+  if (!found || found.graph !== graph.data.value) return null;
+  const card = found.layers.cards[found.layers.cardOf[rowOf(found.graph, node)] ?? -1];
+  const { names } = found.graph;
+  const gradients = gradientsOf(found.graph, node);
+  if (!card && gradients.length === 0) return null;
+  return (
+    <section class="section" data-testid="layer-links">
+      {card && (
+        <>
+          <h3>Layer</h3>
+          <Link
+            name={card.path || card.title}
+            detail={card.className}
+            onClick={() => {
+              view.value = 'layers';
+              selectLayer(shownItems.value.find(({ variants }) => variants.some((cards) => cards.includes(card.id)))?.key ?? null);
+            }}
+          />
+          {card.weights
+            .slice(0, MOST)
+            .flatMap(({ variable, row, gradients: own }) => [
+              <Link key={variable} name={variable} detail="weight" onClick={() => selectNode(names.at(row))} />,
+              ...own.map((at) => (
+                <Link key={`${variable} ${at}`} name={names.at(at)} detail="its gradient" onClick={() => selectNode(names.at(at))} />
+              )),
+            ])}
+        </>
+      )}
+      {gradients.length > 0 && (
+        <>
+          <h3>Gradients of this node</h3>
+          {gradients.map((row) => (
+            <Link key={row} name={names.at(row)} detail={found.graph.opTypes.at(row)} onClick={() => selectNode(names.at(row))} />
+          ))}
+        </>
+      )}
+    </section>
   );
 }
 
