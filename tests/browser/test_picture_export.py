@@ -41,9 +41,9 @@ def enter(tap: TapPage, site: Site) -> None:
 
 def choose(tap: TapPage, *names: str) -> None:
     """Opens the menu, if it is closed, and chooses there by the buttons' names."""
-    menu = tap.page.get_by_role("dialog", name="Export image")
+    menu = tap.page.get_by_role("dialog", name="Save picture")
     if menu.count() == 0:
-        tap.page.get_by_role("button", name="Export image").click()
+        tap.page.get_by_role("button", name="Save picture").click()
     for name in names:
         menu.get_by_role("button", name=name, exact=True).click()
 
@@ -106,7 +106,7 @@ def test_a_png_has_the_wanted_size(tap: TapPage, site: Site, tmp_path: Path) -> 
         assert (width, height) == told_size(tap)
         assert width == round(canvas["width"]) * scale
         assert height > canvas["height"] * scale  # the caption and the legend
-    menu = tap.page.get_by_role("dialog", name="Export image")
+    menu = tap.page.get_by_role("dialog", name="Save picture")
     for name in ("Legend", "Caption"):
         menu.get_by_role("switch", name=name).click()
     assert told_size(tap) == (width, round(canvas["height"]) * 4)
@@ -133,7 +133,7 @@ def test_the_menu_keeps_the_keyboard_and_tells_what_was_saved(tap: TapPage, site
     """GIVEN a selected node WHEN a picture is saved by keyboard THEN Escape closes the menu alone."""
     enter(tap, site)
     tap.page.get_by_test_id("graph").press("m")
-    tool = tap.page.get_by_role("button", name="Export image").first
+    tool = tap.page.get_by_role("button", name="Save picture").first
     tap.page.wait_for_function("() => location.hash.includes('tensor=')")
     tap.wait_until_ready()
     chosen = tap.page.url
