@@ -8,9 +8,10 @@ import time
 from collections.abc import Callable
 from itertools import islice
 
-from flask import Flask, current_app
+from flask import Flask, current_app, request
+from flask.typing import ResponseReturnValue
 
-from tensortap.core.errors import TensortapError
+from tensortap.core.errors import DamagedError, TensortapError, ValuePrunedError
 from tensortap.core.text import escaped
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
@@ -23,6 +24,7 @@ NEWS_TIMEOUT = 1.0  # s that a request waits for a refresh; a large dump appears
 DISCOVERY_TIMEOUT = 10.0  # s until runs must be found; afterwards requests fail after `NEWS_TIMEOUT` each
 _MAX_WAITING = 8  # requests, of 16 threads, that wait for runs; the others are answered at once
 CLOSE_TIMEOUT = 0.5  # s that closing waits for the part being read; most take less
+_TRIES = 4  # to answer a request while what it reads is moved
 _IDLE_TIMEOUT = 60.0  # s without a request after which the thread ends
 _MAX_FOLDERS = 10  # unreadable ones listed: every poll of every page carries them
 _THREAD = "tensortap-read"
@@ -123,6 +125,20 @@ class LogReader:
             self._changed.notify_all()
             return True
 
+    def read_anew(self) -> bool:
+        """Waits for a refresh that begins now or later; returns whether anything changed in the log since
+        the call, or may have changed."""
+        called, cursor = time.monotonic(), self.log.cursor
+        until = called + REFRESH_INTERVAL + NEWS_TIMEOUT
+        with self._changed:
+            while not self._closed and time.monotonic() < until:
+                if self._started >= called and not self._refreshing:
+                    break
+                if not self._refreshing and self._start_refresh():
+                    continue
+                self._changed.wait(REFRESH_EARLY)
+        return self.log.cursor != cursor
+
     def close(self) -> None:
         """Stops reading; what was read can still be queried.
 
@@ -187,8 +203,26 @@ def _unreadable_error(first: dict[str, str]) -> UnreadableLogError:
 
 
 def install(app: Flask, log: LogIndex) -> None:
-    """Makes the routes of `app` answer from `log`."""
-    app.extensions[_KEY] = LogReader(log)
+    """Makes the routes of `app` answer from `log`.
+
+    What is pruned or moved while it is read fails to be read where it was: such a request is answered again
+    once the index knows of the change.
+    """
+    reader = app.extensions[_KEY] = LogReader(log)
+    dispatch = app.dispatch_request
+
+    def dispatch_again() -> ResponseReturnValue:
+        for _ in range(_TRIES - 1):
+            before = log.cursor
+            try:
+                return dispatch()
+            except (DamagedError, ValuePrunedError, FileNotFoundError):
+                changed = log.cursor != before
+                if request.method not in ("GET", "HEAD") or not (reader.read_anew() or changed):
+                    raise
+        return dispatch()
+
+    app.dispatch_request = dispatch_again  # type: ignore[method-assign]
 
 
 def call_after_refresh(app: Flask, work: Callable[[], object]) -> None:

@@ -54,7 +54,7 @@ _LOG.addFilter(ESCAPE_FILTER)
 STATUS: dict[type[TensortapError], int] = {
     NotFoundError: 404,
     ValueNotKeptError: 404,
-    ValuePrunedError: 404,
+    ValuePrunedError: 410,
     NotARunError: 404,
     AmbiguousError: 400,
     SelectionError: 400,

@@ -9,6 +9,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePath
@@ -25,6 +26,7 @@ from .run_index import RunIndex, RunOverview, RunReplacedError, Shared
 RUN_FILE = "run.json"
 # Unread statistics that are worth a progress bar: some 30,000 snapshots, 0.2 s of reading.
 LARGE_BYTES = 4 << 20
+READ_AHEAD_SECONDS = 2.0  # that a run which was rewritten is read before it takes the old one's place
 MEASURE_SECONDS = 0.5  # between two measurements of how much there is to read
 
 LogDirs = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -198,6 +200,9 @@ class LogIndex:
         self._generation += 1
         self._shared.commits.forget(path)  # a run that was replaced, or whose files were pruned, has others
         run = RunIndex(run_id, name, path, self._shared, self._generation)
+        if run_id in self._entries:  # which answers until the new one can: nothing may be missing in between
+            _read_ahead(run)
+            self._shared.commits.forget(path)
         self._entries[run_id] = _Entry(run, _identity(path), self._version + 1)
         self._gone.pop(run_id, None)
         self._version += 1
@@ -235,6 +240,13 @@ class LogIndex:
             entry.changed = self._version + 1
             self._version += 1
         return more
+
+
+def _read_ahead(run: RunIndex) -> None:
+    until = time.monotonic() + READ_AHEAD_SECONDS
+    with suppress(RunReplacedError):  # again: the next poll says so, too
+        while run.poll() and time.monotonic() < until:
+            pass
 
 
 def _written(entry: _Entry) -> int:
