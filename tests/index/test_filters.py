@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import operator
 import re
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,6 +25,8 @@ COLUMNS = {
     "neg_inf": np.array([0, 0, 100, 0], np.int8),
     "max": np.array([1.0, np.nan, np.inf, 1e5]),
     "step": np.array([0, 1, 2, 3]),
+    "zero": np.array([950, 50, 0, 10]),
+    "size": np.array([1000, 100, 600_000, 10]),
 }
 TEXTS = {"op": ["Relu", "MatMul", "Relu", "Log"], "layer": ["a/b", "", "a", "c"]}
 OPERATORS = {
@@ -80,6 +84,21 @@ def test_a_condition_selects_rows(text, rows):
     assert np.flatnonzero(selected(text)).tolist() == rows
 
 
+CASES = json.loads(
+    (Path(__file__).parents[2] / "frontend/src/model/search/filter_cases.json").read_text(encoding="utf-8")
+)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["text"])
+def test_the_cases_that_the_page_is_tested_with_too(case):
+    if "rows" in case:
+        assert np.flatnonzero(selected(case["text"])).tolist() == case["rows"]
+        return
+    with pytest.raises(SelectionError) as refused:
+        parse_predicate(case["text"])
+    assert case["error"] in str(refused.value)
+
+
 @given(st.sampled_from(list(OPERATORS)), st.floats(allow_nan=False))
 def test_comparisons_mean_what_they_say(comparison, number):
     mask = selected(f"max {comparison} {number!r}")
@@ -90,7 +109,7 @@ def test_comparisons_mean_what_they_say(comparison, number):
     "text",
     [
         "",
-        "nan",
+        "max",
         "nan >",
         "> 0",
         "nan > 0 and",

@@ -122,3 +122,22 @@ def test_a_run_that_is_being_read_says_how_far(tmp_path: Path, monkeypatch: pyte
     may_go_on.set()
     until(lambda: api.json("/api/runs")["reading"] == {}, "the rest")
     assert api.json("/api/runs")["runs"][0]["snapshots"] == 5000
+
+
+def test_rows_have_their_histograms_where_asked_for(listed: tuple[Api, str]) -> None:
+    api, run = listed
+    relu, x = api.json(f"{run}/snapshots?step=3&histograms=1&sort=tensor")["rows"]
+    alone = api.json(f"{run}/histograms?tensor=dense/Relu:0&steps=3")
+    assert relu["histogram"]["edges"] == alone["edges"]
+    assert relu["histogram"]["counts"] == alone["rows"][0]["counts"]
+    assert sum(relu["histogram"]["counts"]) == 50
+    assert x["histogram"]["counts"] == []  # nothing of it is finite
+    assert "histogram" not in api.json(f"{run}/snapshots?step=3")["rows"][0]
+
+
+def test_a_list_follows_the_data_flow(listed: tuple[Api, str]) -> None:
+    api, run = listed
+    flow = [row["tensor"] for row in api.json(f"{run}/snapshots?step=3&sort=flow")["rows"]]
+    assert flow == ["x:0", "dense/Relu:0"]
+    back = [row["tensor"] for row in api.json(f"{run}/snapshots?step=3&sort=-flow")["rows"]]
+    assert back == flow[::-1]

@@ -16,6 +16,7 @@ from ..run_index import RunIndex
 from ..unknown_counts import unknown_counts
 from .filter_expressions import FitsTexts
 
+_SLOTS = 1 << 16  # more outputs than any op has
 NODE_TEXTS: dict[str, Callable[[GraphIndex], Coded]] = {
     "op": lambda graph: graph.op_type,
     "op_type": lambda graph: graph.op_type,
@@ -85,6 +86,31 @@ def tensors_by_node(
             if row is not None and code < count:
                 mask[code] = nodes[row]
     return mask
+
+
+def flow_ranks(run: RunIndex, codes: Array) -> Array:
+    """Where each tensor stands in data flow order, graph by graph, int64 [codes]; unrecorded nodes come last.
+
+    Args:
+        codes: of tensors. Only the graphs that captured one of them are read.
+    """
+    tensors = run.catalog.tensors
+    if not len(codes):
+        return np.zeros(0, np.int64)
+    graph, _, slot = tensors.columns(int(codes.max()) + 1)
+    ranks = np.full(len(graph), np.iinfo(np.int64).max, np.int64)
+    first = 0
+    for graph_code in np.unique(graph[codes]).tolist():
+        found = run.graph(tensors.graphs[graph_code] or NO_GRAPH)
+        order = found.order
+        here = np.unique(codes[graph[codes] == graph_code])
+        names, _ = tensors.nodes_and_slots(here)
+        rows = np.array([found.rows.get(name, -1) for name in names], np.int64)
+        known = rows >= 0
+        ranks[here[known]] = first + order[rows[known]].astype(np.int64) * _SLOTS + slot[here[known]]
+        first += len(found) * _SLOTS
+    result: Array = ranks[codes]
+    return result
 
 
 def text_ranks(run: RunIndex, count: int, field: str) -> Array:

@@ -3,13 +3,19 @@
 condition  = both { "or" both } ;          both = one { "and" one } ;
 one        = "not" one | comparison | "(" condition ")" ;
 comparison = sum ("<" | "<=" | ">" | ">=" | "==" | "=" | "!=") sum
+           | count
            | text_field ("==" | "=" | "!=" | "~" | "!~") quoted ;
 sum        = product { ("+" | "-") product } ;      product = factor { ("*" | "/") factor } ;
-factor     = number | statistic | "-" factor | "(" sum ")" ;
+factor     = number [ unit ] | statistic | "-" factor | "(" sum ")" ;
+
+Names may be in any case. A count alone means that there are some (`NaN`); compared with percent it is a share
+of the elements (`zeros > 90%`). `frontend/src/model/search/condition.ts` reads the same grammar, and
+`frontend/src/model/search/filter_cases.json` holds the cases that both are tested with.
 """
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable
 from typing import NamedTuple, NoReturn, TypeVar
@@ -34,16 +40,32 @@ from .filter_expressions import (
 
 MAX_TEXT = 500
 MAX_DEPTH = 20
+COUNT_FIELDS = (*COUNTS, "inf", "nonfinite")
 FIELDS = ("step", "visit", "size", *COUNTS, *STATISTICS, "inf", "nonfinite")
+# Other names of them; a share is a count by the number of elements.
+ALIASES = {
+    "zeros": "zero",
+    "negatives": "negative",
+    "positives": "positive",
+    "subnormals": "subnormal",
+    "elements": "size",
+    "iteration": "visit",
+    "absmax": "abs_max",
+    "norm": "l2",
+    "l2_norm": "l2",
+}
+SHARES = {"sparsity": "zero", "zero_share": "zero", "nan_share": "nan", "inf_share": "inf"}
+UNITS = {"%": 0.01, "k": 1e3, "m": 1e6, "g": 1e9}
 TEXT_FIELDS = ("tensor", "node", "op", "op_type", "layer", "dtype", "device", "worker", "graph")
 
 _TOKEN = re.compile(
-    r"""\s*(?:(?P<text>'[^']*'|"[^"]*")|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]))"""
+    r"""\s*(?:(?P<text>'[^']*'|"[^"]*")|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*%"""
+    r"|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+|[kKmMgG])?(?![\w.]))"
     r"|(?P<word>[A-Za-z_][A-Za-z0-9_]*)|(?P<sign><=|>=|==|!=|!~|[<>=~()+\-*/]))"
 )
 T = TypeVar("T")
 _NAMED_NUMBERS = {"inf": float("inf"), "infinity": float("inf"), "nan": float("nan")}
-_HINT = "Write it as in 'nan > 0', 'abs_max >= 1e4 and step < 100' or \"zero / size > 0.9 and op == 'Relu'\"."
+_HINT = "Write it as in 'NaN', 'abs_max >= 1e4 and step < 100' or \"zeros > 90% and op == 'Relu'\"."
 
 
 class _Token(NamedTuple):
@@ -69,9 +91,10 @@ def _tokens(text: str) -> list[_Token]:
     while at < end:
         match = _TOKEN.match(text, at)
         if match is None:
-            raise SelectionError(f"{text[at:].strip()[:40]!r} cannot be read in {text!r}.", _HINT)
+            raise SelectionError(f"Unexpected “{text[at:].strip()[:20]}” in the condition.", _HINT)
         kind = match.lastgroup or ""
-        tokens.append(_Token(kind, match[kind]))
+        found = match[kind].lower() if kind == "word" else match[kind]
+        tokens.append(_Token(kind, found))
         at = match.end()
     return tokens
 
@@ -105,8 +128,9 @@ class _Parser:
 
     def _refuse(self) -> NoReturn:
         text = self._next.text
-        what = f"{text!r} is out of place" if text else "something is missing at the end"
-        raise SelectionError(f"{self._text!r} is not a condition: {what}.", _HINT)
+        if text:
+            raise SelectionError(f"Unexpected “{text[:40]}”. Join conditions with “and” or “or”.", _HINT)
+        raise SelectionError("Incomplete: something is missing at the end.", _HINT)
 
     def _condition(self) -> RowCondition:
         left = self._both()
@@ -128,8 +152,17 @@ class _Parser:
         if self._next == ("sign", "(") and self._groups_a_condition():
             return self._grouped(self._condition)
         left = self._sum()
-        comparison = self._take(*COMPARISONS) or self._refuse()
-        return NumberComparison(comparison, left, self._named_number() or self._sum())
+        comparison = self._take(*COMPARISONS)
+        if not comparison:
+            if _is_count(left) and (self._next.kind == "end" or self._next.text in ("and", "or", ")")):
+                return NumberComparison(">", left, Number(0.0))
+            if self._next.kind in ("end", "sign"):
+                raise SelectionError("Incomplete: add a comparison, e.g. nan > 0.", _HINT)
+            self._refuse()
+        right = self._named_number() or self._sum()
+        _refuse_fraction(left, right)
+        _refuse_fraction(right, left)
+        return NumberComparison(comparison, _as_share(left, right), _as_share(right, left))
 
     def _groups_a_condition(self) -> bool:
         """Whether the parenthesis that opens here holds a comparison, or a number's sum."""
@@ -139,18 +172,20 @@ class _Parser:
                 depth += (text == "(") - (text == ")")
                 if text in COMPARISONS or "~" in text:
                     return True
+            elif kind == "word" and text in ("and", "or", "not"):
+                return True
             if depth == 0:
                 break
         return False
 
     def _text_comparison(self) -> RowCondition:
         field = self._take(*TEXT_FIELDS)
-        comparison = self._take("==", "=", "!=", "~", "!~") or self._refuse()
+        comparison = self._take("==", "=", "!=", "~", "!~")
+        if not comparison:
+            raise SelectionError(f"Put text in quotes: {field} == 'Relu'.", _HINT)
         token = self._next
         if token.kind != "text":
-            raise SelectionError(
-                f"{field!r} is a text; {token.text or 'nothing'!r} is not one in quotes.", _HINT
-            )
+            raise SelectionError(f"Put text in quotes: {field} == 'Relu'.", _HINT)
         self._at += 1
         if "~" in comparison:
             match_names(token.text[1:-1], ("",))  # refuses a bad pattern now, not with the first row
@@ -186,18 +221,23 @@ class _Parser:
             return self._grouped(self._sum)
         if token.kind == "number":
             self._at += 1
-            return Number(float(token.text))
+            return _number(token.text)
         if token.kind == "word" and token.text not in ("and", "or", "not"):
             return self._field()
         self._refuse()
 
     def _field(self) -> Numeric:
         name = self._next.text
-        if name not in FIELDS:
-            known = ", ".join(FIELDS)
-            raise SelectionError(f"{name[:40]!r} is not a statistic.", f"Use one of {known}.")
         self._at += 1
-        return Field(name)
+        if name in SHARES:
+            return Arithmetic("/", Field(SHARES[name]), Field("size"))
+        name = ALIASES.get(name, name)
+        if name in FIELDS:
+            return Field(name)
+        known = (*FIELDS, *ALIASES, *SHARES)
+        near = difflib.get_close_matches(name, known, 1)
+        meant = f" Did you mean {near[0]}?" if near else ""
+        raise SelectionError(f"Unknown field “{name[:40]}”.{meant}", f"Use one of {', '.join(known)}.")
 
     def _grouped(self, inner: Callable[[], T]) -> T:
         self._take("(")
@@ -214,3 +254,37 @@ class _Parser:
         found = inner()
         self._depth -= 1
         return found
+
+
+class Percent(Number):
+    """A number that was written with a percent sign."""
+
+
+def _number(text: str) -> Number:
+    unit = UNITS.get(text[-1].lower())
+    if unit is None:
+        return Number(float(text))
+    kind = Percent if text.endswith("%") else Number
+    return kind(float(text[:-1]) * unit)
+
+
+def _is_count(number: Numeric) -> bool:
+    return isinstance(number, Field) and number.name in COUNT_FIELDS
+
+
+def _as_share(number: Numeric, other: Numeric) -> Numeric:
+    """A count that is compared with percent, as a share of the elements."""
+    return (
+        Arithmetic("/", number, Field("size")) if _is_count(number) and isinstance(other, Percent) else number
+    )
+
+
+def _refuse_fraction(number: Numeric, other: Numeric) -> None:
+    """A count compared with a fraction: `zero > 0.9` would be true from one zero on."""
+    fraction = isinstance(other, Number) and not isinstance(other, Percent) and 0 < other.value < 1
+    if fraction and isinstance(number, Field) and _is_count(number) and isinstance(other, Number):
+        share = f"{number.name} > {other.value * 100:g}%"
+        raise SelectionError(
+            f"“{number.name}” counts elements, and {other.value:g} is a fraction. For a share write {share}.",
+            _HINT,
+        )

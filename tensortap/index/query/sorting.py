@@ -17,11 +17,11 @@ from ..catalog.catalog import Catalog
 from ..catalog.columns import StringTable
 from ..run_index import RunIndex
 from ..snapshot import PLAIN_COLUMNS
-from .filter_columns import text_ranks
+from .filter_columns import flow_ranks, text_ranks
 
 SORT_COLUMNS = (
-    *("tensor", "op_type", "layer", "worker", "dtype", "shape", "device", "time"),
-    *(*PLAIN_COLUMNS, "inf"),
+    *("flow", "tensor", "op_type", "layer", "worker", "dtype", "shape", "device", "time"),
+    *(*PLAIN_COLUMNS, "inf", "zero_share"),
 )
 MAX_SORTED = 3  # orders of a run that are kept: 8 bytes a row each
 
@@ -81,6 +81,11 @@ def _keys(run: RunIndex, rows: Array, name: str) -> Array:
     catalog = run.catalog
     if name == "inf":
         return catalog.column("pos_inf", rows).astype(np.int64) + catalog.column("neg_inf", rows)
+    if name == "flow":
+        return flow_ranks(run, catalog.column("tensor", rows))
+    if name == "zero_share":
+        sizes = np.maximum(catalog.column("size", rows), 1)
+        return np.asarray(catalog.column("zero", rows) / sizes)
     if name in ("op_type", "layer"):
         tensor = catalog.column("tensor", rows)
         return text_ranks(run, int(tensor.max(initial=-1)) + 1, name)[tensor]

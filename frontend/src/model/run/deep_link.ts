@@ -128,7 +128,7 @@ export const EMPTY_LINK: DeepLink = {
   folded: [],
   match: '',
   where: '',
-  sort: 'tensor',
+  sort: 'flow',
   place: '',
   panel: 'overview',
   value: null,

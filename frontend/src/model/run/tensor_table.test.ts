@@ -4,6 +4,7 @@ import {
   cellNumber,
   cellText,
   columnsFor,
+  FLOW,
   NO_FILTER,
   numberText,
   parsePattern,
@@ -16,10 +17,8 @@ import {
   trendOf,
 } from './tensor_table';
 
-const BY_NAME = { column: 'tensor', descending: false } as const;
-
 test('what is asked of the server', () => {
-  expect(tableQuery(NO_FILTER, BY_NAME)).toEqual({ match: null, op_type: '', layer: '', nonfinite: false, where: '', sort: 'tensor' });
+  expect(tableQuery(NO_FILTER, FLOW)).toEqual({ match: null, op_type: '', layer: '', nonfinite: false, where: '', sort: 'flow' });
   const query = tableQuery({ match: 'conv|pool', opType: 'Relu', layer: 'a/b', nonfinite: true, where: ' nan > 0 ' }, parseSort('-nan'));
   expect(query).toMatchObject({ match: '(?i)conv|pool', op_type: 'Relu', layer: 'a/b', nonfinite: true, where: 'nan > 0', sort: '-nan' });
 });
@@ -28,17 +27,17 @@ test('a pattern that is no regular expression matches as text', () => {
   expect(parsePattern('a(')).toBeNull();
   expect(patternError('a(')).toBe('No regular expression (unterminated group): names that hold the text as it stands are listed.');
   expect(patternError('a|b')).toBeNull();
-  expect(tableQuery({ ...NO_FILTER, match: 'loss/[' }, BY_NAME).match).toBe('(?i)loss/\\[');
+  expect(tableQuery({ ...NO_FILTER, match: 'loss/[' }, FLOW).match).toBe('(?i)loss/\\[');
 });
 
 test('a sorting survives an address', () => {
   expect(parseSort(sortText({ column: 'nan', descending: true }))).toEqual({ column: 'nan', descending: true });
-  expect(parseSort('median')).toEqual(BY_NAME);
-  expect(parseSort('trend')).toEqual(BY_NAME);
+  expect(parseSort('median')).toEqual(FLOW);
+  expect(parseSort('trend')).toEqual(FLOW);
 });
 
 test('the trend is of what the list is sorted by, where that is a number of the tensor', () => {
-  expect([trendOf(BY_NAME), trendOf(parseSort('-std')), trendOf(parseSort('step')), trendOf(parseSort('zero'))]).toEqual([
+  expect([trendOf(FLOW), trendOf(parseSort('-std')), trendOf(parseSort('step')), trendOf(parseSort('zero'))]).toEqual([
     'abs_max',
     'std',
     'abs_max',

@@ -18,7 +18,8 @@ export const TABLE_COLUMNS = [
   { id: 'size', label: 'Elements', text: false, width: 84, rank: 9 },
   { id: 'nan', label: 'NaN', text: false, width: 68, rank: 1 },
   { id: 'inf', label: 'Inf', text: false, width: 68, rank: 2 },
-  { id: 'zero', label: 'Zeros', text: false, width: 76, rank: 11 },
+  { id: 'zero_share', label: '% zeros', text: false, width: 76, rank: 4.5 },
+  { id: 'zero', label: 'Zeros', text: false, width: 76, rank: 15 },
   { id: 'min', label: 'Min', text: false, width: 92, rank: 6 },
   { id: 'mean', label: 'Mean', text: false, width: 92, rank: 5 },
   { id: 'max', label: 'Max', text: false, width: 92, rank: 6 },
@@ -43,15 +44,18 @@ export interface TableFilter {
 export const NO_FILTER: TableFilter = { match: '', opType: '', layer: '', nonfinite: false, where: '' };
 
 export interface TableSort {
-  column: ColumnId;
+  /** `flow`: as the data flows, which no column shows. */
+  column: ColumnId | 'flow';
   descending: boolean;
 }
 
-/** A sorting as it stands in an address: `-nan`. What names no column sorts by name. */
+export const FLOW: TableSort = { column: 'flow', descending: false };
+
+/** A sorting as it stands in an address: `-nan`. What names no column sorts as the data flows. */
 export function parseSort(text: string): TableSort {
   const name = text.replace(/^-/, '');
   const column = TABLE_COLUMNS.find((candidate) => candidate.id === name && candidate.id !== 'trend');
-  return column ? { column: column.id, descending: text.startsWith('-') } : { column: 'tensor', descending: false };
+  return column ? { column: column.id, descending: text.startsWith('-') } : FLOW;
 }
 
 export function sortText({ column, descending }: TableSort): string {
@@ -90,7 +94,7 @@ function readPattern(text: string): RegExp | string {
 /** The statistic whose trend is shown: what the list is sorted by, else the largest magnitude. */
 export function trendOf({ column }: TableSort): MeasureName | 'size' {
   const known = [...COUNTS, ...STATISTICS, 'size' as const].find((name) => name === column);
-  return known ?? 'abs_max';
+  return column === 'zero_share' ? 'zero' : (known ?? 'abs_max');
 }
 
 /** Which columns are shown: the chosen ones, or as many as fit, in the order of their rank. */
@@ -120,6 +124,7 @@ const PADDING = 20;
 /** A number as a column shows it: with fewer digits where there is no room for all, as a number that is cut is another one. */
 export function numberText({ id, width }: TableColumn, value: number): string {
   if (id === 'step' || id === 'visit') return String(value);
+  if (id === 'zero_share') return Number.isNaN(value) ? '?' : shareText(value);
   const room = Math.floor((width - PADDING) / DIGIT);
   if (COUNT_COLUMNS.includes(id)) {
     const text = Number.isNaN(value) ? '?' : formatCount(value);
@@ -128,10 +133,17 @@ export function numberText({ id, width }: TableColumn, value: number): string {
   return Number.isNaN(value) ? '–' : formatShort(value, room);
 }
 
+/** Percent; neither 0 nor 100 where it is only near to them. */
+function shareText(share: number): string {
+  if (share === 0 || share === 1) return `${100 * share} %`;
+  return `${Math.min(99.9, Math.max(0.1, 100 * share)).toFixed(1)} %`;
+}
+
 /** Counts may be unknown. */
-export const COUNT_COLUMNS: readonly ColumnId[] = ['size', 'nan', 'inf', 'zero'];
+export const COUNT_COLUMNS: readonly ColumnId[] = ['size', 'nan', 'inf', 'zero', 'zero_share'];
 
 export function cellNumber(row: Snapshot, column: ColumnId): number {
   if (column === 'inf') return infinities(row);
+  if (column === 'zero_share') return row.size === 0 ? 0 : row.zero / row.size;
   return Number(row[column as keyof Snapshot]);
 }

@@ -1,8 +1,17 @@
 import { useState } from 'preact/hooks';
 import { csvText, downloadText, fileName } from '../../lib/download';
 import { formatCount, counted as formatCounted } from '../../lib/format';
-import { cellNumber, cellText, parseSort, patternError, sortText, TABLE_COLUMNS, type TableFilter } from '../../model/run/tensor_table';
-import { CONDITION_FIELDS, TEXT_FIELDS } from '../../model/search/condition';
+import {
+  cellNumber,
+  cellText,
+  FLOW,
+  parseSort,
+  patternError,
+  sortText,
+  TABLE_COLUMNS,
+  type TableFilter,
+} from '../../model/run/tensor_table';
+import { CONDITION_FIELDS, completions, TEXT_FIELDS, toggleTerm, withTerm } from '../../model/search/condition';
 import type { Snapshot } from '../../model/wire/answers';
 import { tableFilter as filter, tableDisplay, tableRows, tableSort } from '../../state/choices';
 import { graph } from '../../state/graph';
@@ -11,7 +20,7 @@ import { noteRapidInput } from '../../state/rapid_input';
 import { runEntry } from '../../state/runs';
 import { shownRange, step } from '../../state/steps';
 import { type SnapshotPages, tensorList, whereError } from '../../state/tensors/tensor_list';
-import { IconButton, Segmented, Select, Switch } from '../kit/Button';
+import { IconButton, Segmented, Select } from '../kit/Button';
 import { Popover } from '../kit/Popover';
 
 const ROWS = [
@@ -24,7 +33,19 @@ const DISPLAYS = [
   { value: 'histograms', label: 'Histograms' },
 ] as const;
 
-const CONDITION_HELP = `Such as: nan > 0, or zero / size > 0.9 and op == 'Relu'. Numbers: ${CONDITION_FIELDS.join(', ')}. Texts: ${TEXT_FIELDS.join(', ')}.`;
+const CONDITION_HELP = `E.g. NaN, zeros > 90%, size > 10k, or abs_max > 1e3 and op == 'Relu'. Numbers: ${CONDITION_FIELDS.join(', ')}. Texts: ${TEXT_FIELDS.join(', ')}.`;
+
+/** Filters of one click: each a condition that is joined to what is typed, by `and`. */
+const CHIPS = [
+  { label: '> 90 % zeros', term: 'zeros > 90%', title: 'Tensors of which more than 90 % of the elements are 0' },
+  { label: 'Gradients', term: "tensor ~ '(^|/)gradient(_tape|s)(_[0-9]+)?/'", title: 'Tensors of the backward pass' },
+  { label: 'Weights', term: "op ~ '^(ReadVariableOp|Variable(V2)?)$'", title: 'Values of variables, where they are read' },
+  {
+    label: 'Activations',
+    term: "op ~ '^(Relu6?|LeakyRelu|Elu|Selu|Gelu|Erf|Sigmoid|Tanh|Soft(max|plus|sign)|LogSoftmax)$'",
+    title: 'Outputs of activation functions',
+  },
+] as const;
 
 interface ToolbarProps {
   list: SnapshotPages | null;
@@ -57,6 +78,7 @@ export function TableToolbar({ list, undecided, refused }: ToolbarProps) {
       />
       <TextFilters wrong={wrong} />
       <NodeFilters />
+      <Chips />
       <span class="grow" />
       <span class="row">
         <span class="faint num" data-testid="table-total">
@@ -112,7 +134,8 @@ function TextFilters({ wrong }: { wrong: string | null }) {
       />
       <input
         class="field small table-where mono"
-        placeholder="Filter, e.g. nan > 0"
+        placeholder="Filter, e.g. zeros > 90%"
+        list="table-where-completions"
         aria-label="Condition on the numbers"
         aria-invalid={wrong !== null && where !== ''}
         title={wrong ?? CONDITION_HELP}
@@ -120,13 +143,18 @@ function TextFilters({ wrong }: { wrong: string | null }) {
         onInput={(event) => type({ where: event.currentTarget.value })}
         data-testid="table-where"
       />
+      <datalist id="table-where-completions">
+        {completions(where).map((text) => (
+          <option key={text} value={text} />
+        ))}
+      </datalist>
     </>
   );
 }
 
-/** Which nodes, and whether only bad ones. */
+/** Which nodes. */
 function NodeFilters() {
-  const { opType, layer, nonfinite } = filter.value;
+  const { opType, layer } = filter.value;
   return (
     <>
       <Select label="Op" hideLabel value={opType} onChange={(value) => change({ opType: value })}>
@@ -137,8 +165,57 @@ function NodeFilters() {
         <option value="">All layers</option>
         {used(graph.data.value?.layers.values)}
       </Select>
-      <Switch label="NaN/Inf only" on={nonfinite} onChange={() => change({ nonfinite: !nonfinite })} testid="nonfinite-only" />
     </>
+  );
+}
+
+/** Filters of one click, and the order of one. */
+function Chips() {
+  const { nonfinite, where } = filter.value;
+  const largest = tableSort.value.column === 'abs_max' && tableSort.value.descending;
+  return (
+    <fieldset class="chips" aria-label="Quick filters">
+      <ChipButton
+        label="NaN/Inf"
+        title="Tensors with a NaN or an infinity"
+        on={nonfinite}
+        onClick={() => change({ nonfinite: !nonfinite })}
+        testid="nonfinite-only"
+      />
+      {CHIPS.map(({ label, term, title }) => (
+        <ChipButton
+          key={label}
+          label={label}
+          title={title}
+          on={withTerm(where, term)}
+          onClick={() => change({ where: toggleTerm(where, term) })}
+        />
+      ))}
+      <ChipButton
+        label="Largest first"
+        title="Sort by the largest magnitude"
+        on={largest}
+        onClick={() => {
+          tableSort.value = largest ? FLOW : { column: 'abs_max', descending: true };
+        }}
+      />
+    </fieldset>
+  );
+}
+
+interface ChipProps {
+  label: string;
+  title: string;
+  on: boolean;
+  onClick: () => void;
+  testid?: string;
+}
+
+function ChipButton({ label, title, on, onClick, testid }: ChipProps) {
+  return (
+    <button type="button" class="chip chip-button" aria-pressed={on} title={title} onClick={onClick} data-testid={testid}>
+      {label}
+    </button>
   );
 }
 
@@ -210,10 +287,12 @@ function SortMenu() {
 }
 
 /** Texts ascending, numbers with the largest first. */
-const SORTS = TABLE_COLUMNS.filter(({ id }) => id !== 'trend' && id !== 'step' && id !== 'visit').map(({ id, label, text }) => ({
-  value: sortText({ column: id, descending: !text }),
-  label,
-}));
+const SORTS = [{ value: 'flow', label: 'Data flow' }].concat(
+  TABLE_COLUMNS.filter(({ id }) => id !== 'trend' && id !== 'step' && id !== 'visit').map(({ id, label, text }) => ({
+    value: sortText({ column: id, descending: !text }),
+    label,
+  })),
+);
 
 const OPTIONAL = TABLE_COLUMNS.filter(({ rank }) => rank > 0);
 

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { formatCount } from '../../lib/format';
 import { scrollScale, virtualWindow } from '../../lib/virtual_scroll';
-import { COUNT_COLUMNS, cellNumber, cellText, columnsFor, numberText, type TableColumn, trendOf } from '../../model/run/tensor_table';
+import { COUNT_COLUMNS, cellNumber, cellText, columnsFor, FLOW, numberText, type TableColumn, trendOf } from '../../model/run/tensor_table';
 import { sampleText } from '../../model/value/sample';
 import type { Snapshot } from '../../model/wire/answers';
 import { splitScope } from '../../model/wire/names';
@@ -91,8 +91,10 @@ export function TensorGrid({ list }: GridProps) {
 function Head({ column: { id, label, text } }: { column: TableColumn }) {
   const active = sort.value.column === id;
   const onClick = () => {
-    // Numbers are looked for at their largest first.
-    sort.value = active ? { column: id, descending: !sort.value.descending } : { column: id, descending: !text && id !== 'step' };
+    // Numbers are looked for at their largest first; after both ways the data flow again.
+    const first = !text && id !== 'step';
+    if (!active) sort.value = { column: id, descending: first };
+    else sort.value = sort.value.descending === first ? { column: id, descending: !first } : FLOW;
   };
   if (id === 'trend') {
     return (
