@@ -10,7 +10,7 @@ from tensortap.index.query.tensor_lookup import find_snapshot, has_several_visit
 from tensortap.index.run_index import RunIndex
 from tensortap.index.slice_selection import Selection
 from tensortap.index.snapshot import Snapshot
-from tensortap.index.values import nonfinite_elements, select_slice
+from tensortap.index.values import extreme_element, nonfinite_elements, select_slice, zero_elements
 
 from ..log_reader import current_run
 from ..responses.parameters import Parameters, ordered_range
@@ -59,6 +59,24 @@ def nonfinite(run: str) -> Response:
     found = nonfinite_elements(index, wanted.snapshot(index), limit=limit)
     mark = {"unverified": found.unverified} if found.unverified else {}
     return json_response({"total": found.total, "indices": found.indices, "values": found.values} | mark)
+
+
+@blueprint.get("/api/runs/<run>/elements")
+def elements(run: str) -> Response:
+    """GET api/runs/<run>/elements"""
+    parameters = Parameters()
+    wanted = _SnapshotParameters(parameters)
+    find = parameters.choice("find", ("zero", "max", "min"), "max")
+    limit = parameters.count("limit", 100, high=MAX_INDICES)
+    parameters.done()
+    index = current_run(run)
+    snapshot = wanted.snapshot(index)
+    if find == "zero":
+        found = zero_elements(index, snapshot, limit=limit)
+    else:
+        found = extreme_element(index, snapshot, largest=find == "max")
+    mark = {"unverified": found.unverified} if found.unverified else {}
+    return json_response({"total": found.total, "indices": found.indices} | mark)
 
 
 class _SnapshotParameters:

@@ -174,8 +174,8 @@ def find_histograms(run: RunIndex, snapshots: Sequence[Snapshot]) -> list[Histog
 
 
 @dataclass(frozen=True, slots=True)
-class NonfiniteElements:
-    """How many elements are NaN or infinite; indices (int64 [k, dims]) and spelling of the first of them.
+class FoundElements:
+    """How many elements were looked for; indices (int64 [k, dims]) and spelling of the first of them.
 
     `unverified`: as that of `ValueSlice`.
     """
@@ -188,7 +188,7 @@ class NonfiniteElements:
 
 def nonfinite_elements(
     run: RunIndex, snapshot: Snapshot, *, limit: int = 100, at_any_length: bool = False
-) -> NonfiniteElements:
+) -> FoundElements:
     """Finds the NaN and infinite elements of a kept value, in order of their position; needs 8 MB of memory.
 
     What lies behind the `limit`-th, or the last one that the statistics count, is not read; of a sample all
@@ -213,13 +213,73 @@ def nonfinite_elements(
         found = found[: limit - len(values)]
         positions.append(found + first)
         values += [_spell(value) for value in block[found]]
-    indices = np.stack(np.unravel_index(np.concatenate(positions), ref.shape), axis=-1) if ref.shape else None
-    return NonfiniteElements(
+    return FoundElements(
         total,
-        "" if at_any_length or ref.is_verifiable else UNVERIFIED,
-        np.zeros((len(values), 0), np.int64) if indices is None else indices,
+        "" if at_any_length else _unverified(ref),
+        _indices(np.concatenate(positions), ref.shape),
         values,
     )
+
+
+def zero_elements(run: RunIndex, snapshot: Snapshot, *, limit: int = 100) -> FoundElements:
+    """Finds the zeros of a kept value, in order of their position, and reads no further than the `limit`-th.
+
+    Raises:
+        ValueNotKeptError, DamagedError: as `read_slice`. LimitError: it takes too long (`at_most`).
+    """
+    ref = find_value(run, snapshot)
+    check_shape(ref)
+    positions, count = [np.zeros(0, np.int64)], 0
+    for first, block in _blocks(ref, at_any_length=False):
+        found = np.flatnonzero(block == 0)[: limit - count]
+        positions.append(found + first)
+        count += len(found)
+        if count >= limit:
+            break
+    total = count if ref.sample is not None else max(count, snapshot.zero)
+    return FoundElements(
+        total, _unverified(ref), _indices(np.concatenate(positions), ref.shape), ["0"] * count
+    )
+
+
+def extreme_element(run: RunIndex, snapshot: Snapshot, largest: bool) -> FoundElements:
+    """Finds the first of the largest, or smallest, finite elements of a kept value, if there is any.
+
+    Raises:
+        ValueNotKeptError, DamagedError: as `read_slice`. LimitError: it takes too long (`at_most`).
+    """
+    ref = find_value(run, snapshot)
+    check_shape(ref)
+    best, place = -np.inf, -1
+    for first, block in _blocks(ref, at_any_length=False):
+        numbers = np.abs(block) if np.iscomplexobj(block) else block
+        numbers = numbers.astype(np.float64) if numbers.dtype.kind not in "iu" else numbers
+        finite = np.flatnonzero(np.isfinite(numbers))
+        if not len(finite):
+            continue
+        at = int(finite[np.argmax(numbers[finite]) if largest else np.argmin(numbers[finite])])
+        value = numbers[at] if largest else -numbers[at].astype(np.float64)
+        if place < 0 or value > best:
+            best, place = value, first + at
+    positions = np.array([place] if place >= 0 else [], np.int64)
+    return FoundElements(
+        len(positions),
+        _unverified(ref),
+        _indices(positions, ref.shape),
+        [str(best if largest else -best)][: len(positions)],
+    )
+
+
+def _indices(positions: Array, shape: tuple[int, ...]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """int64 [k, dims]: where the elements at these positions are."""
+    if not shape:
+        return np.zeros((len(positions), 0), np.int64)
+    return np.stack(np.unravel_index(positions, shape), axis=-1)
+
+
+def _unverified(ref: ValueRef) -> str:
+    """That parts of the value are not compared with a checksum; empty where they are."""
+    return "" if ref.is_verifiable else UNVERIFIED
 
 
 def _blocks(ref: ValueRef, at_any_length: bool) -> Iterator[tuple[int, Array]]:

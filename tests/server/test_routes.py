@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 from polling import until
 from small_dump import ODD_NODES, WEIGHTS, Api
+from werkzeug.test import Client
 
 from tensortap.core.records import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
+from tensortap.server.app import create_app
 
 MATMUL = "tensor=dense/MatMul:0"
 
@@ -356,6 +358,27 @@ def test_a_value_that_was_not_kept(api: Api, first: str) -> None:
 def test_nonfinite_elements(api: Api, first: str) -> None:
     answer = api.json(f"{first}/nonfinite?{MATMUL}&step=2")
     assert answer == {"total": 1, "indices": [[0, 2]], "values": ["NaN"]}
+
+
+def test_elements_are_found_by_what_they_are(tmp_path: Path) -> None:
+    value = np.array([[0, 3, -7], [9, 0, np.inf], [np.nan, 9, -8]], np.float32)
+    with DumpWriter(tmp_path, run="r") as writer:
+        writer.log("x:0", value, step=0, keep="value")
+        writer.log("n:0", np.full((2, 2), np.nan, np.float32), step=0, keep="value")
+        writer.log("i:0", np.array([-(2**63), 2**63 - 1, 2**63 - 2]), step=0, keep="value")
+    api = Api(Client(create_app(tmp_path)))
+    run = f"/api/runs/{api.run_id('r')}"
+
+    def places(tensor: str, find: str) -> object:
+        return api.json(f"{run}/elements?tensor={tensor}&step=0&find={find}")
+
+    assert places("x:0", "max") == {"total": 1, "indices": [[1, 0]]}
+    assert places("x:0", "min") == {"total": 1, "indices": [[2, 2]]}
+    assert places("x:0", "zero") == {"total": 2, "indices": [[0, 0], [1, 1]]}
+    assert places("x:0", "zero&limit=1") == {"total": 2, "indices": [[0, 0]]}
+    assert places("n:0", "max") == {"total": 0, "indices": []}
+    assert [places("i:0", find)["indices"] for find in ("max", "min")] == [[[1]], [[0]]]  # type: ignore[index]
+    api.json(f"{run}/elements?tensor=x:0&step=0&find=nothing", 400)
 
 
 def test_source(api: Api, first: str) -> None:

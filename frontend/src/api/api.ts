@@ -2,6 +2,7 @@ import { decodeNpy, type NpyArray } from '../lib/npy';
 import type { SourceMap } from '../model/run/source_lines';
 import type {
   Changes,
+  FoundElements,
   GraphEntry,
   Histograms,
   History,
@@ -143,6 +144,12 @@ export class Api {
   nonfinite(key: SnapshotKey, limit: number, signal?: AbortSignal): Promise<Nonfinite> {
     const { run, graph, worker, tensor, step, visit } = key;
     return this.json(`runs/${pathOf(run)}/nonfinite`, { tensor, step, visit, graph, worker, limit }, signal);
+  }
+
+  /** Where the largest or the smallest element of a value is, or where its first zeros are. */
+  elements(key: SnapshotKey, find: 'zero' | 'max' | 'min', limit: number, signal?: AbortSignal): Promise<FoundElements> {
+    const { run, graph, worker, tensor, step, visit } = key;
+    return this.json(`runs/${pathOf(run)}/elements`, { tensor, step, visit, graph, worker, find, limit }, signal);
   }
 
   /** Which samples fed a step. */

@@ -13,7 +13,7 @@ test.each([
   [0.5, 0, 1, 128],
   [-5, 0, 1, 0],
   [9, 0, 1, 255],
-  [3, 3, 3, 128],
+  [3, 3, 3, 0],
 ])('colourIndex(%d) between %d and %d is %d', (value, low, high, index) => {
   expect(colourIndex(value, low, high)).toBe(index);
 });

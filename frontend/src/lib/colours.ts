@@ -64,7 +64,7 @@ export function colormap(name: ColormapName): Uint8Array {
 
 /** Place of a value between `low` and `high` as a table index 0 to 255, clipped. */
 export function colourIndex(value: number, low: number, high: number): number {
-  if (high <= low) return 128;
+  if (high <= low) return value > low ? 255 : 0; // equal elements are the lowest
   // Halves: the distance of two large numbers may be none.
   return Math.max(0, Math.min(255, Math.round(255 * ((value / 2 - low / 2) / (high / 2 - low / 2)))));
 }

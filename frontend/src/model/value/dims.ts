@@ -71,7 +71,7 @@ function imageAxes(shape: readonly number[]): [number, number] {
 }
 
 /** A convolution kernel is [height, width, in, out] with a small window. */
-function isKernel(shape: readonly number[]): boolean {
+export function isKernel(shape: readonly number[]): boolean {
   const [height = 0, width = 0] = shape;
   if (shape.length !== 4 || Math.max(height, width) > 11 || height * width <= 1) return false;
   if (squareness(shape, 0) < squareness(shape, 1)) return false;

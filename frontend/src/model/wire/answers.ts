@@ -290,9 +290,12 @@ export interface Histograms {
   rows: HistogramRow[];
 }
 
-export interface Nonfinite {
+export interface FoundElements {
   total: number;
   indices: number[][];
+}
+
+export interface Nonfinite extends FoundElements {
   values: string[];
 }
 

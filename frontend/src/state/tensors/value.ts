@@ -1,4 +1,4 @@
-import { computed, signal } from '@preact/signals';
+import { computed, effect, signal, untracked } from '@preact/signals';
 import type { SnapshotKey } from '../../api/api';
 import {
   assignIndex,
@@ -80,6 +80,21 @@ export function applyValueLink(tensor: string | null, value: ValueMode | null, d
 
 /** The element that "next NaN" found: views scroll to it and mark it. */
 export const focusedElement = signal<number[] | null>(null);
+
+/** An element to go to as soon as its tensor is on show. */
+const awaitedElement = signal<{ tensor: string; step: number; index: number[] } | null>(null);
+
+/** Goes to an element of a tensor that may still have to be fetched. */
+export function focusElementOf(tensor: string, step: number, index: number[]): void {
+  awaitedElement.value = { tensor, step, index };
+}
+
+effect(() => {
+  const [awaited, row] = [awaitedElement.value, keptRow.value];
+  if (awaited === null || row === null || row.tensor !== awaited.tensor || row.step !== awaited.step) return;
+  awaitedElement.value = null;
+  if (row.shape.length === awaited.index.length) untracked(() => focusElement(awaited.index));
+});
 
 /** Brings an element into the view: fixed dimensions move to it. */
 export function focusElement(index: number[]): void {

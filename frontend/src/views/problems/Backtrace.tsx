@@ -5,7 +5,7 @@ import { visitText } from '../../model/run/problem_page';
 import { exactText } from '../../model/value/elements';
 import type { ElementStep, Origin } from '../../model/wire/findings';
 import { goTo } from '../../state/selection';
-import { focusedElement } from '../../state/tensors/value';
+import { focusElementOf } from '../../state/tensors/value';
 import { Prose } from '../kit/Prose';
 
 const FIRST = 40; // elements of a long way back that are listed, and of its end:
@@ -74,6 +74,6 @@ function placeOf({ place, index }: ElementStep): string {
 function showElement(origin: Origin, element: ElementStep): void {
   batch(() => {
     goTo({ graph: origin.graph, tensor: element.tensor, step: origin.step, visit: element.visit, tab: 'value' });
-    focusedElement.value = element.index;
+    focusElementOf(element.tensor, origin.step, element.index);
   });
 }

@@ -1,8 +1,10 @@
 import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
+import { axisNames } from '../../model/value/axis_names';
 import type { ValueMode } from '../../model/value/dims';
 import { type Axis, assignAxis, assignIndex, canBeColour, dimOf, dimsText, foldedDims } from '../../model/value/dims';
 import { chosenTensor } from '../../state/choices';
+import { node } from '../../state/node';
 import { chooseMapping, focusedElement, mapping, slice } from '../../state/tensors/value';
 import { IconButton } from '../kit/Button';
 
@@ -32,9 +34,13 @@ const AXES: Record<ValueMode, readonly { axis: Axis; label: string; title: strin
 export function DimensionBar({ shape, mode }: { shape: readonly number[]; mode: ValueMode }) {
   if (shape.length < 2 && mode !== 'image') return null;
   const folded = foldedDims(shape, mapping.value);
+  const detail = node.data.value;
+  const names = detail === null ? null : axisNames(shape, detail);
   return (
     <div class="dimensions">
-      {shape.map((length, dim) => !folded.includes(dim) && <Dimension key={dim} dim={dim} length={length} mode={mode} />)}
+      {shape.map(
+        (length, dim) => !folded.includes(dim) && <Dimension key={dim} dim={dim} length={length} mode={mode} name={names?.[dim] ?? ''} />,
+      )}
       {folded.length > 0 && (
         <span class="dimension faint num" data-testid="folded-dims">
           {folded.length === 1 ? `dim ${folded[0]} has 1 element: at 0` : `dims ${dimsText(folded)} have 1 element each: at 0`}
@@ -44,7 +50,7 @@ export function DimensionBar({ shape, mode }: { shape: readonly number[]; mode: 
   );
 }
 
-function Dimension({ dim, length, mode }: { dim: number; length: number; mode: ValueMode }) {
+function Dimension({ dim, length, mode, name }: { dim: number; length: number; mode: ValueMode; name: string }) {
   const role = mapping.value[dim] ?? 0;
   const choose = (value: string) => {
     focusedElement.value = null;
@@ -53,8 +59,8 @@ function Dimension({ dim, length, mode }: { dim: number; length: number; mode: V
   const canBeFixed = typeof role === 'number' || role === 'c' || role === 'n' || hasOther(mode, role);
   return (
     <div class="dimension" data-testid={`dim-${dim}`}>
-      <span class="faint num">
-        dim {dim} <b>{length}</b>
+      <span class="faint num" title={`Dimension ${dim}`}>
+        {name === '' ? `dim ${dim}` : `${name} (${dim})`} <b>{length}</b>
       </span>
       <select
         class="select small"

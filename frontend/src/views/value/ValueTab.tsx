@@ -70,6 +70,7 @@ function ValueViewer({ row, whole }: { row: Snapshot; whole: Snapshot }) {
         />
         <div class="grow" />
         <span class="row">
+          {nothingFinite(whole) === null && <ElementJumps row={row} />}
           {nothingFinite(whole) === null && <NonfiniteJump row={row} />}
           <ValueExport row={row} />
         </span>
@@ -112,6 +113,42 @@ function UnverifiedNote({ whole }: { whole: Snapshot }) {
       <span class="chip">unverified</span>
       <span>{whole.unverified}</span>
     </p>
+  );
+}
+
+/** Goes to the largest and the smallest element, and from one zero to the next. */
+function ElementJumps({ row }: { row: Snapshot }) {
+  const [zeros, setZeros] = useState<{ of: string; indices: number[][]; at: number } | null>(null);
+  const key = keyText.value;
+  useEffect(() => setZeros(null), [key]);
+  if (row.dtype === 'string' || row.dtype === 'bool') return null;
+  const find = async (what: 'zero' | 'max' | 'min') => {
+    const of = snapshotKey.peek();
+    if (of === null || key === null) return;
+    const known = what === 'zero' && zeros?.of === key ? zeros : null;
+    const indices = known?.indices ?? (await api().elements(of, what, MOST_PLACES)).indices;
+    const at = known ? (known.at + 1) % indices.length : 0;
+    const index = indices[at];
+    if (keyText.peek() !== key || !index) return;
+    if (what === 'zero') setZeros({ of: key, indices, at });
+    focusElement(index);
+  };
+  const go = (what: 'zero' | 'max' | 'min') => () => void find(what).catch(() => setZeros(null));
+  const place = zeros ? ` ${formatCount(zeros.at + 1)} of ${formatCount(Math.max(row.zero, zeros.indices.length))}` : '';
+  return (
+    <fieldset class="row element-jumps" aria-label="Go to an element">
+      <button type="button" class="button small" onClick={go('max')} title={`Go to the largest element (${row.max})`}>
+        Max
+      </button>
+      <button type="button" class="button small" onClick={go('min')} title={`Go to the smallest element (${row.min})`}>
+        Min
+      </button>
+      {row.zero > 0 && (
+        <button type="button" class="button small num" onClick={go('zero')} title="Go to the next zero" data-testid="next-zero">
+          Next zero{place}
+        </button>
+      )}
+    </fieldset>
   );
 }
 

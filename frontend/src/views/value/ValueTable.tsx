@@ -143,11 +143,12 @@ function Cell({ id, x, index, place, row, focused }: CellProps) {
   const grid = { id, role: 'gridcell' as const, 'aria-colindex': x + 2, 'aria-selected': focused, 'data-focused': focused };
   if (!place) return <span class="value-cell" {...grid} style={width} data-pending="true" />;
   const text = textAt(place.slice.array, place.offset, row.dtype);
+  const number = numberAt(place.slice.array, place.offset);
   return (
     <span
       {...grid}
-      class={`value-cell ${kindOf(numberAt(place.slice.array, place.offset), row)}`}
-      style={width}
+      class={`value-cell ${kindOf(number, row)}`}
+      style={{ ...width, ...shade(number, row) }}
       title={`${indexText(index)} = ${text}`}
       data-testid="value-cell"
       data-index={index}
@@ -155,6 +156,16 @@ function Cell({ id, x, index, place, row, focused }: CellProps) {
       {text}
     </span>
   );
+}
+
+/** The strongest shade: text stays readable on it. */
+const SHADE = 0.32;
+
+/** Positive numbers on blue, negative ones on orange: the stronger, the nearer to the largest magnitude of the tensor. */
+function shade(number: number, row: Snapshot): { backgroundColor?: string } {
+  const part = Math.abs(number) / row.abs_max;
+  if (row.dtype === 'string' || !(part > 0) || !Number.isFinite(part)) return {};
+  return { backgroundColor: `rgb(${number > 0 ? '59 100 220' : '222 120 20'} / ${(SHADE * Math.min(1, part)).toFixed(3)})` };
 }
 
 /** An element of a sample says where in the whole it stood. */
