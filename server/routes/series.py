@@ -10,6 +10,7 @@ from tensortap.index.catalog.columns import Texts
 from tensortap.index.series.histograms import HistogramSeries, histograms
 from tensortap.index.series.history import history
 from tensortap.index.series.timeline import TIMELINE_STATISTICS, timeline
+from tensortap.index.series.training_logs import training_logs
 from tensortap.index.series.trends import node_trends
 
 from ..log_reader import current_run
@@ -32,6 +33,8 @@ HISTORY_ROWS = 2000
 MAX_HISTORY_ROWS = 20_000
 HISTOGRAM_ROWS = 100
 MAX_HISTOGRAM_ROWS = 500
+LOG_ROWS, MAX_LOG_ROWS = 1000, 20_000
+MAX_EPOCHS = 1000
 BINS = 60
 MAX_BINS = 4096
 _EXAMPLE = "dense/MatMul:0"
@@ -149,6 +152,27 @@ def several_histograms(run: str) -> Response:
     parameters.done()
     found = histograms(current_run(run), tensor, **arguments)
     return json_response(_series(found))
+
+
+@blueprint.get("/api/runs/<run>/logs")
+@cached
+def logs_of_training(run: str) -> Response:
+    """GET api/runs/<run>/logs"""
+    parameters = Parameters()
+    phase = parameters.choice("phase", ("train", "test"), "train") or "train"
+    limit = parameters.count("limit", LOG_ROWS, low=2, high=MAX_LOG_ROWS)
+    parameters.done()
+    found = training_logs(current_run(run), phase=phase, limit=limit)
+    answer = {
+        "step": [row.step for row in found.rows],
+        "epoch": [row.epoch for row in found.rows],
+        "values": {name: found.column(name) for name in found.names},
+        "epochs": [
+            {"epoch": logs.epoch, "step": logs.step, "values": logs.values}
+            for logs in found.epochs[-MAX_EPOCHS:]
+        ],
+    }
+    return json_response(answer | _thinned(found.thinned_from))
 
 
 def _filters(parameters: Parameters) -> dict[str, Any]:

@@ -8,7 +8,7 @@ else of the tap.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -74,6 +74,10 @@ class TapSteps:
             return
         with self._eager.scope(step):
             yield
+
+    def note_logs(self, step: int, facts: Mapping[str, Any]) -> None:
+        """Has loss, metrics and learning rate of a step written (FORMAT.md, "Events", `logs`)."""
+        self._state.put_event(step, "logs", facts)
 
     def skip(self, count: int) -> None:
         """So many steps ran that are not captured: their numbers are taken."""

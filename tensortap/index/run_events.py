@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -16,6 +17,8 @@ from tensortap.core.errors import NotFoundError
 from tensortap.dump.format.events import EventsTail
 
 MAX_EVENTS = 10_000  # of a run that are held; batches do not count
+MAX_NAMES = 100  # of one entry of the logs
+MAX_LOGS = 200_000  # of a run that are held
 MAX_TEXT = 4096  # characters of an id or file name that are held
 
 
@@ -28,6 +31,21 @@ class RunEvent:
     time: float
     worker: str
     facts: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StepLogs:
+    """What the program's training loop logged at a step: loss, metrics, learning rate.
+
+    Attributes:
+        phase: `train` or `test` (of a batch) or `epoch` (at its end).
+        values: by name; NaN and infinities among them.
+    """
+
+    step: int
+    phase: str
+    epoch: int
+    values: dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +122,7 @@ class RunEvents:
         self._path = path
         self._tails: dict[str, EventsTail] = {}
         self._events: list[RunEvent] = []
+        self._logs: list[StepLogs] = []
         self._ids, self._files = _Texts(), _Texts()
         self._batches: dict[int, list[tuple[str, array[int] | None, array[int] | None, int]]] = {}
 
@@ -134,6 +153,11 @@ class RunEvents:
         """All but batches, by time; or those of one kind."""
         found = [event for event in list(self._events) if kind in (None, event.kind)]
         return sorted(found, key=lambda event: event.time)
+
+    @property
+    def logs(self) -> list[StepLogs]:
+        """What the training loop logged, as it was written."""
+        return list(self._logs)
 
     @property
     def batch_steps(self) -> list[int]:
@@ -191,8 +215,29 @@ class RunEvents:
                 count if isinstance(count, int) else len(ids or files or ()),
             )
             self._batches.setdefault(step, []).append(entry)
+        elif kind == "logs":
+            if step is not None and len(self._logs) < MAX_LOGS:
+                self._logs.append(_step_logs(step, facts))
         elif len(self._events) < MAX_EVENTS:
             self._events.append(RunEvent(kind, step, float(time), worker, facts))
+
+
+def _step_logs(step: int, facts: dict[str, Any]) -> StepLogs:
+    phase, epoch, values = facts.get("phase"), facts.get("epoch"), facts.get("values")
+    return StepLogs(
+        step,
+        phase if phase in ("train", "test", "epoch") else "train",
+        epoch if isinstance(epoch, int) else 0,
+        dict(_logged_numbers(values)) if isinstance(values, dict) else {},
+    )
+
+
+def _logged_numbers(values: dict[Any, Any]) -> Iterator[tuple[str, float]]:
+    for name, value in list(values.items())[:MAX_NAMES]:
+        text = value in ("nan", "inf", "-inf")
+        if text or (isinstance(value, int | float) and not isinstance(value, bool)):
+            with contextlib.suppress(OverflowError):
+                yield str(name)[:MAX_TEXT], float(value)
 
 
 def _is_step(step: Any) -> bool:

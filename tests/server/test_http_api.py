@@ -38,6 +38,7 @@ EXAMPLES = {
     "api/runs/<run>/histograms": "{first}/histograms?" + TENSOR,
     "api/runs/<run>/value": "{first}/value?format=json&step=1&" + TENSOR,
     "api/runs/<run>/nonfinite": "{first}/nonfinite?step=1&" + TENSOR,
+    "api/runs/<run>/logs": "{first}/logs",
     "api/runs/<run>/elements": "{first}/elements?tensor=dense/MatMul:0&step=2&find=max",
     "api/runs/<run>/source": "{first}/source?file=train.py",
     "api/runs/<run>/problems": "{first}/problems",

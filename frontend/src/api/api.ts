@@ -14,6 +14,7 @@ import type {
   SamplePage,
   SnapshotPage,
   StepBatch,
+  TrainingLogs,
 } from '../model/wire/answers';
 import type { ComparisonAnswer } from '../model/wire/comparison';
 import type { SampleKind } from '../model/wire/events';
@@ -29,11 +30,13 @@ import type { Change, SavedWhatIfs } from '../model/wire/what_ifs';
 import {
   readHistograms,
   readHistory,
+  readLogs,
   readRange,
   readSnapshot,
   readTextValue,
   type WireHistograms,
   type WireHistory,
+  type WireLogs,
   type WireRange,
   type WireSnapshot,
   type WireValue,
@@ -144,6 +147,11 @@ export class Api {
   nonfinite(key: SnapshotKey, limit: number, signal?: AbortSignal): Promise<Nonfinite> {
     const { run, graph, worker, tensor, step, visit } = key;
     return this.json(`runs/${pathOf(run)}/nonfinite`, { tensor, step, visit, graph, worker, limit }, signal);
+  }
+
+  async logs(run: string, signal?: AbortSignal): Promise<TrainingLogs> {
+    const wire = await this.json<WireLogs>(`runs/${pathOf(run)}/logs`, {}, signal);
+    return readLogs(wire);
   }
 
   /** Where the largest or the smallest element of a value is, or where its first zeros are. */

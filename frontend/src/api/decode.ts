@@ -2,7 +2,7 @@
 
 import type { NpyArray } from '../lib/npy';
 import { shortened } from '../lib/utf8';
-import type { HistogramRow, Histograms, History, Snapshot } from '../model/wire/answers';
+import type { HistogramRow, Histograms, History, Snapshot, TrainingLogs } from '../model/wire/answers';
 import { COUNTS, type MeasureName, STATISTICS, toNumber, type WireNumber } from '../model/wire/statistics';
 import type { ValueRange } from '../model/wire/value_scale';
 
@@ -70,6 +70,24 @@ export function readRange({ least, low, high, largest, zeros }: WireRange): Valu
 }
 
 /** A value as `format=json` answers it. */
+export interface WireLogs {
+  step: number[];
+  epoch: number[];
+  values: Record<string, WireNumber[]>;
+  epochs: { epoch: number; step: number; values: Record<string, WireNumber> }[];
+}
+
+export function readLogs({ step, epoch, values, epochs }: WireLogs): TrainingLogs {
+  const each = <A, B>(table: Record<string, A>, read: (value: A) => B): Record<string, B> =>
+    Object.fromEntries(Object.entries(table).map(([name, value]) => [name, read(value)]));
+  return {
+    step,
+    epoch,
+    values: each(values, (column) => column.map(toNumber)),
+    epochs: epochs.map((one) => ({ ...one, values: each(one.values, toNumber) })),
+  };
+}
+
 export interface WireValue {
   dtype: string;
   shape: number[];

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from tensortap.tf import internals
@@ -26,6 +29,7 @@ _RELIED_ON = {
     "gradients and updates by optimizers": ("optimizers.Optimizer", "apply"),
     "weights by their names": ("Variable", "assign value path"),
 }
+_LOGS_EVERY_S = 0.25  # between logs of steps of which nothing else is captured
 _DATA_ENDED = (StopIteration, tf.errors.OutOfRangeError)  # as Keras takes them
 
 
@@ -56,6 +60,17 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
         self._begun: int | None = None  # the batch that Keras has announced, until it runs
         self._batch = 0  # that batch, by its number in the epoch
         self._batches = BatchCounter()
+        self._epoch = 0
+        self._last: int | None = None  # the last step that ran
+        self._captured = False  # whether anything of it was
+        self._logged = -math.inf  # when logs were noted last, by `time.monotonic`
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        self._epoch = epoch
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        if self._running == "train_function":
+            self._note_logs("epoch", logs)
 
     def on_train_begin(self, logs: Any = None) -> None:
         self._start("train_function")
@@ -80,12 +95,14 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         self._batch_ends("train_function", batch)
+        self._note_batch("train_function", "train", logs)
 
     def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
         self._batch_begins("test_function", batch)
 
     def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
         self._batch_ends("test_function", batch)
+        self._note_batch("test_function", "test", logs)
 
     def on_predict_batch_begin(self, batch: int, logs: Any = None) -> None:
         self._batch_begins("predict_function", batch)
@@ -111,6 +128,8 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
                     step.ran(0)
                     raise
                 step.ran(self._batches.by_call(source, expected))
+                self._last = step.numbers[-1] if len(step.numbers) else self._last
+                self._captured = step.active
         except _DATA_ENDED:
             raise  # Keras goes on with the next epoch
         except BaseException:
@@ -142,6 +161,7 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
             )
         self._running = attribute
         self._begun, self._batches = None, BatchCounter()
+        self._last = None
         self._steps.begin_training(layer_paths(self.model))
         original = _without_finished(getattr(self.model, attribute, None))
         if original is not None:
@@ -170,6 +190,43 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
         if self._running == attribute and self._begun is not None:  # it did not run here
             self._begun = None
             self._steps.skip(max(batch - self._batch, 0) + 1)
+
+    def _note_batch(self, attribute: str, phase: str, logs: Any) -> None:
+        """Notes the logs of a batch: of each whose step was captured, of others a few times a second."""
+        if self._running == attribute and (self._captured or time.monotonic() - self._logged > _LOGS_EVERY_S):
+            self._note_logs(phase, logs)
+
+    def _note_logs(self, phase: str, logs: Any) -> None:
+        if self._last is None or self._steps.closed:
+            return
+        self._logged = time.monotonic()
+        try:
+            values = dict(_numbers(logs or {}))
+            rate = None if phase == "test" else _learning_rate(self.model)
+            if rate is not None:
+                values["learning_rate"] = rate
+            facts = {"phase": phase, "epoch": self._epoch, "values": values}
+            self._steps.note_logs(self._last, facts)
+        except Exception as error:  # what a custom metric returns is anybody's guess
+            self._steps.warn(
+                "logs",
+                f"loss and metrics are not recorded, as Keras' logs cannot be read ({error})",
+                "Training goes on. Return numbers from train_step.",
+            )
+
+
+def _numbers(logs: Mapping[str, Any]) -> Iterator[tuple[str, float | str]]:
+    """The logs that are one number each; JSON has no NaN and infinity, so that these are text."""
+    for name, value in logs.items():
+        array = np.asarray(value)
+        if array.size == 1 and array.dtype.kind in "fiub":
+            number = float(array.reshape(()))
+            yield str(name), number if math.isfinite(number) else str(number)
+
+
+def _learning_rate(model: Any) -> float | None:
+    rate = getattr(getattr(model, "optimizer", None), "learning_rate", None)
+    return None if rate is None else float(keras.ops.convert_to_numpy(rate))
 
 
 def _without_finished(function: Any) -> Any:

@@ -165,10 +165,21 @@ export function snapshotList(run: MockRun, query: Query): unknown {
   const name = String(query.sort ?? 'step').replace(/^-/, '');
   const sign = String(query.sort).startsWith('-') ? -1 : 1;
   const before = (a: unknown, b: unknown) => (typeof a === 'number' ? a - Number(b) : String(a) < String(b) ? -1 : 1);
-  found.sort((a, b) => sign * before(a[name], b[name]));
+  if (name !== 'flow') found.sort((a, b) => sign * before(a[name], b[name]));
   const offset = Number(query.offset ?? 0);
   const place = found.findIndex((row) => row.tensor === query.at && row.step === query.at_step);
   return { total: found.length, rows: found.slice(offset, offset + Number(query.limit ?? 100)), place: place < 0 ? null : place };
+}
+
+/** A loss that falls, as a training loop logs it. */
+export function logs(run: MockRun): unknown {
+  const { steps } = run;
+  return {
+    step: steps,
+    epoch: steps.map((_, i) => Math.floor((3 * i) / Math.max(1, steps.length))),
+    values: { loss: steps.map((step) => 2.3 * Math.exp(-step / 40) + 0.05) },
+    epochs: [],
+  };
 }
 
 export function history(run: MockRun, node: MockNode): unknown {

@@ -33,6 +33,7 @@ export class MockProvider implements Provider {
     if (noun === 'graphs') return { graphs: nouns.graphEntries(run) };
     if (noun === 'nodes') return nouns.nodeDetail(run, nodeOf(run, String(query.node)));
     if (noun === 'problems') return nouns.problems(run);
+    if (noun === 'logs') return nouns.logs(run);
     if (noun === 'findings') return { findings: [], working: false, error: null };
     if (noun === 'ledger') return { entries: [], working: false, error: null };
     if (noun === 'likest') return { run: this.runs.find((other) => other !== run)?.id ?? null, common: 1 };

@@ -295,6 +295,16 @@ export interface FoundElements {
   indices: number[][];
 }
 
+/** Loss, metrics and learning rate, as the training loop logged them. */
+export interface TrainingLogs {
+  /** Of each batch, ascending. */
+  step: number[];
+  epoch: number[];
+  values: Record<string, number[]>;
+  /** At their ends. */
+  epochs: { epoch: number; step: number; values: Record<string, number> }[];
+}
+
 export interface Nonfinite extends FoundElements {
   values: string[];
 }

@@ -56,7 +56,7 @@ export function RunSummary() {
         </p>
         <PinnedBar />
         <StepSection />
-        {problemsShown.value || view.value === 'problems' ? <FirstProblem /> : <ProblemsHere />}
+        {view.value === 'problems' ? <FirstProblem /> : !problemsShown.value && <ProblemsHere />}
         <Section title="Run" rows={facts} />
         <section class="section">
           <h3>

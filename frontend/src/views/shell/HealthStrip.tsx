@@ -1,7 +1,9 @@
 import { useState } from 'preact/hooks';
-import { counted, formatCount } from '../../lib/format';
+import { counted, formatCount, formatNumber } from '../../lib/format';
+import type { LossLine } from '../../model/charts/loss_line';
 import { fractionOf, healthRuns, positionAt, shareOf } from '../../model/run/health_strip';
 import { nearestStep } from '../../model/run/step_list';
+import { lossCurves } from '../../state/logs';
 import { hoveredStep } from '../../state/node';
 import { triggers } from '../../state/problems/events';
 import { problems } from '../../state/problems/problems';
@@ -36,12 +38,14 @@ export function HealthStrip() {
   return (
     <div
       class="strip"
+      data-loss={lossCurves.value !== null}
       ref={ref}
       onPointerMove={onPointerMove}
       onPointerDown={onPointerDown}
       onPointerLeave={() => setHover(null)}
       data-testid="health-strip"
     >
+      <LossCurves />
       <div class="strip-cells">
         {healthRuns(steps, Math.max(1, width / 2)).map((run) => (
           <i key={run.first} data-health={run.health} style={{ flexGrow: String(shareOf(run, count)) }} />
@@ -58,6 +62,33 @@ export function HealthStrip() {
       </div>
     </div>
   );
+}
+
+/** Loss and learning rate over the steps, epochs, and where the loss is first not finite. */
+function LossCurves() {
+  const found = lossCurves.value;
+  if (found === null) return null;
+  const [first, ...rest] = found.loss;
+  const path = (points: readonly { x: number; y: number }[]) =>
+    points.map(({ x, y }, i) => `${i === 0 ? 'M' : 'L'}${(1000 * x).toFixed(1)} ${(2 + 18 * (1 - y)).toFixed(2)}`).join('');
+  return (
+    <div class="strip-loss" data-testid="loss-line" data-points={found.loss.length}>
+      <svg viewBox="0 0 1000 22" preserveAspectRatio="none" role="img" aria-label={lossText(found)}>
+        {found.epochs.map(({ at, epoch }) => (
+          <path key={epoch} class="epoch" d={`M${1000 * at} 0V22`} />
+        ))}
+        {found.rate.length > 1 && <path class="rate" d={path(found.rate)} />}
+        {first && rest.length > 0 && <path class="loss" d={path(found.loss)} />}
+        {found.bad !== null && <path class="bad" d={`M${1000 * found.bad} 0V22`} />}
+      </svg>
+    </div>
+  );
+}
+
+function lossText({ name, low, high, epochs, bad }: LossLine): string {
+  const range = Number.isFinite(low) ? `${formatNumber(low)} … ${formatNumber(high)}` : 'not finite';
+  const more = [epochs.length > 0 ? counted(epochs.length + 1, 'epoch') : '', bad === null ? '' : 'not finite at the end'].filter(Boolean);
+  return [`${name} over the steps: ${range}`, ...more].join(', ');
 }
 
 /** Points at the first step with a NaN or Inf in the graph on show. */
@@ -126,12 +157,15 @@ function StepRange({ count }: { count: number }) {
 function StripHover({ at, width }: { at: number; width: number }) {
   const { step: steps, nan, inf, snapshots } = stepColumns.value;
   const left = fractionOf(at, steps.length) * width;
+  const logged = lossCurves.value?.at(steps[at] ?? -1);
   const counts = [nan[at] ? `${formatCount(nan[at])} with NaN` : '', inf[at] ? `${formatCount(inf[at])} with Inf` : ''].filter(Boolean);
   return (
     <>
       <div class="strip-hover" style={{ left: `${left}px` }} />
       <div class="tooltip num" style={{ left: `${Math.max(90, Math.min(width - 90, left))}px` }}>
         <b>step {steps[at]}</b> · {counted(snapshots[at] ?? 0, 'snapshot')} · {counts.join(' · ') || 'all finite'}
+        {logged && ` · epoch ${logged.epoch + 1} · ${lossCurves.value?.name} ${formatNumber(logged.loss, 4)}`}
+        {logged && !Number.isNaN(logged.rate) && ` · lr ${formatNumber(logged.rate, 3)}`}
       </div>
     </>
   );

@@ -1,0 +1,83 @@
+/** Loss and learning rate as lines above the step slider. */
+
+import type { TrainingLogs } from '../wire/answers';
+
+export interface LossLine {
+  /** What is drawn: `loss`, or what else the program logs. */
+  readonly name: string;
+  readonly loss: readonly Point[];
+  readonly rate: readonly Point[];
+  /** Where epochs begin, but the first: parts of the width. */
+  readonly epochs: readonly { at: number; epoch: number }[];
+  /** Where the loss is first not finite; null where it always is. */
+  readonly bad: number | null;
+  readonly low: number;
+  readonly high: number;
+  /** The last logged values at or before a step. */
+  at(step: number): { loss: number; rate: number; epoch: number } | null;
+}
+
+/** Parts of the width and the height, both from 0 to 1. */
+export interface Point {
+  readonly x: number;
+  readonly y: number;
+}
+
+/** A loss that falls by more than that is drawn by its logarithm. */
+const LOG_FROM = 30;
+
+/** Null where there is nothing to draw. `steps`: those of the slider, which stand at equal distances. */
+export function lossLine({ step, epoch, values, epochs }: TrainingLogs, steps: readonly number[]): LossLine | null {
+  const name = 'loss' in values ? 'loss' : (Object.keys(values).find((one) => one !== 'learning_rate') ?? '');
+  const [loss, rate] = [values[name] ?? [], values.learning_rate ?? []];
+  if (step.length < 2 || steps.length < 2 || loss.length === 0) return null;
+  const inView = step.map((one) => one >= steps[0]! && one <= steps.at(-1)!);
+  const finite = loss.filter((value, i) => inView[i] && Number.isFinite(value));
+  const [low, high] = [Math.min(...finite), Math.max(...finite)];
+  const line = (column: readonly number[]): Point[] => {
+    const shown = column.map((value, i) => (inView[i] && Number.isFinite(value) ? value : Number.NaN));
+    const scale = scaleOf(shown.filter(Number.isFinite));
+    return shown.flatMap((value, i) => (Number.isNaN(value) ? [] : [{ x: placeOf(step[i]!, steps), y: scale(value) }]));
+  };
+  const bad = loss.findIndex((value, i) => inView[i] && !Number.isFinite(value));
+  const begins = epoch.flatMap((one, i) =>
+    i > 0 && one !== epoch[i - 1] && inView[i] ? [{ at: placeOf(step[i]!, steps), epoch: one }] : [],
+  );
+  return {
+    name,
+    loss: line(loss),
+    rate: new Set(rate.filter(Number.isFinite)).size > 1 ? line(rate) : [],
+    epochs: begins.length > 0 || epochs.length === 0 ? begins : [],
+    bad: bad < 0 ? null : placeOf(step[bad]!, steps),
+    low,
+    high,
+    at: (asked) => {
+      const i = step.findLastIndex((one) => one <= asked);
+      return i < 0 ? null : { loss: loss[i] ?? Number.NaN, rate: rate[i] ?? Number.NaN, epoch: epoch[i] ?? 0 };
+    },
+  };
+}
+
+/** Values to parts of the height, the lowest at 0. */
+function scaleOf(values: readonly number[]): (value: number) => number {
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  if (!(high > low)) return () => 0.5;
+  if (low > 0 && high / low > LOG_FROM) return (value) => Math.log(value / low) / Math.log(high / low);
+  return (value) => (value - low) / (high - low);
+}
+
+/** Where a step lies between those of the slider. */
+function placeOf(step: number, steps: readonly number[]): number {
+  let after = 0;
+  let end = steps.length;
+  while (after < end) {
+    const middle = (after + end) >> 1;
+    if (steps[middle]! < step) after = middle + 1;
+    else end = middle;
+  }
+  const last = steps.length - 1;
+  if (after === 0) return 0;
+  if (after > last) return 1;
+  const [left, right] = [steps[after - 1]!, steps[after]!];
+  return (after - 1 + (step - left) / (right - left)) / last;
+}
