@@ -3,6 +3,7 @@ import { filesByNodes, filesCalled, healthByNode, linesOfFiles, parsePlace, type
 import { sourcePlace, view } from './choices';
 import { graph, overlay } from './graph';
 import { node } from './node';
+import { report } from './problems/findings';
 import { api } from './provider';
 import { resource } from './resource';
 import { graphId, runDetail, runId } from './runs';
@@ -31,7 +32,7 @@ export const askedFiles = computed(() =>
   sourcePlace.value === '' ? null : filesCalled(sourceFiles.value, parsePlace(sourcePlace.value).file),
 );
 
-/** What is on show: the chosen place, else that of the selected node, else the file that made most nodes. */
+/** What is on show: the chosen place, else that of the selected node, else where the first NaN arose, else the file that made most nodes. */
 export const place = computed(() => {
   if (askedFiles.value !== null) {
     const { file, line } = parsePlace(sourcePlace.value);
@@ -39,6 +40,8 @@ export const place = computed(() => {
   }
   const frame = selectedFrame.value;
   if (frame) return { file: frame.file, line: frame.line };
+  const origin = report.value?.origins[0]?.frame;
+  if (origin && sourceFiles.value.some(({ file }) => file === origin.file)) return { file: origin.file, line: origin.line };
   return { file: sourceFiles.value[0]?.file ?? '', line: null };
 });
 

@@ -1,19 +1,27 @@
-import { batch, computed } from '@preact/signals';
+import { batch, computed, signal } from '@preact/signals';
 import { rowOf } from '../../model/wire/graph';
 import { cellOf, cellOfNode, FINE_CELL, rowOfPath, type TimelineRow } from '../../model/wire/timeline';
 import { rangeOf, valueScale } from '../../model/wire/value_scale';
 import { chosenScope, folded, timelineScope, unfolded, view } from '../choices';
 import { colourBy, graph } from '../graph';
 import { report } from '../problems/findings';
-import { wrongProblems } from '../problems/problems';
+import { nonfiniteCount, problems, wrongProblems } from '../problems/problems';
 import { api } from '../provider';
 import { resource } from '../resource';
-import { graphId, runId, runRevision, workerId } from '../runs';
+import { graphId, nanUncounted, runId, runRevision, workerId } from '../runs';
 import { goTo, selectedNode } from '../selection';
 import { serverSteps } from '../steps';
 
-/** What a cell shows: the statistic that colours the graph, or its health. */
-export const timelineStatistic = computed(() => (colourBy.value.kind === 'statistic' ? (colourBy.value.statistic ?? 'abs_max') : null));
+/** Whether health was chosen on the timeline, though all is finite. */
+export const healthChosen = signal(false);
+
+/** What a cell shows: the statistic that colours the graph, or its health; where all is finite that would be one grey wall. */
+export const timelineStatistic = computed(() => {
+  const { kind, statistic } = colourBy.value;
+  if (kind === 'statistic') return statistic ?? 'abs_max';
+  const healthy = problems.data.value !== null && nonfiniteCount.value === 0 && !nanUncounted.value;
+  return healthy && kind === 'health' && !healthChosen.value ? 'abs_max' : null;
+});
 
 /** The timeline of the graph on show, over the steps that are looked at; fetched only while it is on show. */
 export const timeline = resource(

@@ -68,8 +68,7 @@ export function CompareHead() {
         />
         {reportHref.value !== null && (
           <a class="button small" href={reportHref.value} download data-testid="compare-report">
-            {' '}
-            Export HTML report{' '}
+            Export HTML report
           </a>
         )}
       </span>

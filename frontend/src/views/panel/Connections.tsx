@@ -104,12 +104,10 @@ function TraceButtons({ node }: { node: string }) {
       <h3>Trace</h3>
       <div class="row">
         <button type="button" class="button small" onClick={show('inputs')} title="Trace upstream (I)">
-          {' '}
-          Upstream{' '}
+          Upstream
         </button>
         <button type="button" class="button small" onClick={show('outputs')} title="Trace downstream (D)">
-          {' '}
-          Downstream{' '}
+          Downstream
         </button>
         <button type="button" class="button small" onClick={show('path')} title={start ?? 'Shortest path to another node (B)'}>
           {start === null || start === node ? 'Path to…' : `Path from ${splitScope(start).label}`}

@@ -1,5 +1,6 @@
 import { computed, signal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { pythonTokens } from '../../lib/python_tokens';
 import type { StackFrame } from '../../model/wire/answers';
 import { node } from '../../state/node';
 import { api } from '../../state/provider';
@@ -9,6 +10,7 @@ import { showLine } from '../../state/source';
 import { CopyButton } from '../kit/CopyButton';
 import { Message } from '../kit/Message';
 import { Prose } from '../kit/Prose';
+import { Code } from '../source/SourceText';
 
 /** Which frame of the stack is open; the innermost until another one is chosen. */
 const chosenFrame = signal<{ node: string; frame: number } | null>(null);
@@ -97,6 +99,7 @@ function SourceText() {
   const current = frame.value;
   const text = source.data.value;
   const marked = useRef<HTMLDivElement>(null);
+  const tokens = useMemo(() => (text === null ? [] : pythonTokens(text.split(/\r?\n/))), [text]);
   useEffect(() => centre(marked.current), [text, current]);
   if (current === null) return null;
   if (text === null) {
@@ -111,7 +114,9 @@ function SourceText() {
       {text.split(/\r?\n/).map((line, i) => (
         <div key={i} class="source-line" ref={i + 1 === current.line ? marked : null} data-current={i + 1 === current.line}>
           <span class="source-number">{i + 1}</span>
-          <span>{line || ' '}</span>
+          <span class="source-wrapped">
+            <Code text={line} tokens={tokens[i]} />
+          </span>
         </div>
       ))}
     </section>

@@ -50,8 +50,7 @@ export function NextLooks({ place }: { place: Place }) {
   return (
     <div class="row next-looks">
       <button type="button" class="button small" onClick={onGraph}>
-        {' '}
-        Show in graph{' '}
+        Show in graph
       </button>
       <button type="button" class="button small" onClick={() => goTo({ ...place, tab: 'history' })}>
         History

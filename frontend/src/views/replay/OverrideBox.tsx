@@ -73,18 +73,16 @@ function Ready({ disabled }: { disabled: boolean }) {
         ))}
       </select>
       <span class="grow" />
-      <button
-        type="button"
-        class="button small"
-        disabled={busy || changesOf(shownWhatIfs.value).length === 0}
-        onClick={() => void undoChange()}
-        data-testid="undo"
-      >
-        Undo
-      </button>
-      <button type="button" class="button small" disabled={busy || !whatIf?.undone.length} onClick={() => void redoChange()}>
-        Redo
-      </button>
+      {changesOf(shownWhatIfs.value).length > 0 && (
+        <button type="button" class="button small" disabled={busy} onClick={() => void undoChange()} data-testid="undo">
+          Undo
+        </button>
+      )}
+      {whatIf !== undefined && whatIf.undone.length > 0 && (
+        <button type="button" class="button small" disabled={busy} onClick={() => void redoChange()}>
+          Redo
+        </button>
+      )}
     </div>
   );
 }

@@ -1,3 +1,4 @@
+import { useEffect, useState } from 'preact/hooks';
 import { counted, formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
 import { recordingLabel } from '../../model/wire/replay';
@@ -84,7 +85,9 @@ function Head() {
       </Select>
       {computing.value !== null ? (
         <span class="row" role="status">
-          <span class="faint">{computing.value}…</span>
+          <span class="faint">
+            {computing.value}… <Elapsed />
+          </span>
           <button type="button" class="button small" onClick={() => void cancelComputing()}>
             Cancel
           </button>
@@ -104,6 +107,17 @@ function Head() {
       {shown?.data.failed && <p class="faint">The step raises {shown.data.failed}</p>}
     </div>
   );
+}
+
+/** Seconds since the computation began. */
+function Elapsed() {
+  const [seconds, setSeconds] = useState(0);
+  useEffect(() => {
+    const began = Date.now();
+    const timer = setInterval(() => setSeconds(Math.round((Date.now() - began) / 1000)), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  return <span class="num">{seconds} s</span>;
 }
 
 function NothingRecorded() {
@@ -152,8 +166,7 @@ function Moves() {
         title="Next node that creates a NaN or Inf (N); M also visits those that propagate one"
         data-testid="next-bad"
       >
-        {' '}
-        Next NaN{' '}
+        Next NaN
       </button>
       <button
         type="button"
@@ -163,12 +176,10 @@ function Moves() {
         title="Next node that the what-if changed (C)"
         data-testid="next-changed"
       >
-        {' '}
-        Next change{' '}
+        Next change
       </button>
       <button type="button" class="button small" disabled={busy} onClick={moveOut} title="First node after this scope (X)">
-        {' '}
-        Step out{' '}
+        Step out
       </button>
     </div>
   );

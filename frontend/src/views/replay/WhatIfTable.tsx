@@ -13,29 +13,21 @@ export function WhatIfTable() {
     <section class="what-ifs" aria-label="What-ifs">
       <div class="row">
         <h2 class="grow">What if</h2>
-        <button
-          type="button"
-          class="button small"
-          disabled={busy || current === null}
-          onClick={() => beginWhatIf()}
-          title="Duplicate this what-if"
-        >
-          {' '}
-          Duplicate{' '}
-        </button>
-        <button
-          type="button"
-          class="button small"
-          disabled={busy || current === null}
-          onClick={() => current !== null && dropWhatIf(current)}
-          title="Delete this what-if"
-        >
-          {' '}
-          Delete{' '}
-        </button>
-        <button type="button" class="button small" disabled={busy || isSaved.value} onClick={() => void saveWhatIfs()} data-testid="save">
-          {isSaved.value ? 'Saved' : 'Save'}
-        </button>
+        {current !== null && (
+          <>
+            <button type="button" class="button small" disabled={busy} onClick={() => beginWhatIf()} title="Duplicate this what-if">
+              Duplicate
+            </button>
+            <button type="button" class="button small" disabled={busy} onClick={() => dropWhatIf(current)} title="Delete this what-if">
+              Delete
+            </button>
+          </>
+        )}
+        {(all.length > 0 || !isSaved.value) && (
+          <button type="button" class="button small" disabled={busy || isSaved.value} onClick={() => void saveWhatIfs()} data-testid="save">
+            {isSaved.value ? 'Saved' : 'Save'}
+          </button>
+        )}
       </div>
       <div class="what-if-scroll">
         <table class="what-if-table num">

@@ -1,6 +1,7 @@
 import { CARD_COLOUR_TITLES, CARD_COLOURS, type CardColour } from '../../model/layers/card_colours';
 import { NODE_STATISTICS } from '../../model/wire/value_scale';
-import { cardColour, colour } from '../../state/choices';
+import { cardColour, colour, view } from '../../state/choices';
+import { healthChosen, timelineStatistic } from '../../state/tensors/timeline';
 import { Select } from '../kit/Button';
 
 const KINDS = [
@@ -33,11 +34,14 @@ export const COLOURINGS: readonly { value: string; label: string }[] = [
 
 /** What the boxes of the graph are coloured by. */
 export function ColourControl() {
+  const statistic = view.value === 'timeline' ? timelineStatistic.value : null;
+  const shown = statistic === null ? colour.value : `statistic:${statistic}`;
   return (
     <Select
       label="Colour by"
-      value={colour.value}
+      value={shown}
       onChange={(value) => {
+        healthChosen.value = value === 'health';
         colour.value = value;
       }}
       testid="colour-by"

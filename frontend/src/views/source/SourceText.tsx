@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { counted, formatCount } from '../../lib/format';
+import { pythonTokens, type Token } from '../../lib/python_tokens';
 import { Throttle } from '../../lib/scheduling';
 import { virtualWindow } from '../../lib/virtual_scroll';
 import { LINE, lineTop, type NumberedLine, numberedLines, PART, partsOf, type SourceLine, worst } from '../../model/run/source_lines';
@@ -18,6 +19,7 @@ export function SourceText() {
   const [text, made] = [sourceText.data.value, sourceLines.value];
   const lines = useMemo(() => numberedLines(text, made), [text, made]);
   const parts = useMemo(() => partsOf(lines), [lines]);
+  const tokens = useMemo(() => tokensByLine(lines, place.value.file), [lines]);
   const drawn = useMemo(() => new Set<number>(), [parts]);
   const seen = virtualWindow(scroll, height, PART * LINE, parts.length, 1);
   for (let part = seen.first; part < seen.last; part++) drawn.add(part); // for good: they may have the focus
@@ -40,9 +42,42 @@ export function SourceText() {
       )}
       {(text !== null || embedded === false) &&
         parts.map((part, i) => (
-          <Part key={i} lines={part} drawn={drawn.has(i) || hasTabStops(part)} current={currentIn(part, place.value.line)} />
+          <Part
+            key={i}
+            lines={part}
+            tokens={tokens}
+            drawn={drawn.has(i) || hasTabStops(part)}
+            current={currentIn(part, place.value.line)}
+          />
         ))}
     </section>
+  );
+}
+
+type TokensByLine = ReadonlyMap<number, readonly Token[]>;
+
+/** Tokens of a Python file; of another one none. */
+function tokensByLine(lines: readonly NumberedLine[], file: string): TokensByLine {
+  if (!/\.pyx?$/i.test(file)) return new Map();
+  const tokens = pythonTokens(lines.map(({ text }) => text.replace(/\r$/, '')));
+  return new Map(lines.map(({ line }, i) => [line, tokens[i]!]));
+}
+
+/** A line in colours where it was cut into tokens. */
+export function Code({ text, tokens }: { text: string; tokens: readonly Token[] | undefined }) {
+  if (!tokens || tokens.length === 0) return <>{text.replace(/\r$/, '') || ' '}</>;
+  return (
+    <>
+      {tokens.map(({ kind, text: part }, i) =>
+        kind === 'plain' ? (
+          part
+        ) : (
+          <span key={i} class={`code-${kind}`}>
+            {part}
+          </span>
+        ),
+      )}
+    </>
   );
 }
 
@@ -67,17 +102,25 @@ function useLineInView(ref: { current: HTMLElement | null }, lines: readonly Num
 
 interface PartProps {
   lines: readonly NumberedLine[];
+  tokens: TokensByLine;
   /** Until it comes near, a part of a long file is plain text, which the browser finds text in. */
   drawn: boolean;
   current: number | null;
 }
 
-function Part({ lines, drawn, current }: PartProps) {
+function Part({ lines, tokens, drawn, current }: PartProps) {
   return (
     <div class="source-part" data-drawn={drawn} style={drawn ? undefined : { height: `${LINE * lines.length}px` }}>
       {drawn
         ? lines.map(({ line, text }) => (
-            <Line key={line} line={line} text={text} known={sourceLines.value.get(line)} current={line === current} />
+            <Line
+              key={line}
+              line={line}
+              text={text}
+              tokens={tokens.get(line)}
+              known={sourceLines.value.get(line)}
+              current={line === current}
+            />
           ))
         : lines.map(({ text }) => text).join('\n')}
     </div>
@@ -87,11 +130,12 @@ function Part({ lines, drawn, current }: PartProps) {
 interface LineProps {
   line: number;
   text: string;
+  tokens: readonly Token[] | undefined;
   known: SourceLine | undefined;
   current: boolean;
 }
 
-function Line({ line, text, known, current }: LineProps) {
+function Line({ line, text, tokens, known, current }: LineProps) {
   const nodes = known?.nodes ?? [];
   const title = known ? `${counted(nodes.length, 'op')} here, ${formatCount(known.through)} in callees` : undefined;
   return (
@@ -109,7 +153,9 @@ function Line({ line, text, known, current }: LineProps) {
         {nodes.length > 0 ? formatCount(nodes.length) : ''}
       </span>
       <span class="source-number">{line}</span>
-      <span class="source-code">{text.replace(/\r$/, '') || ' '}</span>
+      <span class="source-code">
+        <Code text={text} tokens={tokens} />
+      </span>
     </button>
   );
 }

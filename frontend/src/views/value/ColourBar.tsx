@@ -63,8 +63,7 @@ function Scale({ paint }: { paint: Paint }) {
       <ColourScale name={paint.colormap} />
       <Limit label="Colour maximum" value={clip.value.high} automatic={high} onChange={(value) => setClip(clip.value.low, value)} />
       <button type="button" class="button small quiet" onClick={clipOutliers} title="Colours span the middle 98 % of the values">
-        {' '}
-        Clip outliers (1–99 %){' '}
+        Clip outliers (1–99 %)
       </button>
       <button
         type="button"
