@@ -72,7 +72,7 @@ def test_the_reference_is_whole(site: Path) -> None:
         "api.tensor.Tensor.plot",
         "replay.restore_variables",
     } <= told
-    assert {"analysis.rule", "replay.run.loaded_call.LoadedCall", "server.create_app"} <= told  # in documents
+    assert {"analysis.rule", "replay.execution.loaded_call.LoadedCall", "server.create_app"} <= told
     routes = (site / "http_api.html").read_text(encoding="utf-8")
     written = (CHECKOUT / "server" / "http_api.md").read_text(
         encoding="utf-8"

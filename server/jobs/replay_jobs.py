@@ -87,8 +87,8 @@ class ReplayJobs:
         """A job whose result is what a test of the step's logic found (docs/replay.md). Raises LimitError."""
 
         def work(job: Job) -> Any:
-            request = Request(str(recording), study="test", options={"test": test})
-            return self._process.replay(request, cancellation=job.cancellation).study
+            request = Request(str(recording), analysis="test", options={"test": test})
+            return self._process.replay(request, cancellation=job.cancellation).analysis
 
         return self._ask((subject, recording, "test", test), work, None)
 

@@ -20,8 +20,7 @@ from tensortap.index.run_index import RunIndex
 from tensortap.replay.client import ReplayProcess
 from tensortap.replay.proof import proofs_json
 from tensortap.replay.protocol import TESTS, CheckResult
-from tensortap.replay.stepper.what_if_file import read_what_ifs, write_what_ifs
-from tensortap.replay.stepper.what_ifs import WhatIfs
+from tensortap.replay.stepper.what_ifs import WhatIfs, read_what_ifs, write_what_ifs
 
 from ..jobs.job_queue import Job
 from ..jobs.replay_jobs import ComputedStep, ReplayJobs
@@ -212,8 +211,8 @@ def _state(run: RunIndex, job: Job, result_fields: Callable[[Any], dict[str, Any
     return {"working": working, "error": error or None, "hint": hint, "result": result}
 
 
-def _test_result(study: Mapping[str, Any]) -> dict[str, Any]:
-    return CheckResult.of(study).to_json()
+def _test_result(analysis: Mapping[str, Any]) -> dict[str, Any]:
+    return CheckResult.of(analysis).to_json()
 
 
 def _result(computed: ComputedStep) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Options of `tensortap replay` and `tensortap step`: analyses of a step (`--recast` …), and its limits."""
+"""Options of `tensortap replay` and `tensortap step`: analyses of a step (`--dtype` …), and its limits."""
 
 from __future__ import annotations
 
@@ -10,60 +10,67 @@ from typing import Any
 from .argument_types import local
 
 
-def add_study_arguments(parser: argparse.ArgumentParser) -> None:
+def add_analysis_arguments(parser: argparse.ArgumentParser) -> None:
     """One of them at a time; `--nodes` chooses the tensors."""
     group = parser.add_mutually_exclusive_group()
+    dtypes = ("float64", "float32", "bfloat16", "float16")
     group.add_argument(
-        "--recast",
-        metavar="DTYPE",
-        choices=("float64", "float32", "bfloat16", "float16"),
-        help="run the whole step in another dtype: which tensors drift, and where the drift is born",
+        "--dtype",
+        choices=dtypes,
+        help="run the whole step in another dtype: which tensors drift, and which nodes introduce the drift",
     )
     group.add_argument(
-        "--against",
+        "--compare-with",
         type=local,
         metavar="RUN|BUNDLE",
-        help="another recording of the step: what each node got differently, and what it adds itself",
+        help="another recording of the step: how much of a difference each node receives and introduces",
     )
     group.add_argument(
-        "--fix",
+        "--repair",
         action="store_true",
-        help="the smallest change of the program that keeps this step from leaving NaN or infinite numbers",
+        help="the minimal repair: the smallest change of the program that keeps this step finite",
     )
     group.add_argument(
         "--test",
         choices=("batch", "causal", "padding", "gradient", "determinism", "sensitivity"),
-        help="test the step's logic: do samples mix, does the future or padding leak, are gradients"
+        help="check the step's logic: do samples mix, does the future or padding leak, are gradients"
         " derivatives, is every replay the same, what moves the loss",
     )
+    # The names of these options until 1.0.
+    group.add_argument("--recast", dest="dtype", choices=dtypes, help=argparse.SUPPRESS)
+    group.add_argument("--against", dest="compare_with", type=local, help=argparse.SUPPRESS)
+    group.add_argument("--fix", dest="repair", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--against-step", dest="compare_step", type=int, help=argparse.SUPPRESS)
     parser.add_argument(
         "--at", metavar="TENSOR", help="with --test padding: what is changed where it is padded"
     )
     parser.add_argument("--pad", type=float, default=0.0, help="with --test padding: the value that pads (0)")
     parser.add_argument("--runs", type=int, default=5, help="with --test determinism: how many replays (5)")
-    parser.add_argument("--against-step", type=int, metavar="N", help="its step; default: that of --step")
+    parser.add_argument(
+        "--compare-step", type=int, metavar="N", help="with --compare-with: its step (that of --step)"
+    )
 
 
-def study_of(arguments: argparse.Namespace) -> dict[str, Any]:
+def analysis_request(arguments: argparse.Namespace) -> dict[str, Any]:
     """The fields of a `Request` that say what is to be found out."""
-    if arguments.recast:
-        return {"study": "recast", "options": {"dtype": arguments.recast}}
-    if arguments.against:
+    if arguments.dtype:
+        return {"analysis": "dtype", "options": {"dtype": arguments.dtype}}
+    if arguments.compare_with:
         from tensortap.replay.locate import locate
 
-        step = arguments.step if arguments.against_step is None else arguments.against_step
-        other = locate(arguments.against, step, arguments.call)
-        return {"study": "against", "options": {"source": str(other)}}
-    if arguments.fix:
-        return {"study": "fix", "options": {}}
+        step = arguments.step if arguments.compare_step is None else arguments.compare_step
+        other = locate(arguments.compare_with, step, arguments.call)
+        return {"analysis": "compare", "options": {"source": str(other)}}
+    if arguments.repair:
+        return {"analysis": "repair", "options": {}}
     if arguments.test:
         options = {"test": arguments.test, "at": arguments.at, "pad": arguments.pad, "runs": arguments.runs}
-        return {"study": "test", "options": options}
-    return {"study": "", "options": {}}
+        return {"analysis": "test", "options": options}
+    return {"analysis": "", "options": {}}
 
 
 def is_failed_test(found: Mapping[str, Any] | None) -> bool:
-    """Whether a study was a test that the step did not pass."""
+    """Whether an analysis was a test that the step did not pass."""
     return found is not None and found.get("passed") is False
 
 

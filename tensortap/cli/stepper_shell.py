@@ -240,7 +240,7 @@ class StepperShell(cmd.Cmd):
         print_what_ifs(self._session, self._out)
 
     def do_save(self, arg: str) -> None:
-        from tensortap.replay.stepper.what_if_file import write_what_ifs
+        from tensortap.replay.stepper.what_ifs import write_what_ifs
 
         path = write_what_ifs(self._source, self._session.what_ifs)
         self._saved = self._session.what_ifs.as_record()

@@ -19,13 +19,13 @@ from tensortap.dump.write.writer import DumpWriter
 from .analyses.analysis_registry import ANALYSES
 from .analyses.node_accuracy import judge_nodes
 from .analyses.observer_effect import measure_observer_effect
+from .execution.comparison import CapturedHashes, UntappedRun, compare_results
+from .execution.loaded_call import CallResult, LoadedCall
+from .execution.node_selection import pattern_of
+from .execution.override import override
+from .execution.tensor_expression import parse_changes, value_at_step
 from .locate import is_bundle, open_recording
 from .protocol import Answer, Progress, Request, ignore_progress
-from .run.comparison import CapturedHashes, UntappedRun, compare_results
-from .run.loaded_call import CallResult, LoadedCall
-from .run.node_selection import pattern_of
-from .run.override import override
-from .run.tensor_expression import parse_changes, value_at_step
 
 
 def replay(request: Request, progress: Progress = ignore_progress) -> dict[str, Any]:
@@ -48,26 +48,26 @@ def replay(request: Request, progress: Progress = ignore_progress) -> dict[str, 
         results = compare_results(recording, again, bool(changes))
         results = UntappedRun(recording, call).explain(results, again)
         tapped = [each for each in call.candidates if wanted(each)]
-        found = measure_observer_effect(changed, call, tapped) if request.certify else None
-    judges = request.verdicts or request.study
+        found = measure_observer_effect(changed, call, tapped) if request.observer_effect else None
+    judges = request.accuracy or request.analysis
     if request.logdir and (request.nodes is not None or request.tensors) and not judges:
         _write(request, recording, again)
     proofs = {} if changes else compare_captured(recording, again)
     unlike = [name for name, proven in proofs.items() if not proven]
-    certificate = None if found is None else asdict(replace(found, kept=len(proofs), unlike_kept=unlike))
-    answer = Answer.extend(results, tensors=len(again.tensors), certificate=certificate, proofs=proofs)
-    if request.study:
-        answer = replace(answer, study=_studied(request, changed, progress))
-    return asdict(_judged(answer, changed, request.nodes or "", progress) if request.verdicts else answer)
+    effect = None if found is None else asdict(replace(found, kept=len(proofs), unlike_kept=unlike))
+    answer = Answer.extend(results, tensors=len(again.tensors), observer_effect=effect, proofs=proofs)
+    if request.analysis:
+        answer = replace(answer, analysis=_run_analysis(request, changed, progress))
+    return asdict(_judged(answer, changed, request.nodes or "", progress) if request.accuracy else answer)
 
 
-def _studied(request: Request, recording: Recording, progress: Progress) -> dict[str, Any]:
-    if request.study not in ANALYSES:
-        raise NotFoundError(f"There is no study {request.study!r}.", f"There are {', '.join(ANALYSES)}.")
-    found = ANALYSES[request.study](
+def _run_analysis(request: Request, recording: Recording, progress: Progress) -> dict[str, Any]:
+    if request.analysis not in ANALYSES:
+        raise NotFoundError(f"No analysis {request.analysis!r}.", f"There are {', '.join(ANALYSES)}.")
+    found = ANALYSES[request.analysis](
         recording, request, lambda: recorded_graph(Path(request.source), recording), progress
     )
-    return {"study": request.study, **found}
+    return {"analysis": request.analysis, **found}
 
 
 def _judged(answer: Answer, recording: Recording, nodes: str, progress: Progress) -> Answer:
@@ -84,7 +84,7 @@ def _wanted(request: Request, call: LoadedCall) -> Callable[[Candidate], bool]:
             f"The recorded call has no tensor {missing[0]!r}.",
             f"Near: {near}." if near else "'tensortap step' goes through its nodes and their tensors.",
         )
-    own = request.nodes is not None and not request.study  # a study runs the call itself
+    own = request.nodes is not None and not request.analysis  # an analysis runs the call itself
     pattern = pattern_of(request.nodes or "") if own else None
     chosen = set(request.tensors)
     return lambda candidate: (

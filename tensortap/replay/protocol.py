@@ -36,9 +36,9 @@ class Request:
         tensors: names of further tensors to keep.
         changes: tensor name -> expressions, `;` between them (`tensor_expression.parse_changes`).
         logdir, run: the run that the tensors are written into.
-        verdicts: whether nodes are judged, each run alone: those that `nodes` names, or all.
-        certify: whether the call is run with and without taps on these tensors, and compared.
-        study: an analysis, by its name in `analysis_registry`, of the tensors that `nodes` names, or all;
+        accuracy: whether nodes are judged, each run alone: those that `nodes` names, or all.
+        observer_effect: whether the call is run with and without taps on these tensors, and compared.
+        analysis: the name of one in `analysis_registry.ANALYSES`, of the tensors that `nodes` names, or all;
             `options` say how.
     """
 
@@ -48,9 +48,9 @@ class Request:
     changes: Mapping[str, str] = field(default_factory=dict)
     logdir: str = ""
     run: str = "replay"
-    verdicts: bool = False
-    certify: bool = False
-    study: str = ""
+    accuracy: bool = False
+    observer_effect: bool = False
+    analysis: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -114,10 +114,10 @@ class Answer(ResultComparison):
 
     Attributes:
         tensors: how many tensors were written.
-        verdicts: `NodeAccuracy` as objects, worst first.
+        verdicts: of `accuracy`, `NodeAccuracy` as objects, worst first.
         not_judged: reason -> how many nodes.
-        certificate: `ObserverEffect` as an object, if it was asked for.
-        study: what the analysis found, as its function says.
+        observer_effect: `ObserverEffect` as an object, if it was asked for.
+        analysis: what the analysis found, as its function says.
         proofs: of each tensor that was captured in the recorded call and is computed again, whether each of
             its visits has the hash that was recorded of it; empty if tensors were changed.
     """
@@ -125,8 +125,8 @@ class Answer(ResultComparison):
     tensors: int
     verdicts: Sequence[Mapping[str, Any]] = ()
     not_judged: Mapping[str, int] = field(default_factory=dict)
-    certificate: Mapping[str, Any] | None = None
-    study: Mapping[str, Any] | None = None
+    observer_effect: Mapping[str, Any] | None = None
+    analysis: Mapping[str, Any] | None = None
     proofs: Mapping[str, bool] = field(default_factory=dict)
 
     @classmethod
@@ -152,9 +152,9 @@ class CheckResult:
     rows: Sequence[Mapping[str, Any]]
 
     @classmethod
-    def of(cls, study: Mapping[str, Any]) -> CheckResult:
-        """From the `study` of an `Answer`."""
-        return cls(**{each.name: study[each.name] for each in fields(cls)})
+    def of(cls, analysis: Mapping[str, Any]) -> CheckResult:
+        """From the `analysis` of an `Answer`."""
+        return cls(**{each.name: analysis[each.name] for each in fields(cls)})
 
     def to_json(self) -> dict[str, Any]:
         """As clients of the server get it (server/http_api.md): the first rows, as lists."""

@@ -1,4 +1,4 @@
-"""What the scripts import that `tensortap bundle` writes; these names stay, as old scripts use them."""
+"""What the scripts of `tensortap bundle --script` import, from `tensortap.replay`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tensortap.dump.recording.bundle import read_bundle
 from tensortap.dump.recording.recording import Recording
 from tensortap.tf import internals
 
-from .run.comparison import differing_results, numbered_results, result_name, ulp_of_largest
-from .run.float_arrays import is_float
-from .run.loaded_call import LoadedCall, RecordedInputs, variables_of
+from .execution.comparison import differing_results, numbered_results, result_name, ulp_of_largest
+from .execution.float_arrays import is_float
+from .execution.loaded_call import LoadedCall, RecordedInputs, variables_of
 
 __all__ = ["RecordedInputs", "read_bundle", "recorded_constants", "report_differences"]
 

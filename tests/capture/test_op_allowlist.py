@@ -19,7 +19,7 @@ from tensortap.capture.watch import Watch
 from tensortap.core.errors import InvalidValueError
 from tensortap.dump.recording.recording import array_hash
 from tensortap.dump.recording.recording_files import find_recordings, read_recording
-from tensortap.replay.run.loaded_call import LoadedCall
+from tensortap.replay.execution.loaded_call import LoadedCall
 from tensortap.tf.op_allowlist import ALLOWED_OPS, check_allowed, is_allowed
 
 # What an op reaches -> patterns of the names of such ops.

@@ -25,7 +25,7 @@ from tensortap.capture.watch import Watch
 from tensortap.dump.recording.bundle import write_bundle
 from tensortap.dump.recording.recording import Recording
 from tensortap.dump.recording.recording_files import find_recordings, read_recording
-from tensortap.replay.run.loaded_call import LoadedCall
+from tensortap.replay.execution.loaded_call import LoadedCall
 
 NEVER = Watch(steps=range(10**6, 10**6 + 1))
 X = np.random.default_rng(0).random((6, 4)).astype("f")
@@ -34,7 +34,7 @@ Step = Callable[[tf.Tensor], Any]
 AGAIN = """
 import json, sys
 from pathlib import Path
-from tensortap.replay.run.loaded_call import LoadedCall
+from tensortap.replay.execution.loaded_call import LoadedCall
 from tensortap.dump.recording.recording import array_hash
 from tensortap.dump.recording.bundle import read_bundle
 told = {}

@@ -32,12 +32,12 @@ from tensortap.dump.read.runs import RunReader, find_runs
 from tensortap.dump.recording.bundle import write_bundle
 from tensortap.dump.recording.recording import array_hash
 from tensortap.dump.recording.recording_files import find_recordings, read_recording
-from tensortap.replay.run.loaded_call import LoadedCall
+from tensortap.replay.execution.loaded_call import LoadedCall
 
 AGAIN = """
 import json, sys
 from pathlib import Path
-from tensortap.replay.run.loaded_call import LoadedCall
+from tensortap.replay.execution.loaded_call import LoadedCall
 from tensortap.dump.recording.recording import array_hash
 from tensortap.dump.recording.bundle import read_bundle
 told = []

@@ -27,13 +27,13 @@ def test_files_of_ours_are_not_the_users() -> None:
     assert {
         package / "capture/step.py",
         package / "tf/internals.py",
-        package / "replay/run/loaded_call.py",
+        package / "replay/execution/loaded_call.py",
     } <= {*own}
     assert [file for file in own if is_user_file(str(file))] == []
     assert is_user_file(str(package / "cli/demo_model.py"))
 
 
-@pytest.mark.parametrize("folder", ["capture", "tf", "replay/run", "server", "tensortap/capture"])
+@pytest.mark.parametrize("folder", ["capture", "tf", "replay/execution", "server", "tensortap/capture"])
 def test_folders_of_the_user_may_have_the_names_of_ours(tmp_path: Path, folder: str) -> None:
     assert is_user_file(str(tmp_path / folder / "model.py"))
 

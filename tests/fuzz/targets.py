@@ -25,7 +25,7 @@ from tensortap.dump.read.values_reader import read_value, value_ref
 from tensortap.dump.recording.bundle import read_bundle
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.importers.importing import import_source
-from tensortap.replay.stepper.what_if_file import read_what_ifs
+from tensortap.replay.stepper.what_ifs import read_what_ifs
 from tensortap.server.app import create_app
 from tensortap.tfproto.tfrecord import masked_crc32c
 

@@ -27,13 +27,13 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def ask(recordings: Path) -> Ask:
-    """What a study finds out about step 1 of one of these runs."""
+    """What an analysis finds out about step 1 of one of these runs."""
 
-    def study(name: str | Path, kind: str, *, nodes: str = "", step: int = 1, **options: Any) -> Any:
+    def analysis(name: str | Path, kind: str, *, nodes: str = "", step: int = 1, **options: Any) -> Any:
         source = str(locate(recordings / name, step, None))
-        return replay(Request(source, nodes=nodes, study=kind, options=options))["study"]
+        return replay(Request(source, nodes=nodes, analysis=kind, options=options))["analysis"]
 
-    return study
+    return analysis
 
 
 @pytest.fixture

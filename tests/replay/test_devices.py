@@ -13,7 +13,7 @@ from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
 from tensortap.dump.recording.recording import array_hash
 from tensortap.dump.recording.recording_files import find_recordings, read_recording
-from tensortap.replay.run.loaded_call import LoadedCall, device_here
+from tensortap.replay.execution.loaded_call import LoadedCall, device_here
 from tensortap.tf import internals
 
 

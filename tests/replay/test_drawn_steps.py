@@ -1,4 +1,4 @@
-"""Studies of a step that draws from op-level random streams: the draws stay those that were recorded."""
+"""Analyses of a step that draws from op-level random streams: the draws stay those that were recorded."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
 from tensortap.dump.recording.recording import Recording
 from tensortap.replay.engine import replay
+from tensortap.replay.execution.dtype_change import change_dtype
+from tensortap.replay.execution.loaded_call import LoadedCall
 from tensortap.replay.locate import locate, open_recording
 from tensortap.replay.protocol import Request
-from tensortap.replay.run.dtype_change import change_dtype
-from tensortap.replay.run.loaded_call import LoadedCall
 
 
 @pytest.fixture(scope="module")
@@ -48,10 +48,10 @@ def recording(run_dir: Path) -> Recording:
     return open_recording(locate(run_dir, 1, None))
 
 
-def asked(run_dir: Path, study: str, **options: Any) -> Any:
-    """What a study finds out about step 1; without the runs that other tests share."""
+def asked(run_dir: Path, analysis: str, **options: Any) -> Any:
+    """What an analysis finds out about step 1; without the runs that other tests share."""
     source = str(locate(run_dir, 1, None))
-    return replay(Request(source, study=study, options=options))["study"]
+    return replay(Request(source, analysis=analysis, options=options))["analysis"]
 
 
 def test_another_dtype_is_given_the_recorded_draws(recording: Recording) -> None:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tensortap.__main__ import main
 from tensortap.core.errors import SelectionError
-from tensortap.replay.run.expression_grammar import FUNCTION_NAMES
-from tensortap.replay.run.tensor_expression import FUNCTIONS, parse_change
+from tensortap.replay.execution.expression_grammar import FUNCTION_NAMES
+from tensortap.replay.execution.tensor_expression import FUNCTIONS, parse_change
 
 X = np.array([[-2.0, np.nan, 0.5], [np.inf, 3.0, -np.inf]], np.float32)
 

@@ -15,10 +15,9 @@ from tensortap.replay.analyses.nonfinite_origins import count_nonfinite, largest
 from tensortap.replay.client import ReplayProcess
 from tensortap.replay.protocol import StepperAnswer, StepperRequest
 from tensortap.replay.stepper import session as stepper_session
-from tensortap.replay.stepper import what_if_file
+from tensortap.replay.stepper import what_ifs as what_if_file
 from tensortap.replay.stepper.session import StepperSession
-from tensortap.replay.stepper.what_if_file import write_what_ifs
-from tensortap.replay.stepper.what_ifs import WhatIfs
+from tensortap.replay.stepper.what_ifs import WhatIfs, write_what_ifs
 from tensortap.system.subprocess_worker import Cancellation
 
 

@@ -15,9 +15,13 @@ from tensortap.core.dtypes import Array
 from tensortap.core.errors import NotFoundError
 from tensortap.dump.recording.recording import Argument, Recording
 from tensortap.replay.invariant_checks.batch_inputs import BatchInputs
-from tensortap.replay.invariant_checks.independence_checks import describe_batch_norm
+from tensortap.replay.invariant_checks.independence_checks import (
+    cut_axes,
+    describe_batch_norm,
+    require_sequences,
+    unpadded,
+)
 from tensortap.replay.invariant_checks.leakage import relative_change
-from tensortap.replay.invariant_checks.sequence_axes import cut_axes, require_sequences, unpadded
 
 RANDOM = np.random.default_rng(0)
 

@@ -15,7 +15,7 @@ from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
 from tensortap.cli.console import console
-from tensortap.cli.views.replay import print_certificate
+from tensortap.cli.views.replay import print_observer_effect
 from tensortap.dump.recording.bundle import write_bundle
 from tensortap.dump.recording.recording_files import find_recordings, read_recording
 from tensortap.replay.engine import replay
@@ -61,7 +61,7 @@ def test_hashes_of_what_was_captured_are_recorded_by_visit(run_dir: Path) -> Non
 def test_tensors_are_proven_call_by_call(run_dir: Path, tmp_path: Path) -> None:
     for place in find_recordings(run_dir)[2:]:
         recording = read_recording(place.path)
-        found = replay(Request(str(place.path), nodes=".", certify=True))
+        found = replay(Request(str(place.path), nodes=".", observer_effect=True))
         assert found["proofs"] == dict.fromkeys(recording.tensor_hashes, True)
     facts = compute_run(StepperRequest(str(place.path), str(tmp_path), "again"))["tensors"]
     assert {name for name, each in facts.items() if each["proven"]} == set(recording.tensor_hashes)
@@ -80,7 +80,7 @@ def test_tensors_are_proven_call_by_call(run_dir: Path, tmp_path: Path) -> None:
 def test_the_command_says_what_is_proven(run_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recording = read_recording(find_recordings(run_dir)[-1].path)
     (total,) = (name for name in recording.tensor_hashes if "total" in name)
-    assert main(["replay", str(run_dir), "--certify", "--tensor", total]) == 0  # the last call of step 1
+    assert main(["replay", str(run_dir), "--observer-effect", "--tensor", total]) == 0  # of step 1
     out = capsys.readouterr().out
     assert "proven: equal by SHA-256 to what was captured" in out
     assert "as computed: the 3 tensors that the run captured in that call\n" in out
@@ -90,15 +90,17 @@ def test_the_command_says_what_is_proven(run_dir: Path, capsys: pytest.CaptureFi
         changed = json.loads(text)
         changed["tensor_hashes"][total] = ["0" * 64]
         manifest.write_text(json.dumps(changed))
-        assert main(["replay", str(run_dir), "--certify", "--tensor", total]) == 1
+        assert main(["replay", str(run_dir), "--observer-effect", "--tensor", total]) == 1
         out = capsys.readouterr().out
         assert "not as computed: 1 of the 3 tensors that the run captured in that call\n" in out
         assert "not bit by bit what was captured in the recorded step" in out
         changed["tensor_hashes"] = {}  # an older recording
         manifest.write_text(json.dumps(changed))
-        certificate = replay(Request(str(manifest.parent), nodes=".", certify=True))["certificate"]
-        assert certificate["kept"] == 0
-        print_certificate(certificate, console())
+        observer_effect = replay(Request(str(manifest.parent), nodes=".", observer_effect=True))[
+            "observer_effect"
+        ]
+        assert observer_effect["kept"] == 0
+        print_observer_effect(observer_effect, console())
         assert "captured nothing that could be compared" in capsys.readouterr().out
     finally:
         manifest.write_text(text)
@@ -109,6 +111,6 @@ def test_a_certificate_alone_writes_no_tensors(
 ) -> None:
     written: list[str] = []
     monkeypatch.setattr("tensortap.replay.engine._write", lambda request, *_: written.append(request.logdir))
-    assert main(["replay", str(run_dir), "--certify"]) == 0 and not written
-    assert main(["replay", str(run_dir), "--certify", "--out", str(tmp_path)]) == 0
+    assert main(["replay", str(run_dir), "--observer-effect"]) == 0 and not written
+    assert main(["replay", str(run_dir), "--observer-effect", "--out", str(tmp_path)]) == 0
     assert written == [str(tmp_path)]

@@ -11,8 +11,8 @@ from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
 from tensortap.dump.recording.recording_files import find_recordings, read_recording
-from tensortap.replay.run.loaded_call import RecordedInputs
-from tensortap.replay.script_runtime import report_differences
+from tensortap.replay import report_differences
+from tensortap.replay.execution.loaded_call import RecordedInputs
 
 
 def test_other_bits_are_told_with_what_the_step_gives_as_a_graph(tmp_path: Path) -> None:

@@ -30,12 +30,12 @@ from tensortap.dump.recording.recording import Argument, Recording
 from tensortap.dump.recording.recording_files import find_recordings, read_recording
 from tensortap.replay.analyses.observer_effect import measure_observer_effect
 from tensortap.replay.engine import replay
+from tensortap.replay.execution.comparison import compare_results
+from tensortap.replay.execution.loaded_call import CallResult, LoadedCall
+from tensortap.replay.execution.override import override
+from tensortap.replay.execution.tensor_expression import parse_change
 from tensortap.replay.locate import locate
 from tensortap.replay.protocol import Request
-from tensortap.replay.run.comparison import compare_results
-from tensortap.replay.run.loaded_call import CallResult, LoadedCall
-from tensortap.replay.run.override import override
-from tensortap.replay.run.tensor_expression import parse_change
 
 Run = Callable[..., tuple[int, str, str]]
 RELU = "net_1/hidden_1/Relu:0"
@@ -105,13 +105,13 @@ def test_all_tensors_of_a_changed_step_from_a_bundle(run: Run, logdir: Path, tmp
 
 
 def test_an_observer_is_certified(run: Run, logdir: Path) -> None:
-    status, out, err = run("replay", logdir / "first", "--step", "2", "--certify", "--json")
-    certificate = json.loads(out)["answer"]["certificate"]
-    assert certificate["tensors"] > 100
-    assert certificate["kept"] > 100
-    assert status == (1 if certificate["changed"] or certificate["unlike_kept"] else 0), err
-    assert bool(certificate["changed"]) == bool(certificate["first"])
-    assert certificate["unlike_kept"] == []
+    status, out, err = run("replay", logdir / "first", "--step", "2", "--observer-effect", "--json")
+    observer_effect = json.loads(out)["answer"]["observer_effect"]
+    assert observer_effect["tensors"] > 100
+    assert observer_effect["kept"] > 100
+    assert status == (1 if observer_effect["changed"] or observer_effect["unlike_kept"] else 0), err
+    assert bool(observer_effect["changed"]) == bool(observer_effect["first"])
+    assert observer_effect["unlike_kept"] == []
 
 
 def test_what_capturing_changes_is_found() -> None:

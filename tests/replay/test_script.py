@@ -16,10 +16,10 @@ import tensorflow as tf
 from tensortap.__main__ import main
 from tensortap.core.errors import NotFoundError
 from tensortap.dump.recording.bundle import write_bundle
-from tensortap.replay.analyses.script_emit import Identifiers, attribute, comment, constant
+from tensortap.replay import report_differences
+from tensortap.replay.analyses.script import Identifiers, attribute, comment, constant
+from tensortap.replay.execution.loaded_call import LoadedCall, RecordedInputs, variables_of
 from tensortap.replay.locate import locate, open_recording
-from tensortap.replay.run.loaded_call import LoadedCall, RecordedInputs, variables_of
-from tensortap.replay.script_runtime import report_differences
 
 
 @pytest.mark.parametrize("name", ["loop", "rnn", "cnn", "transformer"])

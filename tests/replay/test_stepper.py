@@ -13,8 +13,7 @@ from tensortap.core.records import Function, Graph, Node
 from tensortap.replay.protocol import StepperAnswer, TensorFacts
 from tensortap.replay.stepper.cursor import Stepper
 from tensortap.replay.stepper.stepper_nodes import nonfinite_origins, stepper_nodes
-from tensortap.replay.stepper.what_if_file import read_what_ifs, write_what_ifs
-from tensortap.replay.stepper.what_ifs import Change, WhatIfs
+from tensortap.replay.stepper.what_ifs import TensorChange, WhatIfs, read_what_ifs, write_what_ifs
 
 FLOAT = ("float32",)
 GRAPH = Graph(
@@ -122,12 +121,12 @@ def test_what_changed_is_told_by_digests() -> None:
 def test_what_ifs_are_begun_undone_and_made_again() -> None:
     what_ifs = WhatIfs()
     what_ifs.change("a:0", " x * 2 ")
-    assert (what_ifs.current, what_ifs.changes()) == ("what-if 1", (Change("a:0", "x * 2"),))
+    assert (what_ifs.current, what_ifs.changes()) == ("what-if 1", (TensorChange("a:0", "x * 2"),))
     what_ifs.begin("other")
     what_ifs.change("b:0", "0")
     assert [change.tensor for change in what_ifs.changes()] == ["a:0", "b:0"]
-    assert what_ifs.undo() == Change("b:0", "0")
-    assert what_ifs.redo() == Change("b:0", "0")
+    assert what_ifs.undo() == TensorChange("b:0", "0")
+    assert what_ifs.redo() == TensorChange("b:0", "0")
     what_ifs.undo()
     what_ifs.change("c:0", "1")  # from here on there is nothing to make again
     with pytest.raises(SelectionError, match="redo"):

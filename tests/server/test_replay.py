@@ -90,13 +90,13 @@ class FakeProcess(ReplayProcess):
         if test == "causal":
             raise TensortapError("The step was given no sequences.", "Give it some.")
         rows = [{"tensor": f"t{number}:0", "change": float("inf"), "line": ""} for number in range(300)]
-        study = {
+        analysis = {
             "passed": False,
             "summary": "3 tensors looked at",
             "columns": ["tensor", "change"],
             "rows": rows,
         }
-        return Answer(identical=None, outputs=0, variables=0, tensors=0, study=study)
+        return Answer(identical=None, outputs=0, variables=0, tensors=0, analysis=analysis)
 
     def close(self) -> None:
         self.closed += 1

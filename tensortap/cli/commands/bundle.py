@@ -102,6 +102,6 @@ def _write_script(source: Path, bundle: Path, script: Path) -> None:
     from tensortap.replay.protocol import Request
 
     options = {"bundle": _from(script, bundle), "script": script.name}
-    answer = run_replay(Request(source=str(source), study="script", options=options))
+    answer = run_replay(Request(source=str(source), analysis="script", options=options))
     with script.open("x", encoding="utf-8") as file:
-        file.write(str((answer.study or {})["text"]))
+        file.write(str((answer.analysis or {})["text"]))

@@ -11,7 +11,7 @@ from tensortap.system.temp_dirs import temp_folder
 from ..argument_types import add_follow_links, local, on_disk
 from ..console import print_json
 from ..progress import text_progress
-from ..replay_options import add_limits, add_study_arguments, is_failed_test, study_of
+from ..replay_options import add_analysis_arguments, add_limits, analysis_request, is_failed_test
 from ..select_run import only_run
 from ..views.replay import is_refuted, print_answer, print_recordings, proof_of
 from ..views.tensor import TensorView
@@ -19,8 +19,8 @@ from ..views.tensor import TensorView
 HELP = "run a recorded step again: prove it, compute any tensor, change one and see"
 EXAMPLE = """tensortap replay logs/digits --step 100
          tensortap replay logs/digits --step 100 --tensor dense/Relu:0
-         tensortap replay logs/digits --step 100 --verdict --nodes dense
-         tensortap replay logs/digits --step 100 --recast bfloat16
+         tensortap replay logs/digits --step 100 --accuracy --nodes dense
+         tensortap replay logs/digits --step 100 --dtype bfloat16
          tensortap replay logs/digits --step 100 --test causal
          tensortap replay step.tapbundle --override 'dense/Relu:0=clip(x, 0, 6)' --out logs --nodes ."""
 
@@ -51,16 +51,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="change a tensor x, as in 'a/Relu:0=clip(x, 0, 6)', and compute what follows",
     )
     parser.add_argument(
-        "--verdict",
+        "--accuracy",
         action="store_true",
-        help="run every node alone in float64 (those of --nodes) and judge it",
+        help="accuracy of every node, run alone against float64 (those of --nodes)",
     )
     parser.add_argument(
-        "--certify",
+        "--observer-effect",
         action="store_true",
-        help="does capturing (all tensors, or --nodes) change a bit? does the run hold what is computed?",
+        help="whether capturing (all tensors, or --nodes) changes a bit of the step, and whether the run"
+        " holds what is computed",
     )
-    add_study_arguments(parser)
+    for old, name in (("--verdict", "accuracy"), ("--certify", "observer_effect")):  # until 1.0
+        parser.add_argument(old, dest=name, action="store_true", help=argparse.SUPPRESS)
+    add_analysis_arguments(parser)
     parser.add_argument("--out", type=local, metavar="LOGDIR", help="write computed tensors there, as a run")
     parser.add_argument("--run", dest="name", default="replay", metavar="NAME", help="the name of that run")
     add_limits(parser, 600.0, 16.0)
@@ -76,8 +79,8 @@ def _change(text: str) -> tuple[str, str]:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from tensortap.replay.execution.expression_grammar import check_changes
     from tensortap.replay.locate import recordings_in
-    from tensortap.replay.run.expression_grammar import check_changes
 
     if arguments.list:
         print_recordings(recordings_in(arguments.source), arguments.json)
@@ -93,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
         print_json({"answer": answer, "tensors": [view.as_data() for view in views]})
     else:
         print_answer(answer, views, proofs, arguments)
-    failed = is_refuted(answer.certificate) or is_failed_test(answer.study)
+    failed = is_refuted(answer.observer_effect) or is_failed_test(answer.analysis)
     failed |= any(answer.proofs.get(name) is False for name in arguments.tensor)
     return 1 if answer.identical is False or failed else 0
 
@@ -105,14 +108,14 @@ def _replay(arguments: argparse.Namespace, logdir: Path) -> Any:
 
     request = Request(
         source=str(locate(arguments.source, arguments.step, arguments.call)),
-        nodes="" if arguments.certify and arguments.nodes is None else arguments.nodes,
+        nodes="" if arguments.observer_effect and arguments.nodes is None else arguments.nodes,
         tensors=arguments.tensor,
         changes=_changes(arguments.override),
-        logdir=str(logdir) if arguments.out or arguments.tensor else "",  # of a certificate nobody reads them
+        logdir=str(logdir) if arguments.out or arguments.tensor else "",  # else none are read
         run=arguments.name,
-        verdicts=arguments.verdict,
-        certify=arguments.certify,
-        **study_of(arguments),
+        accuracy=arguments.accuracy,
+        observer_effect=arguments.observer_effect,
+        **analysis_request(arguments),
     )
     with text_progress("replaying", quiet=arguments.json) as advance:
         return run_replay(request, Limits(arguments.seconds, arguments.memory_bytes), advance)

@@ -1,4 +1,4 @@
-"""What `tensortap replay` prints: computed tensors, verdicts on nodes, the certificate, the comparison."""
+"""What `tensortap replay` prints: computed tensors, accuracy of nodes, observer effect, comparison."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tensortap.replay.proof import (
 
 from ..console import cell, console, number_text, plain_table, print_json
 from ..select_run import only_run
-from .studies import print_study
+from .replay_analyses import print_analysis
 
 if TYPE_CHECKING:
     import argparse
@@ -46,12 +46,12 @@ def print_answer(
     """Prints what a replay computed, judged and compared."""
     out = console()
     _print_tensors(views, proofs, out)
-    if arguments.verdict:
+    if arguments.accuracy:
         print_verdicts(answer, out)
-    if answer.certificate is not None:
-        print_certificate(answer.certificate, out)
-    if answer.study is not None:
-        print_study(answer.study, out)
+    if answer.observer_effect is not None:
+        print_observer_effect(answer.observer_effect, out)
+    if answer.analysis is not None:
+        print_analysis(answer.analysis, out)
     out.print(comparison_line(answer))
     for name in answer.differing[:20]:
         out.print(cell(f"  {name}{distance_text(answer.ulp.get(name))}", "yellow"))
@@ -63,7 +63,7 @@ def print_answer(
         out.print(cell(f"  {version}", "yellow"))
     if answer.failed:
         out.print(cell(f"The step raised {answer.failed}", "red"))
-    if arguments.out and not arguments.verdict:
+    if arguments.out and not arguments.accuracy:
         tensors = counted(answer.tensors, "tensor")
         out.print(f"{tensors} in {arguments.out / arguments.name}; look: tensortap serve {arguments.out}")
 
@@ -128,42 +128,42 @@ def print_verdicts(answer: Answer, out: Console) -> None:
         out.print(cell(f"not judged: {counted(count, 'node')}, each {why}", "dim"))
 
 
-def print_certificate(certificate: Mapping[str, Any], out: Console) -> None:
+def print_observer_effect(effect: Mapping[str, Any], out: Console) -> None:
     """Writes what was certified, or what refutes it."""
-    captured = counted(certificate["tensors"], "tensor")
-    unstable = certificate["unstable"]
+    captured = counted(effect["tensors"], "tensor")
+    unstable = effect["unstable"]
     if unstable:
         results = counted(len(unstable), "result")
         out.print(cell(f"not deterministic between two runs without taps: {results}", "yellow"))
         for name in unstable[:_MOST_NAMES]:
             out.print(cell(f"  {name}"))
-    if certificate["changed"]:
-        results = counted(len(certificate["changed"]), "result")
+    if effect["changed"]:
+        results = counted(len(effect["changed"]), "result")
         out.print(cell(f"capturing {captured} changes {results}", "red"))
-        out.print(cell(f"  the first tensor that makes the difference: {certificate['first']}", "red"))
-        for name in certificate["changed"][:_MOST_NAMES]:
+        out.print(cell(f"  the first tensor that makes the difference: {effect['first']}", "red"))
+        for name in effect["changed"][:_MOST_NAMES]:
             out.print(cell(f"  {name}"))
     else:
         which = "the others" if unstable else "any output or variable"
         out.print(cell(f"capturing {captured} changes no bit of {which}", "green"))
-    if certificate["unlike_kept"]:
-        unlike = certificate["unlike_kept"]
-        kept = counted(certificate["kept"], "tensor")
+    if effect["unlike_kept"]:
+        unlike = effect["unlike_kept"]
+        kept = counted(effect["kept"], "tensor")
         out.print(
             cell(f"not as computed: {len(unlike)} of the {kept} that the run captured in that call", "red")
         )
         for name in unlike[:_MOST_NAMES]:
             out.print(cell(f"  {name}"))
-    elif certificate["kept"]:
-        kept = counted(certificate["kept"], "tensor")
+    elif effect["kept"]:
+        kept = counted(effect["kept"], "tensor")
         out.print(cell(f"as computed: the {kept} that the run captured in that call", "green"))
     else:
         out.print("of that call the run captured nothing that could be compared")
 
 
-def is_refuted(certificate: Mapping[str, Any] | None) -> bool:
+def is_refuted(effect: Mapping[str, Any] | None) -> bool:
     """Whether capturing changed something."""
-    return certificate is not None and bool(certificate["changed"] or certificate["unlike_kept"])
+    return effect is not None and bool(effect["changed"] or effect["unlike_kept"])
 
 
 def proof_of(answer: Answer, view: TensorView, source: Path) -> Proof | None:

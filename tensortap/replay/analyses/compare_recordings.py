@@ -14,11 +14,11 @@ from tensortap.core.records import Graph
 from tensortap.dump.recording.recording import Recording
 from tensortap.tf.random_ops import draws
 
+from ..execution.loaded_call import LoadedCall
+from ..execution.node_selection import NodeKey, SelectedNodes
+from ..execution.program_lines import ProgramLines
+from ..execution.single_node import IsolatedNodes, why_not_isolated
 from ..locate import open_recording
-from ..run.loaded_call import LoadedCall
-from ..run.node_selection import NodeKey, SelectedNodes
-from ..run.program_lines import ProgramLines
-from ..run.single_node import IsolatedNodes, why_not_isolated
 from .error_split import Split, split_error
 
 _SPLIT_DTYPES = ("float64", "float32", "bfloat16", "float16")
@@ -51,7 +51,7 @@ class NodeDifference:
 def compare_recordings(
     recording: Recording, pattern: re.Pattern[str], options: Mapping[str, Any], graph: Graph | None = None
 ) -> dict[str, Any]:
-    """Answers the study `against`; `options["source"]` is the other recording's folder or bundle.
+    """Answers the analysis `compare`; `options["source"]` is the other recording's folder or bundle.
 
     Args:
         graph: of this recording, with the program's lines; None: lines are not known.

@@ -15,10 +15,10 @@ from tensortap.core.errors import InvalidValueError
 from tensortap.dump.recording.recording import Recording, array_hash
 from tensortap.tf.random_ops import draws
 
-from ..run.dtype_change import change_dtype
-from ..run.loaded_call import CallResult, LoadedCall
-from ..run.node_selection import NodeKey, SelectedNodes, Visits, visits_of
-from ..run.single_node import IsolatedNodes, why_not_isolated
+from ..execution.dtype_change import change_dtype
+from ..execution.loaded_call import CallResult, LoadedCall
+from ..execution.node_selection import NodeKey, SelectedNodes, Visits, visits_of
+from ..execution.single_node import IsolatedNodes, why_not_isolated
 from .error_split import Split, split_error
 
 DTYPES = ("float64", "float32", "bfloat16", "float16")
@@ -40,7 +40,7 @@ class TensorDrift:
 
 
 def dtype_drift(recording: Recording, pattern: re.Pattern[str], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Answers the study `recast`; `options["dtype"]` is one of `DTYPES`.
+    """Answers the analysis `dtype`; `options["dtype"]` is one of `DTYPES`.
 
     Returns:
         `drifts` (`TensorDrift` as objects, most born first), `skipped` (reason -> nodes), `unlike` (tensors
@@ -52,7 +52,9 @@ def dtype_drift(recording: Recording, pattern: re.Pattern[str], options: Mapping
     """
     dtype = str(options.get("dtype"))
     if dtype not in DTYPES:
-        raise InvalidValueError(f"{dtype!r} is no dtype to recast to.", f"Choose of {', '.join(DTYPES)}.")
+        raise InvalidValueError(
+            f"A step cannot run in dtype {dtype!r}.", f"Choose one of {', '.join(DTYPES)}."
+        )
     with LoadedCall(recording) as call, LoadedCall(change_dtype(recording, dtype, call)) as other:
         chosen = SelectedNodes(call, pattern)
         names = chosen.tensors()
@@ -60,15 +62,15 @@ def dtype_drift(recording: Recording, pattern: re.Pattern[str], options: Mapping
         there = other.run(lambda candidate: candidate.name in names)
         pair = visits_of(recorded), visits_of(there)
         low, high = pair if dtype in _WIDE else pair[::-1]
-        study = _DriftAnalysis(chosen, low, high, _hashes(recording))
-        found = study.run(dtype if dtype in _WIDE else None)
+        drift = _DriftAnalysis(chosen, low, high, _hashes(recording))
+        found = drift.run(dtype if dtype in _WIDE else None)
     found.sort(key=lambda each: (-each.split.born_non_finite, -each.split.born, -each.split.total))
     return {
         "dtype": dtype,
         "drifts": [asdict(each) for each in found],
-        "skipped": dict(study.skipped),
-        "unlike": study.unlike,
-        "lacking": study.lacking,
+        "skipped": dict(drift.skipped),
+        "unlike": drift.unlike,
+        "lacking": drift.lacking,
         "variables": _changes(recording, recorded, there),
         "outputs": [_change(f"output {n}", a, b) for n, (a, b) in enumerate(_outputs(recorded, there))],
         "failed": {
@@ -168,5 +170,5 @@ def _change(name: str, recorded: Array, there: Array) -> dict[str, Any]:
         "name": name,
         "change": float(np.inf) if parts is None else parts.total,
         "recorded": float(recorded.reshape(())) if scalar else None,
-        "recast": float(there.reshape(())) if scalar else None,
+        "in_dtype": float(there.reshape(())) if scalar else None,
     }

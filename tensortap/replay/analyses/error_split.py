@@ -9,7 +9,7 @@ import numpy as np
 
 from tensortap.core.dtypes import Array
 
-from ..run.float_arrays import largest_finite, masked_in_both
+from ..execution.float_arrays import largest_finite, masked_in_both
 
 
 @dataclass(frozen=True, slots=True)

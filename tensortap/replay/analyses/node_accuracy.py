@@ -14,11 +14,11 @@ import numpy as np
 from tensortap.core.dtypes import Array
 from tensortap.dump.recording.recording import Recording
 
+from ..execution.float_arrays import largest_finite, mask_values
+from ..execution.loaded_call import LoadedCall
+from ..execution.node_selection import NodeKey, SelectedNodes, Visits
+from ..execution.single_node import IsolatedNodes, why_not_isolated
 from ..protocol import Progress, ignore_progress
-from ..run.float_arrays import largest_finite, mask_values
-from ..run.loaded_call import LoadedCall
-from ..run.node_selection import NodeKey, SelectedNodes, Visits
-from ..run.single_node import IsolatedNodes, why_not_isolated
 
 Judgement = Literal["exact", "low precision", "ill-conditioned", "bug in the kernel"]
 ORDER: tuple[Judgement, ...] = ("bug in the kernel", "ill-conditioned", "low precision", "exact")

@@ -13,9 +13,9 @@ from tensortap.dump.recording.recording import Recording
 from tensortap.tf.random_ops import draws
 from tensortap.tfproto.function_calls import callees
 
-from ..run.float_arrays import is_float
-from ..run.loaded_call import CallResult, LoadedCall
-from ..run.node_selection import NodeKey, SelectedNodes, Visits, pattern_of, visits_of
+from ..execution.float_arrays import is_float
+from ..execution.loaded_call import CallResult, LoadedCall
+from ..execution.node_selection import NodeKey, SelectedNodes, Visits, pattern_of, visits_of
 
 _MOST_ROWS = 100
 
@@ -36,7 +36,7 @@ def largest_magnitude(array: Array) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class NodeOrigin:
     """A node whose output is not finite although all of its inputs are; `count` of its numbers. Or one that
     makes NaN of an infinite `constant` of the program, as softmax does of a row that is masked whole."""
 
@@ -54,7 +54,7 @@ class StepNodes:
         self.call = call
         self.chosen = SelectedNodes(call, pattern_of(""))
 
-    def origins(self, call: LoadedCall | None = None) -> tuple[list[Origin], CallResult]:
+    def origins(self, call: LoadedCall | None = None) -> tuple[list[NodeOrigin], CallResult]:
         """The nodes where NaN or infinities originate, in the order of the graph, and the run itself.
 
         Args:
@@ -80,7 +80,7 @@ class StepNodes:
                 )
                 if constant is None:
                     continue
-            found.append(Origin(key, names[0].rpartition(":")[0], operation.type, count, constant))
+            found.append(NodeOrigin(key, names[0].rpartition(":")[0], operation.type, count, constant))
         return found, again
 
     @staticmethod

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tensortap.capture.tracing.candidate import Candidate
 from tensortap.dump.recording.recording import Recording, array_hash
 
-from ..run.loaded_call import CallResult, LoadedCall
+from ..execution.loaded_call import CallResult, LoadedCall
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import tensorflow as tf
 
-from ..run.node_selection import NodeKey, SelectedNodes
-from ..run.override import Change, MultiInputChange
-from .nonfinite_origins import InfiniteConstant, Origin
+from ..execution.node_selection import NodeKey, SelectedNodes
+from ..execution.override import Change, MultiInputChange
+from .nonfinite_origins import InfiniteConstant, NodeOrigin
 
 Kind = Literal["stable op", "epsilon", "clamp", "float32 island"]
 ORDER: tuple[Kind, ...] = ("stable op", "epsilon", "clamp", "float32 island")
@@ -83,7 +83,7 @@ class RepairProposals:
     def __init__(self, chosen: SelectedNodes) -> None:
         self._chosen = chosen
 
-    def of(self, origin: Origin) -> list[Repair]:
+    def of(self, origin: NodeOrigin) -> list[Repair]:
         """Repairs that may keep this node's output finite; the preferred one first."""
         operation = self._chosen.operations[origin.key]
         if operation.type in _GRADIENTS:
@@ -102,7 +102,7 @@ class RepairProposals:
             "clamp", node, f"{large:g} instead of {of.value:g}", ((of.tensor, _large_instead(large)),)
         )
 
-    def _of_inputs(self, origin: Origin, operation: Any) -> Iterator[Repair]:
+    def _of_inputs(self, origin: NodeOrigin, operation: Any) -> Iterator[Repair]:
         slot, ways = _INPUTS.get(operation.type, (0, ()))
         for kind, text, change in ways:
             tensor = operation.inputs[slot]
@@ -121,7 +121,7 @@ class RepairProposals:
         readers = [reader for reader in tensor.consumers() if reader.type in _INPUTS]
         return next((reader for reader in readers if not _is_gradient(reader)), operation)
 
-    def _of_output(self, origin: Origin, operation: Any) -> Iterator[Repair]:
+    def _of_output(self, origin: NodeOrigin, operation: Any) -> Iterator[Repair]:
         tensor = operation.outputs[0]
         name = self._chosen.name(origin.key[0], tensor)
         if not name or not tensor.dtype.is_floating:
@@ -138,10 +138,10 @@ class RepairProposals:
                 ((name, _clipped),),
             )
 
-    def _node(self, origin: Origin, operation: Any) -> str:
+    def _node(self, origin: NodeOrigin, operation: Any) -> str:
         return self._chosen.name(origin.key[0], operation.outputs[0]).rpartition(":")[0]
 
-    def _stable(self, origin: Origin, operation: Any) -> Iterator[Repair]:
+    def _stable(self, origin: NodeOrigin, operation: Any) -> Iterator[Repair]:
         """log(softmax(z)) and log(sigmoid(z)), with the gradients that belong to the stable ops."""
         if operation.type not in ("Log", "Reciprocal", "Inv"):
             return
@@ -184,7 +184,7 @@ def _is_gradient(operation: Any) -> bool:
     return _is_of_gradient(operation.name, operation.type)
 
 
-def is_gradient(origin: Origin) -> bool:
+def is_gradient(origin: NodeOrigin) -> bool:
     """Whether its node is one of a gradient, by the names that TensorFlow gives these."""
     return _is_of_gradient(origin.node, origin.op_type)
 

@@ -11,7 +11,7 @@ from tensortap.core.dtypes import Array
 from tensortap.core.errors import NotFoundError
 from tensortap.dump.recording.recording import Argument, Recording
 
-from ..run.float_arrays import is_float
+from ..execution.float_arrays import is_float
 
 Change = Callable[[Array], Array | None]
 """An array -> another one; None: nothing in it is to be changed."""

@@ -1,8 +1,13 @@
-"""Checks of a recorded step for independence: of samples in a batch, of earlier positions, of padding."""
+"""Checks of a recorded step for independence: of samples in a batch, of earlier positions, of padding.
+
+`BatchNormalizations` are found by what they compute, not by their names alone. Which axis holds the positions
+is found by its length: `require_sequences` says whether there is one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,17 +20,15 @@ from tensortap.core.records import Graph
 from tensortap.core.text import counted
 from tensortap.dump.recording.recording import Recording
 
+from ..execution.float_arrays import is_float
+from ..execution.forward_pass import ForwardPass
+from ..execution.loaded_call import LoadedCall
+from ..execution.node_selection import SelectedNodes, pattern_of, visits_of
+from ..execution.override import override
+from ..execution.program_lines import ProgramLines
 from ..protocol import CheckResult
-from ..run.float_arrays import is_float
-from ..run.forward_pass import ForwardPass
-from ..run.loaded_call import LoadedCall
-from ..run.node_selection import SelectedNodes, pattern_of, visits_of
-from ..run.override import override
-from ..run.program_lines import ProgramLines
 from .batch_inputs import BatchInputs, ExchangedInputs
-from .batch_norm import BatchNormalizations
 from .leakage import LeakReport, UnaffectedPart, find_leaks, unwritten_share
-from .sequence_axes import cut_axes, require_sequences, unpadded
 
 
 def check_batch(recording: Recording, graph: Graph | None, options: Mapping[str, Any]) -> CheckResult:
@@ -203,3 +206,102 @@ def _noise(mask: Array) -> Callable[[Any], Any]:
         return tf.where(padded, x + tf.cast(1.7, x.dtype), x)
 
     return change
+
+
+# What `tf.nn.moments` and `tf.nn.batch_normalization` call their nodes, below the scope of a layer.
+_NODE = re.compile(
+    r"^(?P<scope>(?:.*/)?)(?:moments/(?:mean|StopGradient|SquaredDifference|variance|Squeeze(?:_1)?)"
+    r"|batchnorm/(?:add|Rsqrt|mul(?:_[12])?|sub|add_1))$"
+)
+
+
+class BatchNormalizations:
+    """The batch normalizations of a loaded call."""
+
+    def __init__(self, chosen: SelectedNodes) -> None:
+        self._operations = chosen.operations
+        self._keys = {name: key for key in chosen.operations for name in chosen.outputs(key)}
+
+    def includes(self, tensor: str) -> bool:
+        """Whether a tensor is part of a batch normalization in training: its fused op, or a node of a scope
+        which takes mean and variance over the first axis, the batch, and normalizes with both. The moments of
+        other normalizations are a sample's own; own code in such a scope lacks the rest."""
+        function, node = self._keys[tensor]
+        if self._operations[function, node].type.startswith("FusedBatchNorm"):
+            return True
+        found = _NODE.match(node)
+        if found is None:
+            return False
+        scope = found["scope"]
+        types = {
+            "moments/SquaredDifference": "SquaredDifference",
+            "batchnorm/Rsqrt": "Rsqrt",
+            "batchnorm/add_1": "AddV2",
+        }
+        parts = {name: self._operations.get((function, scope + name)) for name in types}
+        return all(part is not None and part.type == types[name] for name, part in parts.items()) and all(
+            self._is_over_batch(self._operations.get((function, f"{scope}moments/{name}")))
+            for name in ("mean", "variance")
+        )
+
+    def _is_over_batch(self, operation: Any) -> bool:
+        if operation is None or operation.type != "Mean":
+            return False
+        axes, rank = tf.get_static_value(operation.inputs[1]), operation.inputs[0].shape.rank
+        return axes is not None and any(axis == 0 or axis == -(rank or 0) for axis in axes.reshape(-1))
+
+
+def cut_axes(array: Array, extent: int, selected: slice) -> Array:
+    """Of each axis with `extent` elements those that are kept.
+
+    Which axis counts the positions cannot be seen: scores of attention [batch, query, key] have two, and what
+    a later mask hides in the second depends on all of the sequence. So all are cut.
+    """
+    return array[tuple(selected if each == extent else slice(None) for each in array.shape)]
+
+
+def unpadded(array: Array, mask: Array) -> Array:
+    """The elements, flat, of an array [batch, time, …] that belong to padded positions along no axis with as
+    many elements as there are positions; `mask`, bool [batch, time], says which are padding. Of as many
+    samples as positions the array may as well be [time, batch, …]."""
+    batch, length = mask.shape
+    selected = np.ones(array.shape, np.bool_)
+    for samples in (0, 1) if batch == length else (0,):
+        for axis in set(range(array.ndim)) - {samples}:
+            if array.shape[axis] == length:
+                shape = [1] * array.ndim
+                shape[samples], shape[axis] = batch, length
+                selected &= ~(mask if samples < axis else mask.T).reshape(shape)
+    return np.asarray(array[selected])
+
+
+_FORWARDING = frozenset({"IteratorGetNext", "OptionalGetValue", "Identity", "Cast"})
+
+
+def require_sequences(chosen: SelectedNodes, tensors: Iterable[str], batch: int, length: int) -> None:
+    """Looks at what the step computes of its inputs [batch, length, …].
+
+    Args:
+        looked: tensors with such a shape.
+
+    Raises:
+        NotFoundError: a convolution runs over the second axis as the height of an image, or nothing that is
+            computed has such an axis.
+    """
+    for operation in chosen.operations.values():
+        if operation.type == "Conv2D":
+            image, kernel = (
+                tensor.shape.as_list() if tensor.shape.rank else [] for tensor in operation.inputs
+            )
+            is_image = image[1:2] == [length] and image[0] in (batch, None)
+            if is_image and kernel[:1] not in ([], [1], [None]):
+                raise NotFoundError(
+                    f"The step was given images, not sequences: {operation.name} convolves over the"
+                    f" {length} rows.",
+                    "This test needs inputs [batch, time, …].",
+                )
+    if all(chosen.candidates[name].op_type in _FORWARDING for name in tensors):
+        raise NotFoundError(
+            f"Nothing in the step is a sequence: nothing that it computes has an axis of {length} positions.",
+            "This test needs inputs [batch, time, …] whose positions stay apart.",
+        )

@@ -13,9 +13,9 @@ import numpy as np
 from tensortap.core.dtypes import Array
 from tensortap.tfproto.function_calls import callees
 
-from ..run.float_arrays import MASK, is_float
-from ..run.forward_pass import READ, ForwardPass, ReadShare
-from ..run.node_selection import SelectedNodes, Visits
+from ..execution.float_arrays import MASK, is_float
+from ..execution.forward_pass import READ, ForwardPass, ReadShare
+from ..execution.node_selection import SelectedNodes, Visits
 
 UnaffectedPart = Callable[[Array, int, int], Array | None]
 """(tensor, visit, number of visits) -> the part that must stay as it is; None: all of it may change."""

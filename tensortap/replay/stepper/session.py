@@ -13,8 +13,7 @@ from ..client import ReplayProcess
 from ..protocol import StepperAnswer, StepperRequest
 from .cursor import Stepper
 from .stepper_nodes import stepper_nodes
-from .what_if_file import read_what_ifs
-from .what_ifs import AS_RECORDED, Change, WhatIfs
+from .what_ifs import AS_RECORDED, TensorChange, WhatIfs, read_what_ifs
 
 _MOST_RUNS = 15  # beside that of the call as it was recorded: the server has 16, too
 _MOST_BYTES = 8 << 30
@@ -35,7 +34,7 @@ class StepperSession:
     def __init__(self, source: Path, process: ReplayProcess, folder: Path) -> None:
         self._source, self._process, self._folder = source, process, folder
         self._numbers = itertools.count()
-        self._computed: dict[tuple[Change, ...], tuple[StepperAnswer, Path]] = {}
+        self._computed: dict[tuple[TensorChange, ...], tuple[StepperAnswer, Path]] = {}
         self.what_ifs: WhatIfs = read_what_ifs(source)
         run = self.run(AS_RECORDED)
         reader = RunReader(run)
@@ -70,7 +69,7 @@ class StepperSession:
                 self.what_ifs.drop(self.what_ifs.current)
             raise
 
-    def _compute(self, changes: tuple[Change, ...]) -> tuple[StepperAnswer, Path]:
+    def _compute(self, changes: tuple[TensorChange, ...]) -> tuple[StepperAnswer, Path]:
         found = self._computed.pop(changes, None)
         if found is None:
             self._make_room()

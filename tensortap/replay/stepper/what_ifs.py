@@ -1,12 +1,20 @@
-"""What-ifs: named lists of changes to the tensors of one recorded call, with undo."""
+"""What-ifs: named lists of changes to the tensors of one recorded call, with undo, and their file.
+
+The file is JSON beside the run, or in the user's data folder where the run cannot be written to.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from tensortap.core.errors import DamagedError, NotFoundError, SelectionError
+from tensortap.core.errors import DamagedError, InvalidValueError, NotFoundError, SelectionError
+from tensortap.system.user_dirs import USER_DIRS
 
 AS_RECORDED = ""
 """The name of the call without changes."""
@@ -14,10 +22,13 @@ MOST = 50
 MOST_CHANGES = 500
 _LONGEST_NAME = 60
 _LONGEST_TEXT = 4096
+FILE = "what-ifs.json"
+MAX_BYTES = 4 << 20
+_FORMAT = "tensortap what-ifs"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TensorChange:
     """A tensor name, and an expression over it (docs/replay.md)."""
 
     tensor: str
@@ -26,8 +37,8 @@ class Change:
 
 @dataclass(slots=True)
 class _Changes:
-    made: list[Change] = field(default_factory=list)
-    undone: list[Change] = field(default_factory=list)
+    made: list[TensorChange] = field(default_factory=list)
+    undone: list[TensorChange] = field(default_factory=list)
 
 
 class WhatIfs:
@@ -42,7 +53,7 @@ class WhatIfs:
         """In the order in which they were begun."""
         return list(self._all)
 
-    def changes(self, name: str | None = None) -> tuple[Change, ...]:
+    def changes(self, name: str | None = None) -> tuple[TensorChange, ...]:
         """Those of one what-if, by default of the current one.
 
         Raises:
@@ -91,10 +102,10 @@ class WhatIfs:
         current = self._of(self.current)
         if len(current.made) >= MOST_CHANGES:
             raise SelectionError(f"The what-if has {MOST_CHANGES} changes.", "Begin another one.")
-        current.made.append(Change(tensor, expression.strip()))
+        current.made.append(TensorChange(tensor, expression.strip()))
         current.undone.clear()
 
-    def discard_last_change(self, undone: Sequence[Change]) -> None:
+    def discard_last_change(self, undone: Sequence[TensorChange]) -> None:
         """Removes the current what-if's last change for good, as it could not be made; `undone` can be made
         again, as before it."""
         current = self._of(self.current)
@@ -102,15 +113,15 @@ class WhatIfs:
         current.undone[:] = undone
 
     @property
-    def undone(self) -> tuple[Change, ...]:
+    def undone(self) -> tuple[TensorChange, ...]:
         """The changes of the current what-if that `redo` makes, the next one last."""
         return tuple(self._of(self.current).undone)
 
-    def undo(self) -> Change:
+    def undo(self) -> TensorChange:
         """Takes the current what-if's last change back. Raises SelectionError if there is none."""
         return self._shift(back=True)
 
-    def redo(self) -> Change:
+    def redo(self) -> TensorChange:
         """Makes the change that was taken back last. Raises SelectionError if there is none."""
         return self._shift(back=False)
 
@@ -152,10 +163,84 @@ class WhatIfs:
             raise NotFoundError(f"There is no what-if {name[:80]!r}.", f"Known ones: {known}.")
         return self._all[name]
 
-    def _shift(self, *, back: bool) -> Change:
+    def _shift(self, *, back: bool) -> TensorChange:
         current = self._of(self.current)
         source, target = (current.made, current.undone) if back else (current.undone, current.made)
         if not source:
             raise SelectionError(f"There is nothing to {'undo' if back else 'redo'} here.")
         target.append(source.pop())
         return target[-1]
+
+
+def read_what_ifs(source: Path) -> WhatIfs:
+    """Those that were saved for a recording or bundle; none if there is no file.
+
+    Raises:
+        DamagedError: the file makes no sense.
+    """
+    return WhatIfs.of(_recordings(source).get(_key(source), {}))
+
+
+def write_what_ifs(source: Path, what_ifs: WhatIfs) -> Path:
+    """Saves them, beside those of other recordings of the run. Returns the file; nothing of the dump changes.
+
+    Raises:
+        DamagedError: the file that is there makes no sense, and is left as it is.
+        InvalidValueError: they would be more than is read again; nothing is written.
+        OSError: neither place can be written to.
+    """
+    recordings = _recordings(source) | {_key(source): what_ifs.as_record()}
+    text = json.dumps({"format": _FORMAT, "version": 1, "recordings": recordings}, indent=1)
+    if len(text.encode()) > MAX_BYTES:
+        raise InvalidValueError(
+            f"The what-ifs of the run take more than {MAX_BYTES:,} bytes.", "Drop some, or some changes."
+        )
+    beside, own = _places(source)
+    try:
+        return _write(beside, text)
+    except OSError:
+        return _write(own, text)
+
+
+def _key(source: Path) -> str:
+    return source.name
+
+
+def _places(source: Path) -> tuple[Path, Path]:
+    if source.is_file():
+        beside, of = source.with_name(f"{source.name}.{FILE}"), source
+    else:
+        of = source.parent.parent
+        beside = of / FILE
+    digest = hashlib.sha256(str(of.absolute()).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    return beside, USER_DIRS.user_data_path / "what-ifs" / f"{digest}.json"
+
+
+def _recordings(source: Path) -> dict[str, Any]:
+    """By recording, from the file that was written last."""
+    # A link could lead out of the log directory, and is none of ours: one is replaced, never written through.
+    found = [path for path in _places(source) if path.is_file() and not path.is_symlink()]
+    if not found:
+        return {}
+    path = max(found, key=lambda each: each.stat().st_mtime)
+    if path.stat().st_size > MAX_BYTES:
+        raise DamagedError(f"{path.name} is larger than {MAX_BYTES:,} bytes.", "Move it away.")
+    try:
+        record = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise DamagedError(f"{path.name} is not JSON.", "Move it away.") from error
+    recordings = record.get("recordings") if isinstance(record, dict) else None
+    if not isinstance(recordings, dict) or record.get("format") != _FORMAT:
+        raise DamagedError(f"{path.name} holds no what-ifs.", "Move it away.")
+    return recordings
+
+
+def _write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        return temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -81,7 +81,7 @@ def test_padding_that_counts_is_named(
     path = record(tmp_path / "counted", counted, tokens)
     assert main(["replay", str(path), "--test", "padding"]) == 1
     out = capsys.readouterr().out
-    assert "padding: failed" in out and "pooled:0" in out and "logic" in out
+    assert "padding: failed" in out and "pooled:0" in out and "test_inv" in out
     with pytest.raises(NotFoundError, match="No position"):
         ask(path, "test", step=0, test="padding", pad=9)
 

@@ -16,9 +16,9 @@ from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
 from tensortap.core.errors import InvalidValueError
 from tensortap.replay.analyses.error_split import split_error
+from tensortap.replay.execution.dtype_change import change_dtype
+from tensortap.replay.execution.loaded_call import LoadedCall
 from tensortap.replay.locate import locate, open_recording
-from tensortap.replay.run.dtype_change import change_dtype
-from tensortap.replay.run.loaded_call import LoadedCall
 
 EPS = {"float64": 2.0**-24, "bfloat16": 2.0**-8, "float16": 2.0**-11}
 FORWARD = {"cnn": "^cnn_1", "transformer": "^transformer_1", "rnn": "^rnn_1", "loop": "^while"}
@@ -29,7 +29,7 @@ FORWARD = {"cnn": "^cnn_1", "transformer": "^transformer_1", "rnn": "^rnn_1", "l
     [(name, dtype) for name in FORWARD for dtype in EPS if name == "loop" or dtype == "bfloat16"],
 )
 def test_a_step_runs_in_another_dtype(ask: Callable[..., Any], name: str, dtype: str) -> None:
-    found = ask(name, "recast", nodes=FORWARD[name], dtype=dtype)
+    found = ask(name, "dtype", nodes=FORWARD[name], dtype=dtype)
     assert found["drifts"] and not found["failed"]
     assert not found["unlike"], [(row["tensor"], row["split"]["visits"]) for row in found["drifts"]]
     for row in found["drifts"]:
@@ -63,12 +63,12 @@ def test_where_numbers_overflow_is_named(ask: Callable[..., Any], tmp_path: Path
             return tf.reduce_sum(tf.sqrt(tf.square(x, name="squared")))
 
         step(tf.constant([300.0, 2.0]))
-    found = ask(tmp_path / "large", "recast", step=0, dtype="float16")
+    found = ask(tmp_path / "large", "dtype", step=0, dtype="float16")
     worst = found["drifts"][0]
     assert (worst["tensor"], worst["split"]["born_non_finite"]) == ("squared:0", 1)
     assert all(not row["split"]["born_non_finite"] for row in found["drifts"][1:])
     with pytest.raises(InvalidValueError, match="int8"):
-        ask(tmp_path / "large", "recast", step=0, dtype="int8")
+        ask(tmp_path / "large", "dtype", step=0, dtype="int8")
 
 
 def test_split_of_differences() -> None:
@@ -95,19 +95,19 @@ def test_two_runs_introduced_and_received(
 
             step(tf.constant([[0.1, 0.3], [0.5, -0.2]]), name == "b")
     other = str(locate(tmp_path / "b", 0, None))
-    rows = {row["tensor"]: row for row in ask(tmp_path / "a", "against", step=0, source=other)["differences"]}
+    rows = {row["tensor"]: row for row in ask(tmp_path / "a", "compare", step=0, source=other)["differences"]}
     assert rows["add/y:0"]["introduced"] > 0.9 and not rows["add/y:0"]["given"]
     assert rows["norm:0"]["introduced"] < 1e-6 < 1e-3 < rows["norm:0"]["received"]
     assert 1e-5 < rows["e:0"]["introduced"] < 1e-3 < rows["e:0"]["received"]
 
-    arguments = ["replay", str(tmp_path / "a"), "--against", str(tmp_path / "b"), "--step", "0"]
+    arguments = ["replay", str(tmp_path / "a"), "--compare-with", str(tmp_path / "b"), "--step", "0"]
     assert main(arguments) == 0
     out = capsys.readouterr().out
     assert "introduced" in out and "float32 / float16" in out
     first = out.splitlines()[0]
     assert first.startswith("The graphs differ: 2 nodes only in the other one (Cast, Cast_1)"), out
-    assert rows["e:0"]["text"].startswith("grown = ") and "test_recast.py" in rows["e:0"]["file"]
-    assert f"test_recast.py:{rows['e:0']['line']}" in out.replace("\n", "")
-    assert main(["replay", str(tmp_path / "a"), "--recast", "bfloat16", "--nodes", "norm|total"]) == 0
+    assert rows["e:0"]["text"].startswith("grown = ") and "test_dtype_drift.py" in rows["e:0"]["file"]
+    assert f"test_dtype_drift.py:{rows['e:0']['line']}" in out.replace("\n", "")
+    assert main(["replay", str(tmp_path / "a"), "--dtype", "bfloat16", "--nodes", "norm|total"]) == 0
     out = capsys.readouterr().out
     assert "born here" in out and "in bfloat16" in out

@@ -15,7 +15,7 @@ from tensortap.__main__ import main
 from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
-from tensortap.replay.analyses.repair_search import MOST_TRIALS, minimize
+from tensortap.replay.analyses.minimal_repair import MOST_TRIALS, minimize
 
 EXPECTED = {  # kind of the repair, what it says, what stands in the proposed line
     "log_of_softmax": [("stable op", "log_softmax", "tf.math.log(p)")],
@@ -37,12 +37,12 @@ EXPECTED = {  # kind of the repair, what it says, what stands in the proposed li
 @pytest.mark.parametrize("name", EXPECTED)
 def test_the_smallest_change_names_its_line(ask: Callable[..., Any], tmp_path: Path, name: str) -> None:
     nan_steps.record(tmp_path / name, nan_steps.STEPS[name])
-    found = ask(tmp_path / name, "fix", step=0)
+    found = ask(tmp_path / name, "repair", step=0)
     assert found["bad"] and found["births"] and not found["given"]
-    assert len(found["fix"]) == len(EXPECTED[name])
+    assert len(found["repair"]) == len(EXPECTED[name])
     assert not any("ReadVariableOp" in birth["op_type"] for birth in found["births"])
     assert found["trials"] <= MOST_TRIALS * 2 // 3
-    for repair, (kind, instead, text) in zip(found["fix"], EXPECTED[name], strict=True):
+    for repair, (kind, instead, text) in zip(found["repair"], EXPECTED[name], strict=True):
         assert (repair["kind"], Path(repair["file"]).name) == (kind, "nan_steps.py")
         assert instead in repair["instead"] and text in repair["text"]
         if kind == "float32 island":
@@ -52,7 +52,7 @@ def test_the_smallest_change_names_its_line(ask: Callable[..., Any], tmp_path: P
 
 def test_the_command_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str], in_process: None) -> None:
     nan_steps.record(tmp_path / "r", nan_steps.log_of_softmax)
-    assert main(["replay", str(tmp_path / "r"), "--fix"]) == 0
+    assert main(["replay", str(tmp_path / "r"), "--repair"]) == 0
     out, said = capsys.readouterr()
     born, tried = said.index("born at Log"), said.index("replay 1: trying stable op at Log")
     assert born < tried and "replaying: running step 0 again" in said
@@ -70,7 +70,7 @@ def test_a_batch_that_is_not_finite_is_named_by_its_rows(
             return tf.reduce_sum(tf.tanh(x) - x)
 
         step(tf.constant([[1.0, 2.0], [3.0, np.inf], [5.0, 6.0], [np.nan, 8.0]]))
-    assert main(["replay", str(tmp_path / "r"), "--fix"]) == 0
+    assert main(["replay", str(tmp_path / "r"), "--repair"]) == 0
     out = capsys.readouterr().out
     assert "in rows 1, 3 of x" in out
     assert "The step's data are not finite, its variables are" in out and "--list" not in out
@@ -96,11 +96,11 @@ def test_what_was_given_nan_leads_to_the_recording_before(
                 use()
             tap.flush()  # a busy disk would leave steps out
     for asked in (["--step", "3"], ["--step", "2"]):
-        assert main(["replay", str(tmp_path / "r"), *asked, "--fix"]) == 0
-        assert "given finite numbers: --step 2 --call 0 --fix" in capsys.readouterr().out
-    assert main(["replay", str(tmp_path / "r"), "--step", "2", "--call", "0", "--fix"]) == 0
+        assert main(["replay", str(tmp_path / "r"), *asked, "--repair"]) == 0
+        assert "given finite numbers: --step 2 --call 0 --repair" in capsys.readouterr().out
+    assert main(["replay", str(tmp_path / "r"), "--step", "2", "--call", "0", "--repair"]) == 0
     assert "tf.sqrt(w - by)" in capsys.readouterr().out
-    against = ["--call", "0", "--against", str(tmp_path / "r"), "--against-step", "1"]
+    against = ["--call", "0", "--compare-with", str(tmp_path / "r"), "--compare-step", "1"]
     assert main(["replay", str(tmp_path / "r"), "--step", "0", *against]) == 0
     assert "Sqrt" in capsys.readouterr().out  # the other step's call 0, too, not its last
 
@@ -116,18 +116,18 @@ def test_a_search_that_was_cut_says_so(
     repairs: int,
 ) -> None:
     nan_steps.record(tmp_path / "r", nan_steps.two_places)
-    assert not ask(tmp_path / "r", "fix", step=0)["cut"]
-    monkeypatch.setattr("tensortap.replay.analyses.repair_search.MOST_TRIALS", most)
-    found = ask(tmp_path / "r", "fix", step=0)
-    assert found["cut"] and bool(found["fix"]) == bool(repairs)
-    main(["replay", str(tmp_path / "r"), "--fix"])
+    assert not ask(tmp_path / "r", "repair", step=0)["cut"]
+    monkeypatch.setattr("tensortap.replay.analyses.minimal_repair.MOST_TRIALS", most)
+    found = ask(tmp_path / "r", "repair", step=0)
+    assert found["cut"] and bool(found["repair"]) == bool(repairs)
+    main(["replay", str(tmp_path / "r"), "--repair"])
     out = capsys.readouterr().out
     assert "smallest change" not in out and "no known repair" not in out and "the search was cut" in out
 
 
 def test_nothing_to_repair(ask: Callable[..., Any]) -> None:
-    found = ask("loop", "fix")
-    assert (found["bad"], found["fix"]) == ([], [])
+    found = ask("loop", "repair")
+    assert (found["bad"], found["repair"]) == ([], [])
 
 
 @pytest.mark.parametrize("needed", [[3], [0, 19], [4, 5, 6], list(range(20))])
@@ -152,11 +152,11 @@ def test_what_overflows_inside_of_a_finite_step_is_told(
             return x / tf.sqrt(tf.reduce_sum(tf.square(x, name="large")))  # 1 / inf
 
         step(tf.constant([300.0, 1.0], tf.float16))
-    found = ask(tmp_path / "half", "fix", step=0)
+    found = ask(tmp_path / "half", "repair", step=0)
     assert not found["bad"] and [birth["node"] for birth in found["births"]] == ["large"]
-    (island,) = found["fix"]  # the step's result is 0 instead of 1
+    (island,) = found["repair"]  # the step's result is 0 instead of 1
     assert (island["kind"], island["node"]) == ("float32 island", "large") and not found["left"]
-    main(["replay", str(tmp_path / "half"), "--fix"])
+    main(["replay", str(tmp_path / "half"), "--repair"])
     out = capsys.readouterr().out
     assert (
         "nothing to repair" not in out

@@ -122,7 +122,7 @@ def test_a_step_with_cancellation_overflow_and_a_loop(
             return cosine + tf.cast(half, tf.float32) + x + noise
 
         step(tf.constant([[1.1, 0.2], [0.3, 0.7]]))
-    answer = replay(Request(str(locate(tmp_path / "r", 0, None)), verdicts=True))
+    answer = replay(Request(str(locate(tmp_path / "r", 0, None)), accuracy=True))
     found = {row["tensor"]: row["judgement"] for row in answer["verdicts"]}
     assert answer["identical"] is True
     assert found["large:0"] == "low precision"
@@ -137,6 +137,6 @@ def test_a_step_with_cancellation_overflow_and_a_loop(
     loop = [row for row in answer["verdicts"] if "product" in row["tensor"]]
     assert {row["visits"] for row in loop} == {2}
 
-    assert main(["replay", str(tmp_path / "r"), "--verdict", "--nodes", "steep|large"]) == 0
+    assert main(["replay", str(tmp_path / "r"), "--accuracy", "--nodes", "steep|large"]) == 0
     out = capsys.readouterr().out
     assert "low precision" in out and "large:0" in out and "product" not in out

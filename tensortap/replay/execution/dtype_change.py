@@ -170,7 +170,7 @@ class _Rewriting:
         """Lets a node read each input in the dtype that it takes."""
         after = input_types(node)
         if len(after) != len(before):  # cannot be: the number of inputs does not depend on dtypes
-            raise InvalidValueError(f"The node {node.name[:120]!r} cannot be recast.")
+            raise InvalidValueError(f"The node {node.name[:120]!r} cannot run in another dtype.")
         for number, wanted in enumerate(after):
             if is_float(wanted):
                 node.input[number] = self._read(node.input[number], wanted)

@@ -1,4 +1,4 @@
-"""What `tensortap replay` prints of analyses of a step: `--recast`, `--against`, `--fix` and `--test`."""
+"""What `tensortap replay` prints of analyses: `--dtype`, `--compare-with`, `--repair` and `--test`."""
 
 from __future__ import annotations
 
@@ -19,14 +19,19 @@ _MOST = 10  # nodes or repairs that are listed
 _HUGE = 1e6  # no weight or input that trains is that large
 
 
-def print_study(found: Mapping[str, Any], out: Console) -> None:
+def print_analysis(found: Mapping[str, Any], out: Console) -> None:
     """Prints the result of an analysis."""
-    printers = {"against": print_differences, "fix": print_fix, "recast": print_drifts, "test": print_test}
-    printers[found["study"]](found, out)
+    printers = {
+        "compare": print_differences,
+        "dtype": print_drifts,
+        "repair": print_repair,
+        "test": print_test,
+    }
+    printers[found["analysis"]](found, out)
 
 
 def print_drifts(found: Mapping[str, Any], out: Console) -> None:
-    """`--recast`: tensors by the drift that begins in them, the results, and what was not judged."""
+    """`--dtype`: tensors by the drift that begins in them, the results, and what was not judged."""
     dtype = found["dtype"]
     numeric = ("drift", "inherited", "born here")
     table = plain_table("tensor", "op type", "dtype", *numeric, "", numeric=numeric)
@@ -54,7 +59,7 @@ def print_drifts(found: Mapping[str, Any], out: Console) -> None:
 
 
 def print_differences(found: Mapping[str, Any], out: Console) -> None:
-    """`--against`: nodes of one side only, and those that compute something else of the same inputs."""
+    """`--compare-with`: nodes of one side only, and those that compute something else of the same inputs."""
     if any(found["unpaired"]):
         out.print(cell(_structure_text(found["unpaired"]), "yellow"))
     numeric = ("introduced", "received", "difference")
@@ -84,15 +89,15 @@ def print_differences(found: Mapping[str, Any], out: Console) -> None:
         out.print(cell(f"not compared: {counted(count, 'node')}, each {why}", "dim"))
 
 
-def print_fix(found: Mapping[str, Any], out: Console) -> None:
-    """`--fix`: where NaN is born, the proposed change with its line, and what else would do."""
+def print_repair(found: Mapping[str, Any], out: Console) -> None:
+    """`--repair`: where NaN is born, the proposed change with its line, and what else would do."""
     if not found["bad"]:
-        nothing = "" if found["fix"] else "nothing to repair: "
+        nothing = "" if found["repair"] else "nothing to repair: "
         out.print(cell(f"{nothing}all outputs and variables of the step are finite", "green"))
         if found["births"]:
             out.print("Inside of the step there are numbers that are not, which do not reach these:")
             _print_births(found, out)
-        if found["fix"]:
+        if found["repair"]:
             _print_found(f"{_change(found)} that keeps them finite", found, out)
         return
     out.print(cell(f"not finite after the step: {_some(found['bad'])}", "red"))
@@ -100,7 +105,7 @@ def print_fix(found: Mapping[str, Any], out: Console) -> None:
         _print_given(found, out)
         return
     _print_births(found, out)
-    if not found["fix"]:
+    if not found["repair"]:
         none = f"no repair helped in {counted(found['trials'], 'replay')}, then the search was cut"
         none = none if found["cut"] else "no known repair helps"
         out.print(cell(f"{none}; {_some(found['left'])} stay not finite", "yellow"))
@@ -139,7 +144,7 @@ def _drift_note(row: Mapping[str, Any]) -> str:
 def _print_results(found: Mapping[str, Any], out: Console) -> None:
     for row in found["outputs"]:
         if row["recorded"] is not None:
-            beside = f"{number_text(row['recorded'])} recorded, {number_text(row['recast'])} in"
+            beside = f"{number_text(row['recorded'])} recorded, {number_text(row['in_dtype'])} in"
             out.print(cell(f"{row['name']}: {beside} {found['dtype']}"))
         else:
             out.print(cell(f"{row['name']}: changed by {number_text(row['change'])} of its size"))
@@ -170,7 +175,7 @@ def _change(found: Mapping[str, Any]) -> str:
 
 def _print_found(title: str, found: Mapping[str, Any], out: Console) -> None:
     out.print(cell(f"{title} ({counted(found['trials'], 'replay')}):", "green"))
-    for repair in found["fix"]:
+    for repair in found["repair"]:
         _print_repair(repair, out)
     if found["alternatives"]:
         out.print("each of these alone helps, too:")
@@ -193,7 +198,7 @@ def _print_given(found: Mapping[str, Any], out: Console) -> None:
     if set(found["given"]) == set(found["rows"]):
         out.print("The step's data are not finite, its variables are: repair what makes the batch.")
     elif earlier:
-        which = f"--step {earlier['step']} --call {earlier['call']} --fix"
+        which = f"--step {earlier['step']} --call {earlier['call']} --repair"
         out.print(cell(f"An earlier recording that was given finite numbers: {which}", "bold"))
     else:
         out.print("No earlier recording that was given finite numbers was found.")
