@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
+import os
 import re
 import runpy
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -22,7 +25,7 @@ ELSEWHERE = {
 PAGES = {path: page for page, path in ELSEWHERE.items()}
 # What `tensortap.open` returns; with tensortap's own names and those that documents import, the whole API.
 READING = [
-    *("api.logdir.Log", "api.run.Run", "api.tensor.Tensor", "api.tensors.Tensors", "api.table.Table"),
+    *("api.logdir.Log", "api.run.Run", "api.tensor.Tensor", "api.tensor.Tensors", "api.table.Table"),
     "index.graph.graph_index.GraphIndex",
 ]
 _LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)")
@@ -37,7 +40,7 @@ def on_startup(**_: object) -> None:
 def api_page() -> str:
     """The Python API, as Markdown that mkdocstrings fills."""
     exported = import_module("tensortap").__all__
-    documents = [CHECKOUT / "README.md", *(CHECKOUT / "docs").glob("*.md")]
+    documents = [CHECKOUT / "README.md", *(CHECKOUT / "docs").rglob("*.md")]
     imports = {
         f"{room}.{name.strip()}"
         for document in documents
@@ -54,11 +57,53 @@ def api_page() -> str:
     )
 
 
+def commands_page() -> str:
+    """The options of every command, as `--help` prints them."""
+    from tensortap.cli.main import COMMANDS, build_parser
+
+    os.environ["COLUMNS"] = "100"
+    subparsers = next(
+        action.choices for action in build_parser()._actions if isinstance(action, argparse._SubParsersAction)
+    )
+    return "# Options of the commands\n\nWhat `tensortap COMMAND --help` prints.\n\n" + "".join(
+        f"## tensortap {name}\n\n```text\n{subparsers[name].format_help()}```\n\n" for name in COMMANDS
+    )
+
+
+def rules_page() -> str:
+    """The rules with their thresholds and sources, of the registry that applies them."""
+    from tensortap.analysis.rules.registry import all_rules
+
+    rows = "".join(
+        f"| {rule.name} | {_cell(rule.about)} | {rule.severity} | {_limits(rule.thresholds)} |"
+        f" {_cell(rule.source)} |\n"
+        for rule in all_rules()
+    )
+    return (
+        "# Rules\n\nEach rule of `tensortap rules`, with its default thresholds and their source."
+        " How a rule is applied: [Finding what is wrong](problems.md#rules).\n\n"
+        f"| rule | reports | severity | thresholds | source |\n|---|---|---|---|---|\n{rows}"
+    )
+
+
+def _limits(thresholds: Mapping[str, Any]) -> str:
+    return ", ".join(f"`{name}` {value:g}" for name, value in thresholds.items())
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
 def on_files(files: Files, config: Any) -> Files:
     """Adds the pages."""
     for page, path in ELSEWHERE.items():
         files.append(File.generated(config, page, content=(CHECKOUT / path).read_text(encoding="utf-8")))
-    files.append(File.generated(config, "api.md", content=api_page()))
+    for page, content in {
+        "api.md": api_page(),
+        "command_options.md": commands_page(),
+        "rules.md": rules_page(),
+    }.items():
+        files.append(File.generated(config, page, content=content))
     return files
 
 
@@ -69,10 +114,10 @@ def on_page_markdown(markdown: str, *, page: Any, **_: object) -> str:
     def moved(link: re.Match[str]) -> str:
         target = (source.parent / link[1]).resolve()
         path = target.relative_to(CHECKOUT).as_posix() if target.is_relative_to(CHECKOUT) else ""
-        if path in PAGES:
-            return f"]({PAGES[path]}{link[2] or ''})"
-        if path.startswith("docs/"):
-            return f"]({path.removeprefix('docs/')}{link[2] or ''})"
+        page_there = PAGES.get(path) or (path.removeprefix("docs/") if path.startswith("docs/") else "")
+        if page_there:
+            here = Path(page.file.src_uri).parent
+            return f"]({os.path.relpath(page_there, here)}{link[2] or ''})"
         raise ValueError(f"{source.name} links to {link[1]}, which is no page of the site; see {__file__}.")
 
     return _LINK.sub(moved, markdown)

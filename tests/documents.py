@@ -8,7 +8,10 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-DOCUMENTS = {path.name: path for path in (CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md")))}
+DOCS = CHECKOUT / "docs"
+DOCUMENTS = {"README.md": CHECKOUT / "README.md"} | {
+    path.relative_to(DOCS).as_posix(): path for path in sorted(DOCS.rglob("*.md"))
+}
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,7 @@ class Block:
 
 
 def blocks(document: str) -> list[Block]:
-    """Those of a document, `README.md` or a name in docs/."""
+    """Those of a document, `README.md` or a path in docs/."""
     parsed = MarkdownIt().parse(DOCUMENTS[document].read_text(encoding="utf-8"))
     return [
         Block(document, token.map[0] + 1, token.info if token.type == "fence" else None, token.content)
