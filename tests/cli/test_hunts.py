@@ -64,7 +64,7 @@ def test_the_remedies_help(
     hunts: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = hunts / "mended"
-    assert "no NaN and no infinity" in printed("nan logs/reader", folder, monkeypatch, capsys)
+    assert "no NaN or infinity" in printed("nan logs/reader", folder, monkeypatch, capsys)
     rules = printed("rules logs/cnn", folder, monkeypatch, capsys)
     assert "Dead" not in rules
     assert "high" not in rules

@@ -158,7 +158,7 @@ def test_the_server_says_pruned(tmp_path):
     client = create_app(tmp_path).test_client()
     run = client.get("/api/runs").get_json()["runs"][0]["id"]
     answer = client.get(f"/api/runs/{run}/value?tensor=a&step=1")
-    assert answer.status_code == 404
+    assert answer.status_code == 410
     assert "pruned" in answer.get_json()["error"]
     assert client.get(f"/api/runs/{run}/histograms?tensor=a").status_code == 200
 
@@ -233,7 +233,7 @@ def test_what_is_to_stay_of_a_file_moves(tmp_path, capsys, limits):
     assert main(["prune", str(tmp_path), *limits]) == 0
     out = capsys.readouterr().out
     assert "r lost 4 values in 1 file, 6.4 MB" in out
-    assert "2 values that lay with them moved to a new file" in out
+    assert "2 values of the same files were kept, in a new file" in out
     assert kept_steps(tmp_path) == (list(range(6)), [4, 5])
     (after,) = values_files(tmp_path)
     assert after.name == "values-000001.safetensors"
@@ -275,9 +275,9 @@ def test_pruning_says_why_more_stays_than_was_asked_for(tmp_path, capsys):
     assert main(["prune", str(tmp_path), "--keep-last", "1"]) == 0
     out = capsys.readouterr().out
     assert "r keeps all values" in out
-    assert "5.1 MB in 1 file of 3 steps stay: values of processes that were not closed" in out
+    assert "5.1 MB in 1 file of 3 steps remain: workers that are not closed" in out
     assert main(["prune", str(tmp_path), "--max-bytes", "1M"]) == 0
-    assert "also of the last step" in capsys.readouterr().out
+    assert "values of the last step" in capsys.readouterr().out
     assert main(["show", str(tmp_path / "r"), "a", "--step", "0"]) == 0
     assert "values: pruned" in capsys.readouterr().out
 
@@ -318,5 +318,5 @@ def test_what_a_killed_process_wrote_is_pruned_at_once(tmp_path, capsys):
     assert kept_steps(copy) == (list(range(6)), [4, 5])
     assert main(["prune", str(tmp_path / "r"), "--keep-last", "2"]) == 0
     out = capsys.readouterr().out
-    assert "stay: values of processes that were not closed" in out and "may still be written" not in out
+    assert "remain: workers that are not closed" in out and "may still be written" not in out
     assert prune_run(tmp_path / "r", Retention(max_bytes=1)).values == 6

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,8 @@ def run(arguments: argparse.Namespace) -> int:
     out.print(f"created {created}, {counted(facts['snapshots'], 'snapshot')}, {bytes_text(facts['bytes'])}")
     for key, value in found.info.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        if key == "command" and isinstance(value, list):
+            text = shlex.join(map(str, value))
         out.print(cell(f"  {key}: {text}"))
     _print_workers(out, found)
     _print_graphs(out, found)
@@ -153,7 +156,7 @@ def _print_batch(found: RunIndex, step: int, as_json: bool) -> int:
         return 0
     out = console()
     if not batches:
-        out.print(cell(f"Of step {step} it was not noted which samples fed it."))
+        out.print(cell(f"It was not recorded which samples fed step {step}."))
     for batch in batches:
         out.print(cell(f"step {step}, worker {batch.worker}: {counted(batch.count, 'sample')}"))
         table = plain_table("id", "file")

@@ -52,7 +52,7 @@ def print_ledger(run: str, entries: Sequence[LedgerEntry], out: Console, *, ever
         every: those that learn, too, however many.
     """
     if not entries:
-        out.print(cell(f"{run}: no gradient was captured, so there is nothing to tell.", "yellow"))
+        out.print(cell(f"{run}: no gradients were captured.", "yellow"))
         out.print("Capture gradients and weights: Watch(), or Watch(kinds=('gradient', 'weight')).")
         return
     dead = [entry for entry in entries if entry.reason or (entry.absorbed or 0) > _LEAST]

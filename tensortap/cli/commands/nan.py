@@ -54,16 +54,16 @@ def print_report(report: NanReport, out: Console, unknown: int = 0, *, captured:
     `unknown`: how many snapshots of the run may hold some that nobody counted. `captured`: there are any.
     """
     if unknown:
-        whose = f"whether {counted(unknown, 'snapshot')} of {report.run} hold NaN or infinities"
-        out.print(cell(f"Not known: {whose}; they were not counted ('tensortap info' says why).", "yellow"))
+        which = f"{counted(unknown, 'snapshot')} of {report.run} may hold NaN or infinities"
+        out.print(cell(f"Unknown: {which} that were not counted ('tensortap info' says why).", "yellow"))
     if report.step is None or not (report.origins or report.demoted):
         where = "" if report.step is None else f" at step {report.step}"
         what = "was counted" if unknown else "in any captured tensor"
         if captured:
             colour = "" if unknown else "green"
-            out.print(cell(f"{report.run}: no NaN and no infinity {what}{where}.", colour))
+            out.print(cell(f"{report.run}: no NaN or infinity {what}{where}.", colour))
         else:
-            out.print(cell(f"{report.run}: there is nothing to look at.", "bold yellow"))
+            out.print(cell(f"{report.run}: no tensor was captured.", "bold yellow"))
         _print_notes(report, out)
         return
     if report.origins:
@@ -71,7 +71,8 @@ def print_report(report: NanReport, out: Console, unknown: int = 0, *, captured:
         _print_chain(report, out)
         _print_others(report.origins[1:], out)
     else:
-        out.print(cell(f"{report.run}: nothing to worry about at step {report.step}.", "bold green"))
+        text = f"{report.run}: all NaN and infinities at step {report.step} are expected."
+        out.print(cell(text, "bold green"))
     _print_demoted(report.demoted, out)
     _print_totals(report, out)
 
@@ -99,7 +100,7 @@ def _print_first(report: NanReport, origin: Origin, out: Console) -> None:
     for number, trace in enumerate(origin.elements):
         _print_trace(trace, out, 0 if number else _TRAIL)
     if origin.explanation is not None and origin.explanation.help:
-        out.print(cell(f"  helps   {origin.explanation.help}", "green"))
+        out.print(cell(f"  fix     {origin.explanation.help}", "green"))
 
 
 def _print_trace(trace: ElementTrace, out: Console, most: int) -> None:
@@ -123,7 +124,7 @@ def _print_trace(trace: ElementTrace, out: Console, most: int) -> None:
     if len(changes) >= most:
         out.print(cell(f"            from {element_text(changes[-1], trace.row)}", "dim"))
     if trace.cut:
-        out.print(cell(f"            … not followed further: {len(trace.trail)} ops", "dim"))
+        out.print(cell(f"            … trace cut after {len(trace.trail)} ops", "dim"))
 
 
 def _changes(upstream: list[Element]) -> list[Element]:
@@ -194,7 +195,7 @@ def _print_demoted(origins: Sequence[Origin], out: Console) -> None:
     if not origins:
         return
     out.print()
-    out.print(cell(f"Harmless, {counted(len(origins), 'tensor')}", "bold"))
+    out.print(cell(f"Expected, {counted(len(origins), 'tensor')}", "bold"))
     for origin in origins[:_OTHERS]:
         out.print(cell(f"  {origin.tensor} ({origin.op_type}): {origin.demoted}", "dim"))
     if len(origins) > _OTHERS:

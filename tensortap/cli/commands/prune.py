@@ -60,13 +60,11 @@ def _sentences(name: str, pruned: Pruned, retention: Retention, dry_run: bool) -
     told = f"{verb} {values} in {files}, {bytes_text(pruned.bytes)}" if pruned.files else "keeps all values"
     lines = [f"{name} {told}"]
     if pruned.moved:
-        moving = "would move" if dry_run else "moved"
-        lines.append(
-            f"  {counted(pruned.moved, 'value')} that lay with them {moving} to a new file, and stay"
-        )
+        kept = "would be kept" if dry_run else "were kept" if pruned.moved > 1 else "was kept"
+        lines.append(f"  {counted(pruned.moved, 'value')} of the same files {kept}, in a new file")
     if pruned.newest:
         lines.append(
-            "  also of the last step: what it has is more than was to stay, or lies in one file with it"
+            "  values of the last step are among them: they exceed the limit, or share a file with older ones"
         )
     limit, steps = retention.max_bytes, retention.keep_last
     if (limit and pruned.left_bytes > limit) or (steps and pruned.left_steps > steps):
@@ -76,7 +74,7 @@ def _sentences(name: str, pruned: Pruned, retention: Retention, dry_run: bool) -
             reasons.append(f"{counted(pruned.writing, 'file')} may still be written to")
         if pruned.left_files > pruned.writing:
             reasons.append(
-                "values of processes that were not closed, or whose files are damaged, go by whole files"
+                "workers that are not closed, or have damaged files, are pruned by whole files only"
             )
-        lines.append(f"  {left} of {counted(pruned.left_steps, 'step')} stay: {'; '.join(reasons)}")
+        lines.append(f"  {left} of {counted(pruned.left_steps, 'step')} remain: {'; '.join(reasons)}")
     return lines

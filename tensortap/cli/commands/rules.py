@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="thresholds, severities, own rules: TOML or JSON",
     )
     parser.add_argument("--mute", metavar="RULE[:REGEX]", help="mute a rule (on some tensors) in this run")
-    parser.add_argument("--unmute", metavar="RULE[:REGEX]", help="take that back")
+    parser.add_argument("--unmute", metavar="RULE[:REGEX]", help="unmute it again")
     parser.add_argument("--muted", action="store_true", help="show muted findings too")
     parser.add_argument("--follow", action="store_true", help="wait for the run, look again while it grows")
     parser.add_argument(

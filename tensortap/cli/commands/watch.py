@@ -217,7 +217,7 @@ def _show(arguments: argparse.Namespace, latest: dict[str, Any] | None) -> int:
     if arguments.json:
         print_json({"watch": latest})
     elif latest is None:
-        console().print("No job has said what it keeps.")
+        console().print("No job of this run has reported what it captures.")
     elif "error" in latest:
         console().print(cell(latest["error"]))
     else:

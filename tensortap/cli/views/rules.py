@@ -88,7 +88,7 @@ def _print_finding(finding: Finding, count: int, out: Console) -> None:
         )
     out.print(cell(f"  evidence  {'; '.join(map(_evidence, finding.evidence))}"))
     if finding.help:
-        out.print(cell(f"  helps     {finding.help}", "green"))
+        out.print(cell(f"  fix       {finding.help}", "green"))
     out.print(cell(f"  next      {finding.next_look}"))
     out.print(cell(f"  limits    {finding.source}", "dim"))
 
