@@ -210,6 +210,18 @@ def test_ops_that_reach_out_are_refused(logdir: Path, tmp_path: Path, op_type: s
         LoadedCall(replace(recording, library=library.SerializeToString()))
 
 
+def test_a_function_that_calls_itself_is_refused(logdir: Path) -> None:
+    from tensorflow.core.framework.function_pb2 import FunctionDefLibrary
+
+    recording = read_recording(find_recordings(logdir / "first")[-1].path)
+    library = FunctionDefLibrary.FromString(recording.library)
+    name = library.function[0].signature.name
+    call = library.function[0].node_def.add(name="again", op="PartitionedCall")
+    call.attr["f"].func.name = name
+    with pytest.raises(DamagedError, match=re.escape(f"The function {name!r} of the recording calls itself")):
+        LoadedCall(replace(recording, library=library.SerializeToString()))
+
+
 @pytest.mark.parametrize(
     "edited",
     [{"input": ["nobody:z:0"]}, {"input": ["evil:y:0"]}, {"input": []}, {"name": "a\nb"}],

@@ -23,7 +23,7 @@ from tensortap.core.errors import DamagedError, InvalidValueError, TensortapErro
 from tensortap.dump.recording.recording import Argument, Recording
 from tensortap.tf import internals
 from tensortap.tf.op_allowlist import check_allowed
-from tensortap.tfproto.function_calls import callees
+from tensortap.tfproto.function_calls import callees, recursion
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,9 @@ class LoadedCall:
         if recording.function not in known:
             raise DamagedError(f"The library of the recording lacks {recording.function!r}.")
         check_allowed(definitions)
+        circle = recursion(definitions)
+        if circle:
+            raise DamagedError(f"The function {circle[0]!r} of the recording calls itself, which never ends.")
         self._root = self._renamed(recording.function)
         try:
             with _damage_reported():
