@@ -80,7 +80,7 @@ def test_axe_finds_nothing_in_menus(audited: TapPage, site: Site, theme: str) ->
     audited.page.get_by_label("Name and note").click()
     found["bookmarks"] = violations(audited)
     audited.page.keyboard.press("Escape")
-    audited.page.get_by_role("button", name="Save picture").click()
+    audited.page.get_by_role("button", name="Export image").click()
     audited.page.get_by_role("button", name="PNG").click()
     found["picture"] = violations(audited)
     assert {where: what for where, what in found.items() if what} == {}

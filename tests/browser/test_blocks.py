@@ -65,7 +65,7 @@ def test_blocks_are_stacked_taken_apart_and_stacked_again(tap: TapPage, graph: L
 
     tap.page.go_back()
     tap.page.wait_for_function("name => window.tensortap.nodes().includes(name)", arg=STACK)
-    button = tap.page.get_by_label("Stack repeated blocks")
+    button = tap.page.get_by_label("Group repeated blocks")
     button.click()
     tap.page.wait_for_function("name => !window.tensortap.nodes().includes(name)", arg=STACK)
     expect(button).to_have_attribute("aria-pressed", "false")
@@ -86,7 +86,7 @@ def test_a_stack_opens_by_its_menu_and_by_what_is_found_in_it(tap: TapPage, grap
     tap.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 8, button="right")
     menu = tap.page.get_by_test_id("graph-menu")
     expect(menu.get_by_role("menuitem").first).to_be_focused()
-    menu.get_by_role("menuitem", name=f"Open all {BLOCKS} blocks").click()
+    menu.get_by_role("menuitem", name=f"Expand all {BLOCKS} blocks").click()
     expect(menu).to_have_count(0)
     tap.page.wait_for_function("name => window.tensortap.nodes().includes(name)", arg=f"{FIRST}/MatMul")
 
@@ -118,7 +118,7 @@ def test_a_path_is_found_stepped_through_sent_and_cleared(tap: TapPage, graph: L
     graph.press("Escape")
     expect(card).to_have_count(0)
     assert "trace=" not in open_in(tap)
-    tap.page.get_by_role("button", name="Inputs", exact=True).click()
+    tap.page.get_by_role("button", name="Upstream", exact=True).click()
     expect(card).to_contain_text(f"{OPS.index('Exp') + 2} nodes")
 
 

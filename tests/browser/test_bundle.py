@@ -69,8 +69,8 @@ def test_with_leave_its_tensors_are_computed_and_proven(tap: TapPage, replaying:
     expect(badge).to_have_attribute("data-proven", "true")
     assert abs(float(tap.value_cells()[0, 0]) - math.log(0.25)) < 1e-3
 
-    page.get_by_role("button", name="Stepper", exact=True).first.click()
-    expect(page.get_by_test_id("proof")).to_have_text("proven equal", timeout=90_000)
+    page.get_by_role("button", name="Replay", exact=True).first.click()
+    expect(page.get_by_test_id("proof")).to_have_text("verified", timeout=90_000)
     page.get_by_test_id("stepper-row").filter(has_text="Log").click()
     tap.expect_inspected("entropy/Log")
     expect(badge).to_have_attribute("data-proven", "true")

@@ -43,7 +43,7 @@ def test_nodes_show_lines_close_up_and_only_there(tap: TapPage, graph: Locator) 
     expect(note).to_have_count(0)
     with tap.page.expect_request(is_for_lines) as asked:
         zoom(tap, CLOSE_UP + 0.3)
-    expect(note).to_have_text("Largest magnitude over steps")
+    expect(note).to_have_text("Max |x| over steps")
     query = parse_qs(urlsplit(asked.value.url).query)
     assert query["statistic"] == ["abs_max"]
     assert 0 < len(query["nodes"][0].split(",")) <= 200

@@ -24,16 +24,16 @@ def test_a_statistic_has_one_scale_for_all_steps(tap: TapPage, site: Site) -> No
     expect(legend).to_contain_text("one scale for all steps")
     scale = legend.locator(SCALE)
     told = scale.get_attribute("aria-label") or ""
-    assert "Largest magnitude: " in told and "≥ " in told
+    assert "Max |x|: " in told and "≥ " in told
     slider = tap.page.get_by_test_id("step-slider")
     for key in ("Home", "End"):
         slider.press(key)
         tap.wait_until_ready()
         expect(scale).to_have_attribute("aria-label", told)
-    expect(legend).to_contain_text("NaN, nothing finite")
+    expect(legend).to_contain_text("all NaN")
     control.select_option("statistic:mean")
     expect(legend).to_contain_text("Mean")
     expect(legend).to_contain_text("one scale for all steps")
     control.select_option("statistic:nan_share")
-    expect(scale).to_have_attribute("aria-label", "Share of NaN: 0 % to 100 %")
+    expect(scale).to_have_attribute("aria-label", "% NaN: 0 % to 100 %")
     expect(legend).not_to_contain_text("scale for all steps")

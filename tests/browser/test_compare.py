@@ -45,7 +45,7 @@ def test_the_first_divergence_is_seen(tap: TapPage, two: Site) -> None:
     page.get_by_role("button", name="Compare", exact=True).or_(
         page.get_by_role("radio", name="Compare")
     ).click()
-    expect(page.get_by_test_id("compare-verdict")).to_contain_text("They differ at step 1: 2 beyond rounding")
+    expect(page.get_by_test_id("compare-verdict")).to_contain_text("Diverge at step 1: 2 of 3 tensors differ")
     first = page.get_by_test_id("first-divergence")
     expect(first).to_have_attribute("data-tensor", "new/Exp:0")
     expect(first).to_contain_text("All its inputs are equal")
@@ -73,11 +73,11 @@ def test_a_link_leads_to_the_comparison_and_the_graph_is_coloured(tap: TapPage, 
     tap.enter(two)
     a, b = tap.run_id("after"), tap.run_id("before")
     page.goto(f"{two.url}#run={a}&step=0&view=compare&other={b}&at=step")
-    expect(page.get_by_test_id("compare-verdict")).to_contain_text("They agree at step 0: 3 equal")
+    expect(page.get_by_test_id("compare-verdict")).to_contain_text("Match at step 0: 3 tensors (3 identical")
     page.goto(f"{two.url}#run={a}&step=1&view=graph&other={b}&color=difference")
     tap.wait_until_ready()
-    expect(page.get_by_text("Difference to run B", exact=True).last).to_be_visible()
-    expect(page.get_by_text("diverges here")).to_be_visible()
+    expect(page.get_by_text("Difference vs. run B", exact=True).last).to_be_visible()
+    expect(page.get_by_label("Legend").get_by_text("diverges")).to_be_visible()
 
 
 def test_nodes_are_paired_by_hand_side_by_side(tap: TapPage, two: Site, tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_nodes_are_paired_by_hand_side_by_side(tap: TapPage, two: Site, tmp_path
     page.reload()
     page.get_by_role("button", name="Side by side").click()
     expect(pairs).to_have_count(1)
-    pairs.get_by_role("button", name="Take apart").click()
+    pairs.get_by_role("button", name="Unpair").click()
     expect(pairs).to_have_count(0)
     page.get_by_test_id("pair-undo").click()
     expect(pairs).to_have_count(1)
@@ -113,7 +113,7 @@ def test_nodes_are_paired_by_hand_side_by_side(tap: TapPage, two: Site, tmp_path
     expect(page.get_by_role("alert")).to_contain_text("holds no matches")
     page.get_by_role("button", name="One graph").click()
     expect(page.get_by_test_id("compare-graphs").get_by_role("application")).to_have_count(1)
-    expect(page.get_by_text("diverges here")).to_be_visible()
+    expect(page.get_by_label("Legend").get_by_text("diverges")).to_be_visible()
 
 
 def test_what_nan_tells_apart_is_counted_beside_the_verdict(

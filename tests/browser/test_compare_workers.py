@@ -36,7 +36,7 @@ def ranks_of(page: Page, run: str) -> list[str]:
 
 
 def expect_rank_1_wrong(page: Page) -> None:
-    expect(page.get_by_test_id("compare-verdict")).to_contain_text("They differ at step 0")
+    expect(page.get_by_test_id("compare-verdict")).to_contain_text("Diverge at step 0")
     expect(page.get_by_test_id("first-divergence")).to_have_attribute("data-tensor", FIRST)
 
 
@@ -88,7 +88,7 @@ def test_a_link_leads_to_two_workers_and_back_leads_out_of_it(tap: TapPage, work
     expect(page.get_by_test_id("compare-worker-b").locator("option:checked")).to_have_text("rank 1")
     page.goto(f"{workers.url}{link}&step=0&view=graph&color=difference")
     tap.wait_until_ready()
-    expect(page.get_by_text("diverges here")).to_be_visible()
+    expect(page.get_by_label("Legend").get_by_text("diverges")).to_be_visible()
 
 
 def test_pairs_by_hand_are_of_these_two_workers(tap: TapPage, workers: Site) -> None:
@@ -127,7 +127,7 @@ def test_a_worker_that_is_not_there_is_told_and_one_alone_is_no_choice(tap: TapP
     page.get_by_test_id("compare-worker-a").select_option(label="the first that wrote")
     expect(page.get_by_test_id("worker-lost-a")).to_have_count(0)
     page.goto(f"{workers.url}#run={alone}&worker=gone-1")
-    expect(page.get_by_test_id("lost")).to_contain_text("has no worker gone-1: its only one is on show")
+    expect(page.get_by_test_id("lost")).to_contain_text("has no worker gone-1: showing its only one")
     page.goto(f"{workers.url}#run={alone}&color=difference&other={pair}&otherWorker={only}")
     expect(page.get_by_test_id("difference-notice")).to_contain_text("B cannot be compared")
     page.get_by_role("button", name="Show why").click()

@@ -34,7 +34,7 @@ def test_charts_tell_their_unit(tap: TapPage, serve: Serve, tmp_path: Path, size
     drawn(f"— std, - - abs max (log) {unit}")
     tap.show_tab("histogram")
     tap.page.get_by_role("button", name="Linear").click()
-    drawn(unit)
+    drawn(f"value {unit}")
     tap.show_tab("value")
     tap.page.get_by_role("button", name="Line", exact=True).click()
     drawn("index", unit)

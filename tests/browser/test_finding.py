@@ -59,7 +59,7 @@ def test_the_palette_runs_a_command_and_offers_it_again(tap: TapPage, field: Loc
     rows = open_palette(tap, "")
     expect(rows.first).to_contain_text("View: Timeline")
     expect(tap.page.get_by_role("group", name="Recent")).to_contain_text("View: Timeline")
-    expect(rows.filter(has_text="Trace the inputs")).to_have_count(0)  # nothing is selected
+    expect(rows.filter(has_text="Trace upstream")).to_have_count(0)  # nothing is selected
     tap.page.keyboard.press("Escape")
     expect(tap.page.get_by_test_id("palette")).to_have_count(0)
 
@@ -167,7 +167,7 @@ def test_letters_find_names_and_what_cannot_be_read_says_why(tap: TapPage, field
     expect(box.get_by_role("status")).to_have_text(re.compile(r"^\d+, fuzzy$"))
     field.press("Enter")
     expect(box.get_by_role("status")).to_have_text(re.compile(r"^1 of \d+, fuzzy$"))
-    for text, why in [("->", "stands between two nodes"), ("op:", "op:MatMul"), ("[", "between slashes")]:
+    for text, why in [("->", "stands between two nodes"), ("op:", "op:MatMul"), ("[", "For a regex use")]:
         field.fill(text)
         expect(box.locator(".graph-told")).to_contain_text(why)
 

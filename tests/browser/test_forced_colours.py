@@ -53,7 +53,7 @@ def test_what_is_chosen_or_on_is_highlighted(contrast: TapPage) -> None:
     tab = page.get_by_role("tab", selected=True)
     assert style(tab, "background-color", "::after") == highlight
     assert style(tab, "height", "::after") == "4px"
-    way = page.get_by_role("switch", name="NaN's way")
+    way = page.get_by_role("switch", name="NaN path")
     for on in (False, True):
         if on:
             way.click()

@@ -51,7 +51,7 @@ def test_all_scopes_open_and_close(tap: TapPage, graph: Locator) -> None:
     assert LAYER in opened
     assert len(opened) > 3 * len(closed)
     with relayout(tap):
-        tap.page.get_by_label("Close all scopes").click()
+        tap.page.get_by_label("Collapse all").click()
     assert tap.drawn_nodes() == closed
 
 

@@ -43,7 +43,7 @@ def test_fifty_thousand_nodes(tap: TapPage, serve: Serve, tmp_path: Path) -> Non
     field.press("Escape")
 
     shown = int(pane.get_attribute("data-layouts") or "")
-    tap.page.get_by_label("Open all scopes").click()
+    tap.page.get_by_label("Expand all").click()
     expect(pane).to_have_attribute("data-layouts", str(shown + 1), timeout=60_000)
     tap.wait_until_ready()
     assert tap.page.evaluate("name => window.tensortap.node(name)", "group_49/block_49/part_1/op_19")

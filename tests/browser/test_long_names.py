@@ -96,7 +96,7 @@ def test_an_overlong_input_leaves_room_for_its_dtype(tap: TapPage, site: Site) -
 def test_infinity_has_its_colour_and_the_top_level_its_name(tap: TapPage, site: Site) -> None:
     tap.enter(site)
     expect(tap.page.get_by_test_id("birth")).to_have_attribute("data-bad", "inf")
-    expect(tap.page.get_by_test_id("problem").first).to_contain_text("top level")
+    expect(tap.page.get_by_test_id("problem").first).to_contain_text("(root)")
     tap.page.keyboard.press("w")
     badge = tap.page.locator(".problems-head .severity").first
     expect(badge).to_have_text("Infinity")

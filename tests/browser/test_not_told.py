@@ -44,7 +44,7 @@ def test_what_is_not_told_is_said_everywhere(tap: TapPage, serve: Serve, tmp_pat
     )
     expect(tap.page.get_by_test_id("not-kept")).not_to_contain_text("Watch")
     tap.page.keyboard.press("w")
-    expect(tap.page.get_by_test_id("healthy")).to_contain_text("NaN and Inf were not counted")
+    expect(tap.page.get_by_test_id("healthy")).to_contain_text("NaN/Inf were not counted")
     tap.page.evaluate("location.hash = location.hash.replace(/view=[a-z]*/, 'view=table')")
     tap.page.get_by_test_id("table-where").fill("nan > 0")
     expect(tap.page.get_by_test_id("table-undecided")).to_contain_text("2 snapshots left out")

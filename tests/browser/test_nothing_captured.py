@@ -32,7 +32,7 @@ def test_a_closed_run_says_that_it_is_over_and_why_it_may_be_empty(tap: TapPage,
     tap.page.get_by_test_id("run-picker").click()
     tap.page.get_by_test_id("run-row").filter(has_text="closed").click()
     message = tap.page.get_by_test_id("nothing-captured")
-    expect(message).to_contain_text("This run is over")
+    expect(message).to_contain_text("No tensors captured")
     expect(message).to_contain_text(WATCH)
     expect(message).to_contain_text('tensortap.Tap("logs/closed-2"')
     expect(tap.page.get_by_test_id("step-label")).to_contain_text("no steps")
@@ -50,7 +50,7 @@ def test_a_graph_without_snapshots_is_drawn_and_its_lists_say_why_they_are_empty
     tap.page.get_by_test_id("run-row").filter(has_text="graph-only").click()
     tap.wait_until_ready()
     assert "dense/MatMul" in tap.drawn_nodes()
-    expect(tap.page.get_by_test_id("run-summary")).to_contain_text("nothing was captured")
+    expect(tap.page.get_by_test_id("run-summary")).to_contain_text("no tensors were captured")
     tap.page.get_by_role("button", name="Tensors", exact=True).click()
     expect(tap.page.get_by_test_id("nothing-captured")).to_be_visible()
 

@@ -41,9 +41,9 @@ def enter(tap: TapPage, site: Site) -> None:
 
 def choose(tap: TapPage, *names: str) -> None:
     """Opens the menu, if it is closed, and chooses there by the buttons' names."""
-    menu = tap.page.get_by_role("dialog", name="Save picture")
+    menu = tap.page.get_by_role("dialog", name="Export image")
     if menu.count() == 0:
-        tap.page.get_by_role("button", name="Save picture").click()
+        tap.page.get_by_role("button", name="Export image").click()
     for name in names:
         menu.get_by_role("button", name=name, exact=True).click()
 
@@ -67,7 +67,7 @@ def png_size(path: Path) -> tuple[int, int]:
 
 def told_size(tap: TapPage) -> tuple[int, int]:
     told = tap.page.get_by_test_id("picture-size").inner_text()
-    (sizes,) = re.findall(r"([\d,]+) × ([\d,]+)(?: pixels$|, text| pixels\. SVG)", told)
+    (sizes,) = re.findall(r"([\d,]+) × ([\d,]+)(?: pixels$|, vector| pixels\. SVG)", told)
     width, height = (int(number.replace(",", "")) for number in sizes)
     return width, height
 
@@ -106,7 +106,7 @@ def test_a_png_has_the_wanted_size(tap: TapPage, site: Site, tmp_path: Path) -> 
         assert (width, height) == told_size(tap)
         assert width == round(canvas["width"]) * scale
         assert height > canvas["height"] * scale  # the caption and the legend
-    menu = tap.page.get_by_role("dialog", name="Save picture")
+    menu = tap.page.get_by_role("dialog", name="Export image")
     for name in ("Legend", "Caption"):
         menu.get_by_role("switch", name=name).click()
     assert told_size(tap) == (width, round(canvas["height"]) * 4)
@@ -133,7 +133,7 @@ def test_the_menu_keeps_the_keyboard_and_tells_what_was_saved(tap: TapPage, site
     """GIVEN a selected node WHEN a picture is saved by keyboard THEN Escape closes the menu alone."""
     enter(tap, site)
     tap.page.get_by_test_id("graph").press("m")
-    tool = tap.page.get_by_role("button", name="Save picture").first
+    tool = tap.page.get_by_role("button", name="Export image").first
     tap.page.wait_for_function("() => location.hash.includes('tensor=')")
     tap.wait_until_ready()
     chosen = tap.page.url
@@ -189,7 +189,7 @@ def test_fifty_thousand_nodes_are_saved_while_the_page_goes_on(
     tap.wait_until_ready()
     pane = tap.page.locator(".graph-pane")
     shown = int(pane.get_attribute("data-layouts") or "")
-    tap.page.get_by_label("Open all scopes").click()
+    tap.page.get_by_label("Expand all").click()
     expect(pane).to_have_attribute("data-layouts", str(shown + 1), timeout=60_000)
     tap.wait_until_ready()
 
@@ -202,10 +202,10 @@ def test_fifty_thousand_nodes_are_saved_while_the_page_goes_on(
 
     tap.page.get_by_test_id("save-picture").click()
     expect(tap.page.get_by_label("Picture drawn")).to_be_visible()
-    tap.page.evaluate("() => document.querySelector('[aria-label^=\"Close all scopes\"]').click()")
+    tap.page.evaluate("() => document.querySelector('[aria-label^=\"Collapse all\"]').click()")
     expect(tap.page.get_by_role("alert")).to_contain_text("Save it again")
     expect(pane).to_have_attribute("data-layouts", str(shown + 2))
-    tap.page.get_by_label("Open all scopes").click()
+    tap.page.get_by_label("Expand all").click()
     expect(pane).to_have_attribute("data-layouts", str(shown + 3), timeout=60_000)
     tap.wait_until_ready()
 

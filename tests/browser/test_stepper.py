@@ -55,7 +55,7 @@ def test_a_nan_is_stepped_to_and_repaired(tap: TapPage, replaying: Site, recorde
     page = tap.page
     tap.enter(replaying)
     page.goto(replaying.url + "#view=stepper")
-    expect(page.get_by_test_id("proof")).to_have_text("proven equal", timeout=90_000)
+    expect(page.get_by_test_id("proof")).to_have_text("verified", timeout=90_000)
     page.get_by_test_id("stepper-list").press("n")
     tap.expect_inspected("entropy/Log")
     expect(page.get_by_test_id("stepper-out")).to_contain_text("1 Inf")
@@ -111,7 +111,7 @@ def test_the_logic_of_a_step_is_tested_by_buttons(tap: TapPage, replaying: Site)
     page = tap.page
     tap.enter(replaying)
     page.goto(replaying.url + "#view=stepper")
-    expect(page.get_by_test_id("proof")).to_have_text("proven equal", timeout=90_000)
+    expect(page.get_by_test_id("proof")).to_have_text("verified", timeout=90_000)
     outcome = page.get_by_test_id("logic-outcome")
     page.get_by_test_id("test-batch").click()
     expect(outcome).to_contain_text("passed", timeout=30_000)

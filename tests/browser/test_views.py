@@ -30,7 +30,7 @@ def test_a_condition_finds_the_dead_tensor_and_is_in_the_address(
     tap.page.get_by_test_id("table-filter").fill("")
     where = tap.page.get_by_test_id("table-where")
     where.fill("zero / size >")
-    expect(tap.page.get_by_text("a number is missing at the end")).to_be_visible()
+    expect(tap.page.get_by_text("something is missing at the end")).to_be_visible()
     expect(rows).not_to_have_count(1)
     where.fill("zero / size > 0.9")
     expect(rows).to_have_count(1)
@@ -40,6 +40,33 @@ def test_a_condition_finds_the_dead_tensor_and_is_in_the_address(
     tap.page.reload()
     tap.wait_until_ready()
     expect(rows).to_have_count(1)
+
+
+def test_chips_filter_and_histograms_stand_side_by_side(tap: TapPage, serve: Serve, tmp_path: Path) -> None:
+    with tensortap.DumpWriter(tmp_path, run="wall") as writer:
+        for i in range(300):
+            writer.log(f"layer_{i}/Relu:0", np.maximum(np.arange(-9.0 * (i % 7), 9), 0), step=0)
+    tap.enter(serve(tmp_path))
+    tap.page.get_by_role("button", name="Tensors", exact=True).click()
+    tap.page.get_by_role("button", name="> 90 % zeros").click()
+    expect(tap.page.get_by_test_id("table-where")).to_have_value("zeros > 90%")
+    expect(tap.page.get_by_text("No tensors match")).to_be_visible()
+    tap.page.get_by_test_id("table-where").fill("zero > 0.9")
+    expect(tap.page.get_by_text("For a share write zero > 90%")).to_be_visible()
+    tap.page.get_by_test_id("table-where").fill("Zeros > 80%")
+    expect(tap.page.get_by_test_id("table-total")).to_have_text("128 tensors")
+    tap.page.get_by_test_id("table-where").fill("")
+    tap.page.get_by_role("button", name="Histograms", exact=True).first.click()
+    wall = tap.page.get_by_test_id("histogram-wall")
+    expect(wall).to_have_attribute("data-total", "300")
+    cards = wall.get_by_test_id("wall-card")
+    expect(cards.first.locator("path")).to_have_attribute("d", re.compile("^M"))
+    assert cards.count() < 150
+    wall.evaluate("wall => wall.scrollTo(0, wall.scrollHeight)")
+    last = wall.locator('[data-tensor="layer_299/Relu:0"]')
+    last.click()
+    expect(tap.page.get_by_test_id("histogram")).to_have_attribute("data-tensor", "layer_299/Relu:0")
+    expect(tap.page).to_have_url(re.compile("list=histograms"))
 
 
 def test_the_field_of_an_index_goes_back_to_what_is_shown(tap: TapPage, serve: Serve, tmp_path: Path) -> None:
@@ -77,12 +104,12 @@ def test_a_colour_scale_says_what_it_is_of(tap: TapPage, serve: Serve, tmp_path:
     tap.page.get_by_role("button", name="Heatmap").click()
     bar = tap.page.get_by_test_id("colour-bar")
     expect(bar.get_by_text("magnitude")).to_be_visible()
-    expect(bar.get_by_label("Highest colour")).to_have_attribute("placeholder", "5")
+    expect(bar.get_by_label("Colour maximum")).to_have_attribute("placeholder", "5")
     tap.go_to(site, "odd", "dead:0", 0)
     tap.show_tab("value")
     tap.page.get_by_role("button", name="Heatmap").click()
     expect(bar).to_contain_text("No finite number, so no colour scale")
-    expect(bar.get_by_label("Highest colour")).to_have_count(0)
+    expect(bar.get_by_label("Colour maximum")).to_have_count(0)
 
 
 def test_a_feature_map_opens_as_pictures_plays_and_is_saved(
@@ -96,7 +123,7 @@ def test_a_feature_map_opens_as_pictures_plays_and_is_saved(
     tap.enter(site)
     tap.go_to(site, "maps", "conv/Relu:0", 0)
     tap.show_tab("value")
-    expect(tap.page.get_by_role("button", name="Image")).to_have_attribute("aria-pressed", "true")
+    expect(tap.page.get_by_role("button", name="Image", exact=True)).to_have_attribute("aria-pressed", "true")
     index = tap.page.get_by_label("Index in dimension 0, as a number")
     tap.page.get_by_test_id("play-dim-0").click()
     expect(index).not_to_have_value("0")

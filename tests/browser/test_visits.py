@@ -39,11 +39,11 @@ def loop(tap: TapPage, serve: Serve, tmp_path: Path) -> TapPage:
 def test_the_history_is_of_the_chosen_visit(loop: TapPage) -> None:
     loop.show_tab("history")
     note = loop.page.locator(".chart-note")
-    expect(note).to_contain_text(f"{STEPS * VISITS} snapshots. All {VISITS} visits of each step")
+    expect(note).to_contain_text(f"{STEPS * VISITS} snapshots. All {VISITS} loop iterations")
     loop.page.get_by_test_id("visit-picker").select_option("2")
-    expect(note).to_contain_text(f"{STEPS} snapshots. Visit 2 of each step")
+    expect(note).to_contain_text(f"{STEPS} snapshots. Iteration 2 of each step")
     loop.page.get_by_test_id("all-visits").click()
-    expect(note).to_contain_text(f"{STEPS * VISITS} snapshots. All {VISITS} visits of each step")
+    expect(note).to_contain_text(f"{STEPS * VISITS} snapshots. All {VISITS} loop iterations")
 
 
 def test_histograms_are_of_the_visit_whose_numbers_stand_beside_them(loop: TapPage) -> None:
@@ -52,7 +52,7 @@ def test_histograms_are_of_the_visit_whose_numbers_stand_beside_them(loop: TapPa
     small = loop.page.get_by_test_id("summary").locator(".mini-histogram")
     expect(small.locator("span")).to_have_text(["100", "200"])  # its ticks; of all visits 1, 10 and 100
     loop.show_tab("histogram")
-    expect(loop.page.locator(".chart-note")).to_contain_text("Visit 2 of each step")
+    expect(loop.page.locator(".chart-note")).to_contain_text("Iteration 2 of each step")
 
 
 def test_a_picture_is_called_as_the_values_files_are(loop: TapPage) -> None:
@@ -72,12 +72,12 @@ def test_compared_tensors_say_which_visits_they_are_of(loop: TapPage) -> None:
     loop.page.keyboard.press("k")
     loop.show_tab("history")
     expect(loop.page.get_by_test_id("compared-visits")).to_have_text(
-        "Of all visits of each step together: Mul:0."
+        "All iterations of each step together: Mul:0."
     )
     loop.page.get_by_test_id("visit-picker").select_option("2")
     loop.page.get_by_role("button", name="Side by side").click()
     column = loop.page.get_by_test_id("side-column")
-    expect(column.get_by_text(f"visit 2 ({VISITS})")).to_be_visible()
+    expect(column.get_by_text(f"iteration 2 ({VISITS})")).to_be_visible()
     expect(column.locator(".mini-histogram span")).to_have_text(["100", "200"])  # of all visits 1, 10 and 100
 
 
@@ -94,10 +94,10 @@ def test_another_run_has_visits_of_its_own(loop: TapPage) -> None:
     loop.page.get_by_test_id("visit-picker").select_option("2")
     loop.show_tab("history")
     note = loop.page.locator(".chart-note")
-    expect(note).to_contain_text("Visit 2 of each step")
+    expect(note).to_contain_text("Iteration 2 of each step")
     loop.choose_run("once")
     expect(note).to_contain_text(f"{STEPS} snapshots")
-    expect(note).not_to_contain_text("Visit")
+    expect(note).not_to_contain_text("Iteration")
 
 
 def test_a_visit_and_a_step_of_a_link_that_are_not_there_are_told(loop: TapPage) -> None:
@@ -108,11 +108,11 @@ def test_a_visit_and_a_step_of_a_link_that_are_not_there_are_told(loop: TapPage)
         loop.page.evaluate("([old, now]) => { location.hash = location.hash.replace(old, now) }", (old, new))
 
     go("step=3", "step=77&visit=99")
-    expect(lost).to_contain_text("Step 77 was not captured: the nearest one, 3, is on show.")
-    expect(lost).to_contain_text("while/Mul:0 has no visit 99 at step 3: visit 0 is on show.")
+    expect(lost).to_contain_text("Step 77 was not captured: showing the nearest one, 3.")
+    expect(lost).to_contain_text("while/Mul:0 has no iteration 99 at step 3; showing iteration 0.")
     loop.page.get_by_test_id("visit-picker").select_option("2")
-    expect(lost).not_to_contain_text("visit")
+    expect(lost).not_to_contain_text("iteration")
     go("visit=2", f"visit={2**31}")
-    expect(lost).to_contain_text(f"The address holds visit={2**31}, which the page cannot read.")
+    expect(lost).to_contain_text(f"Ignored unknown URL parameter: visit={2**31}")
     lost.get_by_role("button").click()
     expect(lost).to_have_count(0)
