@@ -47,7 +47,7 @@ def test_marks_of_data_keep_their_colours(contrast: TapPage) -> None:
 def test_what_is_chosen_or_on_is_highlighted(contrast: TapPage) -> None:
     page = contrast.page
     highlight = page.evaluate(HIGHLIGHT)
-    view = page.get_by_role("button", name="Graph", exact=True)
+    view = page.get_by_role("button", name="Ops", exact=True)
     other = page.get_by_role("button", name="Timeline", exact=True)
     assert style(view, "background-color") == highlight != style(other, "background-color")
     tab = page.get_by_role("tab", selected=True)

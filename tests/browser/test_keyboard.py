@@ -115,7 +115,8 @@ def test_without_a_node_the_enlarged_panel_makes_room_for_the_graph(
 def test_g_goes_along_the_views_as_they_stand(tap: TapPage, site: Site) -> None:
     tap.enter(site)
     views = tap.page.get_by_role("group", name="View", exact=True)
-    for name in ("Tensors", "Timeline", "Source", "Problems", "Compare", "Replay", "Events", "Graph"):
+    order = ("Tensors", "Timeline", "Source", "Problems", "Compare", "Replay", "Events", "Layers", "Ops")
+    for name in order:
         tap.page.keyboard.press("g")
         expect(views.get_by_role("button", name=name, exact=True, pressed=True)).to_be_visible()
 

@@ -132,7 +132,8 @@ def shown(tap: TapPage, made: Site, name: str) -> Page:
     """The page of a name of `PAGES` with all its content, loaded once and then moved on by its address."""
     theme: Literal["dark", "light"] = "dark" if "dark" in name else "light"
     tap.page.emulate_media(reduced_motion="reduce", color_scheme=theme)
-    tap.page.goto(f"{made.url}#run={quote(tap.run_id('layers'))}&step={STEP}{PAGES[name]}")
+    view = "" if "view=" in PAGES[name] else "&view=graph"
+    tap.page.goto(f"{made.url}#run={quote(tap.run_id('layers'))}&step={STEP}{view}{PAGES[name]}")
     expect(tap.page.locator(f"html[data-theme={theme}]")).to_have_count(1)
     tap.expect_step(STEP)
     if PAGES[name]:

@@ -1,0 +1,119 @@
+"""The layer view: what the page opens on, its cards, the step, blocks, and the ways to ops and panel."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from browser_page import TapPage
+from browser_site import Site
+from playwright.sync_api import Page, expect
+
+
+def cards(page: Page) -> list[str]:
+    """Keys of the cards that are drawn."""
+    page.wait_for_function("() => window.tensortap.ready && window.tensortap.nodes().length > 0")
+    found: list[str] = page.evaluate("() => window.tensortap.nodes()")
+    return found
+
+
+def point_of(page: Page, key: str) -> tuple[float, float]:
+    """The middle of a card."""
+    box = page.evaluate("key => window.tensortap.node(key)", key)
+    assert box is not None, key
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def layer(page: Page, ending: str) -> str:
+    """The first card whose key ends so."""
+    return next(key for key in cards(page) if key.endswith(ending))
+
+
+@pytest.fixture
+def layers(tap: TapPage, site: Site) -> TapPage:
+    tap.page.goto(site.entrance)
+    tap.wait_until_ready()
+    return tap
+
+
+def test_the_page_opens_on_the_layers(layers: TapPage) -> None:
+    expect(layers.page.get_by_test_id("layers")).to_be_visible()
+    views = layers.page.get_by_role("group", name="View", exact=True)
+    expect(views.get_by_role("button", name="Layers", pressed=True)).to_be_visible()
+    assert len(cards(layers.page)) >= 3
+    expect(layers.page).to_have_url(re.compile("view=layers"))
+
+
+def test_a_click_selects_and_a_double_click_leads_to_the_ops(layers: TapPage) -> None:
+    page = layers.page
+    key = layer(page, "hidden_1")
+    page.mouse.click(*point_of(page, key))
+    panel = page.get_by_test_id("layer-panel")
+    expect(panel).to_have_attribute("data-layer", key)
+    expect(panel.get_by_test_id("layer-weights")).to_contain_text("kernel")
+    expect(page).to_have_url(re.compile("layer="))
+    page.mouse.dblclick(*point_of(page, key))
+    expect(page.get_by_role("button", name="Ops", pressed=True)).to_be_visible()
+    layers.wait_until_ready()
+    expect(page).to_have_url(re.compile(r"selected=[^&]*hidden"))
+
+
+def test_a_weight_of_the_panel_leads_to_its_gradient(layers: TapPage) -> None:
+    page = layers.page
+    page.mouse.click(*point_of(page, layer(page, "hidden_1")))
+    row = page.get_by_test_id("layer-weights").get_by_role("row").filter(has_text="kernel")
+    row.get_by_role("button").nth(1).click()
+    expect(page.get_by_test_id("inspector")).to_be_visible()
+    expect(page).to_have_url(re.compile("tensor="))
+
+
+def test_arrow_keys_enter_and_escape(layers: TapPage) -> None:
+    page = layers.page
+    page.get_by_test_id("graph").focus()
+    page.keyboard.press("ArrowDown")
+    first = page.get_by_test_id("layer-panel").get_attribute("data-layer")
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_test_id("layer-panel")).not_to_have_attribute("data-layer", first or "")
+    page.keyboard.press("ArrowUp")
+    expect(page.get_by_test_id("layer-panel")).to_have_attribute("data-layer", first or "")
+    page.keyboard.press("Escape")
+    expect(page.get_by_test_id("layer-panel")).to_have_count(0)
+
+
+def test_a_step_change_changes_what_the_cards_say(layers: TapPage) -> None:
+    page = layers.page
+    page.mouse.click(*point_of(page, layer(page, "hidden_1")))
+    norms = page.get_by_test_id("layer-weights")
+    before = norms.text_content()
+    page.get_by_test_id("step-slider").focus()
+    page.keyboard.press("Home")
+    expect(norms).not_to_have_text(before or "")
+
+
+def test_the_switch_is_remembered(layers: TapPage, site: Site) -> None:
+    page = layers.page
+    page.get_by_role("button", name="Ops", exact=True).click()
+    expect(page).to_have_url(re.compile("view=graph"))
+    page.goto("about:blank")
+    page.goto(site.url)
+    layers.wait_until_ready()
+    expect(page.get_by_role("button", name="Ops", pressed=True)).to_be_visible()
+
+
+def test_cards_are_coloured_by_a_statistic(layers: TapPage) -> None:
+    page = layers.page
+    page.get_by_test_id("shade").select_option("gradientNorm")
+    expect(page.get_by_label("Legend")).to_contain_text("Gradient norm")
+    expect(page).to_have_url(re.compile("shade=gradientNorm"))
+
+
+def test_a_link_leads_back_to_a_layer(layers: TapPage) -> None:
+    page = layers.page
+    key = layer(page, "hidden_1")
+    page.mouse.click(*point_of(page, key))
+    expect(page).to_have_url(re.compile("layer="))
+    link = page.url
+    page.goto("about:blank")
+    page.goto(link)
+    layers.wait_until_ready()
+    expect(page.get_by_test_id("layer-panel")).to_have_attribute("data-layer", key)
