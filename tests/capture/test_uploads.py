@@ -22,8 +22,8 @@ import tensortap
 from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
-from tensortap.cli.commands.check import check_run
 from tensortap.dump.format.row_checks import Snapshot
+from tensortap.dump.maintenance.run_check import check_run
 from tensortap.dump.read.runs import RunReader, find_runs
 from tensortap.dump.read.values_reader import read_value, value_ref
 from tensortap.dump.write import destination

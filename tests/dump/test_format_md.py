@@ -177,7 +177,7 @@ def test_descriptions(logged: tuple[Path, list[Array]]) -> None:
     (worker,) = [path for path in run.iterdir() if path.is_dir() and path.name != "graphs"]
     assert re.fullmatch(r"[\w.]+-\d+-[0-9a-f]{8}", worker.name)
     assert set(read_json(worker / "worker.json")) == {
-        *("worker", "host", "pid", "rank", "started", "info", *sums)
+        *("worker", "host", "pid", "rank", "started", "minor", "info", *sums)
     }
     closed = read_json(worker / "closed.json")
     assert set(closed) == {"closed", "snapshots", "dropped", "events", *sums}

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tensortap.core.errors import DamagedError, DeniedError, FormatVersionError, NotARunError, TensortapError
-from tensortap.core.names import GRAPHS
+from tensortap.core.errors import FormatVersionError, NotARunError
 from tensortap.core.text import bytes_text, counted, escaped
-from tensortap.dump.format.events import EventsTail
-from tensortap.dump.maintenance.integrity import Completeness, ValueCheck, check_graph_def
 from tensortap.dump.maintenance.repair import repair_run
-from tensortap.dump.read.runs import RunReader, find_runs
-from tensortap.dump.recording.recording_files import find_recordings, read_recording
+from tensortap.dump.maintenance.run_check import Report, check_run
+from tensortap.dump.read.runs import find_runs
 from tensortap.importers.resolve import check_reachable
 from tensortap.storage.filesystem import is_folder
 from tensortap.storage.uri import is_remote, shown_path
@@ -27,26 +23,6 @@ from ..select_run import add_path, check_folders_read, report_unread
 
 HELP = "verify every checksum of a dump; changes nothing"
 EXAMPLE = "tensortap check logs --repair"
-
-
-@dataclass
-class Report:
-    """What was found in one run. `pending` is no damage: a worker writes, or was stopped while it wrote.
-    `unnamed_bytes`: bytes of values that no snapshot names."""
-
-    run: str
-    workers: int = 0
-    graphs: int = 0
-    events: int = 0
-    recordings: int = 0
-    snapshots: int = 0
-    values: int = 0
-    value_bytes: int = 0
-    pruned: int = 0
-    unnamed_bytes: int = 0
-    pending: list[str] = field(default_factory=list)
-    damage: list[str] = field(default_factory=list)
-    repaired: str | None = None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -103,87 +79,6 @@ def _repair(path: Path, advance: Any) -> str | None:
     except (NotARunError, FormatVersionError) as error:
         print(escaped(f"{path} cannot be repaired: {error}"), file=sys.stderr)
         return None
-
-
-def check_run(name: str, path: Path, advance: Any = lambda _: None) -> Report:
-    """Reads everything in the run at `path`. `advance` is called with a line of text now and then."""
-    report = Report(name)
-    try:
-        reader = RunReader(path)
-        damage = reader.info().damage
-        workers = reader.workers()
-    except (TensortapError, OSError) as error:
-        report.damage.append(f"run.json: {error}")
-        return report
-    if damage:
-        report.damage.append(f"{damage} 'check --repair' writes it anew, from what the workers say.")
-    _check_graphs(reader, report)
-    for worker in workers:
-        report.workers += 1
-        try:
-            for text in _check_worker(path, reader, worker.worker, report):
-                advance(f"{name}: {text}")
-        except PermissionError:
-            report.damage.append(str(DeniedError(worker.worker)))
-        _check_events(path, worker.worker, report)
-    for place in find_recordings(path, lambda folder, error: report.damage.append(_unread(folder, error))):
-        advance(f"{name}: recording of step {place.step}")
-        report.recordings += 1
-        try:
-            read_recording(place.path)
-        except (TensortapError, OSError) as error:
-            report.damage.append(f"recording {place.path.name}: {error}")
-    return report
-
-
-def _unread(folder: Path, error: OSError) -> str:
-    if isinstance(error, PermissionError):
-        return str(DeniedError(folder.name))
-    return f"{folder.name} cannot be looked into: {error.strerror}."
-
-
-def _check_graphs(reader: RunReader, report: Report) -> None:
-    try:
-        graph_ids = reader.graph_ids()
-    except PermissionError:
-        report.damage.append(str(DeniedError(GRAPHS)))
-        return
-    for graph_id in graph_ids:
-        report.graphs += 1
-        try:
-            reader.graph(graph_id)
-            check_graph_def(reader, graph_id)
-        except (DamagedError, OSError) as error:
-            report.damage.append(f"graph {graph_id}: {error}")
-
-
-def _check_events(path: Path, worker: str, report: Report) -> None:
-    tail = EventsTail(path, worker)
-    while events := tail.poll():
-        report.events += len(events)
-    report.damage += tail.left_out
-
-
-def _check_worker(path: Path, reader: RunReader, worker: str, report: Report) -> Iterator[str]:
-    files = Completeness(path, worker)
-    values = ValueCheck(path, worker)
-    tail = reader.tail(worker)
-    while commits := tail.poll():
-        for commit in commits:
-            for row in range(commit.batch.num_rows):
-                values.check(commit.batch, row)
-            files.note(commit.batch)
-            report.snapshots += commit.batch.num_rows
-            size = bytes_text(report.value_bytes + values.value_bytes)
-            yield f"{counted(report.snapshots, 'snapshot')}, {size} of values"
-    files.finish(tail)
-    report.values += values.values
-    report.value_bytes += values.value_bytes
-    report.pruned += values.pruned
-    report.unnamed_bytes += files.unnamed_bytes
-    report.damage += [f"{worker}: {text}" for text in (*files.damage, *tail.damage, *values.damage())]
-    report.damage += [] if tail.denied is None else [tail.denied]
-    report.pending += [f"{worker}: {text}" for text in files.pending]
 
 
 def _state(report: Report) -> tuple[str, str]:

@@ -66,7 +66,7 @@ def decode_event(line: bytes) -> dict[str, Any]:
         DamagedError: its checksum does not fit, or it holds no object.
     """
     rest = line[_START:]
-    if not line.startswith(_HEAD) or line[len(_HEAD) : len(_HEAD) + 8] != b"%08x" % google_crc32c.value(rest):
+    if line[:_START] != b'%s%08x", ' % (_HEAD, google_crc32c.value(rest)):
         raise DamagedError("A line does not match its checksum.")
     try:
         found = json.loads(b"{" + rest)

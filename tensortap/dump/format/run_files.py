@@ -109,6 +109,7 @@ class WorkerInfo:
     rank: int | None
     started: datetime
     info: dict[str, Any]
+    minor: int = 0  # of the format that it wrote; 0 where that is lost
 
     @property
     def is_gone(self) -> bool:
@@ -124,6 +125,7 @@ def write_worker(folder: Path, rank: int | None, info: dict[str, Any]) -> None:
         "pid": os.getpid(),
         "rank": rank,
         "started": _now(),
+        "minor": MINOR,
         "info": info,
     }
     publish_json(folder / WORKER_FILE, record)
@@ -136,7 +138,7 @@ def read_worker(run_dir: Path, name: str) -> WorkerInfo:
     except (OSError, DamagedError):
         record = {}
     host, pid, _ = name.rsplit("-", 2)
-    rank = record.get("rank")
+    rank, minor = record.get("rank"), record.get("minor")
     return WorkerInfo(
         worker=name,
         host=str(record.get("host", host)),
@@ -144,6 +146,7 @@ def read_worker(run_dir: Path, name: str) -> WorkerInfo:
         rank=rank if isinstance(rank, int) else None,
         started=_time(record.get("started")),
         info=_info(record),
+        minor=minor if isinstance(minor, int) else 0,
     )
 
 

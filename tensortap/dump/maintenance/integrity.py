@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tensortap.core.dtypes import Array
 from tensortap.core.errors import DamagedError, ValuePrunedError
 from tensortap.core.names import tensor_name
 from tensortap.core.text import counted
-from tensortap.storage.files import read_json
+from tensortap.storage.files import FileReader, read_json
 from tensortap.storage.filesystem import exists, scan, stat_path
 from tensortap.tfproto.proto_classes import read_varint
 
 from ..format.graphs import read_graph_def
-from ..format.layout import HEADER, stats_path, values_path
-from ..format.run_files import CLOSED_FILE, WORKER_FILE, Closing, read_closing
+from ..format.layout import HEADER, check_header, stats_path, values_path
+from ..format.run_files import CLOSED_FILE, WORKER_FILE, Closing, WorkerInfo, read_closing
 from ..read.runs import RunReader
 from ..read.stats_reader import StatsTail
 from ..read.values_reader import read_value, value_ref
@@ -42,11 +43,12 @@ class Completeness:
         OSError: the folder cannot be read.
     """
 
-    def __init__(self, run_dir: Path, worker: str) -> None:
+    def __init__(self, run_dir: Path, worker: WorkerInfo) -> None:
         self.damage: list[str] = []
         self.pending: list[str] = []
         self.unnamed_bytes = 0
-        self._dir = run_dir / worker
+        self._dir = run_dir / worker.worker
+        self._minor = worker.minor
         self._sizes = {
             entry.name: entry.size if entry.size >= 0 else stat_path(self._dir / entry.name).size
             for entry in scan(self._dir)
@@ -86,8 +88,11 @@ class Completeness:
             pairs = np.stack([offsets[of_file], lengths[of_file]], axis=1)
             self._named.setdefault(file, array("q")).frombytes(pairs.astype(np.int64).tobytes())
 
-    def finish(self, tail: StatsTail) -> None:
-        """Compares, once `tail` has read all there is; not where some of it may not be read."""
+    def finish(self, tail: StatsTail, events: int | None) -> None:
+        """Compares, once `tail` has read all there is; not where some of it may not be read.
+
+        `events`: how many can be read, or None if that is not known.
+        """
         if tail.denied is not None:
             return
         values = {
@@ -98,6 +103,14 @@ class Completeness:
         self._check_statistics(tail, bool(values))
         unnamed = {number: self._unnamed(number, size) for number, size in sorted(values.items())}
         self.unnamed_bytes = sum(unnamed.values())
+        for number in values:
+            self._check_shard(number)
+        said = None if self._closing is None else self._closing.events
+        if said is not None and events is not None and said != events:
+            self.damage.append(
+                f"{counted(events, 'event')} can be read of {said:,} that were written when it was closed"
+                f" ({CLOSED_FILE}). Copy its events files again."
+            )
         self._check_closing(tail, [number for number, count in unnamed.items() if count])
 
     def _check_statistics(self, tail: StatsTail, has_values: bool) -> None:
@@ -146,16 +159,36 @@ class Completeness:
         elif tail.pending:
             self.damage.append(tail.pending)
 
+    def _check_shard(self, number: int) -> None:
+        """The header of a values file, and the padding between its values: what safetensors readers go by."""
+        path = values_path(self._dir, number)
+        try:
+            with FileReader(path) as file:
+                header = file.read(0, HEADER)
+                if header[:8].strip(b"\0"):
+                    check_header(header, sealed=self._minor >= 1)
+                starts, ends = self._gaps(number, file.size)
+                for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+                    if self._minor >= 1 and 0 < end - start < _PADDING and any(file.read(start, end - start)):
+                        self.damage.append(f"{path.name}: the padding at byte {start:,} is not zero.")
+        except (DamagedError, OSError) as error:
+            self.damage.append(f"{path.name}: {error}")
+
     def _unnamed(self, number: int, size: int) -> int:
         """Bytes of a values file that are no header, no padding, and named by no row."""
+        starts, ends = self._gaps(number, size)
+        gaps = ends - starts
+        return int(gaps[gaps >= _PADDING].sum())
+
+    def _gaps(self, number: int, size: int) -> tuple[Array, Array]:
+        """Where bytes of a values file begin and end that are in no value."""
         pairs = np.frombuffer(self._named.get(number, array("q")), np.int64).reshape(-1, 2)
         inside = (pairs >= 0).all(axis=1) & (pairs <= size).all(axis=1)
         starts, lengths = pairs[inside].T
         order = np.argsort(starts, kind="stable")
         starts = starts[order]
         ends = np.maximum.accumulate(np.concatenate([[HEADER], starts + lengths[order]]))
-        gaps = np.concatenate([starts, [size]]) - ends
-        return int(gaps[gaps >= _PADDING].sum())
+        return ends, np.concatenate([starts, [size]])
 
 
 def next_statistics(worker_dir: Path, number: int) -> int | None:

@@ -1,0 +1,100 @@
+"""`check` sees each changed byte of each kind of file in a run."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tensortap.core.records import Graph, Node
+from tensortap.dump.format.layout import HEADER
+from tensortap.dump.maintenance.run_check import check_run
+from tensortap.dump.recording.recording import Argument, Recording
+from tensortap.dump.recording.recording_files import write_recording
+from tensortap.dump.write.writer import DumpWriter
+
+ALL = 1 << 20
+
+
+def write_values(run: Path) -> None:
+    with DumpWriter(run.parent, run.name, info={"note": "kept"}) as writer:
+        writer.log("a", np.arange(1100, dtype=np.int8), step=0)
+        writer.log("b", np.arange(300.0), step=0)
+        writer.log("c", np.arange(3.0), step=0)
+
+
+def write_events(run: Path) -> None:
+    with DumpWriter(run.parent, run.name) as writer:
+        for step in range(3):
+            writer.event("spike", step=step, x=step)
+
+
+def write_graph(run: Path) -> None:
+    with DumpWriter(run.parent, run.name) as writer:
+        stack = (("train.py", 3, "main"),)
+        nodes = [Node("abc", "Const", stack=0)]
+        graph_def = b"\x0a\x05\x0a\x03abc"
+        writer.graph(Graph("g", nodes, stacks=(stack,), sources={"train.py": "x\n"}, graph_def=graph_def))
+
+
+def write_recordings(run: Path) -> None:
+    write_events(run)
+    kernel = Argument("variable", "kernel", (np.arange(9000.0),), "float64", (9000,))
+    write_recording(run, Recording("f", b"library", (kernel,), 3))
+
+
+KINDS: dict[str, tuple[Callable[[Path], None], int]] = {
+    "run.json": (write_values, ALL),
+    "*/worker.json": (write_values, ALL),
+    "*/closed.json": (write_values, ALL),
+    "*/stats-000000.arrows": (write_values, ALL),
+    "*/values-000000.safetensors": (write_values, 300),  # of its header, and all behind it
+    "*/events-000000.jsonl": (write_events, ALL),
+    "graphs/*.arrows": (write_graph, ALL),
+    "graphs/*.pb": (write_graph, ALL),
+    "recordings/*/recording.json": (write_recordings, ALL),
+    "recordings/*/small.bin": (write_recordings, ALL),
+    "recordings/blobs/*.blob": (write_recordings, 300),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pattern", KINDS)
+def test_each_changed_byte_is_reported(tmp_path: Path, pattern: str) -> None:
+    write, most = KINDS[pattern]
+    run = tmp_path / "r"
+    write(run)
+    assert check_run("r", run).damage == []
+    (file,) = run.glob(pattern)
+    whole = file.read_bytes()
+    draw = random.Random(0)
+    front = HEADER if most < ALL and len(whole) > HEADER else len(whole)
+    places = range(front) if front <= most else [*range(200), *draw.sample(range(front), most)]
+    missed = []
+    for at in (*places, *range(front, len(whole))):
+        changed = bytearray(whole)
+        changed[at] ^= 1 << draw.randrange(8)
+        file.write_bytes(changed)
+        if not check_run("r", run).damage:
+            missed.append(at)
+    assert missed == []
+
+
+@pytest.mark.parametrize("pattern", KINDS)
+def test_a_file_cut_anywhere_is_reported(tmp_path: Path, pattern: str) -> None:
+    write, _ = KINDS[pattern]
+    run = tmp_path / "r"
+    write(run)
+    (file,) = run.glob(pattern)
+    whole = file.read_bytes()
+    for size in {0, 1, len(whole) // 3, len(whole) - 200, len(whole) - 8, len(whole) - 1} - {len(whole)}:
+        if 0 <= size < len(whole):
+            file.write_bytes(whole[:size])
+            assert check_run("r", run).damage != [], size
+    file.write_bytes(whole + b"x")
+    assert check_run("r", run).damage != []
+    file.write_bytes(whole)
+    assert check_run("r", run).damage == []
