@@ -10,9 +10,12 @@ from typing import Any
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import DamagedError, InvalidValueError, ValueNotKeptError
 from tensortap.core.records import COUNTS, STATISTICS, Summary
+from tensortap.core.text import counted
 from tensortap.dump.format.events import EventsTail
+from tensortap.dump.format.graphs import read_graph_def
 from tensortap.dump.format.run_files import RUN_FILE
 from tensortap.dump.format.schema import LOST, REFUSED
+from tensortap.dump.maintenance.run_check import check_run
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.catalog.tensor_table import NO_GRAPH
@@ -34,8 +37,13 @@ _MAX_DEPTH = 8  # folders of a run; the format has two
 
 
 def export_tap_zip(run: RunIndex, rows: Array | None, out: Path, advance: Advance) -> Exported:
-    """A run that is being written is exported up to what is there now."""
+    """A run that is being written is exported up to what is there now; one that is damaged is not.
+
+    Raises:
+        DamagedError: something in it does not match its checksum, or is missing: a copy would look whole.
+    """
     if rows is None:
+        _refuse_damage(run)
         with new_file(out) as temporary:
             left_out = _write(temporary, run.path, run.path.name, advance)
         return Exported(out, run.catalog.rows, out.stat().st_size, left_out)
@@ -44,6 +52,16 @@ def export_tap_zip(run: RunIndex, rows: Array | None, out: Path, advance: Advanc
         left_out = copy_part(run, all_rows(run, rows), folder, run.path.name, advance)
         left_out += _write(temporary, folder / run.path.name, run.path.name, lambda done, total: None)
     return Exported(out, len(rows), out.stat().st_size, left_out)
+
+
+def _refuse_damage(run: RunIndex) -> None:
+    damage = check_run(run.name, run.path).damage
+    if damage:
+        places = counted(len(damage), "place")
+        raise DamagedError(
+            f"The run {run.name!r} is damaged in {places}, and was not exported: {damage[0]}",
+            "'tensortap check --repair' copies what can be read to a run beside it; export that one.",
+        )
 
 
 def _write(out: Path, run_dir: Path, name: str, advance: Advance) -> list[str]:
@@ -166,6 +184,9 @@ def _copy_graphs(run: RunIndex, writer: DumpWriter, left_out: list[str]) -> dict
     for graph_id in reader.graph_ids():
         try:
             ids[graph_id] = writer.graph(reader.graph(graph_id))
+            read_graph_def(run.path, graph_id)
+        except FileNotFoundError:  # it has none
+            continue
         except DamagedError as error:
             left_out.append(f"graph {graph_id}: {error.message}")
     return ids

@@ -121,6 +121,8 @@ class RunEvents:
         self.version = 0
         self._path = path
         self._tails: dict[str, EventsTail] = {}
+        self._counts: dict[str, int] = {}  # by worker
+        self._unread: set[str] = set()  # workers that may have more
         self._events: list[RunEvent] = []
         self._logs: list[StepLogs] = []
         self._ids, self._files = _Texts(), _Texts()
@@ -136,8 +138,17 @@ class RunEvents:
             for event in found:
                 self._add(worker, event)
             self.version += len(found) + len(tail.damage) - damage
+            self._counts[worker] = self._counts.get(worker, 0) + len(found)
+            if found or tail.denied is not None:
+                self._unread.add(worker)
+            else:
+                self._unread.discard(worker)
             more |= bool(found)
         return more
+
+    def count(self, worker: str) -> int | None:
+        """How many events a worker has; None while not all were read."""
+        return None if worker in self._unread else self._counts.get(worker)
 
     @property
     def damage(self) -> list[str]:

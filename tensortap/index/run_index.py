@@ -180,6 +180,8 @@ class RunIndex:
         self._shelf.poll()
         more = [follower.poll() for follower in self._followers.values()]
         more.append(self.events.poll(self._followers))
+        for name, follower in self._followers.items():
+            follower.count_events(self.events.count(name))
         self._save(any(more))
         for follower in self._followers.values():
             follower.look()

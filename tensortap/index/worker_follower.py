@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tensortap.core.errors import DamagedError
+from tensortap.core.text import counted
 from tensortap.dump.format.layout import pruned_files
-from tensortap.dump.format.run_files import WorkerInfo
+from tensortap.dump.format.run_files import Closing, WorkerInfo, read_closing
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.read.stats_reader import TailPosition
 from tensortap.storage.entry import Entry
@@ -52,13 +53,56 @@ class WorkerFollower:
         self._folder = Path(reader.path) / info.worker
         self._tail = reader.tail(info.worker)
         self._live = False
+        self._closing: Closing | None = None  # what the worker said when it was closed, once that is known
+        self._closing_damage = ""
+        self._events: int | None = None
+        self._at_end = False  # all statistics there are were read
 
     def poll(self) -> bool:
         """Reads on; returns whether there was so much to read that more may be left."""
+        if self._read_on():
+            return True
+        if self._closing is None and not self._closing_damage:
+            try:
+                self._closing = read_closing(self._folder)
+            except DamagedError as error:
+                self._closing_damage = f"{self.info.worker}: {error}"
+            except OSError:  # tried again
+                return False
+            return self._closing is not None and self._read_on()  # it may have been closed since
+        return False
+
+    def _read_on(self) -> bool:
         damage = len(self._tail.damage)
         commits = self._tail.poll(self._catalog.read_columns, POLL_BYTES)
         self._catalog.add(self.info.worker, commits)
+        self._at_end = not commits and self._tail.denied is None
         return bool(commits) or len(self._tail.damage) > damage
+
+    def count_events(self, count: int | None) -> None:
+        """How many events can be read of this worker; None while there may be more."""
+        self._events = count
+
+    def _missing(self) -> list[str]:
+        """What is gone of a closed worker: by itself, damage at the very end looks like a torn tail."""
+        if self._closing is None or not self._at_end:
+            return [self._closing_damage] if self._closing_damage else []
+        found = []
+        for what, there, said in (
+            ("snapshot", self._snapshots, self._closing.snapshots),
+            ("event", self._events, self._closing.events),
+        ):
+            if said is not None and there is not None and there < said:
+                can = f"{counted(there, what)} can be read of {said:,} that it had written when it was closed"
+                found.append(f"{self.info.worker}: {can}: its files are damaged or cut. Copy them again.")
+        if self._tail.pending and not found:
+            found.append(f"{self.info.worker} was closed, but {self._tail.pending}")
+        return found
+
+    @property
+    def _snapshots(self) -> int:
+        code = self._catalog.workers.code(self.info.worker)
+        return 0 if code is None else self._catalog.worker_rows.of(code)
 
     @property
     def position(self) -> TailPosition:
@@ -104,7 +148,6 @@ class WorkerFollower:
     def status(self) -> WorkerStatus:
         """What is known now."""
         info, tail = self.info, self._tail
-        code = self._catalog.workers.code(info.worker)
         return WorkerStatus(
             id=info.worker,
             host=info.host,
@@ -112,10 +155,10 @@ class WorkerFollower:
             rank=info.rank,
             started=info.started.timestamp(),
             closed=tail.closed,
-            snapshots=0 if code is None else self._catalog.worker_rows.of(code),
+            snapshots=self._snapshots,
             dropped=tail.dropped,
             pending=tail.pending,
-            damage=[*tail.damage, *self.denied],
+            damage=[*tail.damage, *self._missing(), *self.denied],
             live=self._live,
         )
 

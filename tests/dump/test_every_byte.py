@@ -90,11 +90,12 @@ def test_a_file_cut_anywhere_is_reported(tmp_path: Path, pattern: str) -> None:
     write(run)
     (file,) = run.glob(pattern)
     whole = file.read_bytes()
-    for size in {0, 1, len(whole) // 3, len(whole) - 200, len(whole) - 8, len(whole) - 1} - {len(whole)}:
+    for size in (0, 1, len(whole) // 3, len(whole) - 200, len(whole) - 9, len(whole) - 1):
         if 0 <= size < len(whole):
             file.write_bytes(whole[:size])
             assert check_run("r", run).damage != [], size
-    file.write_bytes(whole + b"x")
-    assert check_run("r", run).damage != []
+    if file.suffix not in (".bin", ".blob"):  # no reference reaches behind their ends
+        file.write_bytes(whole + b"x")
+        assert check_run("r", run).damage != []
     file.write_bytes(whole)
     assert check_run("r", run).damage == []

@@ -248,6 +248,19 @@ def test_what_is_to_stay_of_a_file_moves(tmp_path, capsys, limits):
     assert "keeps all values" in capsys.readouterr().out
 
 
+def test_damaged_values_are_not_compacted(tmp_path, capsys):
+    write(tmp_path, range(6))
+    (file,) = values_files(tmp_path)
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(data)
+    assert main(["prune", str(tmp_path), "--keep-last", "2"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "not compacted, as it is damaged" in out
+    assert "does not match its checksum" in out
+    assert values_files(tmp_path) == [file]
+
+
 def test_what_cannot_be_moved_stays(tmp_path, monkeypatch):
     write(tmp_path, range(6))
     files = {path: path.read_bytes() for path in (tmp_path / "r").rglob("*-0*.*")}

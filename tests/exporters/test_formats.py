@@ -21,7 +21,8 @@ from tensortap.core.errors import InvalidNameError, NotFoundError, SelectionErro
 from tensortap.core.records import Graph, Node
 from tensortap.core.sampling import Sample
 from tensortap.dump.format.schema import LOST, REFUSED
-from tensortap.dump.recording.recording_files import find_recordings
+from tensortap.dump.recording.recording import Recording
+from tensortap.dump.recording.recording_files import find_recordings, write_recording
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.exporters.registry import EXPORTERS, exporter_for
 from tensortap.importers.importing import import_source
@@ -318,9 +319,7 @@ def test_a_part_keeps_samples_and_what_happened(tmp_path):
 def test_recordings_are_exported_and_found(tmp_path):
     with DumpWriter(tmp_path / "logs", "r") as writer:
         writer.log("x", np.ones(3), step=0)
-    folder = tmp_path / "logs" / "r" / "recordings" / "4-0-0123abcd"
-    folder.mkdir(parents=True)
-    (folder / "recording.json").write_text("{}")
+    write_recording(tmp_path / "logs" / "r", Recording("f", b"library", (), 4))
     log = LogIndex(tmp_path / "logs")
     log.refresh()
     export(log.runs[0], tmp_path / "r.tap.zip")

@@ -146,11 +146,13 @@ class EventsTail:
     Attributes:
         damage: sentences about lines that had to be skipped.
         denied: a sentence about a file that may not be read, nor what follows it before it may; or None.
+        pending: bytes of a last line that may still be completed.
     """
 
     def __init__(self, run_dir: Path | str, worker: str) -> None:
         if not is_worker_name(worker):
             raise NotFoundError(f"{worker[:120]!r} is not a worker.")
+        self.pending = 0
         self.damage: list[str] = []
         self.denied: str | None = None
         self._worker = worker
@@ -185,6 +187,7 @@ class EventsTail:
     def _read(self, file: FileReader, final: bool) -> list[dict[str, Any]]:
         """Whole lines from the offset on; what follows the last line end is left for the next poll."""
         found: list[dict[str, Any]] = []
+        self.pending = 0
         while not found and self._offset < file.size:
             if self._offset >= _MAX_FILE:  # a file with holes can be of any length
                 self._report(f"{file.size - self._offset} bytes skipped. A file of events is never so long.")
@@ -194,7 +197,8 @@ class EventsTail:
             end = data.rfind(b"\n") + 1
             if not end:
                 if not final and len(data) < MAX_LINE:
-                    break  # a line that is still being written
+                    self.pending = len(data)  # a line that is still being written
+                    break
                 self._report(f"{len(data)} bytes skipped. A line is too long, or has no end.")
                 self._offset += len(data)
                 continue

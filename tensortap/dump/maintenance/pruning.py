@@ -28,6 +28,7 @@ class Pruned:
         left_files, left_bytes: values files that stay. writing: those of them that a process is writing.
         left_steps: steps with a value in them.
         moved: values that were kept of files that were removed, in a new file.
+        damaged: sentences about workers whose files stay as they are, because something in them is damaged.
     """
 
     files: int = 0
@@ -40,6 +41,7 @@ class Pruned:
     writing: int = 0
     moved: int = 0
     removed: list[str] = field(default_factory=list)
+    damaged: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -76,11 +78,14 @@ def prune_run(run_dir: Path, retention: Retention, *, dry_run: bool = False) -> 
     chosen = choose(retention, shards, steps, recent, protected, by_step=True)
     kept = _parts(run_dir, retention, shards, values, recent, chosen, protected)
     chosen = [shard for shard in chosen if shard not in kept]
+    damaged: list[str] = []
     if not dry_run:
-        kept = _move(run_dir, kept, {*shards, *values})
+        kept = _move(run_dir, kept, {*shards, *values}, damaged)
         for shard in (*chosen, *kept):
             discard(run_dir, shard)
-    return _report(shards, values, chosen, kept, recent, len(protected))
+    found = _report(shards, values, chosen, kept, recent, len(protected))
+    found.damaged = damaged
+    return found
 
 
 def _read(reader: RunReader) -> _Values:
@@ -163,15 +168,21 @@ def _newest(held: dict[int, _Value], steps: set[int], room: int) -> set[int]:
     return found
 
 
-def _move(run_dir: Path, parts: dict[Shard, set[int]], known: set[Shard]) -> dict[Shard, set[int]]:
-    """Moves what is to be kept; returns what was moved. Workers whose files are damaged stay as they are."""
+def _move(
+    run_dir: Path, parts: dict[Shard, set[int]], known: set[Shard], damaged: list[str]
+) -> dict[Shard, set[int]]:
+    """Moves what is to be kept; returns what was moved.
+
+    Workers whose files are damaged stay as they are; `damaged` receives a sentence about each.
+    """
     moved: dict[Shard, set[int]] = {}
     for worker in {shard[0] for shard in parts}:
         of_worker = {shard[1]: part for shard, part in parts.items() if shard[0] == worker}
         first = 1 + max(number for name, number in known if name == worker)
         try:
             move_values(run_dir, worker, of_worker, first)
-        except DamagedError:
+        except DamagedError as error:
+            damaged.append(f"{worker}: {error.message}")
             continue
         moved |= {(worker, number): part for number, part in of_worker.items()}
     return moved

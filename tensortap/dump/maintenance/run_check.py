@@ -9,9 +9,10 @@ from pathlib import Path
 from tensortap.core.errors import DamagedError, DeniedError, TensortapError
 from tensortap.core.names import GRAPHS
 from tensortap.core.text import bytes_text, counted
+from tensortap.storage.filesystem import exists
 
 from ..format.events import EventsTail
-from ..format.run_files import WorkerInfo
+from ..format.run_files import CLOSED_FILE, WorkerInfo
 from ..read.runs import RunReader
 from ..recording.recording_files import find_recordings, read_recording
 from .integrity import Completeness, ValueCheck, check_graph_def
@@ -98,6 +99,8 @@ def _check_events(path: Path, worker: str, report: Report) -> int | None:
         count += len(events)
     report.events += count
     report.damage += tail.left_out
+    if tail.pending and exists(path / worker / CLOSED_FILE):
+        report.damage.append(f"{worker}: its events end in {tail.pending:,} bytes that are no whole line.")
     return None if tail.denied else count
 
 
