@@ -147,8 +147,10 @@ class RunEvents:
         return more
 
     def count(self, worker: str) -> int | None:
-        """How many events a worker has; None while not all were read."""
-        return None if worker in self._unread else self._counts.get(worker)
+        """How many events a worker has; None while not all were read, or where some are damaged."""
+        tail = self._tails.get(worker)
+        known = tail is not None and not tail.damage and worker not in self._unread
+        return self._counts.get(worker) if known else None
 
     @property
     def damage(self) -> list[str]:

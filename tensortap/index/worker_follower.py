@@ -92,7 +92,9 @@ class WorkerFollower:
             ("snapshot", self._snapshots, self._closing.snapshots),
             ("event", self._events, self._closing.events),
         ):
-            if said is not None and there is not None and there < said:
+            # Damage that was skipped is reported by itself; with a torn tail behind it, more is gone.
+            known = what == "snapshot" and self._tail.damage and not self._tail.pending
+            if said is not None and there is not None and there < said and not known:
                 can = f"{counted(there, what)} can be read of {said:,} that it had written when it was closed"
                 found.append(f"{self.info.worker}: {can}: its files are damaged or cut. Copy them again.")
         if self._tail.pending and not found:

@@ -192,12 +192,14 @@ def test_damage_and_torn_tails_are_told(tmp_path, log):
     again.refresh()
     run = again.runs[0]
     assert history(run, "a").columns["step"].tolist() == [0, 2]
-    assert len(run.damage) == 1
+    assert "skipped" in run.damage[0]
+    assert "2 snapshots can be read of 4" in run.damage[1]
     assert "not committed yet" in run.workers[0].pending
     stats.write_bytes(data)
     again.refresh()
     assert history(run, "a").columns["step"].tolist() == [0, 2, 3]
     assert run.workers[0].pending is None
+    assert len(run.damage) == 1
 
 
 def test_a_graph_may_come_late_or_never(tmp_path, log):
