@@ -3,7 +3,7 @@
     python benchmarks/slices.py [--seconds 1] [--side 4096]
 
 `read` is `tensortap.index.values.read_slice`, from the page cache: the worst case, as a disk takes longer.
-`sent` is the answer of the server to the request of the page, through Flask, without the network. `plain` is the
+`sent` is the answer of the server to such a request, through Flask, without the network. `plain` is the
 same code without comparing checksums: it reads the bytes of the slice only, not the blocks that they lie in.
 `written` is what `DumpWriter` takes to encode and store a value, next to the checksum of the whole alone.
 CPU times of one thread, in turn; read the ratios.

@@ -31,7 +31,10 @@ def list_runs() -> Response:
     Parameters().done()
     log = current_log()
     cursor = log.cursor  # before the list: changes in between are reported again
-    overviews = [_with_steps(run.overview()) | {"logdir": log.logdir_of(run)} for run in log.runs]
+    overviews = [
+        _with_steps(run.overview()) | {"damaged": bool(run.damage), "logdir": log.logdir_of(run)}
+        for run in log.runs
+    ]
     return json_response(
         {"logdir": log.name, "version": VERSION, "cursor": cursor, "runs": overviews} | _reading_progress(log)
     )
@@ -63,6 +66,7 @@ def one_run(run: str) -> Response:
             "name": found.name,
             "info": found.info,
             "created": found.created,
+            "damage": found.damage,
             "workers": list(found.workers),
             "graphs": [_with_steps(graph) for graph in found.graphs],
             "steps": found.steps if graph is None else found.steps_of(graph),

@@ -160,7 +160,7 @@ class WorkerFollower:
             snapshots=self._snapshots,
             dropped=tail.dropped,
             pending=tail.pending,
-            damage=[*tail.damage, *self._missing(), *self.denied],
+            damage=[*filter(None, [info.damage]), *tail.damage, *self._missing(), *self.denied],
             live=self._live,
         )
 

@@ -10,7 +10,7 @@ from datetime import MAXYEAR, UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tensortap.core.errors import DamagedError, FormatVersionError, NoAnswerError, NotARunError
+from tensortap.core.errors import DamagedError, DeniedError, FormatVersionError, NoAnswerError, NotARunError
 from tensortap.storage.files import publish_json, read_json
 from tensortap.storage.uri import shown_path
 from tensortap.system.locks import is_gone
@@ -110,6 +110,7 @@ class WorkerInfo:
     started: datetime
     info: dict[str, Any]
     minor: int = 0  # of the format that it wrote; 0 where that is lost
+    damage: str = ""  # what is wrong with `worker.json`, a sentence
 
     @property
     def is_gone(self) -> bool:
@@ -133,10 +134,13 @@ def write_worker(folder: Path, rank: int | None, info: dict[str, Any]) -> None:
 
 def read_worker(run_dir: Path, name: str) -> WorkerInfo:
     """What a worker of a run says that it is; where it does not, what its name says."""
+    damage = ""
     try:
         record = read_json(run_dir / name / WORKER_FILE)
-    except (OSError, DamagedError):
+    except (OSError, DamagedError) as error:
         record = {}
+        if isinstance(error, DamagedError) and not isinstance(error, DeniedError):
+            damage = f"{name}: {error.message} Its folder's name says the host and the pid."
     host, pid, _ = name.rsplit("-", 2)
     rank, minor = record.get("rank"), record.get("minor")
     return WorkerInfo(
@@ -147,6 +151,7 @@ def read_worker(run_dir: Path, name: str) -> WorkerInfo:
         started=_time(record.get("started")),
         info=_info(record),
         minor=minor if isinstance(minor, int) else 0,
+        damage=damage,
     )
 
 

@@ -233,6 +233,7 @@ class _Worker:
         except (DamagedError, FileNotFoundError) as error:
             self._done.left_out.append(f"{self._name}/{WORKER_FILE}: {error}")
             record = asdict(self._info) | {"started": self._info.started.isoformat()}
+            del record["damage"]
             publish_json(self._target / WORKER_FILE, record)
 
     def _copy_file(self, name: str) -> None:
