@@ -151,6 +151,8 @@ class CallHook:
             raise
         for recording in pending:
             recording.end(outputs)
+        for step in steps:
+            step.called(function, given, outputs)
         return outputs
 
     def _begin_recordings(

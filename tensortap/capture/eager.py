@@ -72,6 +72,8 @@ class EagerRecorder:
 
     def _hand_over(self, step: Step) -> None:
         try:
+            if step.links is not None:
+                step.links.name_eager(self._produced)
             if self._nodes:
                 graph = self._graph()
                 step.put(GraphHandle(lambda: graph), self._tensors)

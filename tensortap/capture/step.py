@@ -41,6 +41,7 @@ class Step:
         watches: the watches of all that.
         records: whether its calls are recorded.
         ended, end_lost: see `StepEntry`.
+        links: what its calls hand to one another; None where nothing is watched.
         stops_fit: whether a trigger wants Keras' `fit` to return; known when the step has ended.
     """
 
@@ -62,6 +63,8 @@ class Step:
         self.ended = self.end_lost = self.stops_fit = False
         self._visits = state.visits_at(self.numbers.start) if self.active else {}
         self._recording: StepRecording | None = None  # of the call that runs
+        self._graphs: dict[str, GraphHandle] = {}  # by function, of what was captured of it
+        self.links = state.links_at(self.numbers.start) if self.watches else None
 
     @property
     def owner(self) -> object:
@@ -101,6 +104,9 @@ class Step:
         state, first = self._state, self.numbers.start
         for number, facts in state.samples.take(first, len(self.numbers), self._source):
             state.put_event(number, "batch", facts)
+        if self.links is not None and self.links.any_call:
+            links = self.links
+            self._safely("", lambda: state.put_links(first, links))
         if error is not None and has_failed(error):
             state.put_event(first, "raised", failure_facts(error))
         self.ended = True
@@ -132,7 +138,14 @@ class Step:
         if tensors:
             if self._recording is not None:
                 self._recording.hashes.add(tensors)
-            self._state.put_tensors(self, self._state.graph_of(traced, way), tensors)
+            graph = self._graphs[traced.root] = self._state.graph_of(traced, way)
+            self._state.put_tensors(self, graph, tensors)
+
+    def called(self, function: str, inputs: Sequence[Any], outputs: Sequence[Any] | None) -> None:
+        """A call of a function returned."""
+        links, graph = self.links, self._graphs.get(function)
+        if links is not None:
+            self._safely(function, lambda: links.called(function, graph, inputs, outputs))
 
     def take_runs(
         self,

@@ -22,6 +22,7 @@ from .pipeline.messages import CapturedTensor, Event, GraphHandle, StepEntry, Te
 from .pipeline.writer_thread import WriterThread
 from .recording.run_recordings import RECORDING_LOSSES, RunRecordings
 from .selection import Selected, StepWatches
+from .tracing.call_links import CallLinks
 from .tracing.candidate import Kind
 from .tracing.traced_function import Place, TracedRoot
 from .triggers.trigger_control import TriggerControl
@@ -30,6 +31,7 @@ from .watch import Watch, shown_rules
 from .watch_file import WatchFile, watch_facts
 
 Selection = dict[Place, Selected]
+_MAX_LINKS = 1000  # kinds of steps, by what their calls hand to one another
 Visits = Counter[Place]
 
 
@@ -102,6 +104,9 @@ class TapState:
         self._any_watched = False
         # Visits so far at the latest step, by root function: a step that is entered twice goes on counting.
         self._visits: tuple[int, defaultdict[str, Visits]] = -1, defaultdict(Counter)
+        self._step_links = -1, CallLinks()
+        self._links: Any = None  # what the calls of the last step handed to one another
+        self._known_links: dict[Any, int] = {}  # what calls hand to one another -> the step that noted it
         self._uses = 0
         self._is_held = False
         self._lock = threading.Lock()
@@ -198,6 +203,21 @@ class TapState:
     def put_event(self, step: int, kind: str, facts: Mapping[str, Any]) -> None:
         """Has an event written."""
         self.writer_thread.put(Event(step, kind, facts))
+
+    def links_at(self, step: int) -> CallLinks:
+        """What the calls of a step handed to one another so far; a step that is entered twice goes on."""
+        if step != self._step_links[0]:
+            self._step_links = step, CallLinks()
+        return self._step_links[1]
+
+    def put_links(self, step: int, links: CallLinks) -> None:
+        """Has written what the calls of a step handed to one another, unless an earlier step did the same."""
+        key, facts = links.found()
+        if key == self._links or len(self._known_links) == _MAX_LINKS:
+            return
+        known = self._known_links.setdefault(key, step)
+        self._links = key
+        self.writer_thread.put(Event(step, "calls", facts if known == step else {"same": known}))
 
     def put_tensors(self, entry: StepEntry, graph: GraphHandle, tensors: deque[CapturedTensor]) -> None:
         """Has tensors of a step written, all of one graph."""

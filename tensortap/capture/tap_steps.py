@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from .call_hook import CALL_HOOK
@@ -57,7 +57,8 @@ class TapSteps:
         """
         step = Step(self._state, first, count, self._known_layers, source)
         try:
-            with CALL_HOOK.inside(step), self._eager.step(step):
+            links = nullcontext() if step.links is None else step.links.noting()
+            with CALL_HOOK.inside(step), links, self._eager.step(step):
                 yield step
         except BaseException as error:
             step.end(error)

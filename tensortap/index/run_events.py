@@ -126,6 +126,7 @@ class RunEvents:
         self._events: list[RunEvent] = []
         self._logs: list[StepLogs] = []
         self._ids, self._files = _Texts(), _Texts()
+        self._calls: dict[str, dict[int, dict[str, Any]]] = {}
         self._batches: dict[int, list[tuple[str, array[int] | None, array[int] | None, int]]] = {}
 
     def poll(self, workers: Iterable[str]) -> bool:
@@ -181,6 +182,14 @@ class RunEvents:
         """How many ids (or file names) contain a text, whatever its case, and the first of them."""
         return (self._files if files else self._ids).containing(part, limit)
 
+    def calls(self, step: int, worker: str) -> dict[str, Any]:
+        """The event `calls` that holds for a step of a worker (FORMAT.md); empty if none does."""
+        noted = self._calls.get(worker, {})
+        at = max((each for each in noted if each <= step), default=None)
+        facts = {} if at is None else noted[at]
+        same = facts.get("same")
+        return noted.get(same, {}) if isinstance(same, int) else facts
+
     def batches(self, step: int) -> list[StepBatch]:
         """Which samples fed a step, one entry a worker and call; empty if that was not noted."""
         return [
@@ -231,6 +240,9 @@ class RunEvents:
         elif kind == "logs":
             if step is not None and len(self._logs) < MAX_LOGS:
                 self._logs.append(_step_logs(step, facts))
+        elif kind == "calls":
+            if step is not None:
+                self._calls.setdefault(worker, {})[step] = facts
         elif len(self._events) < MAX_EVENTS:
             self._events.append(RunEvent(kind, step, float(time), worker, facts))
 

@@ -72,6 +72,9 @@ class StepReceiver(Protocol):
     def take(self, traced: TracedRoot, values: TapValues, way: Way) -> None:
         """Captures what its watches select of that which a call computed, in place or in a shadow."""
 
+    def called(self, function: str, inputs: Sequence[Any], outputs: Sequence[Any] | None) -> None:
+        """A call returned."""
+
     def nothing_selected(self, traced: TracedRoot) -> None:
         """Nothing of a function is selected."""
 

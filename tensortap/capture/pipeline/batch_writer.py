@@ -77,7 +77,8 @@ class BatchWriter:
 
     def _write_event(self, writer: DumpWriter, event: Event) -> None:
         try:
-            writer.event(event.kind, step=event.step, **event.facts)
+            facts = event.facts() if callable(event.facts) else event.facts
+            writer.event(event.kind, step=event.step, **facts)
         except OSError as error:
             self._warn_of_disk(error)
         except Exception as error:

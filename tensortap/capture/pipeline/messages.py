@@ -100,11 +100,12 @@ class TensorBatch:
 
 @dataclass(frozen=True, eq=False)
 class Event:
-    """An event for the dump (FORMAT.md, "Events")."""
+    """An event for the dump (FORMAT.md, "Events"). `facts`: its other keys, or what makes them when it is
+    written: what they name may be written just before."""
 
     step: int
     kind: str
-    facts: Mapping[str, Any]
+    facts: Mapping[str, Any] | Callable[[], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,184 @@
+"""What the calls of a step hand to one another: which result, or op between them, each argument came from."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from tensortap.core.names import short_function_name
+from tensortap.tf import internals
+
+from ..pipeline.messages import GraphHandle
+from .source_stacks import is_user_file
+
+_MAX_OPS = 50_000  # of a step that are noted
+_MAX_WRITTEN = 200  # ops between calls that an event lists
+_FUNCTIONS = ("__inference_", "__forward_", "__backward_")  # calls of them are noted as such
+
+Producer = tuple[int, int, bool]  # number of the call or op, output slot, whether it is a call
+
+
+@dataclass(eq=False)
+class _Call:
+    """A call: `inputs` are ids of its floating point tensors by position."""
+
+    function: str
+    graph: GraphHandle | None
+    inputs: dict[int, int]
+
+
+@dataclass(eq=False)
+class _Op:
+    """An op outside of functions. `place`: file and line of the program, or empty."""
+
+    op_type: str
+    inputs: tuple[int, ...]
+    place: str
+
+
+@dataclass
+class CallLinks:
+    """Notes, while a step runs, which call or eager op made each tensor, by the ids of eager tensors.
+
+    It holds no values. Ops that run in an eager scope are nodes of the graph `eager`, and named as there.
+
+    Attributes:
+        entered: how often the step began; what runs between is not noted.
+    """
+
+    entered: int = 0
+    _first_result: int | None = None
+    _calls: list[_Call] = field(default_factory=list)
+    _ops: list[_Op] = field(default_factory=list)
+    _producer: dict[int, Producer] = field(default_factory=dict)
+    _eager_names: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def any_call(self) -> bool:
+        """Whether a function was called."""
+        return bool(self._calls)
+
+    @contextmanager
+    def noting(self) -> Iterator[None]:
+        """Notes the ops that this thread runs in the body outside of functions."""
+        self.entered += 1
+        internals.add_op_callback(self._on_op)
+        try:
+            yield
+        finally:
+            with suppress(KeyError):  # another thread ends it, as it may a generator
+                internals.remove_op_callback(self._on_op)
+
+    def called(
+        self, function: str, graph: GraphHandle | None, inputs: Sequence[Any], outputs: Sequence[Any] | None
+    ) -> None:
+        """A function was called; `graph`: of what was captured of it."""
+        floats = {at: internals.tensor_id(each) for at, each in enumerate(inputs) if each.dtype.is_floating}
+        number = len(self._calls)
+        self._calls.append(_Call(function, graph, floats))
+        for slot, tensor in enumerate(outputs or ()):
+            self._producer[internals.tensor_id(tensor)] = number, slot, True
+            if self._first_result is None:
+                self._first_result = internals.tensor_id(tensor)
+
+    def name_eager(self, names: Mapping[int, str]) -> None:
+        """Names (of tensors in the graph `eager`) of what ops in an eager scope made, by tensor id."""
+        self._eager_names = {**self._eager_names, **names}
+
+    def _on_op(
+        self,
+        op_type: str | bytes,
+        inputs: Sequence[Any],
+        attrs: Any,
+        outputs: Sequence[Any],
+        op_name: str | None = None,
+        graph: Any = None,
+    ) -> None:
+        kind = op_type.decode() if isinstance(op_type, bytes) else op_type
+        if graph is not None or len(self._ops) == _MAX_OPS or kind.startswith(_FUNCTIONS):
+            return
+        number = len(self._ops)
+        try:
+            self._ops.append(_Op(kind, tuple(map(internals.tensor_id, inputs)), _user_line()))
+            for slot, tensor in enumerate(outputs):
+                self._producer[internals.tensor_id(tensor)] = number, slot, False
+        except Exception:
+            self._ops[number:] = []  # nothing may escape into the program: the op is not known, then
+
+    def found(self) -> tuple[Any, Callable[[], dict[str, Any]]]:
+        """What is equal for steps that run the same functions and hand on the same tensors, and what makes
+        the event `calls` (FORMAT.md) of it once the graphs are written."""
+        between, places = self._between()
+        calls = [
+            (call, {str(at): text for at, text in self._references(call.inputs, places)})
+            for call in self._calls
+        ]
+        ops = [
+            {"op": op.op_type, "at": op.place, "from": self._inputs_of(op, places)}
+            for op in (self._ops[number] for number in between)
+        ]
+        eager = dict[str, dict[str, str]]()
+        for tensor, name in self._eager_names.items():
+            if tensor in self._producer:
+                found = self._inputs_of(self._ops[self._producer[tensor][0]], places)
+                outside = {at: text for at, text in found.items() if not text.startswith("eager:")}
+                if outside:
+                    eager[name.rpartition(":")[0]] = outside
+        named = [(call.function, found) for call, found in calls]
+        return repr((named, ops, eager)), lambda: {
+            "calls": [
+                {
+                    "graph": "" if call.graph is None else call.graph.id,
+                    "name": short_function_name(call.function),
+                    "from": found,
+                }
+                for call, found in calls
+            ],
+            "ops": ops,
+            "eager": eager,
+        }
+
+    def _inputs_of(self, op: _Op, places: Mapping[int, int]) -> dict[str, str]:
+        return {str(at): text for at, text in self._references(dict(enumerate(op.inputs)), places)}
+
+    def _references(self, inputs: Mapping[int, int], places: Mapping[int, int]) -> Iterator[tuple[int, str]]:
+        """(position, where it came from) of the inputs that the step made: `call:NUMBER:SLOT`,
+        `op:PLACE:SLOT`, `eager:TENSOR`, or `python` for what no op made after the first call."""
+        for at, tensor in inputs.items():
+            if tensor in self._eager_names:
+                yield at, f"eager:{self._eager_names[tensor]}"
+            elif tensor in self._producer:
+                number, slot, is_call = self._producer[tensor]
+                if is_call:
+                    yield at, f"call:{number}:{slot}"
+                elif number in places:
+                    yield at, f"op:{places[number]}:{slot}"
+            elif self._first_result is not None and tensor > self._first_result:  # ids ascend
+                yield at, "unknown" if self.entered > 1 else "python"
+
+    def _between(self) -> tuple[list[int], dict[int, int]]:
+        """(ops that arguments of calls are made of, in the order they ran; their places in that list)."""
+        waiting = [tensor for call in self._calls for tensor in call.inputs.values()]
+        found: set[int] = set()
+        while waiting and len(found) < _MAX_WRITTEN:
+            tensor = waiting.pop()
+            made = self._producer.get(tensor)
+            if made is None or made[2] or made[0] in found or tensor in self._eager_names:
+                continue
+            found.add(made[0])
+            waiting += self._ops[made[0]].inputs
+        ops = sorted(found)
+        return ops, {number: at for at, number in enumerate(ops)}
+
+
+def _user_line() -> str:
+    """`train.py:17`, the innermost line of the program that runs; empty if there is none."""
+    frame: Any = sys._getframe(2)
+    while frame is not None:
+        if is_user_file(frame.f_code.co_filename):
+            return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""
