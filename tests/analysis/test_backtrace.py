@@ -123,4 +123,4 @@ def test_constants_are_not_counted_as_births(tmp_path: Path) -> None:
     told = StringIO()
     print_report(nan_report(made_run(tmp_path, nodes, fed)), Console(file=told, width=200))
     assert "1 constant at this step" in told.getvalue()
-    assert "1 origin and 1 constant, 0 handed it on" in told.getvalue()
+    assert "2 non-finite tensors at step 0 of step: 1 origin, 1 constant." in told.getvalue()

@@ -32,7 +32,7 @@ def test_nan_tells_the_birth_and_the_chain(api: Api, first: str) -> None:
     origin = report["origins"][0]
     element = origin["elements"][0]["trail"][0]
     assert element["place"] and element["text"].startswith(f"{element['place']} of dense/MatMul:0 = ")
-    assert origin["title"].startswith(f"{origin['kind']} appears first at step 1 in dense/MatMul;")
+    assert origin["title"].startswith(f"First {origin['kind']} at step 1: dense/MatMul; not all")
     assert origin["reason"]
     assert " of " in origin["output"]["text"]
     assert report["goal"] == "dense/Relu:0" and report["summary"].endswith("The captured step before is 0.")

@@ -51,7 +51,7 @@ class CallDataflow:
         return {name: sorted(rows) for name, rows in found.items()}
 
     @cached_property
-    def _outputs(self) -> dict[str, list[Slot]]:
+    def outputs(self) -> dict[str, list[Slot]]:
         """What each function returns, in order; (-1, 0) for what is not in the graph."""
         found: dict[str, list[Slot]] = {}
         for name, about in self.graph.about.get("functions", {}).items():
@@ -63,7 +63,7 @@ class CallDataflow:
         return found
 
     @cached_property
-    def _places(self) -> dict[int, int]:
+    def places(self) -> dict[int, int]:
         """Row of each argument of a function -> which one it is."""
         found: dict[int, int] = {}
         count: dict[str, int] = {}
@@ -74,6 +74,11 @@ class CallDataflow:
                 count[function] = found[row] + 1
         return found
 
+    def is_root(self, row: int) -> bool:
+        """Whether a node is in a function that the program calls, rather than in one that others call."""
+        info = self.graph.functions.get(self.graph.function[row])
+        return info is None or info.role == "root"
+
     def in_a_loop(self, function: str) -> bool:
         """Whether a function is the body or the condition of a loop."""
         info = self.graph.functions.get(function)
@@ -82,7 +87,7 @@ class CallDataflow:
     def carried(self, row: int) -> list[Slot]:
         """What a loop's body returned the time before for an argument of its body or condition; nothing for
         arguments of other functions."""
-        graph, place = self.graph, self._places.get(row)
+        graph, place = self.graph, self.places.get(row)
         function = graph.functions.get(graph.function[row])
         if place is None or function is None or function.role not in _LOOPS:
             return []
@@ -95,7 +100,7 @@ class CallDataflow:
         return self._returned_by(self.called.get(slot[0], ()), slot[1])
 
     def _returned_by(self, functions: Iterable[str], place: int) -> list[Slot]:
-        returned = (self._outputs.get(function, []) for function in functions)
+        returned = (self.outputs.get(function, []) for function in functions)
         return [outputs[place] for outputs in returned if place < len(outputs) and outputs[place][0] >= 0]
 
     def passed(self, row: int, visit: int | None) -> Iterator[tuple[Slot, int | None]]:
@@ -115,16 +120,12 @@ class CallDataflow:
         if not calls:
             yield from ((source, slot) for source, slot, _ in roles.inputs(row))
             return
-        once = all(self._runs_once(call) for call in calls)
+        once = all(self.is_root(call) for call in calls)
         if once and visit is not None and visit < len(calls):
             calls = [calls[visit]]
         for call in calls:
-            place = self._places[row]
+            place = self.places[row]
             yield from ((source, slot) for source, slot, at in roles.inputs(call) if at == place)
-
-    def _runs_once(self, row: int) -> bool:
-        info = self.graph.functions.get(self.graph.function[row])
-        return info is None or info.role == "root"
 
     def replaced(self, row: int) -> bool:
         """Whether an argument of a loop that is entered once a step holds what the loop began with at its

@@ -15,11 +15,11 @@ from tensortap.index.run_index import RunIndex
 from ..model_graph.call_dataflow import dataflow_of
 from ..model_graph.roles import Slot
 from ..notes import coverage_note, missing_elements_note, uncaptured_functions
-from ..run_view.step_tensors import StepTensors
 from .expected import nonfinite_gradient_text, replacement_text
-from .nonfinite_flow import FlowTensor, NonfiniteFlow
+from .nonfinite_flow import NonfiniteFlow
 from .origin import Origin, describe_origin, with_details
-from .reach import Link, Reach, chain
+from .path_to_loss import Link, path_to_loss
+from .step_flow import NOT_CAPTURED, StepFlow, Tensor
 
 Advance = Callable[[int, int, str], None]
 DETAILED = 20  # origins whose source line and elements are looked up
@@ -37,7 +37,8 @@ class NanReport:
         chain: from the first origin to the loss. nonfinite, passed: tensors; healed: captured ones that
             were handed non-finite values and are finite.
         notes: sentences about what limits the answer, and what to capture to know more.
-        graph, graph_name, worker: whose step; loss: the tensor taken for the loss, or None.
+        graph, graph_name: of the first origin; graph_names: of all graphs with non-finite tensors, in the
+            order they were called; worker: whose step; loss: the tensor taken for the loss, or None.
         previous: the captured step before, or None.
     """
 
@@ -45,6 +46,7 @@ class NanReport:
     step: int | None
     graph: str
     graph_name: str
+    graph_names: list[str]
     worker: str
     loss: str | None
     origins: list[Origin]
@@ -120,7 +122,7 @@ def _nonfinite_until(run: RunIndex, report: NanReport) -> int:
 def empty_report(run: RunIndex, step: int | None) -> NanReport:
     """The report where every captured tensor is finite."""
     notes = [coverage_note(run)] if step is None else []
-    return NanReport(run.name, step, "", "", "", None, [], [], [], 0, 0, 0, None, notes)
+    return NanReport(run.name, step, "", "", [], "", None, [], [], [], 0, 0, 0, None, notes)
 
 
 def novel_steps(run: RunIndex) -> list[int]:
@@ -137,61 +139,62 @@ def novel_steps(run: RunIndex) -> list[int]:
 
 
 def _reports(run: RunIndex, step: int, advance: Advance) -> Iterator[NanReport]:
-    """A report for each graph and worker that has non-finite tensors at a step."""
+    """A report for each worker that has non-finite tensors at a step."""
     catalog = run.catalog
     rows = find_rows(run, Filters(steps=step, nonfinite=True))
     tensors, workers = catalog.column("tensor", rows), catalog.column("worker", rows)
-    graphs = catalog.tensors.columns(len(catalog.tensors))[0][tensors]
-    for graph, worker in np.unique(np.stack([graphs, workers], axis=1), axis=0).tolist():
-        graph_id = catalog.tensors.graphs[graph] or "-"
-        yield step_report(run, graph_id, step, worker, advance)
+    codes = catalog.tensors.columns(len(catalog.tensors))[0][tensors]
+    for worker in np.unique(workers).tolist():
+        mine = np.unique(codes[workers == worker]).tolist()
+        graphs = [catalog.tensors.graphs[code] or "-" for code in mine]
+        yield step_report(StepFlow(run, step, worker, graphs), advance)
 
 
-def step_report(
-    run: RunIndex,
-    graph_id: str,
-    step: int,
-    worker: int | None = None,
-    advance: Advance = lambda done, total, doing: None,
-) -> NanReport:
-    """The report on one graph's tensors at a step; `worker` is a code of the catalog, None for all."""
-    graph = run.graph(graph_id)
-    flow = NonfiniteFlow(StepTensors(run, graph, step, worker))
-    found = flow.origins()
-    described = _described(flow, found[:MAX_ORIGINS], advance)
-    origins = rank_origins(flow, [origin for origin in described if not origin.demoted])
+def step_report(step: StepFlow, advance: Advance = lambda done, total, doing: None) -> NanReport:
+    """The report on the tensors of one worker at a step: all its calls in one order."""
+    described, found = _described(step, advance)
+    origins = rank_origins(step, [origin for origin in described if not origin.demoted])
     detailed = origins.copy()
     for number, origin in enumerate(origins[:DETAILED]):
         advance(number, min(len(origins), DETAILED), origin.node)
-        detailed[number] = with_details(flow, origin)
-    loss = flow.tensors.roles.loss
-    previous = _previous(run, graph_id, step)
+        detailed[number] = with_details(step.flows[origin.graph], origin)
+    first = step.flows[detailed[0].graph if detailed else next(iter(step.flows))]
+    graph, roles = first.tensors.graph, first.tensors.roles
+    path = path_to_loss(step, _tensor(step, detailed[0])) if detailed else []
+    loss = None if roles.loss is None else f"{graph.names[roles.loss]}:0"
+    if path and step.is_loss((path[-1].graph, _slot(step, path[-1].graph, path[-1].tensor))):
+        loss = path[-1].tensor
+    previous = _previous(step.run, graph.id, step.step)
+    nonfinite = sum(len(flow.bad) for flow in step.flows.values())
     return NanReport(
-        run=run.name,
-        step=step,
-        graph=graph_id,
+        run=step.run.name,
+        step=step.step,
+        graph=graph.id,
         graph_name=graph.name,
-        worker=flow.tensors.worker,
-        loss=None if loss is None else f"{graph.names[loss]}:0",
+        graph_names=[flow.tensors.graph.name for flow in step.flows.values()],
+        worker=first.tensors.worker,
+        loss=loss,
         origins=detailed,
-        demoted=[_with_gradient_note(flow, origin, origins) for origin in described if origin.demoted],
-        chain=chain(flow, next(bad.slot for bad in found if flow.tensors.name(bad.slot) == origins[0].tensor))
-        if origins
-        else [],
-        nonfinite=len(flow.bad),
-        passed=len(flow.bad) - len(found),
+        demoted=[_with_gradient_note(first, origin, origins) for origin in described if origin.demoted],
+        chain=path,
+        nonfinite=nonfinite,
+        passed=nonfinite - found,
         healed=len({healer.tensor for origin in described for healer in origin.ends.healers}),
         previous=previous,
-        notes=_notes(flow, detailed, step, previous),
+        notes=_notes(first, detailed, step.step, previous),
     )
 
 
-def _described(flow: NonfiniteFlow, origins: list[FlowTensor], advance: Advance) -> list[Origin]:
-    reach, found = Reach(flow, origins), []
-    for number, bad in enumerate(origins):
-        advance(number, len(origins), flow.tensors.name(bad.slot))
-        found.append(describe_origin(flow, bad, reach.of(number)))
-    return found
+def _described(step: StepFlow, advance: Advance) -> tuple[list[Origin], int]:
+    """The origins, and how many there are."""
+    reached, found = step.reached(), list[Origin]()
+    for number, ((graph, slot), reach) in enumerate(reached.items()):
+        if number == MAX_ORIGINS:
+            break
+        flow = step.flows[graph]
+        advance(number, min(len(reached), MAX_ORIGINS), flow.tensors.name(slot))
+        found.append(describe_origin(step, graph, flow.bad[slot], reach))
+    return found, len(reached)
 
 
 def _with_gradient_note(flow: NonfiniteFlow, harmless: Origin, origins: list[Origin]) -> Origin:
@@ -238,13 +241,18 @@ def _notes(flow: NonfiniteFlow, origins: list[Origin], step: int, previous: int 
         notes.append(origins[0].aftermath)
     elif origins and flow.replaced:
         notes.append(f"{replacement_text(flow, list(flow.replaced))}.")
-    if origins and origins[0].verdict == "suspected":
+    if origins and origins[0].verdict == "suspected" and not _is_entry(origins[0]):
         notes.append(_capture_hint(flow, origins[0].missing))
     if origins and not any(origin.elements for origin in origins):
         tensors = flow.tensors
         why = missing_elements_note(tensors.run, origins[0].tensor, tensors.graph.id, step)
         notes += [why] if why else []
     return notes
+
+
+def _is_entry(origin: Origin) -> bool:
+    """Whether the explanation of an origin says what was not captured, and how to."""
+    return origin.explanation is not None and origin.explanation.pattern == NOT_CAPTURED
 
 
 def _capture_hint(flow: NonfiniteFlow, missing: list[str]) -> str:
@@ -262,27 +270,37 @@ def _capture_hint(flow: NonfiniteFlow, missing: list[str]) -> str:
     return f"{text} Capture them: Watch(nodes={'|'.join(missing[:2])!r})."
 
 
-def rank_origins(flow: NonfiniteFlow, origins: Sequence[Origin]) -> list[Origin]:
+def rank_origins(step: StepFlow, origins: Sequence[Origin]) -> list[Origin]:
     """Origins in the order of the report.
 
     Constants of the program come last (a mask is no culprit, what it does may be), before them what heals
-    again. Of the others those of the forward pass come before those of the backward pass and what follows of
-    it, then data flow decides; a loop is placed where its caller is, and inside an earlier visit comes first.
+    again. Of the others those of the first call come first; of one call those of the forward pass before
+    those of the backward pass and what follows of it, then data flow decides; a loop is placed where its
+    caller is, and inside an earlier visit comes first.
     """
-    slots = {(origin.node, origin.tensor): _slot(flow, origin) for origin in origins}
-    backward = [slot for slot in slots.values() if flow.tensors.roles.is_backward(slot[0])]
-    behind = flow.descendants(backward)
+    after: dict[str, dict[Slot, Slot | None]] = {}
+    for name, flow in step.flows.items():
+        slots = [_tensor(step, origin)[1] for origin in origins if origin.graph == name]
+        after[name] = flow.descendants(slot for slot in slots if flow.tensors.roles.is_backward(slot[0]))
 
-    def key(origin: Origin) -> tuple[bool, bool, _DataFlowPlace]:
-        slot = slots[origin.node, origin.tensor]
-        place = (slot in behind, _outer(flow, slot[0]), origin.visit, int(flow.tensors.graph.order[slot[0]]))
-        return origin.verdict == "constant", bool(origin.aftermath), place
+    def key(origin: Origin) -> tuple[bool, bool, float, _DataFlowPlace]:
+        graph, slot = _tensor(step, origin)
+        flow = step.flows[graph]
+        place = int(flow.tensors.graph.order[slot[0]])
+        order = step.order(graph, flow.bad[slot])
+        in_call = slot in after[graph], _outer(flow, slot[0]), origin.visit, place
+        return origin.verdict == "constant", bool(origin.aftermath), order, in_call
 
     return sorted(origins, key=key)
 
 
-def _slot(flow: NonfiniteFlow, origin: Origin) -> Slot:
-    return flow.tensors.graph.rows[origin.node], int(origin.tensor.rpartition(":")[2])
+def _tensor(step: StepFlow, origin: Origin) -> Tensor:
+    return origin.graph, _slot(step, origin.graph, origin.tensor)
+
+
+def _slot(step: StepFlow, graph: str, tensor: str) -> Slot:
+    node, _, slot = tensor.rpartition(":")
+    return step.flows[graph].tensors.graph.rows[node], int(slot)
 
 
 def _outer(flow: NonfiniteFlow, row: int) -> int:

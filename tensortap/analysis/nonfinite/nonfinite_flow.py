@@ -47,7 +47,7 @@ class NonfiniteFlow:
 
     Attributes:
         tensors, upstream: the step. bad: slot -> tensor, in data flow order. children: slot -> the non-finite
-        tensors that were handed it.
+        tensors that were handed it. internal_outputs: what functions return to others than the program.
     """
 
     def __init__(self, tensors: StepTensors) -> None:
@@ -57,6 +57,7 @@ class NonfiniteFlow:
         slots = sorted(tensors.bad, key=lambda slot: (tensors.bad[slot], int(order[slot[0]]), slot))
         slots.sort(key=lambda slot: int(order[slot[0]]))
         self.bad = {slot: self._judge(slot) for slot in slots}
+        self.internal_outputs: set[Slot] = set()
         self.children: dict[Slot, list[Slot]] = {}
         for slot, tensor in self.bad.items():
             for source in tensor.sources:

@@ -18,6 +18,7 @@ from .nonfinite_flow import FlowTensor, NonfiniteFlow
 from .operand import Operand, of_snapshot, unknown
 from .patterns.pattern_table import explain
 from .reach import Impact, Reached
+from .step_flow import StepFlow
 from .upstream import Source
 
 
@@ -38,6 +39,7 @@ class Origin:
             made the op whose gradient it is; None if unknown.
         forward: that op, or None.
         elements: the offending elements, where values were kept.
+        made_by: the op between calls that made it, where the numbers prove that; else empty.
     """
 
     tensor: str
@@ -60,10 +62,12 @@ class Origin:
     frame: FrameDetail | None
     forward: Forward | None
     elements: list[ElementTrace]
+    made_by: str = ""
 
 
-def describe_origin(flow: NonfiniteFlow, bad: FlowTensor, reached: Reached) -> Origin:
+def describe_origin(step: StepFlow, graph_id: str, bad: FlowTensor, reached: Reached) -> Origin:
     """An origin as far as it is known without reading values."""
+    flow, entry = step.flows[graph_id], step.entries.get((graph_id, bad.slot))
     tensors, graph = flow.tensors, flow.tensors.graph
     row, slot = bad.slot
     output = of_snapshot(tensors.snapshot(bad.slot, bad.visit))
@@ -71,8 +75,10 @@ def describe_origin(flow: NonfiniteFlow, bad: FlowTensor, reached: Reached) -> O
     inputs = [] if data else operands(flow, bad)  # where the data come from is no tensor
     explained = bad.verdict in ("born", "suspected", "turned")
     explanation = explain(graph.op_type[row], inputs, output) if explained else fed(output) if data else None
-    forward = forward_op_of(flow, row) if explained else None
-    if forward is not None:
+    forward = forward_op_of(flow, row) if explained and entry is None else None
+    if entry is not None:
+        explanation, inputs = entry.explanation, list(entry.inputs)
+    elif forward is not None:
         explanation = explain_gradient(explanation, forward, inputs)
     return Origin(
         tensor=tensors.name((row, slot)),
@@ -89,9 +95,10 @@ def describe_origin(flow: NonfiniteFlow, bad: FlowTensor, reached: Reached) -> O
         explanation=explanation,
         demoted=expected_reason(flow, bad, reached),
         aftermath=recovery_text(flow, bad, reached) or discard_text(flow, bad, reached),
-        missing=_missing(flow, bad),
+        missing=_missing(flow, bad) if entry is None else list(entry.missing),
+        made_by="" if entry is None else entry.made_by,
         ends=reached.ends,
-        reached=len(reached.slots) - 1,
+        reached=reached.count - 1,
         frame=None,
         forward=forward,
         elements=[],

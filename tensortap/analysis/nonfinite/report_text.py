@@ -16,7 +16,9 @@ from .elements.trace import Element
 from .nan_report import NanReport
 from .operand import Operand
 from .origin import Origin
+from .step_flow import NOT_CAPTURED
 
+_NAMED = 3  # functions that a sentence names
 _AXES = {1: ("row",), 2: ("row", "feature"), 3: ("row", "token", "feature")}
 
 
@@ -91,19 +93,23 @@ def title_text(origin: Origin, previous: int | None, *, kind: str, when: str, no
     if origin.verdict == "carried":
         since = "before it" if previous is None else f"after step {previous}"
         return f"{kind} was in a variable when step {origin.step} began: it arose {since}"
+    if origin.made_by:
+        return f"{kind} originates{when} in {origin.made_by}, outside of functions"
     if origin.verdict == "data":
-        return f"{kind} came in with the data of step {origin.step}"
+        return f"Input {origin.tensor} contains {kind}{when or f' (step {origin.step})'}"
     if origin.verdict == "constant":
         return f"{kind} is a constant of the program"
     if origin.verdict == "suspected":
-        return f"{kind} appears first{when} in {node}{of}; not all of its inputs were captured"
-    return f"{kind} is born{when} in {node}{of}"
+        entry = origin.explanation is not None and origin.explanation.pattern == NOT_CAPTURED
+        why = "what made it was not captured" if entry else "not all of its inputs were captured"
+        return f"First {kind}{when}: {node}{of}; {why}"
+    return f"{kind} originates{when} in {node}{of}"
 
 
 def reason_text(origin: Origin) -> str:
     """Why an origin is not finite."""
     if origin.explanation is not None:
-        return origin.explanation.text + ("" if origin.explanation.certain else " (fits, not proven)")
+        return origin.explanation.text + ("" if origin.explanation.certain else " (likely)")
     if origin.verdict == "carried":
         return f"{origin.node} only reads it. Capture the steps before, each of them, to find the origin."
     if origin.verdict == "data":
@@ -126,12 +132,24 @@ def summary_text(report: NanReport) -> str:
     """The non-finite tensors of the step, counted; empty where all is finite."""
     if report.step is None:
         return ""
-    origins = _count([*report.origins, *report.demoted], "origin")
-    previous = "" if report.previous is None else f" The captured step before is {report.previous}."
-    return (
-        f"{counted(report.nonfinite, 'non-finite tensor')} at step {report.step} of {report.graph_name}: "
-        f"{origins}, {report.passed:,} handed it on, {report.healed:,} healed or masked it.{previous}"
-    )
+    expected, constants = len(report.demoted), sum(each.verdict == "constant" for each in report.origins)
+    found = report.nonfinite - report.passed - expected - constants
+    parts = [counted(found, "origin"), counted(constants, "constant"), f"{expected:,} expected"]
+    parts += [f"{report.passed:,} propagated"]
+    text = f"{counted(report.nonfinite, 'non-finite tensor')} at step {report.step}{_where(report)}: "
+    text += ", ".join(part for part in parts if not part.startswith("0 ")) + "."
+    if report.healed:
+        verb = "takes" if report.healed == 1 else "take"
+        text += f" {counted(report.healed, 'op')} {verb} it in and return finite values."
+    return text + ("" if report.previous is None else f" The captured step before is {report.previous}.")
+
+
+def _where(report: NanReport) -> str:
+    """` of model`, or ` of model, loss and 2 more functions`."""
+    names = list(dict.fromkeys(filter(None, report.graph_names)))
+    if len(names) > _NAMED:
+        return f" of {', '.join(names[:_NAMED])} and {counted(len(names) - _NAMED, 'more function')}"
+    return f" of {' and '.join(filter(None, (', '.join(names[:-1]), *names[-1:])))}" if names else ""
 
 
 def goal_text(report: NanReport) -> str:

@@ -58,7 +58,6 @@ class Upstream:
 
     def sources(self, row: int, visit: int | None = None) -> list[Source]:
         """The nearest captured tensors (and uncaptured ends) behind each input of a node, at a visit."""
-        found: list[Source] = []
         waiting = deque(
             _Way((source, slot), position, self._same_time(source, row, visit), ())
             for source, slot, position in self.roles.inputs(row)
@@ -66,6 +65,14 @@ class Upstream:
         if row in self.dataflow.again:  # the call that the graph names has what it returned among its inputs
             for slot in range(len(self.graph.slot_texts(row))):
                 waiting.extend(_Way(each, RETURNED, None, ()) for each in self.dataflow.returned((row, slot)))
+        return self._followed(waiting)
+
+    def tensor(self, slot: Slot, visit: int | None = None) -> list[Source]:
+        """The tensor itself if it was captured, else the nearest captured ones that it is made of."""
+        return self._followed(deque([_Way(slot, 0, visit, ())]))
+
+    def _followed(self, waiting: deque[_Way]) -> list[Source]:
+        found: list[Source] = []
         seen: set[tuple[Slot, int | None]] = set()
         while waiting:
             way = waiting.popleft()

@@ -8,6 +8,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+import tensorflow as tf
+
 from tensortap.core.names import short_function_name
 from tensortap.tf import internals
 
@@ -23,19 +25,22 @@ Producer = tuple[int, int, bool]  # number of the call or op, output slot, wheth
 
 @dataclass(eq=False)
 class _Call:
-    """A call: `inputs` are ids of its floating point tensors by position."""
+    """A call of a function, and what was captured of it. `inputs`, `variables`: ids of its floating point
+    tensors and of handles of variables, by position."""
 
     function: str
     graph: GraphHandle | None
     inputs: dict[int, int]
+    variables: dict[int, int]
 
 
 @dataclass(eq=False)
 class _Op:
-    """An op outside of functions. `place`: file and line of the program, or empty."""
+    """An op outside of functions. `inputs`: ids of its floating point tensors by position. `place`: file
+    and line of the program, or empty."""
 
     op_type: str
-    inputs: tuple[int, ...]
+    inputs: dict[int, int]
     place: str
 
 
@@ -76,9 +81,11 @@ class CallLinks:
         self, function: str, graph: GraphHandle | None, inputs: Sequence[Any], outputs: Sequence[Any] | None
     ) -> None:
         """A function was called; `graph`: of what was captured of it."""
-        floats = {at: internals.tensor_id(each) for at, each in enumerate(inputs) if each.dtype.is_floating}
         number = len(self._calls)
-        self._calls.append(_Call(function, graph, floats))
+        handles = {
+            at: internals.tensor_id(each) for at, each in enumerate(inputs) if each.dtype == tf.resource
+        }
+        self._calls.append(_Call(function, graph, _float_ids(inputs), handles))
         for slot, tensor in enumerate(outputs or ()):
             self._producer[internals.tensor_id(tensor)] = number, slot, True
             if self._first_result is None:
@@ -102,7 +109,7 @@ class CallLinks:
             return
         number = len(self._ops)
         try:
-            self._ops.append(_Op(kind, tuple(map(internals.tensor_id, inputs)), _user_line()))
+            self._ops.append(_Op(kind, _float_ids(inputs), _user_line()))
             for slot, tensor in enumerate(outputs):
                 self._producer[internals.tensor_id(tensor)] = number, slot, False
         except Exception:
@@ -127,22 +134,35 @@ class CallLinks:
                 outside = {at: text for at, text in found.items() if not text.startswith("eager:")}
                 if outside:
                     eager[name.rpartition(":")[0]] = outside
+        variables = self._variables()
         named = [(call.function, found) for call, found in calls]
-        return repr((named, ops, eager)), lambda: {
+        return repr((named, ops, eager, variables)), lambda: {
             "calls": [
                 {
                     "graph": "" if call.graph is None else call.graph.id,
                     "name": short_function_name(call.function),
                     "from": found,
+                    "variables": numbers,
                 }
-                for call, found in calls
+                for (call, found), numbers in zip(calls, variables, strict=True)
             ],
             "ops": ops,
             "eager": eager,
         }
 
+    def _variables(self) -> list[dict[str, int]]:
+        """Of each call, by position, numbers of the variables that it is given; nothing of a single call."""
+        numbers: dict[int, int] = {}
+        several = len(self._calls) > 1
+        return [
+            {str(at): numbers.setdefault(handle, len(numbers)) for at, handle in call.variables.items()}
+            if several
+            else {}
+            for call in self._calls
+        ]
+
     def _inputs_of(self, op: _Op, places: Mapping[int, int]) -> dict[str, str]:
-        return {str(at): text for at, text in self._references(dict(enumerate(op.inputs)), places)}
+        return {str(at): text for at, text in self._references(op.inputs, places)}
 
     def _references(self, inputs: Mapping[int, int], places: Mapping[int, int]) -> Iterator[tuple[int, str]]:
         """(position, where it came from) of the inputs that the step made: `call:NUMBER:SLOT`,
@@ -169,9 +189,14 @@ class CallLinks:
             if made is None or made[2] or made[0] in found or tensor in self._eager_names:
                 continue
             found.add(made[0])
-            waiting += self._ops[made[0]].inputs
+            waiting += self._ops[made[0]].inputs.values()
         ops = sorted(found)
         return ops, {number: at for at, number in enumerate(ops)}
+
+
+def _float_ids(tensors: Sequence[Any]) -> dict[int, int]:
+    """Position -> id, of the floating point tensors."""
+    return {at: internals.tensor_id(each) for at, each in enumerate(tensors) if each.dtype.is_floating}
 
 
 def _user_line() -> str:

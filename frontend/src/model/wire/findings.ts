@@ -146,6 +146,8 @@ export interface Origin {
 }
 
 export interface Link {
+  /** Id of the graph that the tensor is in: a path leads through all calls of a step. */
+  graph: string;
   tensor: string;
   /** The first at which it is not finite. */
   visit: number;

@@ -102,8 +102,8 @@ const NO_ROWS: readonly number[] = [];
 /** Rows of the chain's nodes in the graph on show, from birth to loss. */
 export const chainRows = computed<readonly number[]>(() => {
   const [found, drawn] = [report.value, graph.data.value];
-  if (!chainShown.value || found === null || drawn === null || drawn.id !== found.graph) return NO_ROWS;
-  return found.chain.map((link) => rowOf(drawn, link.node)).filter((row) => row >= 0);
+  if (!chainShown.value || found === null || drawn === null) return NO_ROWS;
+  return found.chain.filter((link) => link.graph === drawn.id).map((link) => rowOf(drawn, link.node)).filter((row) => row >= 0);
 });
 
 /** Goes to the birth on the graph, with the chain marked. */

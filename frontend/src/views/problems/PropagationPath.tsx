@@ -15,10 +15,10 @@ interface PathProps {
 export function PropagationPath({ report, step, compact = false }: PathProps) {
   const links = report.chain.map((link) => (
     <PathLink
-      key={link.tensor}
+      key={`${link.graph} ${link.tensor} ${link.visit}`}
       link={link}
       compact={compact}
-      go={() => goTo({ graph: report.graph, tensor: link.tensor, step, visit: link.visit })}
+      go={() => goTo({ graph: link.graph, tensor: link.tensor, step, visit: link.visit })}
     />
   ));
   if (compact) return <div class="birth-chain">{links}</div>;

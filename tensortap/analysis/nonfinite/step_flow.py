@@ -1,0 +1,353 @@
+"""The non-finite tensors of a whole step, joined where one call hands a tensor to another.
+
+A call is that of a function, a run of a session, or the ops of an eager scope. What an argument was made of
+is known where the run noted it (`step_calls.py`); elsewhere an earlier tensor of equal numbers is taken for
+it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from tensortap.core.text import counted
+from tensortap.index.run_index import RunIndex
+from tensortap.index.snapshot import Snapshot
+
+from ..model_graph.roles import Slot
+from .explanation import Explanation, are, elements, fed
+from .nonfinite_flow import FlowTensor, NonfiniteFlow
+from .operand import Operand, of_snapshot
+from .patterns.pattern_table import explain
+from .reach import Impact, Reach, Reached
+from .step_calls import Argument, CallResult, StepCalls, is_entry
+
+Tensor = tuple[str, Slot]  # id of a graph, and a tensor in it
+_SAME = ("size", "nan", "pos_inf", "neg_inf", "zero", "negative", "positive", "min", "max", "mean", "l2")
+_READERS = ("IteratorGetNext", "OptionalGetValue")
+NOT_CAPTURED = "not captured"  # the pattern of what no captured tensor explains
+_NAMED = 4  # ops or functions that a sentence names
+_EAGER = "Run the step inside of 'with tap.eager():' to capture them, or move them into a tf.function."
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Why an argument is not finite, where no captured tensor handed that to it.
+
+    Attributes:
+        verdict: `data`, `suspected`, or `born` if the numbers prove which op made it.
+        explanation: a sentence, and the next step. missing: what was not captured.
+        inputs: the captured tensors that it was made of. made_by: the op that the numbers prove made it.
+    """
+
+    verdict: str
+    explanation: Explanation
+    missing: tuple[str, ...] = ()
+    inputs: tuple[Operand, ...] = ()
+    made_by: str = ""
+
+
+class StepFlow:
+    """All non-finite tensors of a step of one worker.
+
+    Attributes:
+        calls: the calls. flows: id of a graph -> its non-finite tensors, in the order of `calls`.
+        handed: tensor that a call took -> the non-finite one that it was handed, of another call.
+        entries: why other arguments are not finite.
+    """
+
+    def __init__(self, run: RunIndex, step: int, worker: int, graphs: Iterable[str]) -> None:
+        self.run, self.step = run, step
+        self.calls = StepCalls(run, step, worker)
+        flows = {graph: NonfiniteFlow(self.calls.tensors(graph)) for graph in graphs}
+        self.flows = dict(sorted(flows.items(), key=lambda item: self._begin(*item)))
+        self.handed: dict[Tensor, Tensor] = {}
+        self.entries: dict[Tensor, Entry] = {}
+        self._by_numbers: dict[tuple[object, ...], list[tuple[float, Tensor]]] | None = None
+        self._join()
+        self.takers: dict[Tensor, list[Tensor]] = {}
+        for taker, source in self.handed.items():
+            self.takers.setdefault(source, []).append(taker)
+
+    def _begin(self, graph: str, flow: NonfiniteFlow) -> float:
+        return min((self.order(graph, bad) for bad in flow.bad.values()), default=math.inf)
+
+    def order(self, graph: str, bad: FlowTensor) -> float:
+        """What sorts non-finite tensors by the call that computed them."""
+        return self.calls.order(graph, bad.slot, bad.visit)
+
+    def is_loss(self, tensor: Tensor) -> bool:
+        """Whether a tensor is the scalar that its graph minimises; what a function returns beside a backward
+        pass of its own may be an argument of the loss."""
+        graph, slot = tensor
+        return slot[0] == self.flows[graph].tensors.roles.loss and not self.calls.is_backward(graph)
+
+    def is_gradient(self, tensor: Tensor) -> bool:
+        """Whether a tensor is the gradient of a variable."""
+        flow, slot = self.flows[tensor[0]], tensor[1]
+        return flow.tensors.roles.kind.get(slot[0]) == "gradient" or slot in flow.replaced
+
+    def is_weight(self, tensor: Tensor) -> bool:
+        """Whether a tensor is read from a variable."""
+        return self.flows[tensor[0]].tensors.roles.kind.get(tensor[1][0]) == "weight"
+
+    # Joining
+
+    def _join(self) -> None:
+        for graph, flow in self.flows.items():
+            eager = graph == self.calls.eager_graph
+            for slot, bad in list(flow.bad.items()):
+                if eager and bad.verdict != "passed":
+                    self._join_eager(graph, flow, bad)
+                elif bad.verdict in ("data", "suspected") and is_entry(flow.tensors, slot):
+                    self._join_argument(graph, flow, bad)
+                elif bad.verdict == "carried":
+                    self._join_variable(graph, flow, bad)
+
+    def _join_eager(self, graph: str, flow: NonfiniteFlow, bad: FlowTensor) -> None:
+        row = bad.slot[0]
+        argument = self.calls.eager_inputs(flow.tensors.graph.names[row])
+        source = next((each for result in argument.results for each in self._bad_behind(result)), None)
+        if source is not None:
+            self._hand(graph, flow, bad, source)
+            return
+        inputs = self._captured(argument.results)
+        if not inputs or len(inputs) < len(argument.results) or flow.tensors.roles.inputs(row):
+            return
+        out = of_snapshot(flow.tensors.snapshot(bad.slot, bad.visit))
+        known = explain(flow.tensors.graph.op_type[row], inputs, out)
+        if known is not None:
+            self.entries[graph, bad.slot] = Entry("born", known, (), tuple(inputs))
+            flow.bad[bad.slot] = replace(bad, verdict="born")
+
+    def _captured(self, results: Iterable[CallResult]) -> list[Operand]:
+        """The numbers of those results that were captured."""
+        return [
+            of_snapshot(self.calls.tensors(result.graph).snapshot(result.slot, result.visit))
+            for result in results
+            if result.slot in self.calls.tensors(result.graph).captured
+        ]
+
+    def _join_argument(self, graph: str, flow: NonfiniteFlow, bad: FlowTensor) -> None:
+        argument = self.calls.argument(graph, bad.slot, bad.visit)
+        source = next((each for result in argument.results for each in self._bad_behind(result)), None)
+        if source is None and not argument.results and (argument.python or argument.unknown):
+            source = self._equal(graph, flow, bad)
+        if source is not None:
+            self._hand(graph, flow, bad, source)
+            return
+        entry = self._entry(graph, flow, bad, argument)
+        self.entries[graph, bad.slot] = entry
+        flow.bad[bad.slot] = replace(bad, verdict=entry.verdict)
+
+    def _hand(self, graph: str, flow: NonfiniteFlow, bad: FlowTensor, source: Tensor) -> None:
+        flow.bad[bad.slot] = replace(bad, verdict="passed")
+        self.handed[graph, bad.slot] = source
+
+    def _bad_behind(self, result: CallResult) -> Iterator[Tensor]:
+        """The non-finite tensors that a result is, or is made of where it was not captured."""
+        flow = self.flows.get(result.graph)
+        if flow is None:
+            return
+        tensors = flow.tensors
+        if result.slot in tensors.captured:
+            if result.slot in flow.bad and is_bad(tensors.snapshot(result.slot, result.visit)):
+                yield result.graph, result.slot
+            return
+        for source in flow.upstream.tensor(result.slot, result.visit):
+            if source.captured and source.bad:
+                yield result.graph, source.slot
+
+    def _equal(self, graph: str, flow: NonfiniteFlow, bad: FlowTensor) -> Tensor | None:
+        """The last tensor of an earlier call with the same numbers: the program may have handed it on as a
+        NumPy array."""
+        if self._by_numbers is None:
+            self._by_numbers = {}
+            for name, other in self.flows.items():
+                for each in other.bad.values():
+                    key = _numbers(other.tensors.snapshot(each.slot, each.visit))
+                    self._by_numbers.setdefault(key, []).append((self.order(name, each), (name, each.slot)))
+        found = self._by_numbers.get(_numbers(flow.tensors.snapshot(bad.slot, bad.visit)), [])
+        before = [pair for pair in found if pair[0] < self.order(graph, bad)]
+        return max(before, key=lambda pair: pair[0])[1] if before else None
+
+    def _join_variable(self, graph: str, flow: NonfiniteFlow, bad: FlowTensor) -> None:
+        """A variable that a call of the step reads may hold what an earlier one assigned."""
+        begin, row = self.order(graph, bad), bad.slot[0]
+        variable = self.calls.variable(graph, row, bad.visit)
+        assigned = [
+            (self.order(name, each), (name, each.slot))
+            for name, other in self.flows.items()
+            for each in other.bad.values()
+            if self.order(name, each) < begin and self._assigns(name, each, variable)
+        ]
+        if assigned:
+            self._hand(graph, flow, bad, max(assigned, key=lambda pair: pair[0])[1])
+            return
+        if variable is not None and self._was_finite(variable, begin):
+            path = flow.tensors.roles.variable.get(row) or "variable"
+            text = (
+                f"The {path} that {flow.tensors.name(bad.slot)} reads was finite when an earlier call of the "
+                "step read it. What was assigned to it in between was not captured."
+            )
+            entry = Entry("suspected", Explanation(NOT_CAPTURED, text, _EAGER), (path,))
+            self.entries[graph, bad.slot] = entry
+            flow.bad[bad.slot] = replace(bad, verdict=entry.verdict)
+
+    def _assigns(self, graph: str, bad: FlowTensor, variable: int | None) -> bool:
+        """Whether a tensor is assigned to a variable; to any, where nobody knows which is which."""
+        roles = self.flows[graph].tensors.roles
+        updates = [row for row in roles.consumers(*bad.slot) if roles.is_update(row)]
+        numbers = {self.calls.variable(graph, row, bad.visit) for row in updates}
+        return bool(updates) and (variable in numbers or not self.calls.are_noted)
+
+    def _was_finite(self, variable: int, begin: float) -> bool:
+        """Whether an earlier call of the step read a variable, and it was finite."""
+        for graph in self.calls.graphs:
+            tensors = self.calls.tensors(graph)
+            for slot, rows in tensors.captured.items():
+                if tensors.graph.op_type[slot[0]] != "ReadVariableOp":
+                    continue
+                for visit in range(len(rows)):
+                    before = self.calls.order(graph, slot, visit) < begin
+                    if before and self.calls.variable(graph, slot[0], visit) == variable:
+                        return not is_bad(tensors.snapshot(slot, visit))
+        return False
+
+    # Arguments that no captured tensor explains
+
+    def _entry(self, graph: str, flow: NonfiniteFlow, bad: FlowTensor, argument: Argument) -> Entry:
+        out = of_snapshot(flow.tensors.snapshot(bad.slot, bad.visit))
+        name, called = flow.tensors.name(bad.slot), flow.tensors.graph.name
+        count = f"{elements(out.bad)} of {name} {are(out.bad)} not finite"
+        if argument.ops or argument.functions or argument.results:
+            return self._computed(out, argument, f"an argument of {called}")
+        if self.calls.is_backward(graph):
+            text = (
+                f"{name} is an argument of {called}, a backward function: a gradient, or a result of the "
+                f"forward pass. What made it was not captured. {count}."
+            )
+            return Entry("suspected", Explanation(NOT_CAPTURED, text, _WATCH_ALL))
+        if argument.python:
+            text = f"{count}. The program made {name} from Python or NumPy values while the step ran."
+            return Entry("data", Explanation("data", text, _PYTHON))
+        if argument.before or self._is_first(graph, flow, bad):
+            return Entry("data", fed(out))
+        fed_to = flow.tensors.graph.op_type[bad.slot[0]] != "_Arg"
+        between = "runs" if fed_to else "calls"
+        text = (
+            f"{count}. The program passed it to {called} after other {between} of the step: it came with the "
+            f"data, or from code between the {between}, which was not captured."
+        )
+        return Entry(
+            "suspected", Explanation(NOT_CAPTURED, text, _PYTHON if fed_to else f"{_PYTHON} {_EAGER}")
+        )
+
+    def _is_first(self, graph: str, flow: NonfiniteFlow, bad: FlowTensor) -> bool:
+        """Whether an argument is one of the first call of the step that was captured."""
+        if flow.tensors.roles.kind.get(bad.slot[0]) == "input" and len(self.calls.graphs) == 1:
+            return True
+        return not self.calls.any_before(self.order(graph, bad))
+
+    def _computed(self, out: Operand, argument: Argument, what: str) -> Entry:
+        """An argument that ops between calls, or functions of which nothing was captured, made."""
+        if any(op.op_type in _READERS for op in argument.ops[-1:]):
+            return Entry("data", fed(out))
+        inputs = self._captured(argument.results)
+        parts = [f"the function {name}" for name in argument.functions]
+        parts += [f"{op.op_type}{f' ({_short(op.place)})' if op.place else ''}" for op in argument.ops]
+        named = _listed(parts[-_NAMED:])
+        whole = len(inputs) == len(argument.results) and not argument.functions
+        whole = whole and not (argument.before or argument.python or argument.unknown)
+        missing = tuple(op.op_type for op in argument.ops) + argument.functions
+        if whole and len(argument.ops) == 1:
+            known = explain(argument.ops[0].op_type, inputs, out)
+            if known is not None:
+                text = f"{known.text} {parts[-1]} made {out.tensor}, {what}, outside of functions."
+                return Entry("born", replace(known, text=text), (), tuple(inputs), parts[-1])
+        if not parts:
+            inner = _listed([each.tensor for each in inputs]) or "a result"
+            text = f"{out.tensor}, {what}, is made of {inner}, and how was not captured."
+            return Entry("suspected", Explanation(NOT_CAPTURED, text, _WATCH_ALL), (), tuple(inputs))
+        verb = "was" if len(parts) == 1 else "were"
+        text = f"{out.tensor}, {what}, was made by {named}, which {verb} not captured."
+        if len(parts) > _NAMED:
+            text += f" {counted(len(parts) - _NAMED, 'more op')} came before."
+        if argument.ops and (argument.before or argument.python):
+            text += " What it took may have been non-finite already: check the data, too."
+        fix = _EAGER if argument.ops else _WATCH_ALL
+        return Entry("suspected", Explanation(NOT_CAPTURED, text, fix), missing, tuple(inputs))
+
+    # Impact
+
+    def reached(self) -> dict[Tensor, Reached]:
+        """Origin -> what it reaches, in its own call and in those that were handed something."""
+        begins, reaches = dict[str, dict[Slot, int]](), dict[str, Reach]()
+        for graph, flow in self.flows.items():
+            flow.internal_outputs = self.calls.internal_outputs(graph)
+            found = [
+                bad
+                for slot, bad in flow.bad.items()
+                if bad.verdict != "passed" or (graph, slot) in self.handed
+            ]
+            begins[graph] = {bad.slot: number for number, bad in enumerate(found)}
+            reaches[graph] = Reach(flow, found)
+        own = {
+            (graph, slot): reaches[graph].of(number)
+            for graph, numbers in begins.items()
+            for slot, number in numbers.items()
+        }
+        return {tensor: self._joined(tensor, own) for tensor in own if tensor not in self.handed}
+
+    def _joined(self, origin: Tensor, own: dict[Tensor, Reached]) -> Reached:
+        seen, waiting = {origin}, deque([origin])
+        while waiting:
+            graph, begin = waiting.popleft()
+            for slot in own[graph, begin].slots:
+                further = [each for each in self.takers.get((graph, slot), ()) if each not in seen]
+                seen.update(further)
+                waiting += further
+        if len(seen) == 1:
+            return own[origin]
+        parts = [own[origin], *(own[tensor] for tensor in own if tensor in seen and tensor != origin)]
+        ends = [part.ends for part in parts]
+        impact = Impact(
+            loss=next((end.loss for end in ends if end.loss), None),
+            gradients=_distinct(end.gradients for end in ends),
+            weights=_distinct(end.weights for end in ends),
+            returned=_distinct(end.returned for end in ends),
+            healers=list(dict.fromkeys(healer for end in ends for healer in end.healers)),
+        )
+        total = sum(len(part.slots) for part in parts)
+        return Reached(own[origin].slots, impact, any(part.open for part in parts), total)
+
+
+_WATCH_ALL = "Capture every tensor of the step to see it: Watch()."
+_PYTHON = "Check the data (np.isfinite(x).all() finds bad samples) and the code that prepares them."
+
+
+def is_bad(snapshot: Snapshot) -> bool:
+    """Whether a snapshot holds NaN or infinities."""
+    return bool(snapshot.nan or snapshot.pos_inf or snapshot.neg_inf)
+
+
+def _numbers(snapshot: Snapshot) -> tuple[object, ...]:
+    """What equal tensors have in common. NaN, where nothing is finite, equals NaN."""
+    found = (getattr(snapshot, name) for name in _SAME)
+    return (snapshot.dtype, *("nan" if number != number else number for number in found))
+
+
+def _distinct(names: Iterable[list[str]]) -> list[str]:
+    return list(dict.fromkeys(name for each in names for name in each))
+
+
+def _listed(parts: list[str]) -> str:
+    """`a, b and c`."""
+    return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
+
+
+def _short(place: str) -> str:
+    """`train.py:17` of a path and line."""
+    return place.replace("\\", "/").rpartition("/")[2]
