@@ -151,8 +151,7 @@ class CallHook:
             raise
         for recording in pending:
             recording.end(outputs)
-        for step in steps:
-            step.called(function, given, outputs)
+        _note_call(function, given, outputs, steps)
         return outputs
 
     def _begin_recordings(
@@ -373,6 +372,13 @@ def _standing_for(
     if chosen:
         _warn_of_limits(traced, standing, call.steps)
     return standing
+
+
+def _note_call(
+    function: str, inputs: Sequence[Any], outputs: Sequence[Any] | None, steps: Sequence[StepReceiver]
+) -> None:
+    for step in steps:
+        step.called(function, inputs, outputs)
 
 
 def _chosen(traced: TracedRoot, watches: Iterable[Sequence[Watch]]) -> set[Place]:
