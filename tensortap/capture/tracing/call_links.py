@@ -6,14 +6,13 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import tensorflow as tf
 
 from tensortap.core.names import short_function_name
 from tensortap.tf import internals
 
-from ..pipeline.messages import GraphHandle
 from .source_stacks import is_user_file
 
 _MAX_OPS = 50_000  # of a step that are noted
@@ -23,13 +22,19 @@ _FUNCTIONS = ("__inference_", "__forward_", "__backward_")  # calls of them are 
 Producer = tuple[int, int, bool]  # number of the call or op, output slot, whether it is a call
 
 
+class WrittenGraph(Protocol):
+    """A graph whose `id` is known when it has been written (`GraphHandle`)."""
+
+    id: str
+
+
 @dataclass(eq=False)
 class _Call:
     """A call of a function, and what was captured of it. `inputs`, `variables`: ids of its floating point
     tensors and of handles of variables, by position."""
 
     function: str
-    graph: GraphHandle | None
+    graph: WrittenGraph | None
     inputs: dict[int, int]
     variables: dict[int, int]
 
@@ -78,7 +83,7 @@ class CallLinks:
                 internals.remove_op_callback(self._on_op)
 
     def called(
-        self, function: str, graph: GraphHandle | None, inputs: Sequence[Any], outputs: Sequence[Any] | None
+        self, function: str, graph: WrittenGraph | None, inputs: Sequence[Any], outputs: Sequence[Any] | None
     ) -> None:
         """A function was called; `graph`: of what was captured of it."""
         number = len(self._calls)
