@@ -103,7 +103,10 @@ const NO_ROWS: readonly number[] = [];
 export const chainRows = computed<readonly number[]>(() => {
   const [found, drawn] = [report.value, graph.data.value];
   if (!chainShown.value || found === null || drawn === null) return NO_ROWS;
-  return found.chain.filter((link) => link.graph === drawn.id).map((link) => rowOf(drawn, link.node)).filter((row) => row >= 0);
+  return found.chain
+    .filter((link) => link.graph === drawn.id)
+    .map((link) => rowOf(drawn, link.node))
+    .filter((row) => row >= 0);
 });
 
 /** Goes to the birth on the graph, with the chain marked. */
