@@ -114,9 +114,10 @@ class CallLinks:
             return
         number = len(self._ops)
         try:
-            self._ops.append(_Op(kind, _float_ids(inputs), _user_line()))
-            for slot, tensor in enumerate(outputs):
-                self._producer[internals.tensor_id(tensor)] = number, slot, False
+            made = _float_ids(outputs)
+            if made:
+                self._ops.append(_Op(kind, _float_ids(inputs), _user_line()))
+                self._producer |= {tensor: (number, slot, False) for slot, tensor in made.items()}
         except Exception:
             self._ops[number:] = []  # nothing may escape into the program: the op is not known, then
 
