@@ -45,14 +45,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 _OTHERS = 8  # further origins, and harmless ones, that are listed
 _ENDS = 5  # links that are shown at either end of a long chain
-_WORDS = {
-    "born": "origin",
-    "turned": "origin",
-    "suspected": "first seen",
-    "data": "input",
-    "carried": "variable",
-    "constant": "constant",
-}
 _TRAIL = 6  # elements that are shown upstream of the offending one
 
 
@@ -177,7 +169,7 @@ def _print_chain(report: NanReport, out: Console) -> None:
             continue
         style = "" if link.verdict == "passed" else "red"
         numbers = [f"{count:,}" if count else "" for count in (link.nan, link.inf)]
-        word = _WORDS.get(link.verdict, "")
+        word = "" if link.verdict == "passed" else link.verdict
         table.add_row(
             cell(link.tensor, style), cell(link.op_type), *numbers, f"{link.size:,}", cell(word, style)
         )
