@@ -21,7 +21,7 @@ from .security.trusted_hosts import AllowedHosts
 
 ROUTES = (runs, graphs, snapshots, series, values, findings, replay, diff, static_files)
 
-_PLUGIN_HINT = "Set TENSORTAP_ALLOW_HOST={host} in TensorBoard's environment to let it in."
+_PLUGIN_HINT = "Set TENSORTAP_ALLOW_HOST={host} in TensorBoard's environment to allow it."
 
 
 class NameConverter(PathConverter):

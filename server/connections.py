@@ -28,7 +28,7 @@ _TLS = b"\x16"  # the first byte of a client that speaks https
 CROWDED = 0.8  # share of the connection limit from which idle connections are closed early
 _IDLE = 2.0  # s without a whole request, after which a connection may be closed early
 _LOG = logging.getLogger(__name__)
-_LIMIT_REACHED = "Half of the files that the server may open (ulimit -n), 1000 at most, can be connections."
+_LIMIT_REACHED = "The limit is half of the files that the server may open (ulimit -n), at most 1000."
 _FIXES = {
     errno.EMFILE: "Start the server with a higher limit: ulimit -n 4096.",
     errno.ENFILE: "This is a limit of the whole machine (sysctl fs.file-max).",
@@ -44,7 +44,7 @@ class _RequestParser(HTTPRequestParser):  # type: ignore[misc]
         taken = int(super().received(data))
         if not self.headers_finished and _BARE_LF.search(self.header_plus.lstrip()):
             self.error = BadRequest(
-                "Lines of a request end with CR LF"
+                "Request lines must end with CR LF"
             )  # else waitress waits for an end that it cannot find
             self.completed = True
         return taken
@@ -193,14 +193,14 @@ class AcceptLimit:
                 time.monotonic() + _RETRY_AFTER,
                 len(self._server.active_channels),
             )
-            self._warn(os.strerror(number), _FIXES.get(number, "It is tried again each second."))
+            self._warn(os.strerror(number), _FIXES.get(number, "The server tries again every second."))
             return None
 
     def readable(self) -> bool:
         """Whether new connections are accepted now."""
         wanted = bool(self._readable())  # runs the maintenance, too
         if self._server.in_connection_overflow:
-            self._warn("as many are open as are let in", _LIMIT_REACHED)
+            self._warn("the limit is reached", _LIMIT_REACHED)
         is_closed = time.monotonic() < self._closed_until and len(self._server.active_channels) >= self._open
         return wanted and not is_closed
 
@@ -210,7 +210,7 @@ class AcceptLimit:
             self._warned = now
             connections = len(self._server.active_channels)
             _LOG.warning(
-                "tensortap: new connections have to wait: %s. The %d that are there are served on. %s",
+                "tensortap: new connections wait: %s. The %d open ones are still served. %s",
                 *(reason, connections, fix),
             )
 

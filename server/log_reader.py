@@ -98,13 +98,12 @@ class LogReader:
         names = ", ".join(path.name or str(path) for path in self.log.logdirs)
         if not self._refreshing:
             return LogNotReadyError(
-                f"Runs could not be looked for in {names}.", "The server's terminal shows the details."
+                f"Cannot search for runs in {names}.", "See the server's terminal for details."
             )
         seconds = max(1, round(time.monotonic() - self._started))
         return LogNotReadyError(
-            f"The log directory has not answered for {seconds} s: {names}.",
-            "Its disk or network is slow, or hangs: see whether 'ls' of it returns. This page goes on"
-            " by itself as soon as it answers.",
+            f"The log directory has not responded for {seconds} s: {names}.",
+            "Its disk or network is slow or hangs: check whether 'ls' returns. This page retries.",
         )
 
     def _start_refresh(self) -> bool:
@@ -186,9 +185,9 @@ def unreadable_folders(log: LogIndex) -> list[dict[str, str]]:
         {
             "folder": escaped(log.name_of(folder)),
             "reason": error.strerror or type(error).__name__,
-            "hint": "Let the user whom the server runs as read it"
+            "hint": "Make it readable for the user that runs the server"
             if isinstance(error, PermissionError)
-            else "See what 'ls' of it says, and the system's log",
+            else "Check it with 'ls', and see the system log",
         }
         for folder, error in islice(log.unread.items(), _MAX_FOLDERS)
     ]
@@ -196,9 +195,8 @@ def unreadable_folders(log: LogIndex) -> list[dict[str, str]]:
 
 def _unreadable_error(first: dict[str, str]) -> UnreadableLogError:
     return UnreadableLogError(
-        f"{first['folder']} cannot be looked into, so that nobody knows which runs it holds:"
-        f" {first['reason']}.",
-        f"{first['hint']}. This page goes on by itself as soon as it can.",
+        f"Cannot read {first['folder']}, so its runs are unknown: {first['reason']}.",
+        f"{first['hint']}. This page retries.",
     )
 
 

@@ -99,18 +99,18 @@ class Server:
         local = is_loopback(host)
         if replay_process is not None and not use_token:
             raise ServingError(
-                "Without a token every user of this machine could make the server run graphs from files.",
+                "Without a token, every user of this machine could make the server run graphs from files.",
                 "Leave out --no-token or --allow-replay.",
             )
         if not use_token and not local:
             raise ServingError(
-                f"Without a token the dump would be open to everybody who reaches {host}.",
+                f"Without a token, anyone who can reach {host} could read the dump.",
                 "Leave out --no-token, or listen on 127.0.0.1 and reach it by 'ssh -L'.",
             )
         if trusted_proxy is not None and not is_address(trusted_proxy):
             raise ServingError(
                 f"{trusted_proxy[:100]!r} is not the IP address of a proxy.",
-                "Use --trusted-proxy ADDRESS, as in 127.0.0.1; names and '*' would trust too many.",
+                "Use --trusted-proxy ADDRESS, as in 127.0.0.1; names and '*' are not accepted.",
             )
         self.token = _usable(token or new_token()) if use_token else None
         self._socket = open_socket(host, port)
@@ -229,9 +229,9 @@ def open_socket(host: str, port: int | None) -> socket.socket:
     reason = os.strerror(error.errno or 0) if error else "no port"
     raise ServingError(
         f"Cannot listen on {bracketed(host)}:{ports[0]}: {reason}.",
-        "Choose another one with --port; 0 takes any free one."
+        "Choose another port with --port; 0 picks a free one."
         if port is not None
-        else "Choose one with --port.",
+        else "Choose a port with --port.",
     )
 
 
@@ -241,7 +241,7 @@ def _resolve(host: str) -> tuple[socket.AddressFamily, str]:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
     except (OSError, UnicodeError) as error:  # a label of 64 letters has no encoding
-        raise ServingError(f"{host!r} is no address of this machine.", "Use --host 127.0.0.1.") from error
+        raise ServingError(f"{host!r} is not an address of this machine.", "Use --host 127.0.0.1.") from error
     return family, str(address[0])
 
 
@@ -261,8 +261,8 @@ def _listen(family: socket.AddressFamily, address: str, port: int) -> socket.soc
 def _usable(token: str) -> str:
     if not is_token(token):
         raise ServingError(
-            "The token holds a blank or another character that no header carries, or is too long.",
-            "Use 16 letters and digits or more, or leave it out: then a fresh one is made.",
+            "The token is too long, or has a space or another character that headers cannot carry.",
+            "Use at least 16 letters and digits, or leave it out to generate one.",
         )
     return token
 
@@ -309,7 +309,7 @@ def _encode_newest_graph(app: Flask) -> None:
     except TensortapError:  # reported in full to whoever asks for it
         return
     except Exception:  # a thread has no caller; a request tries again
-        _LOG.exception("preparing the newest run failed")
+        _LOG.exception("warming up the newest run failed")
 
 
 # Of glibc's malloc.h. Sixteen threads that answer in turns need no arena each, which keeps its peak. Buffers

@@ -170,7 +170,9 @@ class JobQueue:
     def _check_limit(self) -> None:
         waiting = sum(job.active and job.counted for job in self._jobs.values())
         if self._most is not None and waiting >= self._most:
-            raise LimitError(f"{self._most} {self._noun}s wait already.", "Ask again when one has ended.")
+            raise LimitError(
+                f"{self._most} {self._noun}s are already waiting.", "Try again when one has finished."
+            )
 
     def _needed(self, key: Hashable, work: Work, version: object) -> Job:
         job = self._jobs.pop(key, None)

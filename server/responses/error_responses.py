@@ -66,8 +66,8 @@ STATUS: dict[type[TensortapError], int] = {
 }
 
 _HINTS = {
-    404: "See api/runs for what there is.",
-    405: "This server only reads: use GET or HEAD.",
+    404: "api/runs lists the runs.",
+    405: "This server is read-only: use GET or HEAD.",
 }
 
 
@@ -110,7 +110,7 @@ def _http_error(error: HTTPException) -> Response:
     status = error.code or 500
     phrase = HTTPStatus(status).phrase if status in {s.value for s in HTTPStatus} else "Error"
     if status == 404:
-        return error_response(404, f"There is nothing at {request.path[:200]}.", _HINTS[404])
+        return error_response(404, f"Nothing found at {request.path[:200]}.", _HINTS[404])
     answer = error_response(status, f"{phrase}.", _HINTS.get(status, ""))
     if status == 405:
         answer.headers["Allow"] = "GET, HEAD"
@@ -118,9 +118,9 @@ def _http_error(error: HTTPException) -> Response:
 
 
 def _file_vanished(error: FileNotFoundError) -> Response:
-    _LOG.info("a file vanished while it was read: %s", error)
+    _LOG.info("a file was removed while it was read: %s", error)
     return error_response(
-        404, "A file of this run is gone.", "The run was moved or deleted; reload the page."
+        404, "A file of this run no longer exists.", "The run was moved or deleted. Reload the page."
     )
 
 
@@ -131,7 +131,7 @@ def _no_answer(error: NoAnswerError) -> Response:
 def no_answer_text(error: NoAnswerError) -> tuple[str, str]:
     """(error, hint) for a run's address that fails; without the address itself, which may hold keys."""
     name = str(error.filename or "").rstrip("/").rpartition("/")[2]
-    return f"{name}: {error.strerror}.", "The address of the run fails; see docs/remote.md."
+    return f"{name}: {error.strerror}.", "The run's storage failed; see docs/remote.md."
 
 
 def _any_error(error: Exception) -> Response:
@@ -140,9 +140,9 @@ def _any_error(error: Exception) -> Response:
 
 def unexpected_error(error: Exception, path: str) -> Response:
     """The answer to an unexpected error of a request to `path`; logs the traceback."""
-    _LOG.error("unexpected failure at %s", path[:200], exc_info=error)
+    _LOG.error("unexpected error at %s", path[:200], exc_info=error)
     return error_response(
         500,
-        "The server met a failure it did not expect.",
-        "Its terminal shows the details; please report them as an issue of tensortap.",
+        "Unexpected server error.",
+        "See the server's terminal for details, and report them as a tensortap issue.",
     )

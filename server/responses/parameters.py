@@ -29,11 +29,11 @@ class Parameters:
         self._known.append(name)
         values = self._values.getlist(name)
         if len(values) > 1:
-            raise BadRequestError(f"{name!r} is given {len(values)} times.", "Give it once.")
+            raise BadRequestError(f"{name!r} is passed {len(values)} times.", "Pass it once.")
         if not values or not values[0]:
             return None
         if len(values[0]) > MAX_TEXT:
-            raise BadRequestError(f"{name!r} is not usable.", f"At most {MAX_TEXT} characters are read.")
+            raise BadRequestError(f"{name!r} is not valid.", f"The limit is {MAX_TEXT} characters.")
         return values[0]
 
     def required(self, name: str, example: str) -> str:
@@ -53,7 +53,7 @@ class Parameters:
         digits = text.removeprefix("-")
         if not (digits.isascii() and digits.isdigit() and len(digits) <= 19 and low <= int(text) <= high):
             raise BadRequestError(
-                f"{name}={text[:80]} is not possible.", f"Use an integer from {low} to {high}."
+                f"{name}={text[:80]} is not valid.", f"Use an integer from {low} to {high}."
             )
         return int(text)
 
@@ -83,7 +83,7 @@ class Parameters:
         if text is None:
             return default
         if text not in choices:
-            raise BadRequestError(f"{name}={text[:80]} is not possible.", f"Use one of {', '.join(choices)}.")
+            raise BadRequestError(f"{name}={text[:80]} is not valid.", f"Use one of {', '.join(choices)}.")
         return text
 
     def flag(self, name: str) -> bool:
@@ -95,7 +95,7 @@ class Parameters:
         unknown = [name for name in self._values if name not in self._known and name not in _FREE]
         if unknown:
             known = ", ".join(sorted(self._known)) or "none"
-            raise BadRequestError(f"There is no parameter {unknown[0][:80]!r} here.", f"Known ones: {known}.")
+            raise BadRequestError(f"Unknown parameter {unknown[0][:80]!r}.", f"Valid names: {known}.")
 
 
 def ordered_range(low: float | None, high: float | None) -> dict[str, Any]:
@@ -104,5 +104,5 @@ def ordered_range(low: float | None, high: float | None) -> dict[str, Any]:
     Raises BadRequestError where both are given and `low >= high`.
     """
     if low is not None and high is not None and low >= high:
-        raise BadRequestError(f"low={low:g} is not below high={high:g}.", "Swap them.")
+        raise BadRequestError(f"low={low:g} must be below high={high:g}.", "Swap them.")
     return {"low": low, "high": high}

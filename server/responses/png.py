@@ -35,12 +35,13 @@ def png(array: Array, scale: Scale) -> bytes:
     channels = 1 if array.ndim == 2 else array.shape[-1] if array.ndim == 3 else 0
     if channels not in (1, 3, 4) or array.size == 0 or array.dtype.kind == "c":
         raise SelectionError(
-            f"An array of shape {list(array.shape)} and dtype {array.dtype.name} has no picture.",
+            f"Shape {list(array.shape)} and dtype {array.dtype.name} cannot be shown as an image.",
             "Select two dimensions of real numbers, or three with 1, 3 or 4 channels last: selection=0,:,:.",
         )
     if max(array.shape[:2]) > MAX_SIDE:
         raise LimitError(
-            f"The picture would be {array.shape[1]} × {array.shape[0]}.", f"At most {MAX_SIDE} a side."
+            f"The image would be {array.shape[1]} × {array.shape[0]}.",
+            f"The limit is {MAX_SIDE} pixels a side.",
         )
     pixels = grey_levels(array, scale).reshape(*array.shape[:2], channels)
     missing = np.isnan(array).reshape(*array.shape[:2], channels).any(-1) if array.dtype.kind == "f" else None

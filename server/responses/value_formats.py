@@ -68,7 +68,7 @@ def _csv(array: Array, snapshot: Snapshot, selection: Selection, scale: Scale) -
     _check_text(array)
     if array.ndim > 2:
         raise SelectionError(
-            f"CSV has two dimensions, the selection has {array.ndim}.",
+            f"CSV needs two dimensions; the selection has {array.ndim}.",
             "Fix the others, as in selection=0,0,:,:.",
         )
     text = io.StringIO(newline="")
@@ -86,14 +86,14 @@ def _cell(value: bytes | str) -> str:
 
 def _png(array: Array, snapshot: Snapshot, selection: Selection, scale: Scale) -> bytes:
     if array.dtype == object:
-        raise SelectionError("Strings have no picture.", "Use format=json.")
+        raise SelectionError("Strings cannot be shown as an image.", "Use format=json.")
     return png(loadable(array), scale)
 
 
 def _check_text(array: Array) -> None:
     if array.size > MAX_TEXT_ELEMENTS:
         raise LimitError(
-            f"The slice has {array.size:,} elements; as text at most {MAX_TEXT_ELEMENTS:,} are sent.",
+            f"The slice has {array.size:,} elements; the limit for text is {MAX_TEXT_ELEMENTS:,}.",
             "Select fewer, or use format=npy.",
         )
 

@@ -76,7 +76,7 @@ def difference() -> Response:
 def _report(result: Comparison | None) -> Response:
     """The report as a file: its style would not pass the page's policy."""
     if result is None:
-        raise NotFoundError("The comparison is not ready.", "Ask with format=json while it says working.")
+        raise NotFoundError("The comparison is not ready.", "Poll with format=json until the job is done.")
     response = Response(comparison_html(result), content_type="text/html; charset=utf-8")
     response.headers["Content-Disposition"] = f'attachment; filename="{_report_name(result)}"'
     return response
@@ -100,7 +100,7 @@ def _matches(text: str | None) -> dict[str, str]:
     """`a=b` pairs, one a line."""
     pairs = [line.partition("=") for line in (text or "").splitlines() if line.strip()]
     if not all(left and found and right for left, found, right in pairs):
-        raise BadRequestError("'match' is not usable.", "Write NODE_IN_A=NODE_IN_B, one pair a line.")
+        raise BadRequestError("'match' is not valid.", "Write one pair NODE_IN_A=NODE_IN_B per line.")
     return {left: right for left, _, right in pairs}
 
 
@@ -133,7 +133,7 @@ def worst_difference() -> Response:
     """GET api/diff/worst"""
     (a, b), _, _ = _read_pair(Parameters(), "")
     if a.dtype == object or b.dtype == object:
-        raise SelectionError("Text cannot be subtracted.", "Ask for what=a and what=b.")
+        raise SelectionError("Text cannot be subtracted.", "Use what=a or what=b.")
     return json_response({"index": worst_element(a, b)})
 
 
@@ -179,7 +179,7 @@ def _value_response(
     if what in ("a", "b"):
         array = a if what == "a" else b
     elif a.dtype == object or b.dtype == object:
-        raise SelectionError("Text cannot be subtracted.", "Ask for what=a and what=b.")
+        raise SelectionError("Text cannot be subtracted.", "Use what=a or what=b.")
     elif what == "ulp":
         array = ulp_distance(a, b, common_dtype(snapshots[0].dtype, snapshots[1].dtype))
     else:

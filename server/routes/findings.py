@@ -100,7 +100,7 @@ def nan_origins(run: str) -> Response:
     found = current_run(run)
     code = None if step is None else found.catalog.steps.code(step)
     if step is not None and code is None:
-        raise NotFoundError(f"The run has no snapshot at step {step}.", "See the steps of the run.")
+        raise NotFoundError(f"The run has no snapshot at step {step}.", "api/runs/<run> lists its steps.")
     size = None if code is None else len(found.catalog.rows_of_step(code))
     job = _ask(found, "nan", {"step": step}, cancel=cancel, key=step, size=size)
     report: NanReport | None = job.result
@@ -184,9 +184,7 @@ class RuleFile:
                 self._report(error.message, error.hint)
             except OSError as error:
                 self._state = None
-                self._report(
-                    f"{self._path.name} cannot be read: {error.strerror or 'the system said no'}.", ""
-                )
+                self._report(f"{self._path.name} cannot be read: {error.strerror or 'unknown error'}.", "")
             return self._rules
 
     def _apply(self, table: Mapping[str, Any]) -> None:

@@ -111,7 +111,9 @@ def test(run: str) -> Response:
     jobs, found = _replay_jobs(), current_run(run)
     body = _body("recording", "test")
     if body.get("test") not in TESTS:
-        raise BadRequestError(f"There is no test {str(body.get('test'))[:80]!r}.", f"Use {', '.join(TESTS)}.")
+        raise BadRequestError(
+            f"Unknown test {str(body.get('test'))[:80]!r}.", f"Use one of {', '.join(TESTS)}."
+        )
     job = jobs.test(_subject(found), _place(found, body).path, body["test"])
     return json_response(_state(found, job, _test_result))
 
@@ -132,11 +134,11 @@ def what_ifs(run: str) -> Response:
     changes = body.get("what_ifs")
     if changes is not None:
         if not isinstance(changes, Mapping):
-            raise BadRequestError("'what_ifs' is no object.", "Give lists of changes by name.")
+            raise BadRequestError("'what_ifs' is not an object.", "Send a list of changes for each name.")
         try:
             write_what_ifs(place.path, WhatIfs.of(changes))
         except OSError as error:
-            raise TensortapError("The what-ifs cannot be saved: no folder can be written to.") from error
+            raise TensortapError("Cannot save the what-ifs: no folder is writable.") from error
     return json_response({"what_ifs": read_what_ifs(place.path).as_record()})
 
 
@@ -161,12 +163,12 @@ def _body(*known: str) -> dict[str, Any]:
     except RecursionError:  # it is nested a thousand times
         body = None
     if not isinstance(body, dict):
-        raise BadRequestError("The request holds no JSON object.", "Send one, as application/json.")
+        raise BadRequestError(
+            "The request body is not a JSON object.", "Send a JSON object as application/json."
+        )
     unknown = [key for key in body if key not in known]
     if unknown:
-        raise BadRequestError(
-            f"There is no {unknown[0][:80]!r} here.", f"Known: {', '.join(known) or 'none'}."
-        )
+        raise BadRequestError(f"Unknown field {unknown[0][:80]!r}.", f"Known: {', '.join(known) or 'none'}.")
     return body
 
 
@@ -176,7 +178,9 @@ def _place(run: RunIndex, body: Mapping[str, Any]) -> RecordingPlace:
     for place in find_recordings(run.path):
         if place.path.name == wanted:
             return place
-    raise NotFoundError(f"The run has no recording {str(wanted)[:80]!r}.", "List the run's recordings.")
+    raise NotFoundError(
+        f"The run has no recording {str(wanted)[:80]!r}.", "api/runs/<run>/recordings lists them."
+    )
 
 
 def _changes(body: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
@@ -184,7 +188,7 @@ def _changes(body: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     fits = isinstance(changes, list) and len(changes) <= MAX_CHANGES
     if not fits or not all(_is_pair(change) for change in changes):
         raise BadRequestError(
-            "'changes' is not usable.", f"Up to {MAX_CHANGES} pairs of a tensor and an expression."
+            "'changes' is not valid.", f"Send at most {MAX_CHANGES} pairs of a tensor and an expression."
         )
     return tuple((tensor, expression) for tensor, expression in changes)
 
@@ -198,9 +202,9 @@ def _tensors(body: Mapping[str, Any]) -> tuple[str, ...] | None:
     if names is None:
         return None
     if not isinstance(names, list) or not names or len(names) > MAX_TENSORS:
-        raise BadRequestError("'tensors' is not usable.", f"1 to {MAX_TENSORS} names, or null for all.")
+        raise BadRequestError("'tensors' is not valid.", f"Send 1 to {MAX_TENSORS} names, or null for all.")
     if not all(isinstance(name, str) for name in names):
-        raise BadRequestError("'tensors' is not usable.", "Give tensor names.")
+        raise BadRequestError("'tensors' is not valid.", "Send a list of tensor names.")
     return tuple(names)
 
 

@@ -118,7 +118,9 @@ def _node_rows(text: str) -> list[int]:
         )
     nodes = list(dict.fromkeys(map(int, parts)))
     if len(nodes) > MAX_NODES:
-        raise BadRequestError(f"{len(nodes)} nodes are too many.", f"Ask for {MAX_NODES} at a time.")
+        raise BadRequestError(
+            f"{len(nodes)} nodes are too many for one request.", f"Request at most {MAX_NODES} at a time."
+        )
     return nodes
 
 

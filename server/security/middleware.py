@@ -32,7 +32,7 @@ READING = ("GET", "HEAD")
 REPLAY = "/api/replay/"
 REPLAY_HEADER = "X-Tensortap-Replay"
 NO_REPLAY = (
-    "This server does not replay: that runs a graph from a file.",
+    "Replay is off on this server, because it runs graphs from files.",
     "Start it with --allow-replay, or run 'tensortap step RUN' in a terminal.",
 )
 PAGES = ("/", "/index.html")
@@ -63,7 +63,7 @@ class Policy:
 
     hosts: AllowedHosts | None
     token: str | None
-    allow_hint: str = "Start the server with --allow-host {host} to let it in."
+    allow_hint: str = "Start the server with --allow-host {host} to allow it."
     may_replay: bool = False
     framing: Framing | None = None
 
@@ -168,7 +168,7 @@ def _check_replay(environ: WSGIEnvironment, may_replay: bool) -> Response | None
 
 
 def _method_not_allowed() -> Response:
-    answer = error_response(405, "This server only reads.", "Use GET or HEAD.")
+    answer = error_response(405, "This server is read-only.", "Use GET or HEAD.")
     answer.headers["Allow"] = ", ".join(READING)
     return answer
 
@@ -180,14 +180,18 @@ def _check_site(environ: WSGIEnvironment, place: str = "document") -> Response |
     origin = environ.get("HTTP_ORIGIN")
     if origin is not None and not _is_own_origin(origin, environ.get("HTTP_HOST", "")):
         return error_response(
-            403, "Another site asked for this.", "Open the page itself; other origins get no answer."
+            403,
+            "The request came from another site.",
+            "Open the page directly; requests from other origins are refused.",
         )
     if environ.get("HTTP_SEC_FETCH_SITE", "none") in ("none", "same-origin") or _is_navigation(
         environ, place
     ):
         return None
     return error_response(
-        403, "Another site asked for this.", "Open the page itself; other sites get no answer."
+        403,
+        "The request came from another site.",
+        "Open the page directly; requests from other sites are refused.",
     )
 
 

@@ -29,7 +29,7 @@ def open_any(path: str | os.PathLike[str]) -> Log:
         TensortapError: it could not be imported.
     """
     if not os.fspath(path):
-        raise NotARunError("An empty path names no log directory.", 'The current one is ".".')
+        raise NotARunError("The path is empty.", 'Use "." for the current folder.')
     return open_logdir(as_logdir(path_of(path)))
 
 
@@ -41,9 +41,7 @@ def open_logdir(path: str | os.PathLike[str]) -> Log:
     """
     place = path_of(path)
     if not is_folder(place):
-        raise NotARunError(
-            f"There is no directory {shown_path(place)!r}.", "Name a log directory, or a run in it."
-        )
+        raise NotARunError(f"No directory {shown_path(place)!r}.", "Pass a log directory, or a run in it.")
     log = LogIndex(place)
     log.refresh()
     return Log(log)
@@ -91,11 +89,11 @@ class Runs(Mapping[str, Run]):
         ids = self._ids()
         if not isinstance(name, str):
             raise NotFoundError(
-                f"Runs go by name, not by {name!r}.", f"list(log.runs) gives {list(ids)[:5]}."
+                f"Runs are looked up by name, not by {name!r}.", f"list(log.runs) gives {list(ids)[:5]}."
             )
         if name not in ids:
             hint = did_you_mean(name, list(ids), f"It holds {counted(len(ids), 'run')}.")
-            raise NotFoundError(f"There is no run {name!r}.", hint)
+            raise NotFoundError(f"No run {name!r}.", hint)
         return Run(self._index, ids[name], name)
 
     def __contains__(self, name: object) -> bool:

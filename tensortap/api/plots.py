@@ -46,7 +46,7 @@ def statistics_figure(columns: dict[str, Array], names: Sequence[str], title: st
     shown = names or ("min", "max", "mean", "std")
     missing = [name for name in ("step", *shown) if name not in columns]
     if missing:
-        raise NotFoundError(f"There is no column {missing[0]!r}.", f"There are: {', '.join(columns)}.")
+        raise NotFoundError(f"No column {missing[0]!r}.", f"There are: {', '.join(columns)}.")
     _check_drawable(columns, shown, title)
     made = figure(title, "step", ", ".join(names) or "mean, mean ± std, min … max")
     step = columns["step"]
@@ -68,13 +68,15 @@ def _check_drawable(columns: dict[str, Array], names: Sequence[str], title: str)
     """Raises NotFoundError: there are no rows, or nothing in them. InvalidValueError: a column is text."""
     of = f" of {title!r}" if title else ""
     if not len(columns["step"]):
-        raise NotFoundError(f"There is no snapshot{of} to draw.", "Choose other steps.")
+        raise NotFoundError(f"No snapshot{of} to plot.", "Choose other steps.")
     for name in names:
         if columns[name].dtype.kind not in "biuf":
-            raise InvalidValueError(f"The column {name!r} holds no numbers.", "Draw a statistic: 'mean'.")
+            raise InvalidValueError(
+                f"The column {name!r} is not numeric.", "Plot a statistic, such as 'mean'."
+            )
     if not any(np.isfinite(_finite(columns[name])).any() for name in names) and not _bad(columns).any():
         text_only = "dtype" in columns and set(columns["dtype"].tolist()) == {"string"}
-        why = "It is text." if text_only else "It has no elements, or they are not known."
+        why = "It is text." if text_only else "It has no elements, or their number is unknown."
         raise NotFoundError(f"There is nothing{of} to draw: {', '.join(names)} have no number.", why)
 
 
@@ -112,13 +114,13 @@ def histograms_figure(series: HistogramSeries, kind: Kind) -> Any:
         InvalidValueError: it is another kind. NotFoundError: there is no bin, as no value is finite.
     """
     if kind not in ("heatmap", "ridgeline"):
-        raise InvalidValueError(f"{kind!r} is no kind of figure.", "Use 'heatmap' or 'ridgeline'.")
+        raise InvalidValueError(f"{kind!r} is not a kind of figure.", "Use 'heatmap' or 'ridgeline'.")
     if not len(series.step):
-        raise NotFoundError(f"{series.tensor!r} has no snapshot there to draw.", "Choose other steps.")
+        raise NotFoundError(f"{series.tensor!r} has no snapshot in that range.", "Choose other steps.")
     if len(series.edges) < 2:
         raise NotFoundError(
-            f"{series.tensor!r} has no histogram to draw.",
-            "It is text, or empty, or none of its values is finite, or an import's source tells none.",
+            f"{series.tensor!r} has no histogram to plot.",
+            "It is text or empty, has no finite value, or was imported without histograms.",
         )
     counts = np.asarray(series.counts, np.float64)
     share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
@@ -182,10 +184,10 @@ def _value_ticks(edges: Array) -> dict[str, Any]:
 def _no_figure(value: Array) -> tuple[str, str]:
     """Why there is none of an array, and what to do."""
     if value.dtype.kind in "OSU":
-        return "A figure of text is not possible.", "Read it with tensor[:]."
+        return "Text cannot be plotted.", "Read it with tensor[:]."
     if not value.ndim:
-        return "A figure of one number is not possible.", "Over steps there is one: run.history(name).plot()."
-    return f"A figure of {value.ndim} dimensions is not possible.", "Choose a slice: plot('0,:,:,3')."
+        return "A single number cannot be plotted.", "Plot it over the steps: run.history(name).plot()."
+    return f"A value of {value.ndim} dimensions cannot be plotted.", "Choose a slice: plot('0,:,:,3')."
 
 
 def value_figure(value: Array, title: str) -> Any:
@@ -197,7 +199,7 @@ def value_figure(value: Array, title: str) -> Any:
     if value.dtype.kind in "OSU" or value.ndim not in (1, 2):
         raise InvalidValueError(*_no_figure(value))
     if not value.size:
-        raise InvalidValueError("A figure of no elements is not possible.", "Choose another slice or tensor.")
+        raise InvalidValueError("An empty value cannot be plotted.", "Choose another slice or tensor.")
     array = np.abs(value) if value.dtype.kind == "c" else value
     kept = [np.unique(np.linspace(0, n - 1, min(n, MOST_CELLS)).astype(int)) for n in array.shape]
     if value.ndim == 1:
@@ -205,7 +207,7 @@ def value_figure(value: Array, title: str) -> Any:
         made.add_scatter(x=np.arange(len(array)), y=_finite(array), mode="lines")
         return made
     thinned = any(len(some) < n for some, n in zip(kept, array.shape, strict=True))
-    made = figure(title + (f" (at most {MOST_CELLS} rows and columns are drawn)" if thinned else ""), "", "")
+    made = figure(title + (f" (the first {MOST_CELLS} rows and columns)" if thinned else ""), "", "")
     made.add_heatmap(z=_finite(array[np.ix_(*kept)]), x=kept[1], y=kept[0], colorscale="Viridis")
     made.update_yaxes(autorange="reversed")
     return made

@@ -253,14 +253,14 @@ def check_texts(**values: object) -> None:
     """Raises SelectionError: one of them is neither a text nor None."""
     for name, value in values.items():
         if value is not None and not isinstance(value, str):
-            raise SelectionError(f"{name}={value!r:.80} is no text.", f"Write it in quotes: {name}='…'.")
+            raise SelectionError(f"{name}={value!r:.80} is not a string.", f"Write it in quotes: {name}='…'.")
 
 
 def check_name(name: object) -> None:
-    """Raises SelectionError: the name of a tensor is no text."""
+    """Raises SelectionError: the name of a tensor is not a string."""
     if not isinstance(name, str):
         raise SelectionError(
-            f"{name!r:.80} is no name of a tensor.", "Names are texts; run.tensors lists them."
+            f"{name!r:.80} is not a tensor name.", "Use a string; run.tensors lists the names."
         )
 
 
@@ -270,7 +270,7 @@ def check_integer(name: str, value: Any) -> int | None:
         return None if value is None else operator.index(value)
     except TypeError:
         hint = f"Write it as in {name}=3" + ("; -1 is the last." if name == "step" else ".")
-        raise SelectionError(f"{name}={value!r:.80} is no whole number.", hint) from None
+        raise SelectionError(f"{name}={value!r:.80} is not an integer.", hint) from None
 
 
 def check_filters_of(filters: Mapping[str, object]) -> None:
@@ -281,8 +281,8 @@ def check_filters_of(filters: Mapping[str, object]) -> None:
             hint = did_you_mean(name, known, f"There are: {', '.join(known)}.")
             if name in _PYTHON_NAMES:
                 hint = f"Write {_PYTHON_NAMES[name]}=…, as in find('relu', step='3:10')."
-            raise SelectionError(f"There is no filter {name!r:.80}.", hint)
+            raise SelectionError(f"Unknown filter {name!r:.80}.", hint)
         if name in ("nonfinite", "kept") and not isinstance(value, bool):
-            raise SelectionError(f"{name}={value!r:.80} is no yes or no.", f"Use {name}=True or False.")
+            raise SelectionError(f"{name}={value!r:.80} is not True or False.", f"Use {name}=True or False.")
     check_integer("visit", filters.get("visit"))
     check_texts(**{name: value for name, value in filters.items() if name not in _NO_TEXT})

@@ -57,7 +57,7 @@ class Table:
             return self._row(range(len(self))[key])
         if key not in self._columns:
             hint = did_you_mean(key, self._columns, f"There are: {', '.join(self.columns)}.")
-            raise NotFoundError(f"There is no column {key!r}.", hint)
+            raise NotFoundError(f"No column {key!r}.", hint)
         return self._columns[key]
 
     def _row(self, i: int) -> Row:

@@ -49,7 +49,7 @@ def answer(request: dict[str, Any], progress: Progress) -> tuple[dict[str, Any],
         why = next(iter(str(error).splitlines()), "")
         raise TensortapError(
             f"The replay failed: {type(error).__name__}: {why[:300]}",
-            "If the recording was not edited, this is a bug of tensortap: please report it.",
+            "If the recording was not edited, this is a bug in tensortap: please report it.",
         ) from error
 
 

@@ -72,11 +72,11 @@ class ReplayProcess:
             if ended.late:
                 raise ReplayError(
                     f"The replay took more than {seconds:g} s.",
-                    "Allow more: --seconds (of serve: --replay-seconds).",
+                    "Raise the limit: --seconds (serve: --replay-seconds).",
                 ) from ended
             raise ReplayError(
-                f"The replaying process ended with {ended.status}: {ended.last_line or 'no output'}",
-                "It may have needed more memory: --memory (of serve: --replay-memory).",
+                f"The replay process ended with {ended.status}: {ended.last_line or 'no output'}",
+                "It may need more memory: --memory (serve: --replay-memory).",
             ) from ended
         except TensortapError as error:
             raise ReplayError(error.message, error.hint) from error
@@ -96,6 +96,6 @@ def run_replay(request: Request, limits: Limits = Limits(), progress: Progress =
     Raises:
         ReplayError: it took too long or too much memory, or the recording cannot be replayed.
     """
-    progress("TensorFlow is starting")
+    progress("starting TensorFlow")
     with ReplayProcess(limits) as process:
         return process.replay(request, progress)

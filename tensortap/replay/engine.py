@@ -63,7 +63,7 @@ def replay(request: Request, progress: Progress = ignore_progress) -> dict[str, 
 
 def _run_analysis(request: Request, recording: Recording, progress: Progress) -> dict[str, Any]:
     if request.analysis not in ANALYSES:
-        raise NotFoundError(f"No analysis {request.analysis!r}.", f"There are {', '.join(ANALYSES)}.")
+        raise NotFoundError(f"Unknown analysis {request.analysis!r}.", f"Use one of {', '.join(ANALYSES)}.")
     found = ANALYSES[request.analysis](
         recording, request, lambda: recorded_graph(Path(request.source), recording), progress
     )
@@ -81,8 +81,8 @@ def _wanted(request: Request, call: LoadedCall) -> Callable[[Candidate], bool]:
     if missing:
         near = ", ".join(difflib.get_close_matches(missing[0], names, 3, 0.4))
         raise NotFoundError(
-            f"The recorded call has no tensor {missing[0]!r}.",
-            f"Near: {near}." if near else "'tensortap step' goes through its nodes and their tensors.",
+            f"The recorded step has no tensor {missing[0]!r}.",
+            f"Similar names: {near}." if near else "'tensortap step' lists its nodes and tensors.",
         )
     own = request.nodes is not None and not request.analysis  # an analysis runs the call itself
     pattern = pattern_of(request.nodes or "") if own else None

@@ -21,9 +21,7 @@ def recordings_in(path: Path) -> list[RecordingPlace]:
     runs = find_runs(path) if is_folder(path) else []
     if len(runs) != 1:
         known = ", ".join(name for name, _ in runs[:10]) or "none"
-        raise NotFoundError(
-            f"{str(path)!r} is not one run (runs there: {known}).", "Name a run, or a bundle."
-        )
+        raise NotFoundError(f"{str(path)!r} is not one run (runs there: {known}).", "Pass a run or a bundle.")
     found = find_recordings(runs[0][1])
     if not found:
         raise NotFoundError(
@@ -48,7 +46,7 @@ def locate(path: Path, step: int | None, call: int | None) -> Path:
     ]
     if not fitting:
         steps = ", ".join(map(str, sorted({place.step for place in found})[:20]))
-        raise NotFoundError(f"There is no recording of step {step}.", f"Recorded steps: {steps}.")
+        raise NotFoundError(f"No recording of step {step}.", f"Recorded steps: {steps}.")
     return fitting[-1].path
 
 
@@ -59,13 +57,13 @@ def locate_beside(source: Path, step: int, run: str) -> Path:
         NotFoundError: `source` is a bundle, or there is no such run or step.
     """
     if is_bundle(source):
-        raise NotFoundError("A bundle has no other steps.", "Name a step of a run.")
+        raise NotFoundError("A bundle has only one step.", "Replay a run instead.")
     run_dir = source.parent.parent
     if run:
         beside = dict(find_runs(run_dir.parent))  # never a path that a name leads to
         if run not in beside:
             known = ", ".join(list(beside)[:10])
-            raise NotFoundError(f"There is no run {run[:100]!r} beside this one.", f"Runs there: {known}.")
+            raise NotFoundError(f"No run {run[:100]!r} beside this one.", f"Runs in this folder: {known}.")
         run_dir = beside[run]
     return locate(run_dir, step, None)
 

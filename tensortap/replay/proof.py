@@ -1,4 +1,4 @@
-"""How far a replay is proven to be what was recorded, in words: for command line, stepper and page."""
+"""Whether a replay is verified to be what was recorded, in words: for command line, stepper and page."""
 
 from __future__ import annotations
 
@@ -25,11 +25,15 @@ class Proof(NamedTuple):
 
 
 def _proven(text: str) -> Proof:
-    return Proof(True, "Proven", text)
+    return Proof(True, "Verified", text)
 
 
 def _recomputed(text: str, proven: bool = False) -> Proof:
     return Proof(proven, "Recomputed", text)
+
+
+def _different(text: str) -> Proof:
+    return Proof(False, "Not bit-identical", text)
 
 
 def results_proof(results: ResultComparison) -> Proof:
@@ -37,18 +41,18 @@ def results_proof(results: ResultComparison) -> Proof:
     compared = results_text(results)
     versions = f" ({'; '.join(results.versions)})" if results.versions else ""
     if results.identical and not compared:
-        return _recomputed("the step returns nothing and leaves no variable, so that nothing proves it")
+        return _recomputed("the step has no outputs or variables, so nothing can be compared")
     if results.identical:
         verb = "is" if results.outputs + results.variables == 1 else "are"
         return _proven(f"{compared} {verb} bit-identical to the recorded step")
     if not results.differing:
         raised, before = results.failed or "nothing", results.recorded_failure or "nothing"
-        return _recomputed(f"the step raises {raised}, it had raised {before}{versions}")
+        return _different(f"the step raises {raised}, it had raised {before}{versions}")
     names = ", ".join(results.differing[:_SHOWN_NAMES])
     ulp = results.largest_ulp
-    farthest = "" if ulp is None else f", by up to {ulp:,} ULP of their largest numbers"
+    farthest = "" if ulp is None else f", by up to {ulp:,} ULP of their largest values"
     why = "" if results.untapped is None else f". {untapped_text(results.untapped)}".removesuffix(".")
-    return _recomputed(f"of {compared}, {len(results.differing):,} differ: {names}{farthest}{versions}{why}")
+    return _different(f"of {compared}, {len(results.differing):,} differ: {names}{farthest}{versions}{why}")
 
 
 def tensor_proof(proven: bool | None, results: ResultComparison) -> Proof:
@@ -62,8 +66,8 @@ def tensor_proof(proven: bool | None, results: ResultComparison) -> Proof:
         whole = results_proof(results)
         return _recomputed(f"{NOT_CAPTURED}; {whole.text}", whole.proven)
     if proven:
-        return _proven("equal by SHA-256 to what was captured in the recorded step")
-    return _recomputed("not bit by bit what was captured in the recorded step")
+        return _proven("bit-identical to the tensor captured in the recorded step (SHA-256)")
+    return _different("not bit-identical to the tensor captured in the recorded step")
 
 
 def proofs_json(results: ResultComparison) -> dict[str, object] | None:
@@ -87,14 +91,15 @@ def distance_text(ulp: int | None) -> str:
     """How far a result is from the recorded one; empty where that is not known."""
     if ulp is None:
         return ""
-    return f", by up to {ulp:,} ULP of its largest number" if ulp else ", by signs of 0 or payloads of NaN"
+    return f", by up to {ulp:,} ULP of its largest value" if ulp else ", in signs of 0 or payloads of NaN"
 
 
 def untapped_text(as_recorded: bool) -> str:
     """Why results differ where tensors are tapped. `as_recorded`: whether without that none does."""
     if as_recorded:
         return (
-            "Only as tensors are tapped: without, all results are bit-identical. TensorFlow merges nodes into"
-            " one kernel where nobody reads what is between them; apart, they may round last bits otherwise."
+            "Only because tensors are tapped: without taps, all results are bit-identical. TensorFlow fuses"
+            " nodes into one kernel if nothing reads the tensors between them; fused nodes may round"
+            " differently."
         )
-    return "Not only as tensors are tapped: without, results differ, too."
+    return "Results also differ without taps."

@@ -12,12 +12,12 @@ from typing import Any, Self
 Progress = Callable[[str], None]
 """Takes one line of text: what a replay is doing now, or has found."""
 TESTS: Mapping[str, str] = {
-    "batch": "Does one sample change the numbers of another?",
-    "causal": "Does the second half of a sequence change what comes before it?",
-    "padding": "Does what stands at padded positions change the others?",
+    "batch": "Does one sample affect the numbers of another?",
+    "causal": "Does the second half of a sequence affect the first?",
+    "padding": "Do padded positions affect other positions?",
     "gradient": "Is each gradient the derivative of the loss, in float64?",
-    "determinism": "Is every bit of every tensor the same in five runs?",
-    "sensitivity": "How far does the loss move when a variable or an input does?",
+    "determinism": "Are all tensors bit-identical in five runs?",
+    "sensitivity": "How much does the loss change when a variable or an input does?",
 }
 """Tests of a step's logic (docs/replay.md), and what each asks."""
 VALUE_BYTES = 1 << 30

@@ -19,11 +19,11 @@ from .execution.loaded_call import LoadedCall, RecordedInputs, variables_of
 
 __all__ = ["RecordedInputs", "read_bundle", "recorded_constants", "report_differences"]
 
-_ELSEWHERE = "As a graph the step gives other bits here, too: another processor, device or version."
+_ELSEWHERE = "Run as a graph, the step also gives different bits here: another processor, device or version."
 _EAGERLY = (
-    "As a graph the step gives the recorded bits here: TensorFlow merges and reorders nodes there, so"
-    " that they round elsewhere than one by one. Adam makes whole steps of gradients that are only"
-    " rounding errors."
+    "Run as a graph, the step is bit-identical here. TensorFlow fuses and reorders nodes in a graph, which"
+    " rounds differently from running them one by one. Adam turns rounding errors in gradients that should"
+    " be 0 into whole steps."
 )
 
 
@@ -66,4 +66,4 @@ def _distance(here: Array | None, there: Array | None) -> str:
     distance = ulp_of_largest(here, there)
     if distance is None:
         return ": other numbers are NaN or infinite"
-    return f": by up to {distance:,} ULP of its largest number"
+    return f": by up to {distance:,} ULP of its largest value"

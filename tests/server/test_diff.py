@@ -98,7 +98,7 @@ def test_what_cannot_be_compared(api: Api, pair: str, first: str) -> None:
     run, other = first.rpartition("/")[2], api.run_id("numpy")
     assert "'b' is missing" in api.json(f"/api/diff?a={run}", 400)["error"]
     assert "no snapshot at step 99" in api.json(f"/api/diff?a={run}&b={other}&step=99", 404)["error"]
-    assert "'match' is not usable" in api.json(f"/api/diff?{pair}&match=x", 400)["error"]
+    assert "'match' is not valid" in api.json(f"/api/diff?{pair}&match=x", 400)["error"]
     kept = api.json(f"/api/diff/value?{pair}&tensor=dense/Relu:0", 404)
     assert "only the summary was asked for" in kept["error"]
     answer = api.finished(f"/api/diff?a={run}&b={other}&step=0")

@@ -132,6 +132,6 @@ def test_debugging_by_the_environment_changes_nothing(
     app.add_url_rule("/broken", view_func=broken)
     answer = Client(app).get("/broken", headers=OWN)
     assert (answer.status_code, app.debug, app.testing) == (500, False, False)
-    assert answer.get_json()["error"] == "The server met a failure it did not expect."
+    assert answer.get_json()["error"] == "Unexpected server error."
     assert str(logdir).encode() not in answer.get_data()
     assert "inside of" in caplog.text, "the terminal is told"

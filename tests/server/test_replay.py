@@ -88,7 +88,7 @@ class FakeProcess(ReplayProcess):
         test = request.options["test"]
         self.tested.append(test)
         if test == "causal":
-            raise TensortapError("The step was given no sequences.", "Give it some.")
+            raise TensortapError("The inputs of this step are not sequences.", "Give it some.")
         rows = [{"tensor": f"t{number}:0", "change": float("inf"), "line": ""} for number in range(300)]
         analysis = {
             "passed": False,
@@ -143,7 +143,7 @@ def asked(logdir: Path) -> Iterator[Asked]:
     run = next(each["id"] for each in runs if each["name"] == "exp/first")
     listed = client.get(f"/api/runs/{run}/recordings", headers=OWN).get_json()
     assert listed["allowed"] is True
-    assert {"name": "batch", "question": "Does one sample change the numbers of another?"} in listed["tests"]
+    assert {"name": "batch", "question": "Does one sample affect the numbers of another?"} in listed["tests"]
     (recording,) = listed["recordings"]
     assert recording == {"id": recording["id"], "step": 5, "call": 0, "function": "f", "graph": "f-1"}
     jobs = app.extensions["tensortap-replay-jobs"]
@@ -157,7 +157,7 @@ def test_what_is_computed_answers_like_a_run_that_is_not_listed(asked: Asked) ->
     result = answer["result"]
     assert (answer["error"], result["identical"], result["step"]) == (None, True, 5)
     text = "1 output and 2 variables are bit-identical to the recorded step"
-    assert result["proofs"]["step"] == {"proven": True, "word": "Proven", "text": text}
+    assert result["proofs"]["step"] == {"proven": True, "word": "Verified", "text": text}
     assert result["proofs"]["tensor"]["null"]["text"] == f"not captured in the recorded step; {text}"
     address = f"/api/runs/{result['run']}/value?tensor=x:0&step=5&format=json"
     assert asked.client.get(address, headers=OWN).get_json()["data"] == [0, 0, 0]
@@ -199,7 +199,10 @@ def test_the_logic_of_a_step_is_tested(asked: Asked) -> None:
     assert ask("batch")["result"] == result
     assert asked.process.tested == ["batch"]
     refused = ask("causal")
-    assert (refused["error"], refused["hint"]) == ("The step was given no sequences.", "Give it some.")
+    assert (refused["error"], refused["hint"]) == (
+        "The inputs of this step are not sequences.",
+        "Give it some.",
+    )
     unknown = asked.post("test", {"recording": asked.recording, "test": "rm"})
     assert unknown.status_code == 400 and "'rm'" in unknown.get_json()["error"]
 

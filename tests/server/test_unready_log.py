@@ -42,8 +42,8 @@ def test_a_disk_that_hangs_is_told_and_waited_for(
     client = create_app(logdir).test_client()
     answer = client.get(f"/api/{address}")
     assert answer.status_code == 503
-    assert re.search(r"The log directory has not answered for \d+ s: my-logs\.", answer.get_json()["error"])
-    assert "by itself" in answer.get_json()["hint"]
+    assert re.search(r"The log directory has not responded for \d+ s: my-logs\.", answer.get_json()["error"])
+    assert "retries" in answer.get_json()["hint"]
     hanging.set()
     until(lambda: client.get("/api/runs").status_code == 200, "the disk that answers")
     assert [run["name"] for run in client.get("/api/runs").get_json()["runs"]] == ["first"]
@@ -70,15 +70,15 @@ def test_a_look_that_failed_is_no_empty_list(logdir: Path, monkeypatch: pytest.M
         client = create_app(logdir).test_client()
         answer = client.get("/api/runs")
         assert answer.status_code == 503
-        assert answer.get_json()["error"] == "Runs could not be looked for in my-logs."
+        assert answer.get_json()["error"] == "Cannot search for runs in my-logs."
     until(lambda: client.get("/api/runs").status_code == 200, "the next look")
 
 
 @pytest.mark.parametrize(
     ("code", "inside", "told", "way_out"),
     [
-        (errno.EIO, "", r"^my-logs cannot be looked into, .*: Input/output error\.$", "'ls' of it"),
-        (errno.EACCES, "first", r"^my-logs/first cannot .*: Permission denied\.$", "Let the user"),
+        (errno.EIO, "", r"^Cannot read my-logs, .*: Input/output error\.$", "with 'ls'"),
+        (errno.EACCES, "first", r"^Cannot read my-logs/first, .*: Permission denied\.$", "Make it readable"),
     ],
 )
 def test_a_folder_that_cannot_be_looked_into_is_no_empty_list(
@@ -163,7 +163,7 @@ def test_a_folder_that_can_be_read_again_just_then_is_no_failure(tmp_path: Path)
 
     log = log_reader.LogReader(Healing(tmp_path))
     log.close()  # it is not read on: each look is that of the one who asks
-    with pytest.raises(log_reader.UnreadableLogError, match=r"cannot be looked into.*: Input/output error"):
+    with pytest.raises(log_reader.UnreadableLogError, match=r"Cannot read .*: Input/output error"):
         log.refresh()
     log.refresh()
 

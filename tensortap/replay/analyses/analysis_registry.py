@@ -80,5 +80,5 @@ def run_check(recording: Recording, graph: Graph | None, options: Mapping[str, A
     """
     name = str(options.get("test"))
     if name not in CHECKS:
-        raise NotFoundError(f"There is no test {name!r}.", f"There are {', '.join(CHECKS)}.")
+        raise NotFoundError(f"Unknown test {name!r}.", f"Use one of {', '.join(CHECKS)}.")
     return {"test": name, **asdict(CHECKS[name](recording, graph, options))}

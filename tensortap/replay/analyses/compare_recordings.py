@@ -143,7 +143,7 @@ class _Pair:
                 return why
         inputs = self._one.inputs(node), self._two.inputs(node)
         if inputs[0] is None or inputs[1] is None:
-            return "did not run, or reads what did not"
+            return "did not run, or reads a tensor that did not"
         if len(inputs[0][0]) != len(inputs[1][0]):
             self.unlike.append(node)
             return "unlike"

@@ -76,7 +76,9 @@ def judge_nodes(
         inputs: dict[NodeKey, list[list[Array]]] = {}
         for key, operation in chosen.operations.items():
             read = chosen.inputs(key, values)
-            why = why_not_isolated(operation) or ("" if read else "did not run, or reads what did not")
+            why = why_not_isolated(operation) or (
+                "" if read else "did not run, or reads a tensor that did not"
+            )
             if why:
                 skipped[why] += 1
             elif read:

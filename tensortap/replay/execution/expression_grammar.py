@@ -44,7 +44,7 @@ def parts_of(text: str) -> list[str]:
     """
     parts = [part for part in text.split(";") if part.strip()]
     if not parts or len(parts) > MAX_PARTS:
-        raise SelectionError(f"There are {len(parts)} expressions; 1 to {MAX_PARTS} are possible.", HINT)
+        raise SelectionError(f"There are {len(parts)} expressions; the limit is {MAX_PARTS}.", HINT)
     return parts
 
 

@@ -60,7 +60,7 @@ class LoadedCall:
         definitions = _definitions(recording.library)
         known = {definition.signature.name for definition in definitions}
         if recording.function not in known:
-            raise DamagedError(f"The library of the recording lacks {recording.function!r}.")
+            raise DamagedError(f"The recording is damaged: it lacks the function {recording.function!r}.")
         check_allowed(definitions)
         circle = recursion(definitions)
         if circle:
@@ -198,7 +198,7 @@ def _damage_reported() -> Iterator[None]:
         why = next(iter(str(error).splitlines()), "")
         raise DamagedError(
             f"The recording is damaged: TensorFlow cannot load it ({type(error).__name__}: {why[:300]}).",
-            "Copy it again, or record the step again: one that was edited does not run.",
+            "Copy it again, or record the step again. An edited recording does not run.",
         ) from error
 
 
@@ -208,7 +208,7 @@ def _definitions(library: bytes) -> list[Any]:
     try:
         return internals.definitions(library)
     except DecodeError as error:
-        raise DamagedError("The library of the recording cannot be read.") from error
+        raise DamagedError("The recording is damaged: its functions cannot be read.") from error
 
 
 class RecordedInputs:
@@ -258,7 +258,7 @@ def _dtype(name: str) -> Any:
     try:
         return tf.as_dtype(name)
     except TypeError as error:
-        raise InvalidValueError(f"TensorFlow knows no dtype {name[:40]!r}.") from error
+        raise InvalidValueError(f"TensorFlow has no dtype {name[:40]!r}.") from error
 
 
 def variables_of(arguments: Sequence[Argument], inputs: Sequence[Any]) -> dict[int, Array]:

@@ -27,7 +27,7 @@ def pattern_of(text: str) -> re.Pattern[str]:
     try:
         return re.compile(text)
     except re.error as error:
-        raise SelectionError(f"{text!r} is no regular expression: {error}.") from error
+        raise SelectionError(f"{text!r} is not a regular expression: {error}.") from error
 
 
 class SelectedNodes:

@@ -80,20 +80,22 @@ def changed_names(call: LoadedCall, changes: Collection[str]) -> dict[str, str]:
 
 def _place(places: Mapping[str, Place], name: str) -> Place:
     if name not in places:
-        raise NotFoundError(f"The recorded call has no tensor {name!r}.", "See them with --list.")
+        raise NotFoundError(
+            f"The recorded step has no tensor {name!r}.", "'tensortap step' lists its nodes and tensors."
+        )
     return places[name]
 
 
 def _tensor(function: TracedFunction, place: Place) -> Any:
     if place[0] != function.name:
-        raise NotFoundError(f"{place[1]!r} is in another function.", "Read tensors of the same function.")
+        raise NotFoundError(f"{place[1]!r} is in another function.", "Use tensors of the same function.")
     return function.operations[place[1]].outputs[place[2]]
 
 
 def _reference(function: TracedFunction, tensor: Any) -> str:
     reference = function.references.get(tensor.name)
     if reference is None:
-        raise NotFoundError(f"The tensor {tensor.name!r} is read by nobody.", "Change another one.")
+        raise NotFoundError(f"The tensor {tensor.name!r} has no consumers.", "Change another tensor.")
     return reference
 
 
@@ -109,14 +111,17 @@ def _body(name: str, read: Sequence[Any], change: Callable[..., Any], function_n
     result = traced.structured_outputs
     if not isinstance(result, tf.Tensor) or result.dtype != tensor.dtype:
         raise InvalidValueError(
-            f"{name} is {tensor.dtype.name}, its replacement {getattr(result, 'dtype', result)!r}.",
+            f"{name} is {tensor.dtype.name}, but its replacement is {getattr(result, 'dtype', result)!r}.",
             f"Cast the result to {tensor.dtype.name}.",
         )
     if not tensor.shape.is_compatible_with(result.shape):
-        raise InvalidValueError(f"{name} has shape {tensor.shape}, its replacement {result.shape}.")
+        raise InvalidValueError(f"{name} has shape {tensor.shape}, but its replacement is {result.shape}.")
     definition = internals.copied(internals.function_def(traced.name.decode()), function_name)
     if any(True for node in definition.node_def for _ in callees(node)) or traced.captured_inputs:
-        raise InvalidValueError(f"The change of {name} calls functions or reads variables.", "Use plain ops.")
+        raise InvalidValueError(
+            f"The change of {name} calls functions or reads variables.",
+            "Use ops without variables or function calls.",
+        )
     return definition
 
 

@@ -23,15 +23,15 @@ _AT_ONCE = 256  # nodes of one run; their results are in memory together
 def why_not_isolated(operation: Any) -> str:
     """Why a node cannot be run alone and compared, as `each …` goes on; empty if it can."""
     if not any(tensor.dtype in _LOWER for tensor in operation.outputs):
-        return "gives no float16, bfloat16 or float32"
+        return "output is not float16, bfloat16 or float32"
     if any(True for _ in callees(operation.node_def)):
         return "calls functions, whose nodes are judged one by one"
     if not operation.inputs:
         return "has no inputs"
     if any(tensor.dtype in (tf.resource, tf.variant) for tensor in (*operation.inputs, *operation.outputs)):
-        return "takes or gives a resource or variant"
+        return "input or output is a resource or variant"
     if draws(operation.type):
-        return "draws random numbers, others in each dtype"
+        return "draws random numbers, which differ in each dtype"
     return "has effects" if internals.is_stateful(operation.type) else ""
 
 

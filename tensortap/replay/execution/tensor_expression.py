@@ -151,21 +151,21 @@ def _value(node: ast.AST, x: Any, value_at_step: ValueAtStep | None) -> Any:
 def _binary(operator: ast.operator, left: Any, right: Any) -> Any:
     """Of tensors and numbers. Texts and tuples could be multiplied, integers raised, beyond all memory."""
     if not all(tf.is_tensor(each) or isinstance(each, int | float) for each in (left, right)):
-        raise SelectionError("Only tensors and numbers can be computed with.", HINT)
+        raise SelectionError("Expressions can use tensors and numbers only.", HINT)
     if not tf.is_tensor(left) and not tf.is_tensor(right):
         left, right = float(left), float(right)
     try:
         return _BINARY[type(operator)](left, right)
     except (OverflowError, ZeroDivisionError) as error:
-        raise SelectionError(f"A number of the expression cannot be computed: {error}.", HINT) from error
+        raise SelectionError(f"A number in the expression cannot be computed: {error}.", HINT) from error
 
 
 def _at_step(x: Any, arguments: list[Any], value_at_step: ValueAtStep | None) -> Any:
     step, run = arguments[0] if arguments else None, arguments[1] if len(arguments) == 2 else ""
     if not isinstance(step, int) or not isinstance(run, str) or not 1 <= len(arguments) <= 2:
-        raise SelectionError("'step' takes a step, and a run if it is another one.", "Write step(100).")
+        raise SelectionError("'step' takes a step, and optionally a run.", "Write step(100).")
     if value_at_step is None:
-        raise SelectionError("There are no other steps here.", "Name a step of a run, not a bundle.")
+        raise SelectionError("'step' is not available for a bundle.", "Replay a run instead of a bundle.")
     return tf.constant(value_at_step(step, run), x.dtype)
 
 
@@ -181,11 +181,11 @@ def value_at_step(source: Path, tensor: str) -> ValueAtStep:
         with tf.init_scope(), LoadedCall(recording) as call:  # out of the function that is being traced
             again = call.run(lambda candidate: candidate.name == tensor)
         if not again.tensors:
-            raise NotFoundError(f"{tensor!r} has no value at step {step}.", "Name another step.")
+            raise NotFoundError(f"{tensor!r} has no value at step {step}.", "Choose another step.")
         if len(again.tensors) > 1:
             raise InvalidValueError(
                 f"{tensor!r} is in a loop: it has {len(again.tensors)} values at step {step}.",
-                "Take one that the step computes once.",
+                "Choose a tensor that is computed once per step.",
             )
         return again.tensors[0][2]
 

@@ -45,7 +45,7 @@ class BatchInputs:
         ranked = [array for array in arrays if array.ndim]
         if not ranked or ranked[0].shape[0] < 2:
             raise NotFoundError(
-                "The step was not given two samples or more.", "This test needs a batch of at least two."
+                "The batch of this step has fewer than two samples.", "This test needs at least two samples."
             )
         batch = ranked[0].shape[0]
         lengths = [array.shape[1] for array in ranked if array.ndim > 1 and array.shape[0] == batch]
@@ -75,8 +75,8 @@ class BatchInputs:
             found.append(replace(argument, arrays=tuple(old if new is None else new for old, new in pairs)))
         if not any_differs:
             raise NotFoundError(
-                "Nothing of this batch can be exchanged: its samples are the same there.",
-                "Any step would pass. Record one whose samples differ (causal: in the second half, too).",
+                "All samples of this batch are identical, so none can be exchanged.",
+                "Record a step whose samples differ (for causal: in the second half of the sequence).",
             )
         return ExchangedInputs(tuple(found), tuple(unchanged))
 

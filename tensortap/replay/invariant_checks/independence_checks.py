@@ -61,7 +61,9 @@ def check_causality(recording: Recording, graph: Graph | None, options: Mapping[
     """The second half of each sequence changes: nothing at positions before it may."""
     inputs = BatchInputs.of(recording)
     if inputs.length < 2:
-        raise NotFoundError("The step was given no sequences.", "This test needs inputs [batch, time, …].")
+        raise NotFoundError(
+            "The inputs of this step are not sequences.", "This test needs inputs [batch, time, …]."
+        )
 
     def past(array: Array, visit: int, visits: int) -> Array | None:
         fits = array.ndim > 1 and array.shape[:2] == (inputs.batch, inputs.length)
@@ -94,7 +96,7 @@ def _compare(
         result = _result(found, graph, source)
         summary = result.summary + note(chosen, found)
     if exchanged.unchanged:
-        summary += f"; the same in all samples, and not exchanged: {', '.join(exchanged.unchanged)}"
+        summary += f"; identical in all samples, and not exchanged: {', '.join(exchanged.unchanged)}"
     return replace(result, summary=summary)
 
 
@@ -102,18 +104,18 @@ def _result(found: LeakReport, graph: Graph | None, source: str) -> CheckResult:
     leaking, count = found.leaks, len(found.checked)
     if not leaking and found.skipped > count:
         raise NotFoundError(
-            f"Most of the step cannot be judged: {found.skipped} of {found.skipped + count} tensors depend on"
-            " variables that the step had written before.",
-            "Record steps that run the model once before they change its variables.",
+            f"Most of the step cannot be checked: {found.skipped} of {found.skipped + count} tensors depend"
+            " on variables that the step had already changed.",
+            "Record a step that runs the model once before it changes the variables.",
         )
     if not count:
-        raise NotFoundError("No tensor of the step has the shape that this test looks at.")
+        raise NotFoundError("No tensor of the step has the shape that this test needs.")
     changing = f"{len(leaking)} of them with {source}" if leaking else f"none with {source}"
-    left = f"; left out, as the step had written variables before: {found.skipped}" if found.skipped else ""
+    left = f"; skipped, as the step had already changed variables: {found.skipped}" if found.skipped else ""
     lines = ProgramLines(graph)
     return CheckResult(
         passed=not leaking,
-        summary=f"{counted(count, 'tensor')} looked at, changing: {changing}{left}",
+        summary=f"{counted(count, 'tensor')} checked; changed: {changing}{left}",
         columns=["tensor", "op_type", "change", "line"],
         rows=[
             {
@@ -129,7 +131,7 @@ def _result(found: LeakReport, graph: Graph | None, source: str) -> CheckResult:
 
 
 def check_padding(recording: Recording, graph: Graph | None, options: Mapping[str, Any]) -> CheckResult:
-    """What stands at padded positions changes, behind the place where the mask is made of them: no other
+    """What is at padded positions changes, behind the place where the mask is made of them: no other
     position may, nor anything that has none.
 
     `options`: `pad`, the value that pads (0); `at`, the tensor [batch, time, …] that is changed (the output
@@ -185,7 +187,9 @@ def _padded(inputs: BatchInputs, pad: float) -> Array:
             mask = np.asarray(flat.all(-1))
             if mask.any() and not mask.all():
                 return mask
-    raise NotFoundError(f"No position of this batch is padded with {pad:g}.", "Name the value: --pad.")
+    raise NotFoundError(
+        f"No position of this batch is padded with {pad:g}.", "Pass the padding value: --pad."
+    )
 
 
 def _embedding(chosen: SelectedNodes, values: Mapping[str, Any], shape: tuple[int, ...]) -> str:
@@ -195,8 +199,8 @@ def _embedding(chosen: SelectedNodes, values: Mapping[str, Any], shape: tuple[in
         if "Gather" in operation.type and fits and not operation.name.startswith("gradient"):
             return name
     raise NotFoundError(
-        "No embedding was found behind which padding could be changed.",
-        "Name the tensor [batch, time, …] that the mask no longer reads: --at.",
+        "No embedding found after which padding could be changed.",
+        "Pass a tensor [batch, time, …] downstream of the mask: --at.",
     )
 
 
@@ -296,12 +300,12 @@ def require_sequences(chosen: SelectedNodes, tensors: Iterable[str], batch: int,
             is_image = image[1:2] == [length] and image[0] in (batch, None)
             if is_image and kernel[:1] not in ([], [1], [None]):
                 raise NotFoundError(
-                    f"The step was given images, not sequences: {operation.name} convolves over the"
+                    f"The inputs are images, not sequences: {operation.name} convolves over the"
                     f" {length} rows.",
                     "This test needs inputs [batch, time, …].",
                 )
     if all(chosen.candidates[name].op_type in _FORWARDING for name in tensors):
         raise NotFoundError(
-            f"Nothing in the step is a sequence: nothing that it computes has an axis of {length} positions.",
-            "This test needs inputs [batch, time, …] whose positions stay apart.",
+            f"The step computes no sequences: no tensor has an axis of {length} positions.",
+            "This test needs inputs [batch, time, …] whose positions are kept separate.",
         )

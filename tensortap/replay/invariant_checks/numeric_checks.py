@@ -65,12 +65,13 @@ def _result(rows: list[dict[str, Any]], notes: Sequence[str]) -> CheckResult:
     if not rows:
         raise NotFoundError(
             f"No gradient can be checked: {' and '.join(notes)}.",
-            "Sparse ones cannot be; variables of one shape need names of their own: tf.Variable(…, name=…).",
+            "Sparse gradients cannot be checked. Variables of the same shape need different names:"
+            " tf.Variable(…, name=…).",
         )
     wrong = [row for row in rows if not row["error"] <= _TOLERANCE]
     several = len({row["loss"] for row in rows}) > 1
     count = f"{len(wrong)} of {len(rows)} gradients are not" if wrong else f"{len(rows)} gradients are"
-    skipped = f"; left out: {' and '.join(notes)}" if notes else ""
+    skipped = f"; skipped: {' and '.join(notes)}" if notes else ""
     of = "a loss of the step" if several else "the loss"
     loss = ["loss"] if several else []
     return CheckResult(
@@ -168,7 +169,7 @@ def tensors_of_kind(graph: Graph | None, kind: str) -> dict[str, str]:
     if not found:
         raise NotFoundError(
             f"The recording's graph names no {kind}.",
-            "It is known of steps with a GradientTape, out of a run or a bundle that holds the graph.",
+            "Record a step with a GradientTape, and replay it from a run or a bundle with its graph.",
         )
     return found
 
@@ -208,8 +209,8 @@ class Losses:
         if bad is not None or not numbers:
             state = "not computed" if bad is None else f"{bad}, in float64, too"
             raise NotFoundError(
-                f"The loss is {state}: nobody can say how it changes.",
-                "Test a step whose loss is finite; --list shows those that were recorded.",
+                f"The loss is {state}, so its change is undefined.",
+                "Choose a step with a finite loss; --list shows the recorded steps.",
             )
         return found
 
@@ -279,7 +280,7 @@ def check_sensitivity(recording: Recording, graph: Graph | None, options: Mappin
     named = f" {loss}" if len(names) > 1 else ""
     return CheckResult(
         passed=True,
-        summary=f"the loss{named} is {plain_loss:.6g}; 1 means that it moves as much as the input, in"
+        summary=f"the loss{named} is {plain_loss:.6g}; 1 means that it changes as much as the input, in"
         " proportion",
         columns=["input", "size", "amplification"],
         rows=rows,

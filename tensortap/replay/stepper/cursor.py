@@ -20,7 +20,7 @@ class Stepper:
 
     def __init__(self, nodes: Sequence[StepperNode]) -> None:
         if not nodes:
-            raise SelectionError("The recorded call has no nodes.")
+            raise SelectionError("The recorded step has no nodes.")
         self.nodes = nodes
         self.at = 0
         self._rows = {node.name: row for row, node in enumerate(nodes)}
@@ -69,7 +69,7 @@ class Stepper:
         except NotFoundError:
             where = "before" if back else "behind"
             raise NotFoundError(
-                f"No node {where} this one gives a NaN or an infinity.", "Look the other way."
+                f"No node {where} this one gives a NaN or an infinity.", "Search in the other direction."
             ) from None
 
     def next_origin(self, facts: Mapping[str, TensorFacts], *, back: bool = False) -> StepperNode:
@@ -85,7 +85,7 @@ class Stepper:
             where = "before" if back else "behind"
             raise NotFoundError(
                 f"No node {where} this one makes a NaN or an infinity.",
-                "'nonfinite' goes to those that pass one on, too; 'back' looks the other way.",
+                "'nonfinite' also stops at nodes that propagate one; 'back' searches backwards.",
             ) from None
 
     def next_of(self, tensors: Collection[str], *, back: bool = False) -> StepperNode:
@@ -112,9 +112,9 @@ class Stepper:
             return self._rows[found[0]]
         if found:
             shown = ", ".join(found[:8])
-            raise SelectionError(f"{len(found)} nodes fit {node!r}.", f"Name more of one: {shown}.")
+            raise SelectionError(f"{len(found)} nodes fit {node!r}.", f"Be more specific: {shown}.")
         near = ", ".join(difflib.get_close_matches(node, list(self._rows), 3, 0.4))
-        raise NotFoundError(f"There is no node {node!r}.", f"Near ones: {near}." if near else "")
+        raise NotFoundError(f"No node {node!r}.", f"Similar names: {near}." if near else "")
 
     def _next(self, fits: object, *, back: bool = False, fallback: bool = False) -> StepperNode:
         assert callable(fits)
@@ -123,6 +123,6 @@ class Stepper:
         if row is None:
             if fallback:
                 return self.move(len(self.nodes))
-            raise NotFoundError("There is no such node that way.")
+            raise NotFoundError("No such node in that direction.")
         self.at = row
         return self.node

@@ -70,10 +70,11 @@ class WhatIfs:
         name = name or next(f"what-if {number}" for number in range(1, MOST + 2) if self._free(number))
         if name in self._all or not name.isprintable() or len(name) > _LONGEST_NAME:
             raise SelectionError(
-                f"{name[:80]!r} is no new name.", f"Up to {_LONGEST_NAME} printable characters."
+                f"{name[:80]!r} is not a valid new name.",
+                f"Use up to {_LONGEST_NAME} printable characters that no what-if has.",
             )
         if len(self._all) >= MOST:
-            raise SelectionError(f"There are {MOST} what-ifs.", "Drop one.")
+            raise SelectionError(f"The limit of {MOST} what-ifs is reached.", "Drop one.")
         self._all[name] = _Changes(list(self.changes()))
         self.current = name
         return name
@@ -101,7 +102,7 @@ class WhatIfs:
             self.begin()
         current = self._of(self.current)
         if len(current.made) >= MOST_CHANGES:
-            raise SelectionError(f"The what-if has {MOST_CHANGES} changes.", "Begin another one.")
+            raise SelectionError(f"The what-if has {MOST_CHANGES} changes.", "Start another one.")
         current.made.append(TensorChange(tensor, expression.strip()))
         current.undone.clear()
 
@@ -137,11 +138,11 @@ class WhatIfs:
         """The inverse of `as_record`.
 
         Raises:
-            DamagedError: it makes no sense. SelectionError: a name or a change is not possible.
+            DamagedError: it makes no sense. SelectionError: a name or a change is not valid.
         """
         found = cls()
         if not isinstance(record, Mapping):
-            raise DamagedError("What-ifs are an object: a list of changes by name.")
+            raise DamagedError("What-ifs must be an object: a list of changes for each name.")
         for name, changes in record.items():
             found.current = AS_RECORDED
             found.begin(str(name))
@@ -160,7 +161,7 @@ class WhatIfs:
             return _Changes()
         if name not in self._all:
             known = ", ".join(self._all) or "none"
-            raise NotFoundError(f"There is no what-if {name[:80]!r}.", f"Known ones: {known}.")
+            raise NotFoundError(f"No what-if {name[:80]!r}.", f"Valid names: {known}.")
         return self._all[name]
 
     def _shift(self, *, back: bool) -> TensorChange:
@@ -193,7 +194,7 @@ def write_what_ifs(source: Path, what_ifs: WhatIfs) -> Path:
     text = json.dumps({"format": _FORMAT, "version": 1, "recordings": recordings}, indent=1)
     if len(text.encode()) > MAX_BYTES:
         raise InvalidValueError(
-            f"The what-ifs of the run take more than {MAX_BYTES:,} bytes.", "Drop some, or some changes."
+            f"The what-ifs of the run take more than {MAX_BYTES:,} bytes.", "Delete some what-ifs or changes."
         )
     beside, own = _places(source)
     try:
@@ -231,7 +232,7 @@ def _recordings(source: Path) -> dict[str, Any]:
         raise DamagedError(f"{path.name} is not JSON.", "Move it away.") from error
     recordings = record.get("recordings") if isinstance(record, dict) else None
     if not isinstance(recordings, dict) or record.get("format") != _FORMAT:
-        raise DamagedError(f"{path.name} holds no what-ifs.", "Move it away.")
+        raise DamagedError(f"{path.name} has no what-ifs.", "Move it away.")
     return recordings
 
 
