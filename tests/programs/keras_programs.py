@@ -174,7 +174,7 @@ def several_steps_a_call(capture: Capture) -> Results:
     model.compile("adamax", loss, steps_per_execution=3, jit_compile=False)
     rows = tf.data.Dataset.from_tensor_slices((floats(ROWS, 6), integers(3, ROWS)))
     rows = rows.map(lambda x, y: (x + tf.random.normal([6], seed=4), y)).shuffle(32, seed=3).batch(4)
-    return fit(capture, model, rows, batch_size=None)
+    return fit(capture, model, rows, batch_size=None, shuffle=False)
 
 
 def xla(capture: Capture) -> Results:

@@ -52,7 +52,7 @@ def session_loop(capture: Capture) -> Results:
                 hidden = tf.tanh(tf.concat([x[:, t], hidden], 1) @ weight)
                 return t + 1, hidden + 0.01 * tf.random.normal([8, 4], seed=4)
 
-            _, hidden = v1.while_loop(lambda t, _: t < 5, body, [0, tf.zeros([8, 4])])
+            _, hidden = v1.while_loop(lambda t, _: t < 5, body, [0, tf.zeros([8, 4])], parallel_iterations=1)
             hidden = v1.cond(tf.random.uniform([]) < 0.5, lambda: hidden * 0.5, lambda: hidden)
             loss = tf.reduce_mean(tf.square(hidden @ last - 1.0))
             optimizer = v1.train.MomentumOptimizer(0.1, 0.9)

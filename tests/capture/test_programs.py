@@ -1,0 +1,71 @@
+"""Tapping programs like Keras' and TensorFlow's examples changes no bit of their training.
+
+Each runs plain and tapped, from the same seeds, with all tensors captured at every third step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+from dumped import Dumped
+from programs import keras_programs, loop_programs, session_programs
+from programs.capturing import Capture, Program
+
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
+
+PROGRAMS = {
+    program.__name__: program
+    for module in (keras_programs, loop_programs, session_programs)
+    for program in module.PROGRAMS
+}
+
+# Limits that docs/capture.md names. The former depends on what TensorFlow's threads run first.
+KNOWN = {
+    "neural_ode": "a tap holds memory that a sum in the gradient of a loop would write into",
+    "session_mlp": "fetched tensors are not merged with what follows",
+}
+
+
+def run(program: Program, tap: Tap | None = None) -> dict[str, bytes]:
+    """The bytes of all results of a program, by their place in the results."""
+    keras.backend.clear_session()
+    keras.utils.set_random_seed(0)
+    return dict(flat(program(Capture(tap))))
+
+
+def flat(results: Any, path: str = "") -> Iterator[tuple[str, bytes]]:
+    """The arrays in a nest."""
+    if isinstance(results, dict | list | tuple):
+        items = results.items() if isinstance(results, dict) else enumerate(results)
+        for key, value in items:
+            yield from flat(value, f"{path}/{key}")
+    elif results is not None:
+        yield path, np.asarray(results).tobytes()
+
+
+@cache
+def plain(name: str) -> dict[str, bytes]:
+    """The results without a tap."""
+    return run(PROGRAMS[name])
+
+
+def marked(name: str) -> Any:
+    """A program, as one that fails if it does."""
+    reason = KNOWN.get(name)
+    return pytest.param(name, marks=[pytest.mark.xfail(reason=reason)] if reason else [])
+
+
+@pytest.mark.parametrize("name", [marked(name) for name in PROGRAMS])
+def test_training_is_bit_identical(tmp_path: Path, name: str) -> None:
+    with Tap(tmp_path / "r", Watch(steps=3)) as tap:
+        tapped = run(PROGRAMS[name], tap)
+    assert [path for path, value in plain(name).items() if tapped[path] != value] == []
+    assert tapped.keys() == plain(name).keys()
+    assert len(Dumped(tmp_path / "r").steps) >= 2
