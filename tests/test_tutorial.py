@@ -64,4 +64,4 @@ def test_it_leads_to_the_line_and_to_a_finite_loss(tmp_path: Path) -> None:
     for line in shown.splitlines()[1:]:
         assert line in printed
     after = printed.rpartition("Epoch 1/4")[2]
-    assert "nan" not in after.partition("fixed:")[0] and "fixed: no NaN and no infinity" in after
+    assert "nan" not in after.partition("fixed:")[0] and "fixed: no NaN or infinity" in after

@@ -229,7 +229,7 @@ def test_moving_statistics_are_told_only_where_their_layer_is_trained(
     )
     fed = [(name, NONE if name == "m" else SOME, step) for step in range(8) for name in ("m", gradient.name)]
     findings = check_rules(made_run(tmp_path, (X, mean, gradient), fed)).findings
-    assert [f.severity for f in findings] == ["low"] * len(found)
+    assert [f.severity for f in findings] == ["high"] * len(found)
     assert all(text in f.text for text, f in zip(found, findings, strict=True))
 
 

@@ -65,7 +65,7 @@ def test_with_leave_its_tensors_are_computed_and_proven(tap: TapPage, replaying:
     tap.show_tab("value")
     page.get_by_test_id("compute").click()
     badge = page.get_by_test_id("computed-badge")
-    expect(badge).to_contain_text("equal by SHA-256 to what was captured", timeout=90_000)  # by its own hash
+    expect(badge).to_contain_text("bit-identical to the tensor captured", timeout=90_000)  # by its own hash
     expect(badge).to_have_attribute("data-proven", "true")
     assert abs(float(tap.value_cells()[0, 0]) - math.log(0.25)) < 1e-3
 

@@ -48,6 +48,7 @@ def test_a_graph_without_snapshots_is_drawn_and_its_lists_say_why_they_are_empty
     tap.page.goto(empty.entrance)
     tap.page.get_by_test_id("run-picker").click()
     tap.page.get_by_test_id("run-row").filter(has_text="graph-only").click()
+    tap.page.get_by_role("button", name="Ops", exact=True).click()
     tap.wait_until_ready()
     assert "dense/MatMul" in tap.drawn_nodes()
     expect(tap.page.get_by_test_id("run-summary")).to_contain_text("no tensors were captured")

@@ -24,7 +24,7 @@ def test_a_disk_that_hangs_is_told_until_it_answers(browser: Browser, tmp_path: 
         try:
             page.goto(server.url)
             told = page.get_by_test_id("error-state")
-            expect(told).to_contain_text("The log directory has not answered for")
+            expect(told).to_contain_text("The log directory has not responded for")
             expect(told).to_contain_text("by itself")
             healed.set()
             expect(page.get_by_test_id("run-picker")).to_have_text("first")

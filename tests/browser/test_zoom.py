@@ -22,7 +22,7 @@ def test_a_zoomed_page_has_all_views_in_sight_and_room_for_graph_and_value(tap: 
     tap.choose_run("digits-nan")
     tap.go_to(site, "digits-nan", f"{RELU}:0", tap.step())
     views = page.get_by_label("View", exact=True).get_by_role("button")
-    expect(views).to_have_count(8)
+    expect(views).to_have_count(9)
     edge = box(page.locator(".centre"))["right"]
     assert all(box(view)["right"] <= edge for view in views.all())
     expect(page.locator(".graph-legend-title")).to_have_attribute("aria-expanded", "false")

@@ -53,7 +53,8 @@ class Job:
     @property
     def answers(self) -> list[dict[str, Any]]:
         (worker,) = RunReader(self.run_dir).workers()
-        return EventsTail(self.run_dir, worker.worker).poll()
+        events = EventsTail(self.run_dir, worker.worker).poll()
+        return [event for event in events if "source" in event or "error" in event]
 
 
 @pytest.fixture

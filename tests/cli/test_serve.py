@@ -116,7 +116,7 @@ def test_no_token_on_the_network_is_refused(start: Start, tmp_path: Path) -> Non
     process = start("serve", tmp_path, "--host", "0.0.0.0", "--no-token", "--port", "0")
     _, err = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert "open to everybody" in err
+    assert "anyone who can reach" in err
 
 
 def test_what_a_killed_server_left_is_removed_by_the_next_one(

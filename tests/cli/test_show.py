@@ -57,7 +57,7 @@ def test_a_list_of_nothing_says_why(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_an_empty_path_is_no_log_directory() -> None:
-    with pytest.raises(NotARunError, match="empty path"):
+    with pytest.raises(NotARunError, match="path is empty"):
         tensortap.open("")
 
 

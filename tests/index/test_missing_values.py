@@ -113,7 +113,7 @@ def test_the_api_tells_the_same(logs: Path) -> None:
         (row,) = client.get(f"/api/runs/{ids[run]}/snapshots", query_string=asked).get_json()["rows"]
         assert (row["kept"], row["no_value"]) == (False, code)
         answer = client.get(f"/api/runs/{ids[run]}/value", query_string=asked)
-        assert answer.status_code == 404
+        assert answer.status_code == (410 if code == "pruned" else 404)
         assert said in answer.get_json()["error"] and fix in answer.get_json()["hint"]
     (row,) = client.get(f"/api/runs/{ids['r']}/snapshots?tensor=old:0").get_json()["rows"]
     assert (row["kept"], row["no_value"]) == (True, "")

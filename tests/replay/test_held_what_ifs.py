@@ -85,7 +85,7 @@ def test_more_than_is_read_again_is_not_saved(tmp_path: Path, monkeypatch: pytes
     file = write_what_ifs(source, few)
     for number in range(30):
         many.change("x:0", f"x + {number} - {'1' * 30}")
-    with pytest.raises(InvalidValueError, match=r"more than 1,000 bytes.*Drop some"):
+    with pytest.raises(InvalidValueError, match=r"more than 1,000 bytes.*Delete some"):
         write_what_ifs(source, many)
     assert file.stat().st_size < 1000
     assert what_if_file.read_what_ifs(source).as_record() == few.as_record()

@@ -98,7 +98,7 @@ def test_tokens_change_places_where_all_samples_are_the_same() -> None:
 def test_where_nothing_can_be_exchanged_nothing_passes() -> None:
     tokens = np.array([[1, 2, 0, 0], [3, 4, 0, 0]])
     inputs = of(tokens=tokens, labels=np.arange(2))
-    with pytest.raises(NotFoundError, match="Nothing of this batch can be exchanged"):
+    with pytest.raises(NotFoundError, match="none can be exchanged"):
         inputs.exchange(inputs.exchange_future)
     assert inputs.exchange(inputs.exchange_first_sample).unchanged == ()
     inputs = of(tokens=np.ones((2, 4), int), labels=np.arange(2))

@@ -87,7 +87,7 @@ def test_what_was_trained_before_in_the_step_is_said_to_be_left_out(
         return tf.tanh(h - tf.reduce_mean(h, 0))
 
     path = record(tmp_path / "r", step, RANDOM.standard_normal((8, 4)).astype("f"))
-    with pytest.raises(NotFoundError, match=f"Most of the step cannot be judged: {left} tensors depend on"):
+    with pytest.raises(NotFoundError, match=f"Most of the step cannot be checked: {left} tensors depend on"):
         ask(path, "test", step=0, test="batch")
 
 
@@ -184,7 +184,7 @@ def test_a_normalization_over_time_is_named(ask: Ask, tmp_path: Path) -> None:
 def test_images_and_features_are_no_sequences(ask: Ask, tmp_path: Path) -> None:
     apart = [keras.layers.Dense(3, name="hidden"), keras.layers.Dense(1, name="out")]
     features = fit(tmp_path / "features", apart, RANDOM.standard_normal((8, 4)).astype("f"))
-    images = "given images, not sequences: .*convolves over the 8 rows"
+    images = "The inputs are images, not sequences: .*convolves over the 8 rows"
     for run, step, told in (("cnn", 1, images), (features, 0, "Nothing in the step is a sequence")):
         with pytest.raises(NotFoundError, match=told):
             ask(run, "test", step=step, test="causal")

@@ -21,6 +21,7 @@ from tensortap.dump.recording.recording_files import find_recordings, read_recor
 from tensortap.replay.engine import replay
 from tensortap.replay.protocol import Request, StepperRequest
 from tensortap.replay.stepper.computed_run import compute_run
+from tensortap.storage.files import json_bytes
 
 
 @pytest.fixture(scope="module")
@@ -89,13 +90,13 @@ def test_the_command_says_what_is_proven(run_dir: Path, capsys: pytest.CaptureFi
     try:
         changed = json.loads(text)
         changed["tensor_hashes"][total] = ["0" * 64]
-        manifest.write_text(json.dumps(changed))
+        manifest.write_bytes(json_bytes(changed))
         assert main(["replay", str(run_dir), "--observer-effect", "--tensor", total]) == 1
         out = capsys.readouterr().out
         assert "not as computed: 1 of the 3 tensors that the run captured in that call\n" in out
         assert "not bit-identical to the tensor captured in the recorded step" in out
         changed["tensor_hashes"] = {}  # an older recording
-        manifest.write_text(json.dumps(changed))
+        manifest.write_bytes(json_bytes(changed))
         observer_effect = replay(Request(str(manifest.parent), nodes=".", observer_effect=True))[
             "observer_effect"
         ]

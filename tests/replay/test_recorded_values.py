@@ -35,6 +35,6 @@ def test_other_bits_are_told_with_what_the_step_gives_as_a_graph(tmp_path: Path)
             "0 of 1 outputs and variables are bit-identical to the recording",
             "  output 0: by up to 1 ULP of its largest value",
         ]
-        assert told[2].startswith("As a graph the step gives the recorded bits here")
+        assert told[2].startswith("Run as a graph, the step is bit-identical here")
         assert report_differences(recording, [], inputs)[1] == "  output 0"
         assert "gives other bits here, too" in report_differences(elsewhere, [right], inputs)[-1]

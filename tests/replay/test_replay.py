@@ -174,7 +174,7 @@ def test_recordings_are_listed(run: Run, logdir: Path) -> None:
         ({"changes": {"nothing:0": "x"}}, "no tensor 'nothing:0'"),
         ({"changes": {RELU: "exec(x)"}}, "is not allowed"),
         ({"changes": {RELU: "sum(x)"}}, "shape"),
-        ({"nodes": "("}, "no regular expression"),
+        ({"nodes": "("}, "is not a regular expression"),
     ],
 )
 def test_what_cannot_be_done_is_said(logdir: Path, fields: dict[str, Any], says: str) -> None:

@@ -90,7 +90,7 @@ def test_seeds_that_the_step_does_not_read_are_left_alone() -> None:
     seeds = ["seed_generator/seed_generator_state", "seed_generator_1/seed_generator_state"]
     with pytest.warns(TapWarning, match="none of 'seed_generator/seed_generator_state'"):
         assert restored(["w", seeds[1]], ["w", *seeds]) == [0, -1, 1]
-    with pytest.warns(TapWarning, match="left as is"):  # which of both it was is not known
+    with pytest.warns(TapWarning, match="left unchanged"):  # which of both it was is not known
         assert restored(["w", "seed_generator_7/seed_generator_state"], ["w", *seeds]) == [0, -1, -1]
 
 

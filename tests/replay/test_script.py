@@ -52,7 +52,7 @@ def test_a_script_runs_the_step_eagerly(
     if name == "transformer":
         told = report_differences(recording, outputs, inputs)
         assert any(
-            "bias_velocity: by up to" in line and "ULP of its largest number" in line for line in told
+            "bias_velocity: by up to" in line and "ULP of its largest value" in line for line in told
         ), told
         assert "bit-identical" in told[0] and "merges and reorders nodes" in told[-1]
     assert "recorded_programs.py:" in text

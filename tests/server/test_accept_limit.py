@@ -126,7 +126,7 @@ def test_it_is_tried_again_when_a_connection_has_ended(caplog: pytest.LogCapture
     assert (found.accept(), found.readable()) == (None, False)
     found.active_channels.clear()
     assert (found.readable(), found.accept()) == (True, "a connection")
-    assert len(caplog.messages) == 1 and "The 2 that are there" in caplog.messages[0]
+    assert len(caplog.messages) == 1 and "The 2 open ones" in caplog.messages[0]
 
 
 def test_it_is_tried_again_after_a_while(

@@ -26,7 +26,7 @@ def test_memory_is_given_back_now_and_then(monkeypatch: pytest.MonkeyPatch) -> N
     for _ in range(3):
         freed.trim()
     assert calls == [0]
-    now += memory._INTERVAL
+    now += memory._TRIM_INTERVAL
     freed.trim()
     assert calls == [0, 0]
 

@@ -226,7 +226,7 @@ def _numbers(logs: Mapping[str, Any]) -> Iterator[tuple[str, float | str]]:
 
 def _learning_rate(model: Any) -> float | None:
     rate = getattr(getattr(model, "optimizer", None), "learning_rate", None)
-    return None if rate is None else float(keras.ops.convert_to_numpy(rate))
+    return None if rate is None else float(keras.ops.convert_to_tensor(rate))
 
 
 def _without_finished(function: Any) -> Any:

@@ -74,9 +74,9 @@ function LineNodes() {
   const worstFirst = [...known.nodes].sort((a, b) => healthOf(b) - healthOf(a));
   return (
     <aside class="source-nodes" aria-label={`Nodes of line ${line}`}>
-      <h3>
+      <h2>
         Line {line}: {counted(known.nodes.length, 'node')}
-      </h3>
+      </h2>
       {known.through > 0 && <p class="faint">{formatCount(known.through)} more in callees.</p>}
       {worstFirst.slice(0, MOST).map((row) => {
         const name = names.at(row);
