@@ -1,4 +1,4 @@
-"""The page over a log directory whose disk hangs: it says so, and goes on by itself."""
+"""The page over a log directory whose disk hangs: it says so, and goes on This page retries."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_disk_that_hangs_is_told_until_it_answers(browser: Browser, tmp_path: 
             page.goto(server.url)
             told = page.get_by_test_id("error-state")
             expect(told).to_contain_text("The log directory has not responded for")
-            expect(told).to_contain_text("by itself")
+            expect(told).to_contain_text("This page retries")
             healed.set()
             expect(page.get_by_test_id("run-picker")).to_have_text("first")
             expect(told).to_have_count(0)

@@ -104,7 +104,7 @@ def test_where_nothing_can_be_exchanged_nothing_passes() -> None:
     inputs = of(tokens=np.ones((2, 4), int), labels=np.arange(2))
     assert inputs.exchange(inputs.exchange_first_sample).unchanged == ("tokens",)
     inputs = of(tokens=np.ones((2, 4), int))
-    with pytest.raises(NotFoundError, match="the same"):
+    with pytest.raises(NotFoundError, match="identical"):
         inputs.exchange(inputs.exchange_first_sample)
 
 

@@ -185,6 +185,6 @@ def test_images_and_features_are_no_sequences(ask: Ask, tmp_path: Path) -> None:
     apart = [keras.layers.Dense(3, name="hidden"), keras.layers.Dense(1, name="out")]
     features = fit(tmp_path / "features", apart, RANDOM.standard_normal((8, 4)).astype("f"))
     images = "The inputs are images, not sequences: .*convolves over the 8 rows"
-    for run, step, told in (("cnn", 1, images), (features, 0, "Nothing in the step is a sequence")):
+    for run, step, told in (("cnn", 1, images), (features, 0, "The step computes no sequences")):
         with pytest.raises(NotFoundError, match=told):
             ask(run, "test", step=step, test="causal")

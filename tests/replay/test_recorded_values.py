@@ -37,4 +37,4 @@ def test_other_bits_are_told_with_what_the_step_gives_as_a_graph(tmp_path: Path)
         ]
         assert told[2].startswith("Run as a graph, the step is bit-identical here")
         assert report_differences(recording, [], inputs)[1] == "  output 0"
-        assert "gives other bits here, too" in report_differences(elsewhere, [right], inputs)[-1]
+        assert "also gives different bits here" in report_differences(elsewhere, [right], inputs)[-1]

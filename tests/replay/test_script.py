@@ -54,7 +54,7 @@ def test_a_script_runs_the_step_eagerly(
         assert any(
             "bias_velocity: by up to" in line and "ULP of its largest value" in line for line in told
         ), told
-        assert "bit-identical" in told[0] and "merges and reorders nodes" in told[-1]
+        assert "bit-identical" in told[0] and "fuses and reorders nodes" in told[-1]
     assert "recorded_programs.py:" in text
     assert max(map(len, re.findall(r"(?m)^def .*|^ {8}\w+, .*", text))) <= 100
 

@@ -22,6 +22,7 @@ from typing import NamedTuple, NoReturn, TypeVar
 
 from tensortap.core.errors import SelectionError
 from tensortap.core.records import COUNTS, STATISTICS
+from tensortap.core.text import escaped
 
 from .filter_expressions import (
     COMPARISONS,
@@ -91,7 +92,7 @@ def _tokens(text: str) -> list[_Token]:
     while at < end:
         match = _TOKEN.match(text, at)
         if match is None:
-            raise SelectionError(f"Unexpected “{text[at:].strip()[:20]}” in the condition.", _HINT)
+            raise SelectionError(f"Unexpected “{escaped(text[at:].strip()[:20])}” in the condition.", _HINT)
         kind = match.lastgroup or ""
         found = match[kind].lower() if kind == "word" else match[kind]
         tokens.append(_Token(kind, found))
@@ -129,7 +130,9 @@ class _Parser:
     def _refuse(self) -> NoReturn:
         text = self._next.text
         if text:
-            raise SelectionError(f"Unexpected “{text[:40]}”. Join conditions with “and” or “or”.", _HINT)
+            raise SelectionError(
+                f"Unexpected “{escaped(text[:40])}”. Join conditions with “and” or “or”.", _HINT
+            )
         raise SelectionError("Incomplete: something is missing at the end.", _HINT)
 
     def _condition(self) -> RowCondition:
