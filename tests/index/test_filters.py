@@ -84,13 +84,11 @@ def test_a_condition_selects_rows(text, rows):
     assert np.flatnonzero(selected(text)).tolist() == rows
 
 
-CASES = json.loads(
-    (Path(__file__).parents[2] / "frontend/src/model/search/filter_cases.json").read_text(encoding="utf-8")
-)
+CASES = json.loads((Path(__file__).parent / "filter_cases.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["text"])
-def test_the_cases_that_the_page_is_tested_with_too(case):
+def test_conditions_are_read_or_refused_with_the_reason(case):
     if "rows" in case:
         assert np.flatnonzero(selected(case["text"])).tolist() == case["rows"]
         return

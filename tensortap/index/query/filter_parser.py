@@ -9,8 +9,7 @@ sum        = product { ("+" | "-") product } ;      product = factor { ("*" | "/
 factor     = number [ unit ] | statistic | "-" factor | "(" sum ")" ;
 
 Names may be in any case. A count alone means that there are some (`NaN`); compared with percent it is a share
-of the elements (`zeros > 90%`). `frontend/src/model/search/condition.ts` reads the same grammar, and
-`frontend/src/model/search/filter_cases.json` holds the cases that both are tested with.
+of the elements (`zeros > 90%`).
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ export interface TableFilter {
   opType: string;
   layer: string;
   nonfinite: boolean;
-  /** A condition on the numbers and texts, `nan > 0 and op == 'Relu'` (condition.ts). */
+  /** A condition on the numbers and texts, `nan > 0 and op == 'Relu'`, as the server reads it. */
   where: string;
 }
 

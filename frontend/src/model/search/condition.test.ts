@@ -1,35 +1,5 @@
 import { expect, test } from 'vitest';
-import { completions, conditionError, toggleTerm, withTerm } from './condition';
-import cases from './filter_cases.json';
-
-const READABLE = cases.filter((one) => 'rows' in one).map(({ text }) => text);
-const REFUSED = cases.flatMap(({ text, error }) => (error === undefined ? [] : [[text, error] as const]));
-
-/** The server's parser is tested with the same cases (tests/index/test_filters.py). */
-test.each(READABLE)('%s can be read', (text) => {
-  expect(conditionError(text)).toBeNull();
-});
-
-test.each(REFUSED)('%s says what is wrong', (text, error) => {
-  expect(conditionError(text)).toContain(error);
-});
-
-test.each([
-  '  ',
-  'zero / (size - 1) == 1',
-  'min < -2.5 and max <= .5',
-  '(nan > 0 or inf > 0) and zero > 0',
-  'not (abs_max > 1e4)',
-  '2 * max + 1 == 2',
-  'tensor ~ "conv|pool" or not layer != \'a/b\'',
-  '((max)) > (1 + (2))',
-])('%s can be read, too', (text) => {
-  expect(conditionError(text)).toBeNull();
-});
-
-test.each(['(nan > 0', 'nan > 0)', 'nan > "a"', 'not', 'and'])('%s is refused', (text) => {
-  expect(conditionError(text)).not.toBeNull();
-});
+import { completions, toggleTerm, withTerm } from './condition';
 
 test('the last word is completed, where one can stand', () => {
   expect(completions('ze')).toEqual(['zeros > 90%', 'zero > ', 'zero_share > ']);

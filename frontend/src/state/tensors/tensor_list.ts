@@ -6,7 +6,6 @@ import type { Query } from '../../api/provider';
 import { Lru } from '../../lib/lru';
 import { isAbort } from '../../lib/scheduling';
 import { tableQuery, trendOf } from '../../model/run/tensor_table';
-import { conditionError } from '../../model/search/condition';
 import type { Snapshot, SnapshotPage } from '../../model/wire/answers';
 import { tableDisplay, tableFilter, tableRows, tableSort, view } from '../choices';
 import { api } from '../provider';
@@ -14,22 +13,13 @@ import { noteAnswer, resource } from '../resource';
 import { graphId, runId, runRevision, workerId } from '../runs';
 import { serverSteps, step, stepColumns, stepIndex } from '../steps';
 
-/** What is wrong with the condition as far as it is typed. */
-export const whereError = computed(() => conditionError(tableFilter.value.where));
-
-/** The last condition that could be read: half a condition filters nothing anew. */
-const soundWhere = signal('');
-effect(() => {
-  if (whereError.value === null) soundWhere.value = tableFilter.value.where;
-});
-
 /** The list of tensors on show: of the step on show, or of all steps that are looked at. Asked for while its view is. */
 const request = computed(() => {
   const [run, graph, at] = [runId.value, graphId.value, step.value];
   if (view.value !== 'table' || run === null || graph === null || at === null) return null;
   const all = tableRows.value === 'all';
   const query = {
-    ...tableQuery({ ...tableFilter.value, where: soundWhere.value }, tableSort.value),
+    ...tableQuery(tableFilter.value, tableSort.value),
     graph,
     worker: workerId.value,
     step: all ? serverSteps.value : at,

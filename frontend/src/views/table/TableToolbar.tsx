@@ -19,7 +19,7 @@ import { tableColumns } from '../../state/preferences';
 import { noteRapidInput } from '../../state/rapid_input';
 import { runEntry } from '../../state/runs';
 import { shownRange, step } from '../../state/steps';
-import { type SnapshotPages, tensorList, whereError } from '../../state/tensors/tensor_list';
+import { type SnapshotPages, tensorList } from '../../state/tensors/tensor_list';
 import { IconButton, Segmented, Select } from '../kit/Button';
 import { Popover } from '../kit/Popover';
 
@@ -56,7 +56,6 @@ interface ToolbarProps {
 }
 
 export function TableToolbar({ list, undecided, refused }: ToolbarProps) {
-  const wrong = whereError.value ?? refused;
   const unread = patternError(filter.value.match);
   return (
     <div class="table-toolbar">
@@ -76,7 +75,7 @@ export function TableToolbar({ list, undecided, refused }: ToolbarProps) {
           tableDisplay.value = display;
         }}
       />
-      <TextFilters wrong={wrong} />
+      <TextFilters wrong={refused} />
       <NodeFilters />
       <Chips />
       <span class="grow" />
@@ -87,9 +86,9 @@ export function TableToolbar({ list, undecided, refused }: ToolbarProps) {
         {tableDisplay.value === 'histograms' ? <SortMenu /> : <ColumnsMenu />}
         {list && <Download list={list} />}
       </span>
-      {wrong !== null && (
+      {refused !== null && (
         <span class="table-error" role="status">
-          {wrong}
+          {refused}
         </span>
       )}
       {unread !== null && (
@@ -97,7 +96,7 @@ export function TableToolbar({ list, undecided, refused }: ToolbarProps) {
           {unread}
         </span>
       )}
-      {wrong === null && undecided > 0 && (
+      {refused === null && undecided > 0 && (
         <span class="table-note faint" role="status" data-testid="table-undecided">
           {formatCounted(undecided, 'snapshot')} left out: whether the condition holds is unknown, as the source of the import does not tell
           the count
