@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 interface PopoverProps {
   /** Draws the button that opens it. */
@@ -20,7 +20,8 @@ export function Popover({ trigger, children, label, end, className }: PopoverPro
     root.current?.querySelector<HTMLElement>('button')?.focus();
   };
 
-  useEffect(() => {
+  // Before it is painted: a key that is pressed at once must not meet the focus on its way.
+  useLayoutEffect(() => {
     if (!open) return;
     panel.current?.querySelector<HTMLElement>('input, button[data-selected="true"], button')?.focus();
     const outside = (event: PointerEvent) => {

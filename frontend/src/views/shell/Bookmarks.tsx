@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { addressOf } from '../../lib/host_page';
 import { type Bookmark, bookmarksText, placeText } from '../../model/run/bookmarks';
 import {
@@ -94,7 +94,7 @@ function Row({ bookmark, close }: { bookmark: Bookmark; close: () => void }) {
 
 function Fields({ bookmark, done }: { bookmark: Bookmark; done: () => void }) {
   const name = useRef<HTMLInputElement>(null);
-  useEffect(() => name.current?.focus(), []);
+  useLayoutEffect(() => name.current?.focus(), []);
   const save = (event: SubmitEvent & { currentTarget: HTMLFormElement }) => {
     event.preventDefault();
     const text = (field: string) => String(new FormData(event.currentTarget).get(field) ?? '').trim();
