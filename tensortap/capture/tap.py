@@ -29,12 +29,15 @@ from .step_schedule import Steps
 from .tap_arguments import byte_count, check_choices, process_rank, run_directory, run_facts, seconds
 from .tap_state import TapState
 from .tap_steps import TapSteps
+from .tracing.keras_lines import note_lines
 from .triggers.firing import Firing
 from .triggers.flight_recorder import FlightRecorder
 from .triggers.trigger_control import Stop, trigger_control
 from .warnings_once import OneTimeWarnings
 from .watch import Watch
 from .watch_file import WatchFile
+
+note_lines()
 
 
 class Tap:

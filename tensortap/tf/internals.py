@@ -35,7 +35,7 @@ with imported_from_tensorflow():
         handle_data_util,
         script_ops,
     )
-    from tensorflow.python.util import function_utils
+    from tensorflow.python.util import function_utils, tf_stack
 
 check_names(
     {
@@ -55,6 +55,7 @@ check_names(
         control_flow_util: "GetOutputContext",
         script_ops: "py_func_common",
         function_utils: "get_disabled_rewriter_config",
+        tf_stack: "extract_stack",
         ops.Graph: "_get_control_flow_context _set_control_flow_context _unsafe_unfinalize",
     }
 )
@@ -176,6 +177,11 @@ def remove_function(name: str) -> None:
 def debug_info(name: str) -> GraphDebugInfo:
     """Where the nodes of a registered function were created (Autograph frames point at the user's lines)."""
     return context.context().get_graph_debug_info(name.encode())
+
+
+def current_stack() -> list[tuple[str, int, str]]:
+    """(file, line, function) of the frames around, outermost first, as a node made here would have them."""
+    return [(str(each.filename), int(each.lineno), str(each.name)) for each in tf_stack.extract_stack()]
 
 
 def function_graph(

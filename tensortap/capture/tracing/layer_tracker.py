@@ -19,6 +19,7 @@ from tensortap.core.records import LayerCall
 from tensortap.tf import internals
 
 from ..warnings_once import first_line, issue_warning
+from .keras_lines import MadeLine, line_of_call
 
 _SCRATCH = "scratch_graph"  # where Keras infers shapes; nothing in it ever runs
 _MAX_TRACES = 512  # of the latest graphs; a graph is asked for right after it was traced
@@ -56,6 +57,7 @@ class Trace:
     losses: set[str] = field(default_factory=set)  # what a tape derives from
     asked: set[str] = field(default_factory=set)  # paths of variables whose gradients are asked for
     watched: set[str] = field(default_factory=set)  # … of trainable variables that such a tape records
+    lines: dict[str, MadeLine] = field(default_factory=dict)  # node -> where the object that made it was made
 
     @property
     def nodes(self) -> set[str]:
@@ -87,11 +89,14 @@ class LayerTracker:
         self._wrap(keras.Variable, "assign", self._noting_assigned)
         self._wrap(keras.layers.Layer, "__call__", self._noting_layer)
         self._wrap(keras.optimizers.Optimizer, "apply", self._noting_applied)
+        self._wrap(keras.Operation, "__call__", self._noting_line)
+        self._wrap(keras.losses.Loss, "__call__", self._noting_line)
+        self._wrap(keras.Model, "compute_loss", self._noting_line)
 
     def _noting_layer(self, layer_call: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(layer_call)
         def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
-            with self._inside(layer, (args, kwargs)) as note:
+            with self._lines_of(layer), self._inside(layer, (args, kwargs)) as note:
                 outputs = layer_call(layer, *args, **kwargs)
                 with self._never_raising():
                     note(outputs)
@@ -108,7 +113,8 @@ class LayerTracker:
                 trainable_variables = list(trainable_variables)
             with self._never_raising():
                 self._note_gradients(optimizer, grads, trainable_variables)
-            outcome = apply(optimizer, grads, trainable_variables)
+            with self._lines_of(optimizer):
+                outcome = apply(optimizer, grads, trainable_variables)
             with self._never_raising():
                 self._note_variables(optimizer.variables)
                 for variable in optimizer.variables:
@@ -117,6 +123,31 @@ class LayerTracker:
             return outcome
 
         return noted_apply
+
+    def _noting_line(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(call)
+        def noted_call(called: Any, *args: Any, **kwargs: Any) -> Any:
+            if isinstance(called, keras.layers.Layer) and call.__name__ == "__call__":
+                return call(called, *args, **kwargs)  # noted as a layer
+            with self._lines_of(called):
+                return call(called, *args, **kwargs)
+
+        return noted_call
+
+    @contextmanager
+    def _lines_of(self, called: Any) -> Iterator[None]:
+        """Notes where the object was made, for the nodes that its call makes; inner calls come first."""
+        graph, made = _traced_graph(), None
+        if graph is not None:
+            with self._never_raising():
+                made = line_of_call(called)
+        before = 0 if made is None else len(graph.get_operations())
+        yield
+        if made is not None:
+            with self._never_raising():
+                lines = self._trace(graph).lines
+                for operation in graph.get_operations()[before:]:
+                    lines.setdefault(operation.name, made)
 
     def _noting_derived(self, derive: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(derive)

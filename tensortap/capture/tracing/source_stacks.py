@@ -42,7 +42,7 @@ def stacks_of(function: str) -> dict[str, Stack]:
         for identifier, trace in info.traces_by_id.items()
     }
     return {
-        name: _without_repeats(by_trace[trace])
+        name: without_repeats(by_trace[trace])
         for name, trace in info.name_to_trace_id.items()
         if trace in by_trace
     }
@@ -52,7 +52,7 @@ def _frame(info: internals.GraphDebugInfo, frame: Any) -> Frame:
     return info.files[frame.file_index], int(frame.line), str(frame.func)
 
 
-def _without_repeats(stack: Stack) -> Stack:
+def without_repeats(stack: Stack) -> Stack:
     """Autograph maps its own frames to the user's line, which then comes twice in a row."""
     return tuple(frame for index, frame in enumerate(stack) if index == 0 or frame != stack[index - 1])
 

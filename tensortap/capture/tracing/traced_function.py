@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,9 +16,10 @@ from tensortap.tf.shapes import capturable_dtype, static_shape
 from .candidate import Candidate
 from .graph_builder import graph_of
 from .graph_def import flat_root
-from .layer_map import LayerMap
+from .keras_lines import MadeLine
+from .layer_map import LayerMap, forward_name
 from .layer_tracker import LayerTracker
-from .source_stacks import sources_of, stacks_of
+from .source_stacks import Stack, sources_of, stacks_of
 from .tensor_roles import TensorRoles
 
 Place = tuple[str, str, int]
@@ -97,7 +98,11 @@ def trace_root(
         )
     }
     # TensorFlow forgets functions: what it knows of them is asked for now.
-    made_at, flat = {name: stacks_of(name) for name in functions}, flat_root(functions)
+    lines = {name: layers.traces[name].lines for name in functions}
+    made_at, flat = (
+        _with_made_lines({name: stacks_of(name) for name in functions}, lines),
+        flat_root(functions),
+    )
     return TracedRoot(
         *(root, functions, candidates),
         lambda: graph_of(functions, names, short, layers, candidates, made_at, flat),
@@ -152,3 +157,44 @@ def _conditional_nodes(function: TracedFunction) -> set[str]:
         ):
             reached.add(operation.name)
     return reached
+
+
+def _with_made_lines(
+    stacks: Mapping[str, Mapping[str, Stack]], lines: Mapping[str, Mapping[str, MadeLine]]
+) -> dict[str, dict[str, Stack]]:
+    """The stacks of nodes with the lines that made them, and those of gradients with their forward lines.
+
+    Args:
+        stacks: of the nodes, by function and name. lines: as `line_of_call` gave them.
+    """
+    found = {
+        function: {
+            node: _with_line(stack, lines.get(function, {}).get(node)) for node, stack in nodes.items()
+        }
+        for function, nodes in stacks.items()
+    }
+    scopes: dict[str, Stack] = {}
+    for nodes in found.values():
+        for node, stack in nodes.items():
+            for name in () if forward_name(node) else (node, *_scopes(node)):
+                scopes[name] = stack if scopes.get(name, stack) == stack else ()  # of several lines
+    for nodes in found.values():
+        for node, stack in nodes.items():
+            innermost = next(
+                (scopes[name][-1:] for name in _scopes(forward_name(node)) if name in scopes), ()
+            )
+            if innermost and innermost != stack[-1:]:
+                nodes[node] = (*stack, *innermost)
+    return found
+
+
+def _with_line(stack: Stack, made: MadeLine | None) -> Stack:
+    if made is None or stack[: len(made.outside)] != made.outside:
+        return stack
+    return (*made.outside, made.line, *stack[len(made.outside) :])
+
+
+def _scopes(name: str) -> Sequence[str]:
+    """`a/b/c` -> `a/b`, `a`."""
+    parts = name.split("/")
+    return ["/".join(parts[:end]) for end in range(len(parts) - 1, 0, -1)]

@@ -1,0 +1,106 @@
+"""Lines of the user's program that made Keras' layers, operators between them, losses and optimizers.
+
+Keras itself runs the layers of a functional or sequential model, and in `fit` losses and optimizers, too:
+the call stack of their nodes ends at `model.fit`. The line that a reader looks for is the one that made the
+object: `Conv2D(…)(x)`, `x * 0.5 + y`, `Adam(1e-3)`. It is noted for what is made after the import of `Tap`.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import weakref
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import keras
+
+from tensortap.core.records import Frame
+from tensortap.tf import internals
+
+from .source_stacks import Stack, is_user_file, without_repeats
+
+_LINES: weakref.WeakKeyDictionary[Any, Frame] = weakref.WeakKeyDictionary()
+_KERAS = str(Path(keras.__file__).parent)
+# Where Keras makes layers for itself: within those of others.
+_BUILDING = frozenset({"build", "build_wrapper", "call", "__call__", "symbolic_call"})
+
+
+class MadeLine(NamedTuple):
+    """Where the object that made some nodes was made itself. `outside`: the user frames around its call."""
+
+    outside: Stack
+    line: Frame
+
+
+@functools.cache
+def note_lines() -> None:
+    """From now on, note the line of every layer, operator, loss, optimizer and `compile`."""
+    # Keras reads the arguments of their constructors to serialize operations: these stay as they are.
+    _wrap(keras.Operation, "__new__")
+    _wrap(keras.losses.Loss, "__init__")
+    _wrap(keras.optimizers.Optimizer, "__init__")
+    _wrap(keras.Model, "compile")  # the line of losses and optimizers that are named by a string
+
+
+def _wrap(kind: Any, name: str) -> None:
+    original = getattr(kind, name, None)
+    if original is None:
+        return  # another Keras: nodes have the lines that TensorFlow knows
+
+    @functools.wraps(original)
+    def noting(self: Any, *args: Any, **kwargs: Any) -> Any:
+        outcome = original(self, *args, **kwargs)
+        with suppress(Exception):  # a class of the user's that cannot be hashed
+            made = outcome if name == "__new__" else self
+            line = _line_of(made)
+            if line is not None:
+                _LINES[made] = line
+        return outcome
+
+    setattr(kind, name, staticmethod(noting) if name == "__new__" else noting)
+
+
+def _line_of(made: Any) -> Frame | None:
+    """The innermost line of the user's that is not in a constructor of the object itself."""
+    frame: Any = sys._getframe(2)
+    is_layer = isinstance(made, keras.layers.Layer)
+    while frame is not None:
+        code = frame.f_code
+        if is_user_file(code.co_filename):
+            if code.co_name != "__init__" or _first_argument(frame) is not made:
+                return str(code.co_filename), int(frame.f_lineno), str(code.co_name)
+        elif is_layer and code.co_name in _BUILDING and code.co_filename.startswith(_KERAS):
+            return None
+        frame = frame.f_back
+    return None
+
+
+def _first_argument(frame: Any) -> Any:
+    names = frame.f_code.co_varnames
+    return frame.f_locals.get(names[0]) if names else None
+
+
+def line_of_call(called: Any) -> MadeLine | None:
+    """Of an object that Keras calls and the user made; None where the user's own line calls it.
+
+    To be asked by a wrapper of the object's method, in whose body the call is about to begin.
+    """
+    line = _LINES.get(called)
+    if line is None or not _is_called_by_keras(called):
+        return None
+    outside = tuple(frame for frame in internals.current_stack() if is_user_file(frame[0]))
+    return None if line in outside[-1:] else MadeLine(without_repeats(outside), line)
+
+
+def _is_called_by_keras(called: Any) -> bool:
+    frame: Any = sys._getframe(3)
+    while frame is not None:
+        path = frame.f_code.co_filename
+        if is_user_file(path):
+            return False
+        if path.startswith(_KERAS) and _first_argument(frame) is not called:
+            return True
+        frame = frame.f_back
+    return False
