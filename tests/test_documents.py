@@ -1,0 +1,134 @@
+"""The documents: links, pictures and named files exist; how-to pages are short; sentences are readable."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from docs_text import grade, sentences, words_of
+from documents import CHECKOUT, DOCS, DOCUMENTS
+
+IMAGES = DOCS / "images"
+HOW_TO = [name for name in DOCUMENTS if name.startswith("how-to/")]
+MOST_WORDS = 400  # of a how-to page
+HIGHEST_GRADE = 11.0  # Flesch-Kincaid, of a how-to page
+MEAN_WORDS, MOST_WORDS_A_SENTENCE = 17.0, 40
+# Reference that is still to be rewritten in short sentences: its longest mean until then.
+DENSE = {
+    "decisions.md": 27,
+    "dependencies.md": 22,
+    "diff.md": 29,
+    "docker.md": 21,
+    "import.md": 22,
+    "problems.md": 30,
+    "python.md": 20,
+    "remote.md": 24,
+    "replay.md": 25,
+    "security.md": 30,
+    "store.md": 31,
+}
+OUTSIDE = {
+    name: CHECKOUT / name
+    for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "FORMAT.md", "server/http_api.md")
+}
+ALL = DOCUMENTS | OUTSIDE
+GENERATED = {
+    "command_options.md",
+    "rules.md",
+    "api.md",
+    "http_api.md",
+}  # .ci/docs_site.py makes these of code
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\((?!https?:|mailto:)([^)#\s]*)(#[^)\s]*)?\)")
+CODE_FILE = re.compile(r"[\w/.-]*\w\.(?:py|tsx?|sh)\b")
+USERS = re.compile(
+    r"(^|/)(train|fixed|reader|cnn|drift|step|nan|hot|my_program|program|model|demo_training)\.py$"
+)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_links_lead_somewhere(name: str) -> None:
+    path = ALL[name]
+    dead = []
+    for target, anchor in LINK.findall(_prose(path)):
+        found = (path.parent / target).resolve() if target else path
+        if target and found.name in GENERATED and found.parent == DOCS:
+            continue
+        if not found.exists():
+            dead.append(target)
+        elif anchor and found.suffix == ".md" and anchor[1:] not in _anchors(found):
+            dead.append(target + anchor)
+    assert dead == []
+
+
+def _anchors(path: Path) -> set[str]:
+    """The ids of its headings, as the site and GitHub make them."""
+    headings = re.findall(r"^#+ (.+)$", _prose(path), re.MULTILINE)
+    return {re.sub(r"[\s]+", "-", re.sub(r"[^\w\s-]", "", text.lower()).strip()) for text in headings}
+
+
+def _prose(path: Path) -> str:
+    """Its text without blocks of code."""
+    return re.sub(r"^ *```.*?^ *```", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
+def test_pictures_are_made_by_the_script_and_shown() -> None:
+    shown = {
+        (ALL[name].parent / target).resolve()
+        for name in ALL
+        for target in re.findall(r"!\[[^\]]+\]\(([^)]+)\)", ALL[name].read_text(encoding="utf-8"))
+    }
+    script = (CHECKOUT / "tests" / "docs_pictures.py").read_text(encoding="utf-8")
+    made = {IMAGES / f"{name}.png" for name in re.findall(r'^    "(\w+)": Picture\(', script, re.MULTILINE)}
+    assert shown == made == set(IMAGES.glob("*.png"))
+
+
+@pytest.mark.parametrize("name", sorted({*DOCUMENTS, "ARCHITECTURE.md", "CONTRIBUTING.md"}))
+def test_named_files_of_the_code_exist(name: str) -> None:
+    files = {path.relative_to(CHECKOUT).as_posix() for path in _files_of_the_code()}
+    missing = [
+        named
+        for named in CODE_FILE.findall(" ".join(re.findall(r"`([^`\n]+)`", _prose(ALL[name]))))
+        if not USERS.search(named) and not any(file == named or file.endswith(f"/{named}") for file in files)
+    ]
+    assert missing == []
+
+
+def _files_of_the_code() -> list[Path]:
+    found = []
+    for folder, folders, names in os.walk(CHECKOUT):
+        folders[:] = [
+            name for name in folders if name not in ("node_modules", ".venv", ".git", ".tools", "site")
+        ]
+        found += [Path(folder, name) for name in names if name.endswith((".py", ".ts", ".tsx", ".sh"))]
+    return found
+
+
+@pytest.mark.parametrize("name", HOW_TO)
+def test_a_how_to_page_is_short_and_easy_to_read(name: str) -> None:
+    assert words_of(name) <= MOST_WORDS
+    assert grade(sentences(name)) <= HIGHEST_GRADE
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_sentences_are_short(name: str) -> None:
+    lengths = [len(sentence.words) for sentence in sentences(name)]
+    if not lengths:
+        return
+    assert sum(lengths) / len(lengths) <= DENSE.get(name, MEAN_WORDS)
+    if name not in DENSE:
+        long = [sentence for sentence in sentences(name) if len(sentence.words) > MOST_WORDS_A_SENTENCE]
+        assert long == []
+
+
+def test_environment_variables_are_documented() -> None:
+    """docs/configuration.md has all that the code reads; PARENT is for tensortap's own processes."""
+    text = (DOCS / "configuration.md").read_text(encoding="utf-8")
+    files = [
+        path
+        for path in _files_of_the_code()
+        if path.parts[len(CHECKOUT.parts)] in ("tensortap", "server", "plugin")
+    ]
+    read = {name for path in files for name in re.findall(r"\bTENSORTAP_[A-Z_]+\b", path.read_text("utf-8"))}
+    assert read - {"TENSORTAP_PARENT"} <= set(re.findall(r"TENSORTAP_[A-Z_]+", text))
