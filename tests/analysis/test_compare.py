@@ -154,7 +154,8 @@ def test_other_initial_values(compared: Compare) -> None:
     found = compared("first", "seed")
     assert found.first is not None
     assert found.first.difference.op_type == "ReadVariableOp"
-    assert "A variable that differs when the step begins" in found.first.text
+    assert found.first.text.startswith("The variable net/hidden/kernel differs when the step begins")
+    assert found.first.variable == "net/hidden/kernel"
 
 
 def test_two_steps_of_one_run(compared: Compare) -> None:

@@ -42,7 +42,7 @@ def test_the_first_lines_say_what_and_where(run: Run, two: Path) -> None:
     lines = out.splitlines()
     assert status == 1
     assert lines[0] == "A = a, step 1; B = b, step 1"
-    assert lines[1] == "They differ: 2 of 3 tensors (1 equal, 0 apart by rounding). The 1 step before agree."
+    assert lines[1] == "They differ: 2 of 3 tensors (1 equal, 0 apart by rounding). The step before agrees."
     assert lines[2] == "It begins at Exp:0 (Exp)."
     computed = "Computed again from its own inputs, B is not what Exp gives; A is."
     assert lines[3] == f"All its inputs are equal, so this op computes something else. {computed}"

@@ -240,18 +240,17 @@ class _StepComparison:
         if graphs and not self.tensors:
             yield "No tensor was captured on both sides: watch the same nodes in both runs."
         samples = sum(entry.basis == "sample" for entry in self.tensors)
+        total_text = f"of {len(self.tensors):,} tensors were compared by"
         if samples:
-            yield (
-                f"{samples:,} of {len(self.tensors):,} tensors were compared by a sample of their elements "
-                "and their summaries: their largest distances are lower bounds."
+            means = (
+                "largest distances are lower bounds" if self.differs else "other elements may still differ"
             )
+            yield f"{samples:,} {total_text} a sample of their elements and their summaries: their {means}."
         summaries = [entry for entry in self.tensors if entry.basis == "summaries"]
         if summaries:
             why = missing_values_note([e.no_value_a for e in summaries], [e.no_value_b for e in summaries])
-            yield (
-                f"{len(summaries):,} of {len(self.tensors):,} tensors were compared by their summaries: "
-                f"their distances are lower bounds. {why}"
-            )
+            means = "distances are lower bounds" if self.differs else "elements may still differ"
+            yield f"{len(summaries):,} {total_text} their summaries: their {means}. {why}"
         yield from (note for matching, _, _ in self.flows for note in unpaired_notes(matching))
         if number < total:
             later = counted(total - number, "later step")

@@ -86,7 +86,8 @@ class GraphPair:
 @dataclass(frozen=True, slots=True)
 class FirstDivergence:
     """The tensor where the difference begins: why in a sentence, what it takes, the line that made it in
-    A and in B. `extra`: the layer that one side has more, if it begins there, or empty."""
+    A and in B. `extra`: the layer, node or constant where the programs begin to differ, if that is what
+    explains it, or empty. `variable`: path of the variable that it is the value of, or empty."""
 
     difference: TensorDifference
     text: str
@@ -94,6 +95,7 @@ class FirstDivergence:
     frame: FrameDetail | None
     frame_b: FrameDetail | None
     extra: str = ""
+    variable: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,17 +13,18 @@ from tensortap.index.run_index import RunIndex
 
 from ..model_graph.call_dataflow import dataflow_of
 from ..model_graph.op_types import constant_text, ops
-from ..model_graph.roles import Slot, roles_of
+from ..model_graph.roles import Roles, Slot, roles_of
 from .comparison_records import FirstDivergence, TensorDifference
 from .matching.flow_graph import VARIABLES
 from .matching.node_matching import Matching
-from .matching.program_diff import extra_layer, program_differences
+from .matching.program_diff import extra_layer, first_change, program_differences, untrained
 from .propagation.conditioning import Flow, both, condition_text, differing_program, rounding_origin
 
 _RANDOM = ("Random", "StatelessRandom", "StatelessTruncated", "Multinomial", "ParameterizedTruncated")
 _RECAST = ("bfloat16", "float16", "float32", "float64")  # the dtypes that a recorded step is replayed in
 _ALIKE = {"float32", "bfloat16", "float16"}
 _MAX_INPUTS = 8
+_SLOT = 5  # the rank of an optimizer's moments
 ENTRIES = ops("_Arg Placeholder PlaceholderWithDefault IteratorGetNext OptionalGetValue")
 
 
@@ -58,7 +59,10 @@ def first_divergence(
     made, missing = compared_inputs(matching[first.graph][0], first, known)
     inputs = [known.at(first.graph, slot, visit) for slot, visit in made[:_MAX_INPUTS]]
     kind = roles_of(graph).kind.get(graph.rows[first.node], "")
-    text = _text(first, kind, inputs, missing, steps, one_run=runs[0].path == runs[1].path)
+    variable = roles_of(graph).variable.get(graph.rows[first.node], "")
+    variable = variable if first.op_type in VARIABLES else ""
+    text = _variable_text(matching[first.graph], first, variable, steps)
+    text = text or _text(first, kind, inputs, missing, steps, one_run=runs[0].path == runs[1].path)
     if condition:
         source = rounding_origin(matching[first.graph], first, tensors)
         rounding = f"The rounding that it magnifies begins at {source.tensor} ({source.op_type})."
@@ -72,15 +76,19 @@ def first_divergence(
             return _frame(runs["AB".index(side)], node, first.graph if side == "A" else first.other_graph)
 
         differences = program_differences(matching[first.graph][0], graph.rows[first.node], line)
-        entry = rank(first, matching[first.graph][0]) == 0
+        entry = rank(first, matching[first.graph][0]) in (0, _SLOT)
         if differences and missing and not entry:  # what was not captured is known after all
             text = "Its captured inputs agree." if inputs else ""
         if entry and first.basis == "shapes":
             differences = []  # an attribute says the same
         text = " ".join(filter(None, [text, *differences]))
-        extra = "" if entry else extra_layer(matching[first.graph][0], graph.rows[first.node])
-        return FirstDivergence(first, text, inputs, *frames, extra)
-    return FirstDivergence(first, text, inputs, *frames)
+        if entry and steps > 1 and kind != "input":
+            extra = first_change(matching[first.graph][0], line)
+            text = " ".join(filter(None, [text, untrained(matching[first.graph][0]) if extra else ""]))
+        else:
+            extra = "" if entry else extra_layer(matching[first.graph][0], graph.rows[first.node])
+        return FirstDivergence(first, text, inputs, *frames, extra, variable)
+    return FirstDivergence(first, text, inputs, *frames, variable=variable)
 
 
 def _frame(run: RunIndex, node: str, graph: str) -> FrameDetail | None:
@@ -123,6 +131,22 @@ def _text(
             return f"{some}{metrics.nonfinite_b:,} of its elements are NaN or infinite in B, and not so in A."
         return f"{some}{metrics.nonfinite_a:,} of its elements are NaN or infinite in A only."
     return _computed(first, inputs, missing)
+
+
+def _variable_text(flow: Flow, first: TensorDifference, variable: str, steps: int) -> str:
+    """Of a variable: its name in the program, and both numbers of a scalar (a learning rate)."""
+    if not variable or first.basis == "shapes":
+        return ""
+    pairing, left, right = flow
+    row, what = pairing.a.rows[first.node], f"The variable {variable}"
+    if first.shape_a == first.shape_b == ():
+        in_a = left.snapshot((row, int(first.tensor.rpartition(":")[2])))
+        in_b = right.snapshot((pairing.partner[row], int(first.other.rpartition(":")[2])))
+        what += f" is {in_a.mean:.6g} in A and {in_b.mean:.6g} in B"
+        return f"{what}: see what the steps before computed." if steps > 1 else f"{what}."
+    if steps > 1:
+        return f"{what} was left different by the steps before: see what they computed."
+    return f"{what} differs when the step begins: other initial values, checkpoint or earlier steps."
 
 
 def _drawn(first: TensorDifference, inputs: list[TensorDifference], missing: list[str]) -> str:
@@ -220,12 +244,21 @@ def earliest(
 
 
 def rank(entry: TensorDifference, matching: Matching) -> int:
-    """0 for what enters the step; then forward before backward, floats before whole numbers."""
+    """0 for what enters the step; then forward before backward, floats before whole numbers; what an
+    optimizer keeps for itself, which follows from gradients, last."""
     roles, row = roles_of(matching.a), matching.a.rows[entry.node]
+    if entry.op_type in VARIABLES and _is_moment(roles, row):
+        return _SLOT
     called = entry.op_type == "_Arg" and bool(roles.inputs(row))
     if (entry.op_type in VARIABLES | ENTRIES and not called) or roles.kind.get(row) in ("input", "weight"):
         return 0
     return 1 + 2 * roles.is_backward(row) + (not is_floating(entry.dtype_a))
+
+
+def _is_moment(roles: Roles, row: int) -> bool:
+    """Whether a node reads what an optimizer keeps for itself; not so its learning rate."""
+    path = roles.variable.get(row, "")
+    return bool(path) and roles.kind.get(row) != "weight" and not path.endswith("learning_rate")
 
 
 def _function(matching: Matching, entry: TensorDifference) -> str:

@@ -27,7 +27,8 @@ def headline(compared: Comparison) -> str:
     total = sum(counts.values())
     equal = f"{counts['same']:,} equal, {counts['noise']:,} apart by rounding"
     if compared.differ:
-        before = f" The {counted(compared.steps - 1, 'step')} before agree." if compared.steps > 1 else ""
+        several = f" The {compared.steps - 1} steps before agree."
+        before = {1: "", 2: " The step before agrees."}.get(compared.steps, several)
         return f"They differ: {beyond_rounding(compared):,} of {counted(total, 'tensor')} ({equal}).{before}"
     if not total:
         return "Nothing could be compared."

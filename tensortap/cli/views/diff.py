@@ -77,6 +77,8 @@ def _print_first(first: FirstDivergence, out: Console) -> None:
     entry = first.difference
     visit = f", visit {entry.visit}" if entry.visits > 1 else ""
     place = f"{entry.tensor} ({entry.op_type}{visit})"
+    if first.variable:
+        place = f"the variable {first.variable} ({entry.tensor}{visit})"
     if first.extra:
         place = f"{first.extra}; of what both have, at {place}"
     out.print(cell(f"It begins at {place}.", "bold red"))

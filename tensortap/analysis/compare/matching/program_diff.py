@@ -15,6 +15,7 @@ from tensortap.index.query.node_detail import FrameDetail
 from ...model_graph.op_types import constant_text, nested_list, ops
 from ...model_graph.roles import roles_of
 from ..metrics.distances import RTOL
+from .flow_graph import VARIABLES
 from .node_matching import Matching
 
 Frames = Callable[[str, str], FrameDetail | None]  # (side, node) -> the line that made it
@@ -39,20 +40,25 @@ def program_differences(matching: Matching, row: int, frame: Frames) -> list[str
 
 
 def _constants(matching: Matching, row: int) -> list[str]:
-    a, b = matching.a, matching.b
     found = []
-    for source in dict.fromkeys(source for source, _, _ in roles_of(a).inputs(row)):
+    for source in dict.fromkeys(source for source, _, _ in roles_of(matching.a).inputs(row)):
         partner = matching.partner.get(source)
-        if partner is None or a.op_type[source] != "Const":
-            continue
-        left = constant_text(roles_of(a).attributes(source))
-        right = constant_text(roles_of(b).attributes(partner))
-        if left is None or right is None:
-            continue
-        if left != right and not _only_rounded((left, right), (a.dtype[source], b.dtype[partner])):
-            in_a, in_b = _as_written(left, a.dtype[source]), _as_written(right, b.dtype[partner])
-            found.append(f"The constant {a.names[source]} is {in_a} in A, {in_b} in B.")
+        if partner is not None:
+            found += [f"The {text}." for text in _changed_constant(matching, source, partner)]
     return found
+
+
+def _changed_constant(matching: Matching, row: int, partner: int) -> list[str]:
+    a, b = matching.a, matching.b
+    if a.op_type[row] != "Const":
+        return []
+    left, right = constant_text(roles_of(a).attributes(row)), constant_text(roles_of(b).attributes(partner))
+    if left is None or right is None or left == right:
+        return []
+    if _only_rounded((left, right), (a.dtype[row], b.dtype[partner])):
+        return []
+    in_a, in_b = _as_written(left, a.dtype[row]), _as_written(right, b.dtype[partner])
+    return [f"constant {a.names[row]} is {in_a} in A, {in_b} in B"]
 
 
 def _only_rounded(texts: tuple[str, str], dtypes: tuple[str, str]) -> bool:
@@ -74,6 +80,56 @@ def _attributes(matching: Matching, row: int, partner: int) -> list[str]:
         for name in sorted(left.keys() & right.keys())
         if left[name] != right[name] and not name.startswith(("_", "tensortap.")) and name not in ignored
     ]
+
+
+def first_change(matching: Matching, frame: Frames) -> str:
+    """Where the programs begin to differ, in data flow order, for what nothing that was captured at the step
+    tells: a constant, an attribute, or a node that only one side has ("head/StopGradient (StopGradient,
+    model.py:14), which only B has"). Empty where they are alike."""
+    a, order = matching.a, matching.a.order
+    found = [
+        (_first_use(a, row), text)
+        for row, partner in matching.partner.items()
+        if not roles_of(a).is_backward(row)
+        for text in _changes(matching, row, partner)
+    ]
+    if matching.unmatched_a() or matching.unmatched_b():
+        of_a, of_b = numbering(matching)
+        only_a = _Only(a, matching.partner, of_a, set(of_b))
+        only_b = _Only(matching.b, matching.taken, of_b, set(of_a))
+        back = {partner: row for row, partner in matching.partner.items()}
+        for side, only, to_a in (("A", only_a, lambda row: row), ("B", only_b, back.__getitem__)):
+            for row in only.entrances():
+                taken = [to_a(source) for source, _, _ in roles_of(only.graph).inputs(row)]
+                line = frame(side, only.graph.names[row])
+                where = "" if line is None else f", {line.file.rpartition('/')[2]}:{line.line}"
+                text = f"{only.graph.names[row]} ({only.graph.op_type[row]}{where}), which only {side} has"
+                found.append((max(float(order[each]) for each in taken) + 0.5, text))
+    return min(found, default=(0.0, ""))[1]
+
+
+def _changes(matching: Matching, row: int, partner: int) -> list[str]:
+    if matching.a.op_type[row] == "Const":
+        return [f"the {text}" for text in _changed_constant(matching, row, partner)]
+    node = _node(matching.a, row)
+    return [f"{node}: its{text[3:-1]}" for text in _attributes(matching, row, partner)]
+
+
+def _first_use(graph: GraphIndex, row: int) -> float:
+    users = [user for user in roles_of(graph).consumers(row) if not roles_of(graph).is_backward(user)]
+    return float(min((graph.order[user] for user in users), default=graph.order[row]))
+
+
+def untrained(matching: Matching) -> str:
+    """A sentence on variables that both read and only one of them trains; empty without any."""
+    a, b = roles_of(matching.a), roles_of(matching.b)
+    common = a.reads.keys() & b.reads.keys()
+    for side, one, other in (("B", a, b), ("A", b, a)):
+        paths = sorted((one.trained.keys() - other.trained.keys()) & common)
+        if paths and other.trained:
+            more = f" and {len(paths) - 2} more" if len(paths) > 2 else ""
+            return f"{side} computes no gradient of {', '.join(paths[:2])}{more}."
+    return ""
 
 
 def extra_layer(matching: Matching, row: int) -> str:
@@ -147,6 +203,20 @@ class _Only:
             for source in _lacking(self.graph, row, self.known)
             if self.numbers[source] not in self.others
         ]
+
+    def entrances(self) -> list[int]:
+        """Nodes of the forward pass and the update that only this side has, though all that they take is
+        there on the other side, too."""
+        roles, found = roles_of(self.graph), []
+        for row in range(len(self.graph)):
+            if row in self.known or self.numbers[row] in self.others or roles.is_backward(row):
+                continue
+            if self.graph.op_type[row] in VARIABLES or roles.is_update(row):
+                continue  # of a variable that only this side trains
+            taken = [source for source, _, position in roles.inputs(row) if position >= 0]
+            if taken and all(source in self.known for source in taken):
+                found.append(row)
+        return found
 
     def beginning(self, row: int) -> int:
         """The earliest node of that kind that a node is made of, without a break."""
