@@ -99,7 +99,7 @@ def test_every_view_shows_them_as_text(tap: TapPage, serve: Serve, hostile: Path
         tap.wait_until_ready()
         expect_visible(tap.page.main_frame)
     expect(tap.page.get_by_test_id("inspector")).to_contain_text(WEAPONS["script"])
-    tap.page.keyboard.press("n")
+    tap.page.keyboard.press("W")
     expect(tap.page.get_by_test_id("problem").first).to_be_visible()
     for view in ("Tensors", "Events", "Timeline", "Source", "Problems", "Compare", "Layers", "Ops"):
         tap.page.get_by_role("button", name=view, exact=True).click()

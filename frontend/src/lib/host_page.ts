@@ -1,6 +1,6 @@
 /**
  * The page around this one: none, a notebook of another origin, which is none either, or TensorBoard, whose iframe has the same origin but an address that nobody sees. There the state is
- * kept for the session (a reload makes the iframe anew) and shared in a query parameter of TensorBoard's own address, which keeps
+ * kept for the session (a reload makes the iframe anew) and written to a query parameter of TensorBoard's own address, which keeps
  * parameters that begin with `p.<plugin>.`.
  */
 const PARAMETER = 'p.tensortap.state';
@@ -13,6 +13,11 @@ function host(): Location | null {
   } catch {
     return null;
   }
+}
+
+/** Whether the page is a tab of TensorBoard. */
+export function isInTensorBoard(): boolean {
+  return host() !== null && window.parent.document.querySelector('tb-webapp') !== null;
 }
 
 /** Tells whether TensorBoard is dark, at once and whenever that changes. Without TensorBoard around it tells nothing. */
@@ -32,7 +37,7 @@ export function stateFromHost(): string {
   try {
     const [asked, shown] = JSON.parse(sessionStorage.getItem(STORED) ?? '[]');
     // Another shared link than before wins over what was on show.
-    return asked === shared && typeof shown === 'string' ? shown : shared;
+    return (asked === shared || shown === shared) && typeof shown === 'string' ? shown : shared;
   } catch {
     return shared;
   }
@@ -43,14 +48,19 @@ export function sharedState(search: string): string {
   return state ? `#${state}` : '';
 }
 
-/** Remembers the state for a reload of the surrounding page. */
+/** What the surrounding page's address asked for when this page began: TensorBoard may write it again. */
+let asked: string | null = null;
+
+/** Remembers the state for a reload of the surrounding page, whose address follows it. */
 export function rememberForHost(hash: string): void {
   const around = host();
   if (!around) return;
+  asked ??= sharedState(around.search);
   try {
-    sessionStorage.setItem(STORED, JSON.stringify([sharedState(around.search), hash]));
+    sessionStorage.setItem(STORED, JSON.stringify([asked, hash]));
+    if (isInTensorBoard()) window.parent.history.replaceState(window.parent.history.state, '', hostAddress(around.href, exactPlace(hash)));
   } catch {
-    // Without storage a reload starts afresh.
+    // Without storage, or where a browser counts too many addresses, a reload starts afresh.
   }
 }
 

@@ -1,4 +1,5 @@
 import { useEffect } from 'preact/hooks';
+import { isInTensorBoard } from '../lib/host_page';
 import { visible } from '../lib/visible_text';
 import { chosenRun, view } from '../state/choices';
 import { connectionError, readings } from '../state/live';
@@ -19,6 +20,9 @@ import { PanelSplitter, ProblemsSplitter } from './shell/Splitter';
 import { StepBar } from './shell/StepBar';
 import { TopBar } from './shell/TopBar';
 
+/** TensorBoard has a bar and a name of its own: the page's two bars are one there. */
+const inTensorBoard = isInTensorBoard();
+
 export function App() {
   useEffect(() => {
     document.addEventListener('keydown', onPageKey);
@@ -32,8 +36,10 @@ export function App() {
   }, [runName.value]);
   return (
     <div class="shell">
-      <TopBar />
-      {runEntry.value ? <StepBar /> : <div />}
+      <div class="bars" data-one={inTensorBoard}>
+        <TopBar />
+        {runEntry.value && <StepBar />}
+      </div>
       <div>
         <Banner />
         <ReadingBar />

@@ -130,7 +130,7 @@ function followAddress(): void {
 }
 
 /** Above a graph without numbers: that the chosen worker captured nothing of it, as where each worker has a graph of its own. */
-function WorkerNotice() {
+export function WorkerNotice() {
   const [detail, worker, shown] = [runDetail.value, workerId.value, overlay.data.value];
   if (detail === null || worker === null || shown === null || shown.count > 0) return null;
   const own = graphOfWorker(worker);

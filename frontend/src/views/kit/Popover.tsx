@@ -23,6 +23,7 @@ export function Popover({ trigger, children, label, end, className }: PopoverPro
   // Before it is painted: a key that is pressed at once must not meet the focus on its way.
   useLayoutEffect(() => {
     if (!open) return;
+    if (panel.current && root.current) keepInWindow(panel.current, root.current);
     panel.current?.querySelector<HTMLElement>('input, button[data-selected="true"], button')?.focus();
     const outside = (event: PointerEvent) => {
       if (!root.current?.contains(event.target as Node)) setOpen(false);
@@ -57,6 +58,21 @@ export function Popover({ trigger, children, label, end, className }: PopoverPro
       )}
     </div>
   );
+}
+
+/** Pixels between a panel and the edge of the window. */
+const MARGIN = 8;
+
+/** Moves a panel that would stick out of the window sideways, and above its button where there is more room. */
+function keepInWindow(panel: HTMLElement, anchor: HTMLElement): void {
+  const [box, button] = [panel.getBoundingClientRect(), anchor.getBoundingClientRect()];
+  const [width, height] = [window.innerWidth, window.innerHeight];
+  const across = Math.max(MARGIN - box.left, Math.min(0, width - MARGIN - box.right));
+  if (across !== 0) panel.style.translate = `${across}px 0`;
+  const [below, above] = [height - MARGIN - box.top, button.top - 2 * MARGIN];
+  if (box.height <= below) return;
+  panel.dataset.above = String(above > below);
+  panel.style.maxHeight = `${Math.max(above, below)}px`;
 }
 
 /** Where a control goes that has the focus, the one that takes its place has it: else keys would mean the page. */

@@ -33,7 +33,7 @@ import { detailOutdated, graphId, run } from '../../state/runs';
 import { selectedNode, selectLayer } from '../../state/selection';
 import { step, stepColumns } from '../../state/steps';
 import { LegendBox } from '../graph/LegendBox';
-import { RunGraph } from '../graph/RunGraph';
+import { RunGraph, WorkerNotice } from '../graph/RunGraph';
 import { ToolButton } from '../graph/ToolButton';
 import { Failure } from '../kit/Message';
 import { NothingCaptured } from '../shell/NothingCaptured';
@@ -56,13 +56,17 @@ export function LayersView() {
         <div class="reading" role="status" data-testid="no-layers">
           <span>No layers were found in this graph: these are its ops.</span>
         </div>
+        <WorkerNotice />
         <RunGraph />
       </>
     );
   return (
-    <div class="pane-body">
-      <LayersPane />
-    </div>
+    <>
+      <WorkerNotice />
+      <div class="pane-body">
+        <LayersPane />
+      </div>
+    </>
   );
 }
 

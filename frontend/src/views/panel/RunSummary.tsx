@@ -1,14 +1,12 @@
 import { counted, formatAgo, formatCount } from '../../lib/format';
-import { badColour, visitText } from '../../model/run/problem_page';
 import type { WorkerEntry } from '../../model/wire/answers';
 import { writingState } from '../../model/wire/names';
 import { view } from '../../state/choices';
 import { batch, batchSteps, triggers, triggersHere } from '../../state/problems/events';
-import { nanAnswer, report, severeCount } from '../../state/problems/findings';
-import { problemCount, wrongProblems } from '../../state/problems/problems';
+import { severeCount } from '../../state/problems/findings';
+import { problemCount } from '../../state/problems/problems';
 import { recordedSteps } from '../../state/replay/replay';
 import { nothingCaptured, run, runEntry, runName, runPhase } from '../../state/runs';
-import { goTo } from '../../state/selection';
 import { step } from '../../state/steps';
 import { problemsShown, toggleProblems } from '../../state/ui';
 import { Prose } from '../kit/Prose';
@@ -56,7 +54,7 @@ export function RunSummary() {
         </p>
         <PinnedBar />
         <StepSection />
-        {view.value === 'problems' ? <FirstProblem /> : !problemsShown.value && <ProblemsHere />}
+        {view.value !== 'problems' && !problemsShown.value && <ProblemsHere />}
         <Section title="Run" rows={facts} />
         <section class="section">
           <h3>
@@ -85,7 +83,7 @@ function ProblemsHere() {
     <section class="section problems-here" aria-label="Problems">
       <div class="row">
         <h3 class="grow">Problems</h3>
-        <button type="button" class="button quiet small" onClick={toggleProblems} title="Show problems in a left sidebar (N)">
+        <button type="button" class="button quiet small" onClick={toggleProblems} title="Show problems in a left sidebar (Shift+W)">
           Pin to sidebar
         </button>
       </div>
@@ -101,33 +99,6 @@ const factName = (name: string): string => (name === 'watch' ? 'Capture rule' : 
 function textOf(value: unknown): string | null {
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return String(value);
   return Array.isArray(value) && value.length > 0 && value.every((part) => typeof part === 'string') ? value.join(' ') : null;
-}
-
-/** Where it began: the origin, as soon as that is known. */
-function FirstProblem() {
-  const [origin, first] = [report.value?.origins[0], wrongProblems.value[0]];
-  const [nan, at] = origin ? [origin.output.nan, origin.step] : [first?.nan, first?.first_step];
-  const visit = origin?.visit ?? 0;
-  const place = origin ?? first;
-  const looking = report.value === null && nanAnswer.error.value === null;
-  if (looking || !place || nan === undefined || at === undefined) return null;
-  return (
-    <button
-      type="button"
-      class="panel-alert"
-      onClick={() => goTo({ graph: place.graph, tensor: place.tensor, step: at, visit })}
-      data-testid="first-problem"
-      data-bad={badColour({ nan })}
-    >
-      <b>
-        First {nan > 0 ? 'NaN' : 'Inf'} at step {at}
-        {visitText({ visit })}
-      </b>
-      <span class="truncate" title={place.tensor}>
-        {place.tensor}
-      </span>
-    </button>
-  );
 }
 
 function Section({ title, rows }: { title: string; rows: [string, string][] }) {

@@ -22,7 +22,7 @@ export function ProblemsSidebar() {
     <aside class="sidebar" aria-label="Problems" style={{ width: `${problemsWidth.value}px` }}>
       <div class="pane-head">
         <span class="pane-title grow">Problems</span>
-        <IconButton small icon="close" label="Close problems sidebar (N)" onClick={toggleProblems} />
+        <IconButton small icon="close" label="Close problems sidebar (Shift+W)" onClick={toggleProblems} />
       </div>
       <ProblemList />
     </aside>

@@ -163,7 +163,7 @@ function Moves() {
         class="button small"
         disabled={busy || shown.birthCount === 0}
         onClick={() => moveToNext('birth', 1) || moveToNext('birth', -1)}
-        title="Next node that creates a NaN or Inf (N); M also visits those that propagate one"
+        title="Next node that creates a NaN or Inf (R); M also visits those that propagate one"
         data-testid="next-bad"
       >
         Next NaN
@@ -173,7 +173,7 @@ function Moves() {
         class="button small"
         disabled={busy || shown.changedNodes.size === 0}
         onClick={() => moveToNext('changed', 1) || moveToNext('changed', -1)}
-        title="Next node that the what-if changed (C)"
+        title="Next node that the what-if changed (J)"
         data-testid="next-changed"
       >
         Next change

@@ -42,7 +42,7 @@ export function MainView() {
           <IconButton
             small
             icon="sidebar"
-            label="Show problems sidebar (N)"
+            label="Show problems sidebar (Shift+W)"
             onClick={toggleProblems}
             disabled={view.value === 'problems'}
           />

@@ -3,7 +3,7 @@ import { shareAddress } from '../../lib/host_page';
 import type { Way } from '../../model/wire/answers';
 import { byRank, graphChoices, workerName } from '../../model/wire/names';
 import { view } from '../../state/choices';
-import { theme, toggleTheme } from '../../state/preferences';
+import { modelPicture, theme, toggleTheme } from '../../state/preferences';
 import { findingCounts, severeCount } from '../../state/problems/findings';
 import { counting, intendedProblems, problemCount } from '../../state/problems/problems';
 import { graphId, nanUncounted, nothingCaptured, run, runEntry, workerId } from '../../state/runs';
@@ -86,7 +86,7 @@ function ProblemsButton() {
       class={`button ${count + severe > 0 ? 'alert' : 'quiet'}`}
       aria-pressed={open}
       onClick={() => {
-        view.value = open ? 'graph' : 'problems';
+        view.value = open ? modelPicture.value : 'problems';
       }}
       title="Open Problems (W)"
       data-testid="problems-toggle"

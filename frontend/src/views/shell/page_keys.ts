@@ -1,7 +1,7 @@
-import { VIEWS } from '../../model/run/deep_link';
+import { VIEW_NAMES, VIEWS } from '../../model/run/deep_link';
 import { toggleBookmark } from '../../state/bookmarks';
 import { chosenTensor, panelTab, view } from '../../state/choices';
-import { toggleTheme } from '../../state/preferences';
+import { modelPicture, toggleTheme } from '../../state/preferences';
 import { selectTensor } from '../../state/selection';
 import { stepBy, toggleFollowing } from '../../state/steps';
 import { togglePin } from '../../state/tensors/pins';
@@ -44,7 +44,7 @@ export const KEYS: readonly Command[] = [
   { keys: ['l'], does: 'Follow the latest step', run: toggleFollowing },
   {
     keys: ['g'],
-    does: 'Next view: graph, tensors, timeline, source, problems, compare, replay, events',
+    does: `Next view: ${VIEW_NAMES.map(({ label }) => label).join(', ')}`,
     run: () => {
       view.value = VIEWS[(VIEWS.indexOf(view.value) + 1) % VIEWS.length] ?? 'graph';
       maximisePanel(false);
@@ -75,12 +75,16 @@ export const KEYS: readonly Command[] = [
     run: (key) => (key === 'a' ? toggleBookmark() : document.querySelector<HTMLElement>('[data-testid=bookmarks]')?.click()),
   },
   { keys: ['\\'], does: 'Show or hide the node panel', run: togglePanel },
-  { keys: ['n'], does: 'Show or hide the problems sidebar', run: toggleProblems },
   {
-    keys: ['w'],
-    does: 'Open Problems',
-    run: () => {
-      view.value = view.value === 'problems' ? 'graph' : 'problems';
+    keys: ['w', 'W'],
+    does: 'Open Problems; show or hide the problems sidebar',
+    each: { w: 'Open Problems', W: 'Show or hide the problems sidebar' },
+    run: (key) => {
+      if (key === 'W') {
+        toggleProblems();
+        return;
+      }
+      view.value = view.value === 'problems' ? modelPicture.value : 'problems';
       maximisePanel(false);
     },
   },
