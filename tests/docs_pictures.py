@@ -87,7 +87,7 @@ PICTURES: dict[str, Picture] = {
         "first",
         f"view=problems&step=28&{LOG}",
         "show-chain",
-        lambda page: (page.get_by_test_id("show-chain").click(), page.keyboard.press("n"), None)[-1],
+        lambda page: (page.get_by_test_id("show-chain").click(), page.keyboard.press("W"), None)[-1],
         size=(1440, 800),
     ),
     "tutorial_run": Picture(

@@ -165,6 +165,8 @@ def test_a_worker_is_shown_in_its_own_graph(tap: TapPage, workers: Site) -> None
 
     page.goto(f"{workers.url}#run={run}&view=graph&worker={first}&graph={graph[second]}")
     expect(notice).to_contain_text("rank 0 captured nothing of this graph at step 2; its own is")
+    page.goto(f"{workers.url}#run={run}&view=layers&worker={first}&graph={graph[second]}")
+    expect(notice).to_contain_text("rank 0 captured nothing of this graph at step 2; its own is")
     page.get_by_test_id("own-graph").click()
     page.wait_for_url(f"**graph={graph[first]}**")
     expect(notice).to_have_count(0)

@@ -75,6 +75,25 @@ def test_the_birth_is_explained_and_its_chain_leads_on(tap: TapPage, site: Site)
     tap.expect_inspected("compile_loss/_careless_loss/div_no_nan")
 
 
+def test_the_card_of_the_home_page_leads_to_the_first_bad_step(tap: TapPage, site: Site) -> None:
+    """GIVEN any step WHEN title, tensor and line of the card are clicked THEN each leads to what it names."""
+    tap.page.goto(f"{site.entrance}#run=digits-nan")
+    card = tap.page.get_by_test_id("birth")
+    title = card.get_by_test_id("origin-title")
+    step = int(re.search(r"at step (\d+)", title.inner_text())[1])  # type: ignore[index]
+    tap.page.get_by_test_id("step-slider").press("Home")
+    title.click()
+    tap.expect_inspected("compile_loss/_careless_loss/Log")
+    tap.expect_step(step)
+    tap.unselect()
+    card.get_by_role("button", name=re.compile(r"^compile_loss/_careless_loss/\w+:0$")).first.click()
+    tap.expect_step(step)
+    expect(tap.page.get_by_test_id("inspector")).to_be_visible()
+    tap.unselect()
+    card.locator(".place .link").click()
+    expect(tap.page.get_by_test_id("tab-source")).to_have_attribute("aria-selected", "true")
+
+
 def test_a_healthy_run_has_no_problems(tap: TapPage, site: Site) -> None:
     tap.enter(site)
     tap.choose_run("digits")
@@ -105,9 +124,14 @@ def test_the_page_of_problems_tells_the_truth_first(tap: TapPage, site: Site) ->
     expect(tap.page.locator("summary").filter(has_text=f"Muted: {rule}")).to_be_visible()
     tap.page.reload()
     expect(tap.page.locator("summary").filter(has_text=f"Muted: {rule}")).to_be_visible()
+    titles = card.locator(".chain-link").evaluate_all("all => all.map(link => link.title)")
+    path = [title.rpartition(":")[0] for title in titles]
+    assert len(path) > 1
     tap.page.get_by_test_id("show-chain").click()
     tap.expect_inspected("compile_loss/_careless_loss/Log")
     expect(tap.page.get_by_test_id("chain")).to_have_attribute("aria-checked", "true")
+    drawn = "path => path.every(node => window.tensortap.nodes().includes(node))"
+    tap.page.wait_for_function(drawn, arg=path)  # all scopes on it are open
 
 
 def test_a_birth_in_a_loop_is_shown_at_its_visit(tap: TapPage, serve: Serve, tmp_path: Path) -> None:
@@ -119,9 +143,7 @@ def test_a_birth_in_a_loop_is_shown_at_its_visit(tap: TapPage, serve: Serve, tmp
     tap.page.keyboard.press("w")
     card, visit = tap.page.get_by_test_id("birth-card"), tap.page.get_by_test_id("visit-picker")
     expect(card.locator("h3").first).to_have_text("Infinity is born at step 0 (visit 2) in while/Exp")
-    first = tap.page.get_by_test_id("first-problem")
-    expect(first).to_contain_text("First Inf at step 0 (iteration 2)")
-    first.click()
+    card.get_by_test_id("origin-title").click()
     tap.expect_inspected("while/Exp")
     expect(visit).to_have_value("2")
     way_back = card.locator(".led-back li", has_text="while/mul:0")

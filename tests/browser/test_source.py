@@ -72,3 +72,22 @@ def test_of_a_long_file_only_what_comes_near_is_drawn(tap: TapPage, serve: Serve
     assert text.locator("[data-line]").count() < 1000
     text.press("End")
     expect(text.locator("[data-line='5000']")).to_be_in_viewport()
+
+
+def test_long_lines_are_wrapped(tap: TapPage, serve: Serve, tmp_path: Path) -> None:
+    node = Node("net/Relu", "Relu", stack=0)
+    code = "\n".join(f"x{line} = f({', '.join(['argument'] * 60)})" for line in range(200))
+    graph = Graph("g", (node,), stacks=((("train.py", 150, "f"),),), sources={"train.py": code})
+    with DumpWriter(tmp_path, run="wide") as writer:
+        writer.log("net/Relu:0", np.ones(3, np.float32), step=0, graph=writer.graph(graph))
+    site = serve(tmp_path)
+    tap.enter(site)
+    tap.page.goto(f"{site.url}#run=wide&view=source&place=train.py:150")
+    text = tap.page.get_by_label("Program", exact=True)
+    wide = "element => element.scrollWidth > element.clientWidth"
+    expect(text.locator("[data-current=true]")).to_be_in_viewport()
+    assert text.evaluate(wide)
+    tap.page.get_by_test_id("source-wrap").click()
+    expect(text).to_have_attribute("data-wrapped", "true")
+    expect(text.locator("[data-current=true]")).to_be_in_viewport()
+    assert not text.evaluate(wide)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import tensorflow as tf
 from browser_page import TapPage
 from browser_site import Serve, Site, serving
 from playwright.sync_api import expect
+from recorded_programs import custom_loop
 
 from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
@@ -105,6 +107,20 @@ def test_a_nan_is_stepped_to_and_repaired(tap: TapPage, replaying: Site, recorde
         ".getBoundingClientRect().left)"
     )
     assert len(begins) > 4 and len(set(begins)) == 1
+
+
+def test_the_loss_stands_below_each_what_if(tap: TapPage, serve: Serve, tmp_path: Path) -> None:
+    custom_loop(tmp_path / "loop")
+    page, site = tap.page, serve(tmp_path, "--allow-replay")
+    tap.enter(site)
+    page.goto(f"{site.url}#run=loop&view=stepper")
+    expect(page.get_by_test_id("proof")).to_have_text("verified", timeout=90_000)
+    losses = page.get_by_test_id("what-if-loss")
+    expect(losses).to_have_count(1)
+    page.get_by_test_id("override").fill("x * 0.5")
+    page.get_by_test_id("apply").click()
+    expect(losses).to_have_count(2)
+    expect(losses.last).to_have_text(re.compile(r"^loss [\d.e-]+ \([+−][\d.e-]+\)$"))
 
 
 def test_the_logic_of_a_step_is_tested_by_buttons(tap: TapPage, replaying: Site) -> None:

@@ -92,3 +92,14 @@ export function between(from: Camera, to: Camera, t: number): Camera {
 }
 
 export const easeOut = (t: number): number => 1 - (1 - t) ** 3;
+
+/** The rectangle around some; null around none. */
+export function enclosing(rects: readonly Rect[]): Rect | null {
+  if (rects.length === 0) return null;
+  let [left, top, right, bottom] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const { x, y, width, height } of rects) {
+    [left, top] = [Math.min(left, x), Math.min(top, y)];
+    [right, bottom] = [Math.max(right, x + width), Math.max(bottom, y + height)];
+  }
+  return { x: left, y: top, width: right - left, height: bottom - top };
+}

@@ -65,13 +65,18 @@ function healthStyle(theme: Theme, item: Item, statistics: CardStatistics | null
   return statistics && statistics.inf > 0 ? theme.inf : plain(theme, item);
 }
 
+/** Whether anything of a card was captured at the step. */
+const isCaptured = ({ nan, inf, mean, gradientNorm, updateRatio }: CardStatistics): boolean =>
+  nan + inf > 0 || [mean, gradientNorm, updateRatio].some(Number.isFinite);
+
 function byHealth(theme: Theme, shown: Measured): CardColouring {
   const count = (wanted: (statistics: CardStatistics) => boolean): number =>
     shown.filter(({ statistics }) => statistics !== null && wanted(statistics)).length;
   const items: LegendItem[] = [
     { label: 'NaN', style: theme.nan, marker: 'nan', count: count(({ nan }) => nan > 0) },
     { label: 'Inf', style: theme.inf, marker: 'inf', count: count(({ nan, inf }) => nan === 0 && inf > 0) },
-    { label: 'finite', style: theme.node, count: count(({ nan, inf }) => nan === 0 && inf === 0) },
+    { label: 'finite', style: theme.node, count: count((statistics) => isCaptured(statistics) && statistics.nan + statistics.inf === 0) },
+    { label: 'not captured', style: theme.node, count: count((statistics) => !isCaptured(statistics)) },
   ];
   return { styleOf: (item, statistics) => healthStyle(theme, item, statistics), legend: { kind: 'items', title: 'Health', items } };
 }

@@ -105,12 +105,14 @@ export function itemStatistics(item: Item): CardStatistics | null {
 /** Histograms and lines are asked for so many tensors at a time. */
 const MOST_TENSORS = 256;
 
+const keyOfPlace = ({ row, slot }: TensorPlace): string => `${row}:${slot}`;
+
 const histogramCache = new Lru<string, StepHistograms>(96);
 
 function histogramRequest(offset: number) {
   const index = stepIndex.value + offset;
   const at = stepColumns.value.step[index];
-  const tensors = [...new Set(shownItems.value.map(({ output }) => `${output.row}:${output.slot}`))].slice(0, MOST_TENSORS);
+  const tensors = [...new Set(shownItems.value.map((item) => keyOfPlace(outputOf(item))))].slice(0, MOST_TENSORS);
   const [run, id, data] = [runId.value, graphId.value, graph.data.value];
   if (view.value !== 'layers' || at === undefined || run === null || id === null || tensors.length === 0) return null;
   if (data !== graphLayers.data.value?.graph) return null;
@@ -149,11 +151,31 @@ function prefetchHistograms(): void {
   }
 }
 
+/** The tensor that an item hands on; of a loss that was not captured at this step, a captured one that it is computed from. */
+export function outputOf(item: Item): TensorPlace {
+  if (item.kind !== 'loss') return item.output;
+  const terms = item.cards.flatMap((card) => graphLayers.data.value?.layers.cards[card]?.terms ?? []);
+  return [item.output, ...terms].find(isCaptured) ?? item.output;
+}
+
+function isCaptured({ row, slot }: TensorPlace): boolean {
+  const at = overlay.data.value;
+  for (let i = 0; at !== null && i < at.count; i++) if (at.node[i] === row && at.slot[i] === slot) return true;
+  return false;
+}
+
+/** The key of the item on show that holds a layer; null where there is none. */
+export function cardKeyOfLayer(path: string): string | null {
+  const cards = graphLayers.data.value?.layers.cards ?? [];
+  const holds = ({ variants }: Item): boolean => variants.some((own) => own.some((card) => cards[card]?.path === path));
+  return shownItems.value.find(holds)?.key ?? null;
+}
+
 /** The gradient whose norm over the steps a card draws: that of its largest weight; else its output. */
 export function trendTensor(item: Item): { place: TensorPlace; statistic: 'l2' | 'std' | 'mean' } {
   const found = graphLayers.data.value;
   const cards = item.cards.map((card) => found?.layers.cards[card]).filter((card) => card !== undefined);
-  if (item.kind === 'loss') return { place: item.output, statistic: 'mean' };
+  if (item.kind === 'loss') return { place: outputOf(item), statistic: 'mean' };
   const weights = cards.flatMap((card) => card.weights).filter(({ gradients }) => gradients.length > 0);
   const size = (row: number): number => (found ? elementsOf(found.graph.shapes.at(row)) : 0);
   const largest = weights.sort((a, b) => size(b.row) - size(a.row))[0];

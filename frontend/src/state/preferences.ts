@@ -81,6 +81,8 @@ export const histogramMode = remembered('histogramMode', 'ridgeline', oneOf(CHAR
 export const tableColumns = remembered<readonly ColumnId[] | null>('tableColumns', null, (stored) =>
   Array.isArray(stored) ? TABLE_COLUMNS.map(({ id }) => id).filter((id) => stored.includes(id)) : null,
 );
+/** Whether long lines of the program are wrapped. */
+export const sourceWrapped = remembered('sourceWrapped', false, flag);
 /** Which picture of the model the page opens on. */
 export const modelPicture = remembered('modelPicture', 'layers', oneOf(['layers', 'graph'] as const));
 /** What was chosen in the command palette, the last first: its group, and what it is told by there. */

@@ -1,7 +1,7 @@
 /** The selected node, scope or tensor, how they change together, and traces from them. */
 
 import { batch, computed, signal } from '@preact/signals';
-import type { TraceKind } from '../model/graph/trace';
+import { isBetween, type TraceKind } from '../model/graph/trace';
 import type { PanelTab } from '../model/run/deep_link';
 import { parseTensorName, tensorName } from '../model/wire/names';
 import {
@@ -103,7 +103,7 @@ export const pathStart = signal<string | null>(null);
 
 /** Shows a trace of a node or scope. A path takes two: the first time it begins, the second time it ends. */
 export function startTrace(kind: TraceKind, name: string): void {
-  if (kind !== 'path') {
+  if (!isBetween(kind)) {
     pathStart.value = null;
     trace.value = { kind, from: name, to: '' };
   } else if (pathStart.value === null || pathStart.value === name) pathStart.value = pathStart.value === null ? name : null;

@@ -1,13 +1,16 @@
-/** A trace: all that something depends on, all that depends on it, or the shortest path between two. What it is asked of are nodes or scopes. */
+/** A trace: all that something depends on, all that depends on it, all paths between two or the shortest one. What it is asked of are nodes or scopes. */
 
 import { type EdgeColumns, type GraphData, rowOf } from '../wire/graph';
 import { nodeEdges } from './neighbours';
 import { findScope, type ScopeTree, scopePath } from './tree';
 
-export const TRACE_KINDS = ['inputs', 'outputs', 'path'] as const;
+export const TRACE_KINDS = ['inputs', 'outputs', 'paths', 'path'] as const;
 export type TraceKind = (typeof TRACE_KINDS)[number];
 
-/** Ends are names of nodes or paths of scopes; `to` only of a path. */
+/** Whether a trace has two ends: `path` is the shortest one, `paths` are all. */
+export const isBetween = (kind: TraceKind): boolean => kind === 'path' || kind === 'paths';
+
+/** Ends are names of nodes or paths of scopes; `to` only where there are two. */
 export interface Trace {
   readonly kind: TraceKind;
   readonly from: string;
@@ -16,7 +19,7 @@ export interface Trace {
 
 export interface TracedNodes {
   readonly trace: Trace;
-  /** Of a path: along the data, both ends included; else nearest first, without where the trace begins. */
+  /** Of paths: along the data, both ends included; else nearest first, without where the trace begins. */
   readonly rows: Int32Array;
   /** Where the trace begins. */
   readonly origin: readonly number[];
@@ -29,16 +32,17 @@ export function sameTrace(a: Trace | null, b: Trace | null): boolean {
 }
 
 export function followTrace(graph: GraphData, tree: ScopeTree, trace: Trace): TracedNodes {
-  const ends = trace.kind === 'path' ? [trace.from, trace.to] : [trace.from];
+  const ends = isBetween(trace.kind) ? [trace.from, trace.to] : [trace.from];
   const rows = ends.map((name) => rowsNamed(graph, tree, name));
   const missing = ends.find((_, i) => rows[i]!.length === 0) ?? null;
   if (missing !== null) return { trace, rows: new Int32Array(0), origin: [], missing };
   const [from, to] = [rows[0]!, rows[1] ?? []];
-  const found =
-    trace.kind === 'path'
-      ? shortestPath(graph.nodeCount, graph.edges, from, to)
-      : traceRows(graph.nodeCount, graph.edges, from, trace.kind);
-  return { trace, rows: found, origin: from, missing: null };
+  return { trace, rows: rowsOf(graph, trace.kind, from, to), origin: from, missing: null };
+}
+
+function rowsOf({ nodeCount, edges }: GraphData, kind: TraceKind, from: readonly number[], to: readonly number[]): Int32Array {
+  if (kind === 'path') return shortestPath(nodeCount, edges, from, to);
+  return kind === 'paths' ? allPaths(nodeCount, edges, from, to) : traceRows(nodeCount, edges, from, kind);
 }
 
 /** The node of a name, or all nodes of the scope of a path. */
@@ -84,6 +88,43 @@ export function shortestPath(nodeCount: number, edges: EdgeColumns, from: readon
     return Int32Array.from(rows.reverse());
   }
   return new Int32Array(0);
+}
+
+/** Rows of all nodes on any path from some nodes to others, or the other way where there is none, in the data's order. */
+export function allPaths(nodeCount: number, edges: EdgeColumns, from: readonly number[], to: readonly number[]): Int32Array {
+  for (const [start, end] of [
+    [from, to],
+    [to, from],
+  ] as const) {
+    const after = search(nodeCount, edges, start, true, null).reached;
+    const before = new Set(search(nodeCount, edges, end, false, null).reached);
+    const between = after.filter((row) => before.has(row));
+    if (between.length > 0) return inDataOrder(nodeCount, edges, between);
+  }
+  return new Int32Array(0);
+}
+
+/** Each node after all that it reads, but for what leads back in a circle: depth first, what was left last comes first. */
+function inDataOrder(nodeCount: number, edges: EdgeColumns, rows: Int32Array): Int32Array {
+  const { outgoing } = nodeEdges(nodeCount, edges);
+  const waiting = new Uint8Array(nodeCount);
+  for (const row of rows) waiting[row] = 1;
+  const next = outgoing.start.slice(0, nodeCount);
+  const left: number[] = [];
+  for (const first of rows) {
+    const path = waiting[first] ? [first] : [];
+    waiting[first] = 0;
+    while (path.length > 0) {
+      const row = path[path.length - 1]!;
+      const at = next[row]!++;
+      if (at >= outgoing.start[row + 1]!) left.push(path.pop()!);
+      else if (waiting[outgoing.list[at]!] && !edges.control[outgoing.edge[at]!]) {
+        waiting[outgoing.list[at]!] = 0;
+        path.push(outgoing.list[at]!);
+      }
+    }
+  }
+  return Int32Array.from(left.reverse());
 }
 
 interface Found {

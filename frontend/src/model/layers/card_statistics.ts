@@ -42,7 +42,7 @@ export function cardStatistics({ cards, cardOf }: LayerGraph, step: StepStatisti
   const rows = new TensorRows(step);
   const bad = badTensors(cards, cardOf, step);
   return cards.map((card) => {
-    const output = rows.of(card.output);
+    const output = [card.output, ...card.terms].map((place) => rows.of(place)).find((row) => row >= 0) ?? -1;
     const [gradients, updates, weights] = [new Squares(rows), new Squares(rows), new Squares(rows)];
     for (const weight of card.weights) {
       for (const row of weight.gradients) gradients.add(row);
@@ -52,7 +52,7 @@ export function cardStatistics({ cards, cardOf }: LayerGraph, step: StepStatisti
     }
     const at = (name: 'mean' | 'std' | 'abs_max' | 'zero' | 'size'): number => (output < 0 ? NONE : step.column(name)[output]!);
     return {
-      ...bad[card.id]!,
+      ...(card.kind === 'loss' ? badOf(step, output) : bad[card.id]!),
       gradientNorm: gradients.norm,
       updateRatio: updates.norm / weights.norm,
       zeroShare: card.kind === 'input' || at('size') < 2 ? NONE : at('zero') / at('size'),
@@ -118,6 +118,14 @@ class Squares {
 }
 
 type Bad = Pick<CardStatistics, 'nan' | 'inf' | 'worst'>;
+
+/** Of one tensor: the loss is one of another card's nodes, too. */
+function badOf(step: StepStatistics, row: number): Bad {
+  if (row < 0) return { nan: 0, inf: 0, worst: null };
+  const nan = step.column('nan')[row]! || 0;
+  const inf = (step.column('pos_inf')[row]! || 0) + (step.column('neg_inf')[row]! || 0);
+  return { nan, inf, worst: nan + inf > 0 ? { row: step.node[row]!, slot: step.slot[row]! } : null };
+}
 
 /** NaN and infinities in the tensors of each card's nodes, and in its gradients and updates. */
 function badTensors(cards: readonly LayerCard[], cardOf: Int32Array, step: StepStatistics): Bad[] {

@@ -30,6 +30,23 @@ test('a nested Keras model has a card a call of a layer', () => {
   expect(model.layers.recorded).toBe(true);
 });
 
+test('of a loss its terms are known, those named after a loss first', () => {
+  const step = [
+    'x Placeholder',
+    'kernel VarHandleOp',
+    'read ReadVariableOp net/dense kernel weight net/dense/kernel',
+    'net/dense/product MatMul net/dense x,read output',
+    'mean Mean - net/dense/product',
+    'loss/term Mean - net/dense/product',
+    'total AddV2 - mean,loss/term loss',
+    'slope Mul - total,x gradient net/dense/kernel',
+  ];
+  const scalars = written(step, { mean: 'scalar', 'loss/term': 'scalar', total: 'scalar' });
+  const loss = named(scalars, 'loss');
+  expect(loss.terms.map(({ row }) => scalars.graph.names.at(row))).toEqual(['loss/term', 'mean']);
+  expect(named(scalars, 'dense').terms).toEqual([]);
+});
+
 test('edges lead from layer to layer, through what stands between', () => {
   const model = captured('nested');
   expect(readBy(model, 'join')).toEqual(['sum', 'sum']);

@@ -42,6 +42,8 @@ export interface LayerCard {
   readonly weights: readonly CardWeight[];
   /** Cards whose tensors it reads, and those tensors. */
   readonly inputs: ReadonlyMap<number, TensorPlace>;
+  /** Of the loss: the scalars that it is computed from, the likeliest first, for steps that captured not the loss itself. */
+  readonly terms: readonly TensorPlace[];
   /** The op types that it computes with, as a key: equal cards have equal ones. */
   readonly operations: string;
 }
@@ -65,6 +67,8 @@ interface Draft {
 
 /** Longer lists of what flows are given up: nobody could follow them. */
 const MOST_CARRIED = 64;
+/** Scalars that may stand for a loss. */
+const MOST_TERMS = 32;
 const NOTHING: readonly number[] = [];
 
 export function layerGraphOf(graph: GraphData, flow: DataFlow, roles: StepRoles): LayerGraph {
@@ -373,6 +377,7 @@ class Contraction {
       shape: shapes?.[output.slot] ?? (output.slot === 0 ? graph.shapes.at(output.row) : ''),
       output,
       parameters: call?.parameters ?? (draft.kind === 'layer' ? this.countParameters(weights, rows) : 0),
+      terms: draft.kind === 'loss' ? this.lossTerms(output.row) : [],
       rows,
       weights,
       operations: [...ops.keys()]
@@ -380,6 +385,26 @@ class Contraction {
         .sort()
         .join(),
     };
+  }
+
+  /** Scalars of the loss' part that it is computed from: those that are named after a loss first, then the nearest. */
+  private lossTerms(loss: number): TensorPlace[] {
+    const { graph, flow, roles } = this;
+    const [seen, front, found] = [new Set([loss]), [loss], [] as number[]];
+    for (const row of front) {
+      for (let i = flow.inStart[row]!; i < flow.inStart[row + 1]!; i++) {
+        const source = flow.inRow[i]!;
+        if (seen.has(source) || roles.role[source] !== LOSS) continue;
+        seen.add(source);
+        front.push(source);
+        if (graph.shapes.at(source) === 'scalar' && /^b?float|^half/.test(graph.dtypes.at(source))) found.push(source);
+      }
+    }
+    const named = (row: number): number => (/loss/i.test(graph.names.at(row)) ? 0 : 1);
+    return found
+      .slice(0, MOST_TERMS)
+      .sort((a, b) => named(a) - named(b))
+      .map((row) => ({ row, slot: 0 }));
   }
 
   private titleOf(draft: Draft, ops: ReadonlyMap<string, number>): string {

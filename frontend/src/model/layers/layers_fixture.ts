@@ -19,7 +19,7 @@ export function captured(name: string, calls: readonly LayerCall[] = []): Analys
 }
 
 /** A graph whose nodes are `name op_type layer inputs`, inputs by names: `dense/MatMul MatMul net/dense x,dense/kernel`. */
-export function written(lines: readonly string[]): Analysed {
+export function written(lines: readonly string[], shapes: Readonly<Record<string, string>> = {}): Analysed {
   const rows = lines.map((line) => line.split(/\s+/));
   const places = new Map(rows.map(([name], at) => [name, at]));
   const nodes = rows.map(([name, op, layer = '-', inputs = '', kind = '', variable = '']) => {
@@ -30,7 +30,7 @@ export function written(lines: readonly string[]): Analysed {
       layer === '-' ? '' : layer,
       'step',
       'float32',
-      '8×4',
+      shapes[name!] ?? '8×4',
       '1',
       kind === '-' ? '' : kind,
       variable,

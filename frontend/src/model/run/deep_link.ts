@@ -1,4 +1,4 @@
-import { sameTrace, TRACE_KINDS, type Trace } from '../graph/trace';
+import { isBetween, sameTrace, TRACE_KINDS, type Trace } from '../graph/trace';
 import { CARD_COLOURS, type CardColour } from '../layers/card_colours';
 import { PARTS, type Part } from '../layers/parts';
 import { type DimMapping, mappingText, parseMapping, VALUE_MODES, type ValueMode } from '../value/dims';
@@ -281,13 +281,13 @@ function parseList(text: string | undefined): string[] | null {
 }
 
 function traceText({ kind, from, to }: Trace): string {
-  return (kind === 'path' ? [kind, from, to] : [kind, from]).map(encodePart).join(',');
+  return (isBetween(kind) ? [kind, from, to] : [kind, from]).map(encodePart).join(',');
 }
 
 function parseTrace(text: string | undefined): Trace | null {
   const [word, from = '', to = ''] = (text ?? '').split(',').map(decodePart);
   const kind = TRACE_KINDS.find((candidate) => candidate === word);
-  if (kind === undefined || from === '' || (kind === 'path') !== (to !== '')) return null;
+  if (kind === undefined || from === '' || isBetween(kind) !== (to !== '')) return null;
   return { kind, from, to };
 }
 

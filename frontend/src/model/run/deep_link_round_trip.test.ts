@@ -1,7 +1,7 @@
 /** Whatever is on show, its address leads back to it: links made up at random, of names that hold all that an address is made of. */
 
 import { expect, test } from 'vitest';
-import { TRACE_KINDS } from '../graph/trace';
+import { isBetween, TRACE_KINDS } from '../graph/trace';
 import { CARD_COLOURS } from '../layers/card_colours';
 import { PARTS } from '../layers/parts';
 import { VALUE_MODES } from '../value/dims';
@@ -31,7 +31,7 @@ const maybe = <T>(random: Random, value: T): T | null => (random() < 0.5 ? value
 
 function traceOf(random: Random): DeepLink['trace'] {
   const kind = one(random, TRACE_KINDS);
-  return { kind, from: text(random), to: kind === 'path' ? text(random) : '' };
+  return { kind, from: text(random), to: isBetween(kind) ? text(random) : '' };
 }
 
 function chartsOf(random: Random): ChartChoices {

@@ -1,6 +1,6 @@
 /**
  * A search, read. Terms are separated by spaces and all must hold: a text in the name, `/a regular expression/`, a field (`op:MatMul`), a line of the
- * program (`train.py:17`), or nodes in a row (`MatMul->.*->Softmax`, connected.ts).
+ * program (`train.py:17`), or nodes in a row (`MatMul->.*->Softmax`, connected.ts). With a minus in front (`-op:Const`) it must not hold.
  */
 
 export const QUERY_FIELDS = ['op', 'layer', 'dtype', 'shape', 'device', 'function', 'is', 'problem', 'source'] as const;
@@ -16,7 +16,9 @@ export interface FieldTerm {
 /** One node of a connected pattern: its op type or label fits, or a field; null for any number of nodes. */
 export type ChainStep = RegExp | FieldTerm | null;
 
-export type Term =
+export type Term = { readonly hides: boolean } & Condition;
+
+type Condition =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'pattern'; readonly pattern: RegExp }
   | FieldTerm
@@ -41,7 +43,7 @@ const EXAMPLES: Record<Field, string> = {
 };
 
 /** What stands between spaces; a pattern runs to its closing slash, spaces and all, and a name like a/b is no pattern. */
-const WORDS = /(?:^|(?<=\s))\/((?:\\.|[^\\/])+)\/(?=\s|$)|(\S+)/g;
+const WORDS = /(?:^|(?<=\s))(-)?\/((?:\\.|[^\\/])+)\/(?=\s|$)|(\S+)/g;
 /** `train.py:17`, and the file alone. */
 const PLACE = /\.(?:py|pyx|ipynb)(?::\d+)?$/i;
 /** An unfinished `/a regular expression`; a path may begin with a slash. */
@@ -51,9 +53,11 @@ const UNCLOSED = /^\/.*[[\](){}*+?^$|\\]/;
 export function parseQuery(text: string): Query {
   const terms: Term[] = [];
   let error: string | null = null;
-  for (const [, pattern, word] of text.replace(/\s*->\s*/g, '->').matchAll(WORDS)) {
+  for (const [, minus, pattern, word] of text.replace(/\s*->\s*/g, '->').matchAll(WORDS)) {
     try {
-      terms.push(pattern === undefined ? wordTerm(word!) : { kind: 'pattern', pattern: new RegExp(pattern, 'i') });
+      terms.push(
+        pattern === undefined ? wordTerm(word!) : { kind: 'pattern', pattern: new RegExp(pattern, 'i'), hides: minus !== undefined },
+      );
     } catch (failure) {
       error ??= (failure as Error).message.replace(/^Invalid regular expression: /, 'not a regular expression: ');
     }
@@ -61,7 +65,13 @@ export function parseQuery(text: string): Query {
   return { terms, error };
 }
 
+/** A minus hides what follows: a field, or a text that is longer than the minus. */
 function wordTerm(word: string): Term {
+  const hides = /^-[^->]/.test(word);
+  return { ...conditionOf(hides ? word.slice(1) : word), hides };
+}
+
+function conditionOf(word: string): Condition {
   if (word.includes('->')) {
     const steps = word.split('->');
     if (steps.includes('')) throw new SyntaxError('-> stands between two nodes: MatMul->Softmax, or MatMul->.*->Softmax');

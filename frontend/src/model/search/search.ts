@@ -45,8 +45,8 @@ export function* searchInSlices(graph: GraphData, query: Query, facts: SearchFac
   for (const term of query.terms) {
     hit.fill(0);
     yield* markTerm(search, term, hit);
-    if (!hit.includes(1)) told ??= whyNothing(search, term);
-    for (let row = 0; row < hit.length; row++) matches[row]! &= hit[row]!;
+    if (!term.hides && !hit.includes(1)) told ??= whyNothing(search, term);
+    for (let row = 0; row < hit.length; row++) matches[row]! &= term.hides ? 1 - hit[row]! : hit[row]!;
   }
   const rows = placesOf(matches);
   const ways = search.ways.filter((way) => matches[way[0]!] || matches[way[way.length - 1]!]);
@@ -64,7 +64,8 @@ function* markTerm(search: Search, term: Term, hit: Uint8Array): SlicedWork<void
   } else if (term.kind === 'chain') {
     const steps: Step[] = [];
     for (const step of term.steps) steps.push(step && (yield* stepRows(search, step)));
-    search.ways.push(...markConnected(graph.nodeCount, graph.edges, steps, hit));
+    const ways = markConnected(graph.nodeCount, graph.edges, steps, hit);
+    if (!term.hides) search.ways.push(...ways);
   } else markField(search, term, hit);
 }
 

@@ -27,6 +27,7 @@ test('examples are of what the graph has, and have hits', () => {
   expect(examples).toMatchInlineSnapshot(`
     [
       "op:MatMul",
+      "-op:Const",
       "layer:dense",
       "dtype:float32",
       "shape:32x10",

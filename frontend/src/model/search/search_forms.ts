@@ -16,6 +16,7 @@ interface SearchForm {
 
 export const SEARCH_FORMS: readonly SearchForm[] = [
   { form: 'op:MatMul', does: 'By op type', example: (graph) => field('op', mostOf(graph.opTypes, isMain)) },
+  { form: '-op:Const', does: 'Hides what a term finds, by its type for instance', example: (graph) => hidden(graph) },
   { form: 'layer:dense', does: 'By Keras layer', example: (graph) => field('layer', mostOf(graph.layers)) },
   { form: 'dtype:float32', does: 'By dtype; device: and function: too', example: (graph) => field('dtype', mostOf(graph.dtypes)) },
   {
@@ -36,6 +37,12 @@ export const SEARCH_FORMS: readonly SearchForm[] = [
 
 const isMain = (op: string): boolean => !isAuxiliary(op) && ['linear', 'activation'].includes(opFamily(op));
 const field = (name: string, value: string | null): string | null => (value !== null && !/\s/.test(value) ? `${name}:${value}` : null);
+
+/** All but the op that there is most of, where that is not one that computes. */
+function hidden({ opTypes }: GraphData): string | null {
+  const name = field('op', mostOf(opTypes, isAuxiliary));
+  return name && `-${name}`;
+}
 
 /** Nodes called like one of the op that there are most of. */
 function pattern({ opTypes, names }: GraphData): string | null {

@@ -5,7 +5,7 @@ import { ApiError } from '../../api/provider';
 import { groupFindings, mutes, withoutOrigins } from '../../model/run/problem_page';
 import { type Analysed, hasNews, type Progress, type Severity } from '../../model/wire/findings';
 import { rowOf } from '../../model/wire/graph';
-import { view } from '../choices';
+import { chosenPart, view } from '../choices';
 import { graph } from '../graph';
 import { mutedFindings } from '../preferences';
 import { api } from '../provider';
@@ -117,6 +117,8 @@ export function showChain(): void {
   batch(() => {
     chainShown.value = true;
     view.value = 'graph';
+    // It leads through several parts of a step.
+    chosenPart.value = 'all';
     goTo({ graph: origin.graph, tensor: origin.tensor, step: origin.step, visit: origin.visit });
   });
 }

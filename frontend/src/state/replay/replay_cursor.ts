@@ -7,6 +7,7 @@ import { type ComputedStep, changesByRow } from '../../model/wire/replay';
 import { begin, type Change, carried, changesOf, drop, redo, toSaved, undo, type WhatIfs, withChange } from '../../model/wire/what_ifs';
 import { chosenTensor, view } from '../choices';
 import { graph } from '../graph';
+import { graphLayers } from '../layers';
 import { api } from '../provider';
 import { resource } from '../resource';
 import { runId } from '../runs';
@@ -189,17 +190,39 @@ export const replayColour = computed<ColourBy>(() => {
   return { kind: 'changed', verdicts: changesByRow(data, shown, overridden) };
 });
 
+/** A tensor in the step as recorded and in each what-if, as far as they were computed. */
+function columnsRequest(tensor: string) {
+  if (view.value !== 'stepper') return null;
+  const names = [null, ...shownWhatIfs.value.all.map((each) => each.name)];
+  const columns = names.map((name) => ({ name, shown: computedStep(changesOf(shownWhatIfs.value, name)) }));
+  const key = JSON.stringify([tensor, columns.map(({ name, shown }) => [name, shown?.data.run])]);
+  return { key, subject: tensor, tensor, columns };
+}
+
 /** The selected tensor in the step as recorded and in each what-if that was computed. */
 export const sideBySide = resource(
   computed(() => {
     const tensor = chosenTensor.value;
-    if (view.value !== 'stepper' || tensor === null) return null;
-    const names = [null, ...shownWhatIfs.value.all.map((each) => each.name)];
-    const columns = names.map((name) => ({ name, shown: computedStep(changesOf(shownWhatIfs.value, name)) }));
-    const key = JSON.stringify([tensor, columns.map(({ name, shown }) => [name, shown?.data.run])]);
-    return { key, subject: tensor, tensor, columns };
+    return tensor === null ? null : columnsRequest(tensor);
   }),
   async ({ tensor, columns }, abort) => Promise.all(columns.map((column) => columnOf(tensor, column, abort))),
+);
+
+/** The tensor that is the loss of the graph on show; null where it is not known. */
+const lossTensor = computed(() => {
+  const found = graphLayers.data.value;
+  if (found === null || found.graph !== graph.data.value) return null;
+  const loss = found.layers.cards.find(({ kind }) => kind === 'loss')?.output;
+  return loss === undefined ? null : tensorName(found.graph.names.at(loss.row), loss.slot);
+});
+
+/** The loss in the step as recorded and in each what-if that was computed, by the what-if's name. */
+export const lossesSideBySide = resource(
+  computed(() => (lossTensor.value === null ? null : columnsRequest(lossTensor.value))),
+  async ({ tensor, columns }, abort) => {
+    const rows = await Promise.all(columns.map((column) => columnOf(tensor, column, abort)));
+    return new Map(rows.flatMap(({ name, row }) => (row === null ? [] : [[name, row.mean] as const])));
+  },
 );
 
 interface Column {

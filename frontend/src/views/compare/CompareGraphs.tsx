@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
-import type { Trace } from '../../model/graph/trace';
+import { isBetween, type Trace } from '../../model/graph/trace';
 import type { WorkerEntry } from '../../model/wire/answers';
 import { type ComparisonSide, VERDICTS } from '../../model/wire/comparison';
 import type { ColourBy, GraphData } from '../../model/wire/graph';
@@ -117,8 +117,9 @@ function Side({ name, graph, colour, selected, onSelect }: SideProps) {
           pathStart={pathStart}
           onSelect={(name) => onSelect(name?.endsWith('/') ? null : name)}
           onUngroup={setUngrouped}
+          onRetrace={setTrace}
           onTrace={(kind, from) => {
-            const path = kind === 'path';
+            const path = kind !== null && isBetween(kind);
             const begins = path && (pathStart === null || pathStart === from);
             setPathStart(begins && pathStart === null ? from : null);
             if (kind === null) setTrace(null);

@@ -58,6 +58,7 @@ interface GraphPaneProps {
   readonly onUngroup: (paths: readonly string[]) => void;
   /** A trace is started at a node or scope; null clears it. */
   readonly onTrace: (kind: TraceKind | null, name: string) => void;
+  readonly onRetrace: (trace: Trace) => void;
   /** The page shows what the colours mean, where it hides nothing. */
   readonly legendElsewhere?: boolean;
   /** Scope paths to open when a graph is first shown (`*`: all); without it the pane opens what is informative. */
@@ -176,6 +177,7 @@ function eventsOf(latest: { current: GraphPaneProps }): GraphEvents {
     ungroup: (paths) => latest.current.onUngroup(paths),
     trends: (graph, rows) => latest.current.onTrends?.(graph, rows),
     trace: (kind, name) => latest.current.onTrace(kind, name),
+    retrace: (trace) => latest.current.onRetrace(trace),
   };
 }
 

@@ -81,6 +81,9 @@ export function RunGraph() {
           ungrouped.value = paths;
         }}
         onTrace={(kind, name) => (kind ? startTrace(kind, name) : clearTrace())}
+        onRetrace={(next) => {
+          trace.value = next;
+        }}
         onModel={(model) => {
           graphOnShow.value = model;
         }}

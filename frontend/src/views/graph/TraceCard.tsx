@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { counted } from '../../lib/format';
-import type { TracedNodes } from '../../model/graph/trace';
+import { isBetween, type TracedNodes } from '../../model/graph/trace';
 import { shortName } from './canvas/graph_commands';
 import type { GraphView } from './canvas/graph_view';
 import { nextTraced, tracedAt } from './canvas/navigation';
@@ -27,8 +27,25 @@ export function TraceCard({ model }: { model: GraphView }) {
         </span>
         <Buttons model={model} empty={found.rows.length === 0} />
       </div>
+      {isBetween(found.trace.kind) && <ShortestSwitch model={model} found={found} />}
       {found.rows.length > 0 && <Rows model={model} found={found} />}
     </section>
+  );
+}
+
+/** All paths, or the one over the fewest nodes. */
+function ShortestSwitch({ model, found: { trace } }: { model: GraphView; found: TracedNodes }) {
+  const shortest = trace.kind === 'path';
+  return (
+    <label class="graph-trace-option">
+      <input
+        type="checkbox"
+        checked={shortest}
+        onChange={() => model.events.retrace({ ...trace, kind: shortest ? 'paths' : 'path' })}
+        data-testid="shortest"
+      />
+      Shortest path only
+    </label>
   );
 }
 
@@ -36,7 +53,7 @@ function PathStart({ model, start }: { model: GraphView; start: string }) {
   return (
     <section class="graph-trace graph-card" aria-label="Trace" data-testid="trace">
       <h2 class="graph-trace-title" title={start}>
-        Path from {shortName(start)}
+        Paths from {shortName(start)}
       </h2>
       <div class="graph-trace-head">
         <span class="graph-hits" role="status">
@@ -104,17 +121,18 @@ function Rows({ model, found }: { model: GraphView; found: TracedNodes }) {
 }
 
 function title({ trace }: TracedNodes): string {
-  if (trace.kind === 'path') return `${shortName(trace.from)} to ${shortName(trace.to)}`;
+  if (isBetween(trace.kind)) return `${shortName(trace.from)} to ${shortName(trace.to)}`;
   return trace.kind === 'inputs' ? `Upstream of ${shortName(trace.from)}` : `Downstream of ${shortName(trace.from)}`;
 }
 
 function fullTitle({ trace }: TracedNodes): string {
-  return trace.kind === 'path' ? `Shortest path between ${trace.from} and ${trace.to}` : trace.from;
+  if (!isBetween(trace.kind)) return trace.from;
+  return `${trace.kind === 'path' ? 'Shortest path' : 'All paths'} between ${trace.from} and ${trace.to}`;
 }
 
 function told({ rows, missing, trace }: TracedNodes, current: number): string {
   if (missing !== null) return 'not in this graph';
-  if (rows.length === 0) return trace.kind === 'path' ? 'no path' : 'nothing';
+  if (rows.length === 0) return isBetween(trace.kind) ? 'no path' : 'nothing';
   const total = counted(rows.length, 'node');
   return current < 0 ? total : `${(current + 1).toLocaleString('en-US')} of ${total}`;
 }

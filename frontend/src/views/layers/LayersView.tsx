@@ -23,6 +23,7 @@ import {
   itemOf,
   itemStatistics,
   layerLevel,
+  outputOf,
   shownItems,
   statisticsOf,
   toggleItem,
@@ -184,7 +185,10 @@ function useData() {
         if (!cells.has(item.key)) cells.set(item.key, item.variants.map(statisticsOf));
         return cells.get(item.key)!;
       },
-      histogram: ({ output }) => histograms?.get(`${output.row}:${output.slot}`),
+      histogram: (item) => {
+        const { row, slot } = outputOf(item);
+        return histograms?.get(`${row}:${slot}`);
+      },
       trend: (item) => {
         if (!lines.has(item.key)) {
           const { place, statistic } = trendTensor(item);

@@ -5,13 +5,13 @@ import { shareAddress } from '../../lib/host_page';
 import { VIEW_NAMES } from '../../model/run/deep_link';
 import { bookmarks, goToBookmark } from '../../state/bookmarks';
 import { chosenScope, chosenTensor, colour, view } from '../../state/choices';
-import { report, showChain, shownGroups } from '../../state/problems/findings';
+import { report, shownGroups } from '../../state/problems/findings';
 import { wrongProblems } from '../../state/problems/problems';
 import { goTo, selectedNode } from '../../state/selection';
 import { goToStep, stepColumns, stepIndex } from '../../state/steps';
 import { maximisePanel, toggleLegend } from '../../state/ui';
 import { GRAPH_KEYS } from '../graph/canvas/graph_keys';
-import { withGraph } from '../graph/canvas/navigation';
+import { showNanPath, withGraph } from '../graph/canvas/navigation';
 import { COLOURINGS } from '../shell/ColourControl';
 import { eventKey, KEYS, type KeyRow } from '../shell/page_keys';
 
@@ -90,7 +90,7 @@ function goTos(): Command[] {
 
 /** Where NaN was born, else what rules hold to be worst, else the first tensor that is not finite; null where all is well. */
 function worstProblem(): (() => void) | null {
-  if (report.value?.origins[0]) return showChain;
+  if (report.value?.origins[0]) return showNanPath;
   const finding = shownGroups.value[0]?.findings[0];
   const place = finding
     ? { ...finding, step: finding.first_step }

@@ -92,7 +92,7 @@ function LayerLinks({ node }: { node: string }) {
   );
 }
 
-/** What the graph shows of a node's ways: all it depends on, all that depends on it, the shortest path to another node. */
+/** What the graph shows of a node's ways: all it depends on, all that depends on it, the paths to another node. */
 function TraceButtons({ node }: { node: string }) {
   const start = pathStart.value;
   const show = (kind: TraceKind) => () => {
@@ -109,8 +109,8 @@ function TraceButtons({ node }: { node: string }) {
         <button type="button" class="button small" onClick={show('outputs')} title="Trace downstream (D)">
           Downstream
         </button>
-        <button type="button" class="button small" onClick={show('path')} title={start ?? 'Shortest path to another node (B)'}>
-          {start === null || start === node ? 'Path to…' : `Path from ${splitScope(start).label}`}
+        <button type="button" class="button small" onClick={show('paths')} title={start ?? 'All paths to another node (B)'}>
+          {start === null || start === node ? 'Paths to…' : `Paths from ${splitScope(start).label}`}
         </button>
       </div>
     </section>

@@ -16,6 +16,7 @@ import {
   graphLayers,
   inputsOf,
   itemStatistics,
+  outputOf,
   outputsOf,
   selectedItem,
   statisticsOf,
@@ -170,7 +171,8 @@ function Facts({ item, config }: { item: Item; config: string }) {
 }
 
 function Output({ item, statistics }: { item: Item; statistics: CardStatistics | null }) {
-  const histogram = cardHistograms.data.value?.get(`${item.output.row}:${item.output.slot}`);
+  const output = outputOf(item);
+  const histogram = cardHistograms.data.value?.get(`${output.row}:${output.slot}`);
   const text =
     statistics && Number.isFinite(statistics.std) ? `${formatNumber(statistics.mean, 3)} ± ${formatNumber(statistics.std, 3)}` : '';
   const zeros = statistics && Number.isFinite(statistics.zeroShare) ? `${formatNumber(100 * statistics.zeroShare, 3)} % zeros` : '';
@@ -178,7 +180,7 @@ function Output({ item, statistics }: { item: Item; statistics: CardStatistics |
     <Section title="Output">
       {histogram && <Histogram histogram={histogram} />}
       <p class="num">
-        <TensorLink place={item.output}>{visible(nameOf(item.output))}</TensorLink>
+        <TensorLink place={output}>{visible(nameOf(output))}</TensorLink>
       </p>
       <p class="num faint">{[text, zeros].filter(Boolean).join(' · ') || 'Not captured at this step.'}</p>
     </Section>

@@ -5,8 +5,9 @@ import { type FindingGroup as Group, ruleTitle } from '../../model/run/problem_p
 import type { Finding } from '../../model/wire/findings';
 import { isMutedHere, toggleMute } from '../../state/problems/findings';
 import { Prose } from '../kit/Prose';
+import { LinkedProse } from './LinkedProse';
 import { measured } from './Operands';
-import { NextLooks, SourceLink, TensorLink } from './PlaceLinks';
+import { NextLooks, SourceLink, StepLink, TensorLink } from './PlaceLinks';
 
 /** What one rule found; the first in full, the others a line each. */
 export function FindingCard({ group }: { group: Group }) {
@@ -26,7 +27,7 @@ export function FindingCard({ group }: { group: Group }) {
         <Mute group={group} />
       </h3>
       <p class="problem-reason">
-        <Prose text={visible(finding.text)} />
+        <LinkedProse text={finding.text} place={placeOf(finding)} />
       </p>
       <FindingBody finding={finding} />
       {group.findings.length > 1 && (
@@ -50,32 +51,39 @@ export function FindingCard({ group }: { group: Group }) {
   );
 }
 
+const placeOf = ({ graph, evidence, first_step }: Finding) => ({ graph, step: evidence[0]?.step ?? first_step });
+
 function FindingBody({ finding }: { finding: Finding }) {
-  const place = { graph: finding.graph, tensor: finding.tensor, step: finding.evidence[0]?.step ?? finding.first_step };
+  const place = { ...placeOf(finding), tensor: finding.tensor };
   return (
     <>
       {finding.help && (
         <p>
-          <b>Suggested fix:</b> {finding.help}
+          <b>Suggested fix:</b> <LinkedProse text={finding.help} place={place} />
         </p>
       )}
       <dl class="finding-facts">
         <dt>Where</dt>
         <dd>
           <TensorLink place={place} />
-          {finding.layer && <span class="faint"> layer {visible(finding.layer)}</span>}
+          {finding.layer && (
+            <span class="faint">
+              {' '}
+              <LinkedProse text={`layer ${finding.layer}`} place={place} />
+            </span>
+          )}
           <SourceLink frame={finding.frame} place={place} />
         </dd>
         <dt>Since</dt>
         <dd>
-          from step {finding.first_step} ({formatCount(finding.steps)} of {formatCount(finding.of)}{' '}
+          from <StepLink step={finding.first_step} /> ({formatCount(finding.steps)} of {formatCount(finding.of)}{' '}
           {finding.looked_at || (finding.of === 1 ? 'captured step' : 'captured steps')})
         </dd>
         <dt>Evidence</dt>
         <dd>
           {finding.evidence.map((item) => (
             <div key={`${item.step} ${item.name}`}>
-              step {item.step}: {visible(item.name)} <b class="num">{measured(item.value)}</b>
+              <StepLink step={item.step} />: {visible(item.name)} <b class="num">{measured(item.value)}</b>
               {item.limit !== null && <span class="faint"> (limit {measured(item.limit)})</span>}
             </div>
           ))}
@@ -83,7 +91,11 @@ function FindingBody({ finding }: { finding: Finding }) {
         <dt>Threshold source</dt>
         <dd>{finding.source || 'no source given'}</dd>
         {finding.next_look && <dt>Next step</dt>}
-        {finding.next_look && <dd>{finding.next_look}</dd>}
+        {finding.next_look && (
+          <dd>
+            <LinkedProse text={finding.next_look} place={place} />
+          </dd>
+        )}
       </dl>
       <NextLooks place={place} />
     </>

@@ -2,11 +2,12 @@ import { formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
 import { groupOrigins } from '../../model/run/problem_page';
 import type { NanReport, Origin } from '../../model/wire/findings';
-import { showChain } from '../../state/problems/findings';
+import { showNanPath } from '../graph/canvas/navigation';
 import { Prose } from '../kit/Prose';
 import { Backtrace } from './Backtrace';
+import { LinkedProse } from './LinkedProse';
 import { Operands } from './Operands';
-import { NextLooks, SourceLink, TensorLink } from './PlaceLinks';
+import { NextLooks, OriginTitle, SourceLink, TensorLink } from './PlaceLinks';
 import { PropagationPath } from './PropagationPath';
 
 /** Where the first NaN or infinity came from, and how it spread. */
@@ -22,17 +23,19 @@ export function OriginCard({ report }: { report: NanReport }) {
       data-verdict={origin.verdict}
     >
       <h3>
-        <span>
-          <Prose text={visible(origin.title)} />
-        </span>
+        <OriginTitle origin={origin} />
       </h3>
       <p class="problem-reason">
-        <Prose text={visible(origin.reason)} />
+        <LinkedProse text={origin.reason} place={placeOf(origin)} />
       </p>
-      {origin.aftermath && <p>{origin.aftermath}</p>}
+      {origin.aftermath && (
+        <p>
+          <LinkedProse text={origin.aftermath} place={placeOf(origin)} />
+        </p>
+      )}
       {origin.explanation?.help && (
         <p>
-          <b>Suggested fix:</b> {origin.explanation.help}
+          <b>Suggested fix:</b> <LinkedProse text={origin.explanation.help} place={placeOf(origin)} />
         </p>
       )}
       <SourceLink frame={origin.frame} place={origin.forward ? { ...placeOf(origin), tensor: origin.forward.tensor } : origin} />
@@ -47,14 +50,18 @@ export function OriginCard({ report }: { report: NanReport }) {
                 <Prose text={visible(report.goal)} />
               </span>
             </span>
-            <button type="button" class="button small" onClick={showChain} data-testid="show-chain">
+            <button type="button" class="button small" onClick={showNanPath} data-testid="show-chain">
               Show on the graph
             </button>
           </h4>
           <PropagationPath report={report} step={origin.step} />
         </>
       )}
-      {report.nonfinite > 1 && <p class="faint">{report.summary}</p>}
+      {report.nonfinite > 1 && (
+        <p class="faint">
+          <LinkedProse text={report.summary} place={placeOf(origin)} />
+        </p>
+      )}
       <NextLooks place={origin} />
       <MoreOrigins origins={others} count={report.more} />
     </article>
@@ -83,8 +90,9 @@ function MoreOrigins({ origins, count }: { origins: readonly Origin[]; count: st
               </span>
             )}
             <div>
-              <Prose
-                text={first.explanation ? first.explanation.text : `${first.kind}, ${visible(first.op_type)}: ${visible(first.reason)}`}
+              <LinkedProse
+                text={first.explanation ? first.explanation.text : `${first.kind}, ${first.op_type}: ${first.reason}`}
+                place={placeOf(first)}
               />
             </div>
           </li>

@@ -1,7 +1,7 @@
-import { visible } from '../../lib/visible_text';
 import { badColour } from '../../model/run/problem_page';
 import { nanAnswer } from '../../state/problems/findings';
-import { Prose } from '../kit/Prose';
+import { LinkedProse } from './LinkedProse';
+import { OriginTitle, SourceLink } from './PlaceLinks';
 import { PropagationPath } from './PropagationPath';
 
 /** Why the first NaN or infinity arose, and the chain from there to the loss; OriginCard.tsx says all of it. */
@@ -9,21 +9,22 @@ export function OriginSummary() {
   const report = nanAnswer.data.value?.report;
   const origin = report?.origins[0];
   if (!report || !origin) return null;
+  const { graph, step } = origin;
   return (
     <section class="problem-first" aria-label="Root cause" data-testid="birth" data-node={origin.node} data-bad={badColour(origin.output)}>
       <b>
-        <Prose text={visible(origin.title)} />
+        <OriginTitle origin={origin} />
       </b>
       <div>
-        <Prose text={visible(origin.reason)} />
+        <LinkedProse text={origin.reason} place={{ graph, step }} />
       </div>
-      {origin.frame && (
-        <div title={origin.frame.text ?? ''}>
-          <Prose text={origin.frame.file} />:{origin.frame.line}
+      <SourceLink frame={origin.frame} place={origin.forward ? { graph, step, tensor: origin.forward.tensor } : origin} />
+      {origin.explanation?.help && (
+        <div>
+          <LinkedProse text={origin.explanation.help} place={{ graph, step }} />
         </div>
       )}
-      {origin.explanation?.help && <div>{origin.explanation.help}</div>}
-      {report.chain.length > 1 && <PropagationPath report={report} step={origin.step} compact />}
+      {report.chain.length > 1 && <PropagationPath report={report} step={step} compact />}
     </section>
   );
 }

@@ -2,8 +2,10 @@ import { visible } from '../../lib/visible_text';
 import type { PanelTab } from '../../model/run/deep_link';
 import { visitText } from '../../model/run/problem_page';
 import type { StackFrame } from '../../model/wire/answers';
+import type { Origin } from '../../model/wire/findings';
 import { view } from '../../state/choices';
 import { goTo } from '../../state/selection';
+import { goToStep } from '../../state/steps';
 import { Prose } from '../kit/Prose';
 
 interface Place {
@@ -23,6 +25,15 @@ export function TensorLink({ place, tab }: { place: Place; tab?: PanelTab }) {
   );
 }
 
+/** `step 12`, which leads there. */
+export function StepLink({ step }: { step: number }) {
+  return (
+    <button type="button" class="link inline-link num" title="Go to this step" onClick={() => goToStep(step)}>
+      step {step}
+    </button>
+  );
+}
+
 /** The user's line, and the way to it. */
 export function SourceLink({ frame, place }: { frame: StackFrame | null; place: Place }) {
   if (frame === null) return null;
@@ -33,6 +44,22 @@ export function SourceLink({ frame, place }: { frame: StackFrame | null; place: 
       </button>
       {frame.text && <code title={visible(frame.text.trim())}>{visible(frame.text.trim())}</code>}
     </div>
+  );
+}
+
+/** Where NaN or infinity first arose: leads to the tensor, at that step. */
+export function OriginTitle({ origin }: { origin: Origin }) {
+  const { graph, tensor, step, visit } = origin;
+  return (
+    <button
+      type="button"
+      class="link origin-title"
+      title={visible(tensor)}
+      onClick={() => goTo({ graph, tensor, step, visit })}
+      data-testid="origin-title"
+    >
+      <Prose text={visible(origin.title)} />
+    </button>
   );
 }
 

@@ -1,4 +1,5 @@
 import { formatCount } from '../../lib/format';
+import { visible } from '../../lib/visible_text';
 import { badColour, ruleTitle } from '../../model/run/problem_page';
 import type { NonfiniteProblem } from '../../model/wire/answers';
 import type { Finding } from '../../model/wire/findings';
@@ -14,6 +15,7 @@ import { toggleProblems } from '../../state/ui';
 import { IconButton } from '../kit/Button';
 import { Failure, Message } from '../kit/Message';
 import { Prose } from '../kit/Prose';
+import { LinkedProse } from './LinkedProse';
 import { OriginSummary } from './OriginSummary';
 
 /** The tensors that hold NaN or Inf: where it was born, then the others in order of first step and data flow. The first one is where to look. */
@@ -82,8 +84,16 @@ function TensorList() {
 function FirstProblem({ problem }: { problem: NonfiniteProblem }) {
   return (
     <div class="problem-first" data-bad={badColour(problem)}>
-      First {problem.nan > 0 ? 'NaN' : 'Inf'} at <b class="num">step {problem.first_step}</b> in{' '}
-      <b>{problem.op_type || splitScope(problem.node).label}</b>. {judging.value ? 'Analysing…' : 'Later entries may only propagate it.'}
+      <button
+        type="button"
+        class="link"
+        title={visible(problem.tensor)}
+        onClick={() => goTo({ graph: problem.graph, tensor: problem.tensor, step: problem.first_step })}
+      >
+        First {problem.nan > 0 ? 'NaN' : 'Inf'} at <b class="num">step {problem.first_step}</b> in{' '}
+        <b>{problem.op_type || splitScope(problem.node).label}</b>
+      </button>
+      . {judging.value ? 'Analysing…' : 'Later entries may only propagate it.'}
     </div>
   );
 }
@@ -188,7 +198,9 @@ function Notices() {
   return (
     <ul class="notices">
       {notices.value.map((sentence) => (
-        <li key={sentence}>{sentence}</li>
+        <li key={sentence}>
+          <LinkedProse text={sentence} />
+        </li>
       ))}
     </ul>
   );

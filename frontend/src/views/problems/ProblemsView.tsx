@@ -18,6 +18,7 @@ import { notices } from '../../state/problems/problems';
 import { nanUncounted, nothingCaptured, run, runPhase } from '../../state/runs';
 import { AnalysisProgress, Failure } from '../kit/Message';
 import { FindingCard } from './FindingCard';
+import { LinkedProse } from './LinkedProse';
 import { OriginCard } from './OriginCard';
 import { TensorLink } from './PlaceLinks';
 import { ZeroGradients } from './ZeroGradients';
@@ -141,7 +142,9 @@ function Limits() {
   return (
     <ul class="problems-notes">
       {sentences.map((sentence) => (
-        <li key={sentence}>{sentence}</li>
+        <li key={sentence}>
+          <LinkedProse text={sentence} />
+        </li>
       ))}
     </ul>
   );
@@ -158,7 +161,9 @@ function Harmless({ origins }: { origins: readonly Origin[] }) {
           <li key={first.tensor}>
             <TensorLink place={first} /> <span class="faint">{first.kind}</span>
             {others.length > 0 && <span class="faint"> and {formatCount(others.length)} more</span>}
-            <div>{first.demoted}</div>
+            <div>
+              <LinkedProse text={first.demoted} place={{ graph: first.graph, step: first.step }} />
+            </div>
           </li>
         ))}
       </ul>

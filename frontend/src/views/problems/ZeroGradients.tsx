@@ -6,6 +6,7 @@ import { comparedPairs, ledgerHeading, zeroAt } from '../../model/wire/findings'
 import { ledger, ledgerHealthy, ledgerNews, ledgerProgress } from '../../state/problems/findings';
 import { AnalysisProgress, Failure } from '../kit/Message';
 import { Prose } from '../kit/Prose';
+import { LinkedProse } from './LinkedProse';
 import { TensorLink } from './PlaceLinks';
 
 const MOST = 100; // variables that are listed
@@ -66,7 +67,10 @@ function Row({ entry }: { entry: LedgerEntry }) {
         {entry.reason && <b>{entry.reason === 'unknown' ? 'not known' : entry.reason}</b>}
         {entry.why && (
           <div>
-            <Prose text={visible(entry.why)} />
+            <LinkedProse
+              text={entry.why}
+              place={{ graph: entry.graph, ...(entry.first_zero_step !== null && { step: entry.first_zero_step }) }}
+            />
           </div>
         )}
         {entry.first_zero_step !== null && <TensorLink place={place} />}

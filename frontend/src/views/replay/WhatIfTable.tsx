@@ -2,13 +2,14 @@ import { formatCount, formatNumber, formatShort } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
 import { changesOf } from '../../model/wire/what_ifs';
 import { computing, recordedStep } from '../../state/replay/replay';
-import { beginWhatIf, chooseWhatIf, dropWhatIf, saveWhatIfs, sideBySide } from '../../state/replay/replay_cursor';
+import { beginWhatIf, chooseWhatIf, dropWhatIf, lossesSideBySide, saveWhatIfs, sideBySide } from '../../state/replay/replay_cursor';
 import { isSaved, shownWhatIfs } from '../../state/replay/what_ifs';
 
 /** The what-ifs side by side: what each changed, and the selected tensor's numbers in it. */
 export function WhatIfTable() {
   const busy = computing.value !== null;
   const { current, all } = shownWhatIfs.value;
+  const losses = lossesSideBySide.data.value;
   return (
     <section class="what-ifs" aria-label="What-ifs">
       <div class="row">
@@ -49,7 +50,7 @@ export function WhatIfTable() {
           </thead>
           <tbody>
             {[null, ...all.map((each) => each.name)].map((name) => (
-              <Row key={name ?? ''} name={name} current={name === current} busy={busy} />
+              <Row key={name ?? ''} name={name} current={name === current} busy={busy} losses={losses} />
             ))}
           </tbody>
         </table>
@@ -59,21 +60,46 @@ export function WhatIfTable() {
   );
 }
 
-function Row({ name, current, busy }: { name: string | null; current: boolean; busy: boolean }) {
+interface RowProps {
+  name: string | null;
+  current: boolean;
+  busy: boolean;
+  /** By what-if; null where the graph's loss is not known. */
+  losses: ReadonlyMap<string | null, number> | null;
+}
+
+function Row({ name, current, busy, losses }: RowProps) {
   const found = sideBySide.data.value?.find((each) => each.name === name);
   const shown = found?.shown ?? (name === null ? recordedStep.value : null);
   return (
-    <tr data-current={current} data-testid="what-if" data-name={name ?? ''}>
-      <th scope="row">
-        <button type="button" class="link-name truncate" aria-pressed={current} disabled={busy} onClick={() => void chooseWhatIf(name)}>
-          {name === null ? 'recorded' : visible(name)}
-        </button>
-      </th>
-      <td>{shown && name !== null ? formatCount(shown.data.changed.length) : name !== null && <span class="faint">not yet</span>}</td>
-      <td>{shown ? formatCount(shown.badCount) : ''}</td>
-      <Numeric value={found?.row?.min} />
-      <Numeric value={found?.row?.mean} />
-      <Numeric value={found?.row?.max} />
+    <>
+      <tr data-current={current} data-testid="what-if" data-name={name ?? ''}>
+        <th scope="row">
+          <button type="button" class="link-name truncate" aria-pressed={current} disabled={busy} onClick={() => void chooseWhatIf(name)}>
+            {name === null ? 'recorded' : visible(name)}
+          </button>
+        </th>
+        <td>{shown && name !== null ? formatCount(shown.data.changed.length) : name !== null && <span class="faint">not yet</span>}</td>
+        <td>{shown ? formatCount(shown.badCount) : ''}</td>
+        <Numeric value={found?.row?.min} />
+        <Numeric value={found?.row?.mean} />
+        <Numeric value={found?.row?.max} />
+      </tr>
+      {losses?.has(name) && <Loss value={losses.get(name)!} recorded={name === null ? undefined : losses.get(null)} current={current} />}
+    </>
+  );
+}
+
+/** The loss below each of them; that of a what-if with how far it is from the recorded one. */
+function Loss({ value, recorded, current }: { value: number; recorded: number | undefined; current: boolean }) {
+  const change = recorded === undefined ? Number.NaN : value - recorded;
+  const text = Number.isFinite(change) ? ` (${change < 0 ? '−' : '+'}${formatShort(Math.abs(change))})` : '';
+  return (
+    <tr class="what-if-loss" data-current={current} data-testid="what-if-loss">
+      <td colSpan={6} title={`The mean of the loss${recorded === undefined ? '' : ', and how far it is from the recorded one'}`}>
+        loss {Number.isNaN(value) ? 'not finite' : formatNumber(value, 5)}
+        {text}
+      </td>
     </tr>
   );
 }

@@ -4,6 +4,7 @@ import { pythonTokens, type Token } from '../../lib/python_tokens';
 import { Throttle } from '../../lib/scheduling';
 import { virtualWindow } from '../../lib/virtual_scroll';
 import { LINE, lineTop, type NumberedLine, numberedLines, PART, partsOf, type SourceLine, worst } from '../../model/run/source_lines';
+import { sourceWrapped } from '../../state/preferences';
 import { nodeHealth, place, showLine, sourceFiles, sourceLines, sourceText } from '../../state/source';
 import { useSize } from '../kit/hooks';
 import { Failure } from '../kit/Message';
@@ -22,8 +23,10 @@ export function SourceText() {
   const tokens = useMemo(() => tokensByLine(lines, place.value.file), [lines]);
   const drawn = useMemo(() => new Set<number>(), [parts]);
   const seen = virtualWindow(scroll, height, PART * LINE, parts.length, 1);
-  for (let part = seen.first; part < seen.last; part++) drawn.add(part); // for good: they may have the focus
-  useLineInView(ref, lines);
+  const wrapped = sourceWrapped.value;
+  // For good: they may have the focus. Of wrapped lines nobody knows the heights before they are drawn.
+  for (let part = wrapped ? 0 : seen.first; part < (wrapped ? parts.length : seen.last); part++) drawn.add(part);
+  useLineInView(ref, lines, wrapped);
   if (sourceText.error.value) return <Failure error={sourceText.error.value} retry={sourceText.reload} />;
   const embedded = sourceFiles.value.find(({ file }) => file === place.value.file)?.embedded;
   return (
@@ -32,6 +35,7 @@ export function SourceText() {
       ref={ref}
       aria-label="Program"
       tabIndex={0}
+      data-wrapped={wrapped}
       onScroll={({ currentTarget }) => throttle.run(() => setScroll(currentTarget.scrollTop))}
     >
       {embedded === false && (
@@ -89,15 +93,17 @@ const currentIn = (part: readonly NumberedLine[], line: number | null) =>
 const hasTabStops = (part: readonly NumberedLine[]) => part.some(({ line }) => sourceLines.value.has(line));
 
 /** Brings the chosen line into view; without one the first that made nodes, or there would be nothing to choose. */
-function useLineInView(ref: { current: HTMLElement | null }, lines: readonly NumberedLine[]): void {
+function useLineInView(ref: { current: HTMLElement | null }, lines: readonly NumberedLine[], wrapped: boolean): void {
   const { file, line } = place.value;
   useEffect(() => {
     const shown = ref.current;
     if (shown === null || lines.length === 0) return;
     const top = lineTop(lines, line, sourceLines.peek(), 0.8 * shown.clientHeight);
     const before = shown.querySelector<HTMLElement>('.source-part')?.offsetTop ?? 0;
-    if (top !== null) shown.scrollTop = before + top - shown.clientHeight / 2;
-  }, [lines, line, file]);
+    const drawn = wrapped ? shown.querySelector('[data-current=true]') : null;
+    if (drawn) drawn.scrollIntoView({ block: 'center' });
+    else if (top !== null) shown.scrollTop = before + top - shown.clientHeight / 2;
+  }, [lines, line, file, wrapped]);
 }
 
 interface PartProps {

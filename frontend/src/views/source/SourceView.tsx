@@ -1,10 +1,11 @@
 import { counted, formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
 import { graph } from '../../state/graph';
+import { sourceWrapped } from '../../state/preferences';
 import { runDetail } from '../../state/runs';
 import { selectedNode, selectNode } from '../../state/selection';
 import { askedFiles, nodeHealth, place, showLine, sourceFiles, sourceLines, sourceMap } from '../../state/source';
-import { Select } from '../kit/Button';
+import { Select, Switch } from '../kit/Button';
 import { Failure, Message } from '../kit/Message';
 import { NothingCaptured } from '../shell/NothingCaptured';
 import { HEALTH_NAMES, SourceText } from './SourceText';
@@ -32,6 +33,15 @@ export function SourceView() {
             </option>
           ))}
         </Select>
+        <span class="grow" />
+        <Switch
+          label="Wrap lines"
+          on={sourceWrapped.value}
+          onChange={() => {
+            sourceWrapped.value = !sourceWrapped.value;
+          }}
+          testid="source-wrap"
+        />
       </div>
       <div class="source-columns">
         <SourceText />

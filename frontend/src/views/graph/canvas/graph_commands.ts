@@ -65,9 +65,9 @@ function traceCommands(model: GraphView, entity: number): Command[] {
     { label: 'Trace upstream', key: 'i', run: trace('inputs') },
     { label: 'Trace downstream', key: 'd', run: trace('outputs') },
     {
-      label: start === null || start === name ? 'Path from here …' : `Path from ${shortName(start)} to here`,
+      label: start === null || start === name ? 'Paths from here …' : `Paths from ${shortName(start)} to here`,
       key: 'b',
-      run: trace('path'),
+      run: trace('paths'),
     },
   ];
 }

@@ -1,6 +1,6 @@
 /** Events and states of the graph pane, as its parts pass them on. */
 
-import type { TraceKind } from '../../../model/graph/trace';
+import type { Trace, TraceKind } from '../../../model/graph/trace';
 import type { GraphData } from '../../../model/wire/graph';
 
 export type Status = { readonly kind: 'empty' | 'loading' | 'ready' } | { readonly kind: 'failed'; readonly message: string };
@@ -35,4 +35,6 @@ export interface GraphEvents {
   ungroup(paths: readonly string[]): void;
   /** Starts a trace at a node's name or a scope's path; null clears it. */
   trace(kind: TraceKind | null, name: string): void;
+  /** Shows another trace, as of all paths in place of the shortest. */
+  retrace(trace: Trace): void;
 }

@@ -60,8 +60,8 @@ export const GRAPH_KEYS: readonly GraphKey[] = [
   {
     keys: ['b'],
     selected: true,
-    does: 'Mark path start, then path end',
-    actions: { b: (m) => traceSelection(m, 'path') },
+    does: 'Mark path start, then path end: all paths between them',
+    actions: { b: (m) => traceSelection(m, 'paths') },
   },
   {
     keys: ['↑', '↓'],

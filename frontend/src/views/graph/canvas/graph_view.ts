@@ -13,7 +13,7 @@ import { enclosingScopes, openScopes, scopePath, shownEntity } from '../../../mo
 import { NO_FACTS, type SearchFacts } from '../../../model/search/search';
 import type { ColourBy, GraphData } from '../../../model/wire/graph';
 import type { StepStatistics } from '../../../model/wire/step_statistics';
-import { easeOut, type Rect, toScreenX, toScreenY } from '../../../render/camera';
+import { easeOut, enclosing, type Rect, toScreenX, toScreenY } from '../../../render/camera';
 import { type Colouring, makeColouring } from '../../../render/colouring';
 import { describe } from '../../../render/draw/draw_highlights';
 import type { Drawing, MovedTitle } from '../../../render/frame';
@@ -257,6 +257,23 @@ export class GraphView {
     if (closed.length === 0) show();
     else if (this.setOpen(closed, true, drawing.tree.nodeCount + closed[closed.length - 1]!)) this.afterUpdate.push(show);
     else choose(); // by its name it is found again in what is being loaded
+  }
+
+  /** Opens what encloses some rows, and brings all of them into view. */
+  revealAll(rows: readonly number[]): void {
+    const { drawing } = this;
+    if (!drawing || rows.length === 0) return;
+    const entities = rows.map((row) => drawing.tree.entityOf[row]!);
+    const closed = [...new Set(entities.flatMap((entity) => enclosingScopes(drawing.tree, entity)))].filter(
+      (scope) => !drawing.placed.open[scope],
+    );
+    const show = (): void => {
+      this.setHover(null);
+      const around = enclosing(entities.flatMap((entity) => this.rect(this.shown(entity)) ?? []));
+      if (around && !this.viewport.bring(around, 0)) this.viewport.fit(around, true);
+    };
+    if (closed.length > 0 && this.setOpen(closed, true, drawing.tree.nodeCount + closed[0]!)) this.afterUpdate.push(show);
+    else show();
   }
 
   /** Brings an entity into view; leaves the camera alone if it is there already. */

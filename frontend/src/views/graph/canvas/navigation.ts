@@ -5,10 +5,34 @@ import { nextBadNode } from '../../../model/graph/bad_nodes';
 import { rowOf } from '../../../model/wire/graph';
 import { view } from '../../../state/choices';
 import { choosePart, part } from '../../../state/parts';
+import { chainRows, showChain } from '../../../state/problems/findings';
 import { runFacts } from '../../../state/problems/problems';
+import { graphId } from '../../../state/runs';
 import { maximisePanel } from '../../../state/ui';
 import { entityNamed } from './entity_names';
 import type { GraphView } from './graph_view';
+
+/** Goes to the path of the first NaN: all scopes on it expand, and it comes into view as a whole. */
+export function showNanPath(): void {
+  showChain();
+  const wanted = graphId.peek();
+  let shown = false;
+  const stop = effect(() => {
+    const [model, rows] = [graphOnShow.value, chainRows.value];
+    void model?.layouts.value;
+    if (shown || rows.length === 0 || model?.status.value.kind !== 'ready' || model.drawing?.graph.id !== wanted) return;
+    shown = true;
+    queueMicrotask(() => {
+      stop();
+      model.revealAll(rows);
+    });
+  });
+  // Who goes elsewhere meanwhile is not brought back.
+  setTimeout(() => stop(), GIVEN_UP_MS);
+}
+
+/** A graph takes less than that to be laid out, or nobody waits for it. */
+const GIVEN_UP_MS = 20_000;
 
 /** Searches the graph of the run from elsewhere on the page, and goes to the first hit. */
 export function searchFor(text: string): void {

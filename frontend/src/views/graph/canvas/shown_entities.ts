@@ -1,7 +1,7 @@
 /** What of a graph pane is visible, highlighted and bookmarked now. */
 
 import { sameTrace } from '../../../model/graph/trace';
-import type { Rect } from '../../../render/camera';
+import { enclosing } from '../../../render/camera';
 import type { Highlights } from '../../../render/draw/draw_highlights';
 import { entityNamed } from './entity_names';
 import type { GraphView } from './graph_view';
@@ -55,16 +55,6 @@ export function showTrace(model: GraphView): void {
   const found = tracer.found.value;
   if (found && sameTrace(found.trace, tracer.brought)) return;
   tracer.brought = found?.trace ?? null;
-  const all = found && around(shownOnce(model, [...found.origin, ...found.rows]).flatMap((entity) => model.rect(entity) ?? []));
+  const all = found && enclosing(shownOnce(model, [...found.origin, ...found.rows]).flatMap((entity) => model.rect(entity) ?? []));
   if (all) viewport.bring(all, CARD);
-}
-
-function around(rects: readonly Rect[]): Rect | null {
-  if (rects.length === 0) return null;
-  let [left, top, right, bottom] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY];
-  for (const { x, y, width, height } of rects) {
-    [left, top] = [Math.min(left, x), Math.min(top, y)];
-    [right, bottom] = [Math.max(right, x + width), Math.max(bottom, y + height)];
-  }
-  return { x: left, y: top, width: right - left, height: bottom - top };
 }

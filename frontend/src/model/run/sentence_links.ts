@@ -1,0 +1,59 @@
+/** Finds what a sentence names: tensors, steps, lines of the program and layers, so that each can be a link. */
+
+export type SentencePiece =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'tensor'; readonly text: string; readonly tensor: string }
+  | { readonly kind: 'step'; readonly text: string; readonly step: number }
+  | { readonly kind: 'line'; readonly text: string; readonly place: string }
+  | { readonly kind: 'layer'; readonly text: string; readonly layer: string };
+
+/** What the run has: a sentence may hold words that only look like a name. */
+export interface Named {
+  node(name: string): boolean;
+  layer(path: string): boolean;
+  step(step: number): boolean;
+}
+
+/** What may stand around a name, and is no part of it. */
+const AROUND = /^([("'“‘[]*)(.*?)([)"'”’\].,;:!?]*)$/s;
+const LINE = /^\S+\.(?:py|pyx|ipynb):\d+$/i;
+const TENSOR = /^(.+):\d+$/;
+
+/** The sentence in pieces, which joined are the sentence. */
+export function sentencePieces(sentence: string, known: Named): SentencePiece[] {
+  const pieces: SentencePiece[] = [];
+  const plain = (text: string): void => {
+    const last = pieces.at(-1);
+    if (last?.kind === 'text') pieces[pieces.length - 1] = { kind: 'text', text: last.text + text };
+    else if (text !== '') pieces.push({ kind: 'text', text });
+  };
+  let before = '';
+  for (const [word, space] of words(sentence)) {
+    const [, open = '', name = '', close = ''] = AROUND.exec(word) ?? [];
+    const found = linkOf(name, before, known);
+    if (found) {
+      plain(open);
+      pieces.push(found);
+      plain(close + space);
+    } else plain(word + space);
+    before = name.toLowerCase();
+  }
+  return pieces;
+}
+
+/** Each word with the space after it. */
+const words = (sentence: string): [string, string][] =>
+  [...sentence.matchAll(/(\S*)(\s*)/g)].filter(([all]) => all !== '').map(([, word = '', space = '']) => [word, space]);
+
+function linkOf(name: string, before: string, known: Named): SentencePiece | null {
+  if (/^steps?$/.test(before) && /^\d{1,15}$/.test(name) && known.step(Number(name)))
+    return { kind: 'step', text: name, step: Number(name) };
+  if (LINE.test(name)) return { kind: 'line', text: name, place: name };
+  const node = TENSOR.exec(name)?.[1];
+  if (node !== undefined && known.node(node)) return { kind: 'tensor', text: name, tensor: name };
+  // A single word may be one of the sentence's own.
+  const telling = name.includes('/') || before === 'layer';
+  if (telling && known.layer(name)) return { kind: 'layer', text: name, layer: name };
+  if (name.includes('/') && known.node(name)) return { kind: 'tensor', text: name, tensor: `${name}:0` };
+  return null;
+}

@@ -1,0 +1,63 @@
+import { batch } from '@preact/signals';
+import { visible } from '../../lib/visible_text';
+import { type Named, type SentencePiece, sentencePieces } from '../../model/run/sentence_links';
+import { rowOf } from '../../model/wire/graph';
+import { view } from '../../state/choices';
+import { graph } from '../../state/graph';
+import { cardKeyOfLayer, graphLayers } from '../../state/layers';
+import { graphId } from '../../state/runs';
+import { goTo, selectLayer } from '../../state/selection';
+import { showLine } from '../../state/source';
+import { allSteps, goToStep } from '../../state/steps';
+import { Prose } from '../kit/Prose';
+
+interface LinkedProseProps {
+  text: string;
+  /** What the sentence is about: tensors that it names are of that graph and step. */
+  place?: { readonly graph?: string; readonly step?: number } | undefined;
+}
+
+/** A sentence in which tensors, steps, lines of the program and layers are links. */
+export function LinkedProse({ text, place = {} }: LinkedProseProps) {
+  const pieces = sentencePieces(text, namesOf(place.graph));
+  return (
+    <>
+      {pieces.map((piece, i) =>
+        piece.kind === 'text' ? (
+          <Prose key={i} text={visible(piece.text)} />
+        ) : (
+          <button key={i} type="button" class="link inline-link" title={TITLES[piece.kind]} onClick={() => follow(piece, place)}>
+            <Prose text={visible(piece.text)} />
+          </button>
+        ),
+      )}
+    </>
+  );
+}
+
+const TITLES = { tensor: 'Open tensor', step: 'Go to this step', line: 'Show the source', layer: 'Show the layer' } as const;
+
+/** Of another graph than the one on show no names are known: what looks like a tensor is taken for one. */
+function namesOf(id: string | undefined): Named {
+  const data = graph.data.value;
+  const here = id === undefined || id === graphId.value;
+  const layers = new Set((here ? graphLayers.data.value?.layers.cards : undefined)?.map(({ path }) => path));
+  return {
+    node: (name) => (here ? data !== null && rowOf(data, name) >= 0 : /^[\w.][\w.\\/>-]*\/[\w.\\/>-]+$/.test(name)),
+    layer: (path) => path !== '' && layers.has(path),
+    step: (step) => allSteps.value.step.includes(step),
+  };
+}
+
+function follow(piece: Exclude<SentencePiece, { kind: 'text' }>, place: NonNullable<LinkedProseProps['place']>): void {
+  if (piece.kind === 'tensor') goTo({ ...place, tensor: piece.tensor });
+  else if (piece.kind === 'step') goToStep(piece.step);
+  else if (piece.kind === 'line') {
+    const cut = piece.place.lastIndexOf(':');
+    showLine(piece.place.slice(0, cut), Number(piece.place.slice(cut + 1)));
+  } else
+    batch(() => {
+      view.value = 'layers';
+      selectLayer(cardKeyOfLayer(piece.layer));
+    });
+}
