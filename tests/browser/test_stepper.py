@@ -109,18 +109,18 @@ def test_a_nan_is_stepped_to_and_repaired(tap: TapPage, replaying: Site, recorde
     assert len(begins) > 4 and len(set(begins)) == 1
 
 
-def test_the_loss_stands_below_each_what_if(tap: TapPage, serve: Serve, tmp_path: Path) -> None:
+def test_the_loss_stands_below_each_what_if(tap: TapPage, tmp_path: Path) -> None:
     custom_loop(tmp_path / "loop")
-    page, site = tap.page, serve(tmp_path, "--allow-replay")
-    tap.enter(site)
-    page.goto(f"{site.url}#run=loop&view=stepper")
-    expect(page.get_by_test_id("proof")).to_have_text("verified", timeout=90_000)
-    losses = page.get_by_test_id("what-if-loss")
-    expect(losses).to_have_count(1)
-    page.get_by_test_id("override").fill("x * 0.5")
-    page.get_by_test_id("apply").click()
-    expect(losses).to_have_count(2)
-    expect(losses.last).to_have_text(re.compile(r"^loss [\d.e-]+ \([+−][\d.e-]+\)$"))
+    page = tap.page
+    with serving(tmp_path, "--allow-replay") as site:
+        page.goto(f"{site.entrance}#run=loop&view=stepper&tensor=x:0")
+        expect(page.get_by_test_id("proof")).to_have_text("verified", timeout=90_000)
+        losses = page.get_by_test_id("what-if-loss")
+        expect(losses).to_have_count(1)
+        page.get_by_test_id("override").fill("x * 0.5")
+        page.get_by_test_id("apply").click()
+        expect(losses).to_have_count(2)
+        expect(losses.last).to_have_text(re.compile(r"^loss [\d.e-]+ \([+−][\d.e-]+\)$"))
 
 
 def test_the_logic_of_a_step_is_tested_by_buttons(tap: TapPage, replaying: Site) -> None:
