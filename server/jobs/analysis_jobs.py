@@ -11,14 +11,14 @@ from flask import Flask, current_app
 
 from tensortap.core.errors import NoAnswerError, TensortapError
 from tensortap.index.run_index import RunIndex
-from tensortap.system.subprocess_worker import WorkerPool
+from tensortap.system.subprocess_worker import ChildPool
 
 from ..responses.error_responses import no_answer_text, without_local_paths
 from .analysis_worker import perform, place_of
 from .job_queue import Job, JobQueue
 
 _KEY = "tensortap-analysis"
-_WORKERS = WorkerPool("server.jobs.analysis_worker", most=2, idle=300.0)  # for all applications of a process
+_WORKERS = ChildPool("server.jobs.analysis_worker", most=2, idle=300.0)  # for all applications of a process
 _HERE = threading.Lock()  # analyses in this process, one at a time
 _LOOK = 0.2  # s between two looks whether one that waits shall end
 

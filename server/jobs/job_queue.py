@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tensortap.core.errors import LimitError, TensortapError
-from tensortap.system.subprocess_worker import Cancellation, WorkerEndedError, WorkerFailedError
+from tensortap.system.subprocess_worker import Cancellation, ChildEndedError, ChildFailedError
 
 _LOG = logging.getLogger(__name__)
 PATIENCE = 0.5  # s that a request waits for a first result
@@ -248,7 +248,7 @@ class JobQueue:
         except Exception as error:  # the thread has nobody to raise to
             if not (job.cancellation.cancelled or self._closed):
                 _LOG.error("the %s failed", self._noun, exc_info=error)
-            of_worker = isinstance(error, WorkerEndedError | WorkerFailedError)
+            of_worker = isinstance(error, ChildEndedError | ChildFailedError)
             why = str(error) if of_worker else type(error).__name__  # its text may name folders
             return None, (f"The {self._noun} failed: {why}.", "")
 

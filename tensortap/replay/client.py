@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tensortap.core.errors import TensortapError
-from tensortap.system.subprocess_worker import Cancellation, WorkerEndedError, WorkerPool
+from tensortap.system.subprocess_worker import Cancellation, ChildEndedError, ChildPool
 
 from .protocol import Answer, Progress, Request, StepperAnswer, StepperRequest, ignore_progress
 
@@ -36,7 +36,7 @@ class ReplayProcess:
     def __init__(self, limits: Limits | None = None, idle: float | None = None) -> None:
         self._limits = limits or Limits()
         memory = str(self._limits.memory_bytes)
-        self._pool = WorkerPool("replay", memory, idle=idle, capture_errors=True)
+        self._pool = ChildPool("replay", memory, idle=idle, capture_errors=True)
 
     def compute(self, request: StepperRequest, cancellation: Cancellation | None = None) -> StepperAnswer:
         """Computes tensors of one what-if.
@@ -66,7 +66,7 @@ class ReplayProcess:
         seconds = self._limits.seconds
         try:
             answer, _ = self._pool.ask(request, progress=progress, seconds=seconds, cancellation=cancellation)
-        except WorkerEndedError as ended:
+        except ChildEndedError as ended:
             if cancellation is not None and cancellation.cancelled:
                 raise ReplayError("The replay was cancelled.") from ended
             if ended.late:

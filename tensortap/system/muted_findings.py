@@ -25,7 +25,7 @@ class MutedFindingsError(TensortapError):
     """The file is damaged or full, or does not hold what is to be removed. The hint says what to do."""
 
 
-class Run(Protocol):
+class IdentifiedRun(Protocol):
     """What tells runs apart, wherever their folders are moved."""
 
     @property
@@ -37,7 +37,7 @@ class Run(Protocol):
         """When it was created, in seconds since 1970."""
 
 
-def mutes_of(run: Run) -> list[str]:
+def mutes_of(run: IdentifiedRun) -> list[str]:
     """What is muted for a run: `Rule`, or `Rule: regular expression` for some of its tensors. Empty if
     the file is damaged: findings are shown all the same."""
     try:
@@ -50,7 +50,7 @@ def mutes_of(run: Run) -> list[str]:
         return []
 
 
-def mute(run: Run, entry: str) -> None:
+def mute(run: IdentifiedRun, entry: str) -> None:
     """Mutes a rule for a run.
 
     Args:
@@ -68,7 +68,7 @@ def mute(run: Run, entry: str) -> None:
             _write(known)
 
 
-def unmute(run: Run, entry: str) -> None:
+def unmute(run: IdentifiedRun, entry: str) -> None:
     """Removes an entry.
 
     Raises:
@@ -86,7 +86,7 @@ def unmute(run: Run, entry: str) -> None:
         _write({key: entries for key, entries in known.items() if entries})
 
 
-def _key(run: Run) -> str:
+def _key(run: IdentifiedRun) -> str:
     """The run wherever its folder is moved: its name and when it was created."""
     return f"{run.name}@{run.created:.6f}"
 

@@ -33,7 +33,7 @@ Progress = Callable[[Any], None]
 MAX_BYTES = 4 << 30  # of a line, and of what stands behind it
 
 
-class WorkerEndedError(Exception):
+class ChildEndedError(Exception):
     """The worker ended before it had answered.
 
     Attributes:
@@ -46,7 +46,7 @@ class WorkerEndedError(Exception):
         self.status, self.late, self.last_line = status, late, last_line
 
 
-class WorkerFailedError(Exception):
+class ChildFailedError(Exception):
     """The worker raised something unexpected, whose name this is. It goes on with the next request."""
 
 
@@ -79,12 +79,12 @@ class Cancellation:
                 self._end = None
 
 
-class Worker:
+class ChildProcess:
     """One process. One thread at a time sends and receives; any thread may `kill`.
 
     Args:
         program: a module of the package, as `replay`, or a file. arguments: of the program.
-        capture_errors: whether its standard error is kept for `WorkerEndedError`, and shown nowhere.
+        capture_errors: whether its standard error is kept for `ChildEndedError`, and shown nowhere.
         bound: whether it is ended when this process ends.
 
     Raises OSError: it cannot be started.
@@ -118,8 +118,8 @@ class Worker:
         """The answer to a request, and the bytes behind it.
 
         Raises:
-            WorkerEndedError: it died, was killed, or took longer than `seconds`.
-            TensortapError: the request cannot be answered. WorkerFailedError: something unexpected happened.
+            ChildEndedError: it died, was killed, or took longer than `seconds`.
+            TensortapError: the request cannot be answered. ChildFailedError: something unexpected happened.
         """
         with self.limited(seconds):
             self.send(request)
@@ -130,7 +130,7 @@ class Worker:
                 if "error" in answer:
                     raise TensortapError(str(answer["error"]), str(answer.get("hint", "")))
                 if "failure" in answer:
-                    raise WorkerFailedError(str(answer["failure"]))
+                    raise ChildFailedError(str(answer["failure"]))
                 if progress is not None:
                     progress(answer.get("progress"))
 
@@ -143,13 +143,13 @@ class Worker:
             _write(self._process.stdin, request)
 
     def receive(self) -> Message:
-        """The next message. Raises WorkerEndedError: there is none, or not a whole one."""
+        """The next message. Raises ChildEndedError: there is none, or not a whole one."""
         assert self._process.stdout is not None
         message = _read(self._process.stdout)
         if message is None:
             if self.wait(1.0) is None:  # it goes on, but makes no sense
                 self.kill()
-            raise WorkerEndedError(self._process.returncode, self._late, self._last_line())
+            raise ChildEndedError(self._process.returncode, self._late, self._last_line())
         return message
 
     @contextlib.contextmanager
@@ -178,7 +178,7 @@ class Worker:
         return None
 
     def kill(self) -> None:
-        """Ends it, whatever it does; a thread that waits for its answer gets a WorkerEndedError."""
+        """Ends it, whatever it does; a thread that waits for its answer gets a ChildEndedError."""
         with contextlib.suppress(OSError):
             self._process.kill()
         self._process.wait()
@@ -198,20 +198,20 @@ class Worker:
         lines = self._errors.read(1 << 20).decode("utf-8", "replace").strip().splitlines()
         return lines[-1][:300] if lines else ""
 
-    def __enter__(self) -> Worker:
+    def __enter__(self) -> ChildProcess:
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.close()
 
 
-class WorkerPool:
+class ChildPool:
     """Workers of one kind: started when there is work, ended when there was none for a while.
 
     Any number of threads may ask; they wait for each other.
 
     Args:
-        program, arguments, capture_errors: as `Worker` has them.
+        program, arguments, capture_errors: as `ChildProcess` has them.
         most: workers at a time. idle: seconds after which one without work is ended; None: never.
     """
 
@@ -224,10 +224,10 @@ class WorkerPool:
         capture_errors: bool = False,
     ) -> None:
         self._idle = idle
-        self._start = partial(Worker, program, *arguments, capture_errors=capture_errors)
+        self._start = partial(ChildProcess, program, *arguments, capture_errors=capture_errors)
         self._free = threading.BoundedSemaphore(most)
         self._lock = threading.Lock()
-        self._resting: list[tuple[Worker, threading.Timer | None]] = []
+        self._resting: list[tuple[ChildProcess, threading.Timer | None]] = []
 
     def ask(
         self,
@@ -237,14 +237,14 @@ class WorkerPool:
         seconds: float | None = None,
         cancellation: Cancellation | None = None,
     ) -> tuple[Any, bytes]:
-        """As `Worker.ask`, with any worker. It is killed by `cancellation`, and after whatever is raised by
-        `progress` or an interrupt: what it would still answer belongs to this request."""
+        """As `ChildProcess.ask`, with any process of the pool. It is killed by `cancellation`, and after whatever
+        is raised by `progress` or an interrupt: what it would still answer belongs to this request."""
         with self._free:
             worker = self._rested() or self._start()
             try:
                 with (cancellation or Cancellation()).calling(worker.kill):
                     answer = worker.ask(request, progress=progress, seconds=seconds)
-            except (TensortapError, WorkerFailedError):
+            except (TensortapError, ChildFailedError):
                 self._rest(worker)
                 raise
             except BaseException:
@@ -258,7 +258,7 @@ class WorkerPool:
         while worker := self._rested():
             worker.close()
 
-    def _rested(self) -> Worker | None:
+    def _rested(self) -> ChildProcess | None:
         with self._lock:
             while self._resting:
                 worker, timer = self._resting.pop()
@@ -269,7 +269,7 @@ class WorkerPool:
                 worker.close()
         return None
 
-    def _rest(self, worker: Worker) -> None:
+    def _rest(self, worker: ChildProcess) -> None:
         timer = None if self._idle is None else threading.Timer(self._idle, self._end_idle, (worker,))
         with self._lock:
             self._resting.append((worker, timer))
@@ -277,7 +277,7 @@ class WorkerPool:
                 timer.daemon = True
                 timer.start()
 
-    def _end_idle(self, worker: Worker) -> None:
+    def _end_idle(self, worker: ChildProcess) -> None:
         timer = threading.current_thread()
         with self._lock:
             if (worker, timer) not in self._resting:  # it was lent meanwhile

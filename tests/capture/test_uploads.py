@@ -76,7 +76,7 @@ def test_whoever_reads_sees_a_whole_run_at_every_moment(
     logs: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After each upload, all that is named is there; what was there stays."""
-    monkeypatch.setattr("tensortap.dump.write.worker.SEGMENT", 100_000)
+    monkeypatch.setattr("tensortap.dump.write.worker_files.SEGMENT", 100_000)
     seen = [0]
     write = RemoteFolder.write
 

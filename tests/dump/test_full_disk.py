@@ -19,7 +19,7 @@ from dump_tools import read_all, stats_files, values_files
 from tensortap.dump.format.row_checks import Snapshot
 from tensortap.dump.format.run_files import Closing, read_closing
 from tensortap.dump.write import stats_writer, writer
-from tensortap.dump.write.worker import SpareRoom
+from tensortap.dump.write.worker_files import SpareRoom
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.storage import files
 

@@ -14,7 +14,7 @@ from tensortap.core.errors import TensortapError
 from tensortap.replay.__main__ import answer
 from tensortap.replay.client import Limits, ReplayError, run_replay
 from tensortap.replay.protocol import Request
-from tensortap.system.subprocess_worker import Worker
+from tensortap.system.subprocess_worker import ChildProcess
 
 
 def test_nothing_is_imported_from_the_folder_that_a_replay_is_started_in(
@@ -47,13 +47,13 @@ def test_memory_is_limited_beyond_what_is_held_at_the_start() -> None:
 
 
 def test_a_process_that_ends_without_an_answer_says_how(monkeypatch: pytest.MonkeyPatch) -> None:
-    send = Worker.send
+    send = ChildProcess.send
 
-    def send_and_die(worker: Worker, request: Any) -> None:
+    def send_and_die(worker: ChildProcess, request: Any) -> None:
         send(worker, request)
         os.kill(worker.pid, 9)
 
-    monkeypatch.setattr(Worker, "send", send_and_die)
+    monkeypatch.setattr(ChildProcess, "send", send_and_die)
     with pytest.raises(ReplayError, match=r"ended with -9.*--memory"):
         run_replay(Request("nothing.tapbundle"))
 

@@ -17,14 +17,14 @@ from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
 from tensortap.server.jobs.analysis_worker import place_of
-from tensortap.system.subprocess_worker import WorkerPool
+from tensortap.system.subprocess_worker import ChildPool
 
 FINDINGS = {"mute": [], "table": {}}
 
 
 @pytest.fixture(scope="module")
-def workers() -> Iterator[WorkerPool]:
-    made = WorkerPool("server.jobs.analysis_worker")
+def workers() -> Iterator[ChildPool]:
+    made = ChildPool("server.jobs.analysis_worker")
     yield made
     made.close()
 
@@ -36,14 +36,14 @@ def log_of(folder: Path) -> RunIndex:
 
 
 def ask(
-    workers: WorkerPool, run: RunIndex, seen: list[Any], what: str = "findings", options: Any = FINDINGS
+    workers: ChildPool, run: RunIndex, seen: list[Any], what: str = "findings", options: Any = FINDINGS
 ) -> object:
     request = {"what": what, "places": [place_of(run)], "options": options}
     return pickle.loads(workers.ask(request, progress=seen.append)[1])
 
 
 def test_the_result_is_that_of_this_process_and_grows_with_the_run(
-    workers: WorkerPool, tmp_path: Path
+    workers: ChildPool, tmp_path: Path
 ) -> None:
     with DumpWriter(tmp_path / "run") as writer:
         writer.log("a", np.ones(3, np.float32), step=0)
@@ -59,7 +59,7 @@ def test_the_result_is_that_of_this_process_and_grows_with_the_run(
     assert after != before
 
 
-def test_a_run_without_its_run_json_is_found_by_the_process(workers: WorkerPool, tmp_path: Path) -> None:
+def test_a_run_without_its_run_json_is_found_by_the_process(workers: ChildPool, tmp_path: Path) -> None:
     """Else its analyses would slow the server that asks for them."""
     with DumpWriter(tmp_path / "run") as writer:
         writer.log("a", np.array([np.nan, 1], np.float32), step=0)
@@ -72,7 +72,7 @@ def test_a_run_without_its_run_json_is_found_by_the_process(workers: WorkerPool,
     assert place_of(run) is None
 
 
-def test_an_analysis_that_cannot_be_done_says_why(workers: WorkerPool, tmp_path: Path) -> None:
+def test_an_analysis_that_cannot_be_done_says_why(workers: ChildPool, tmp_path: Path) -> None:
     with DumpWriter(tmp_path / "run") as writer:
         writer.log("a", np.ones(3, np.float32), step=0)
     run = log_of(tmp_path)

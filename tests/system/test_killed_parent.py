@@ -27,9 +27,9 @@ ALL = """
 import json, sys, time
 from pathlib import Path
 from tensortap.importers.arrays import hdf5
-from tensortap.system.subprocess_worker import Worker
+from tensortap.system.subprocess_worker import ChildProcess
 
-replay, analysis = Worker("replay", str(1 << 30)), Worker("server.jobs.analysis_worker")
+replay, analysis = ChildProcess("replay", str(1 << 30)), ChildProcess("server.jobs.analysis_worker")
 datasets = hdf5._datasets(Path(sys.argv[1]), "a file")
 next(datasets)
 pids = [replay.pid, analysis.pid, datasets.gi_frame.f_locals["child"].pid]

@@ -19,10 +19,10 @@ from polling import until
 from tensortap.core.errors import TensortapError
 from tensortap.system.subprocess_worker import (
     Cancellation,
-    Worker,
-    WorkerEndedError,
-    WorkerFailedError,
-    WorkerPool,
+    ChildEndedError,
+    ChildFailedError,
+    ChildPool,
+    ChildProcess,
 )
 
 PROGRAM = """
@@ -66,64 +66,64 @@ def program(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def pool(program: Path) -> Iterator[WorkerPool]:
-    made = WorkerPool(program, capture_errors=True)
+def pool(program: Path) -> Iterator[ChildPool]:
+    made = ChildPool(program, capture_errors=True)
     yield made
     made.close()
 
 
-def say(pool: WorkerPool, text: str = "hello", **options: Any) -> dict[str, Any]:
+def say(pool: ChildPool, text: str = "hello", **options: Any) -> dict[str, Any]:
     found: dict[str, Any] = pool.ask({"do": "say", "text": text}, **options)[0]
     return found
 
 
-def test_answers_come_with_progress_and_bytes_and_one_worker_stays(pool: WorkerPool) -> None:
+def test_answers_come_with_progress_and_bytes_and_one_worker_stays(pool: ChildPool) -> None:
     seen: list[Any] = []
     answer, data = pool.ask({"do": "say", "text": "ü\n", "times": 100_000}, progress=seen.append)
     assert (answer["said"], len(data), seen) == ("ü\n", 300_000, [[1, 2, "half"]])
     assert say(pool)["pid"] == answer["pid"]
 
 
-def test_a_request_that_cannot_be_answered_leaves_the_worker_for_the_next(pool: WorkerPool) -> None:
+def test_a_request_that_cannot_be_answered_leaves_the_worker_for_the_next(pool: ChildPool) -> None:
     pid = say(pool)["pid"]
     with pytest.raises(TensortapError, match=r"Not this\. That\."):
         pool.ask({"do": "refuse"})
-    with pytest.raises(WorkerFailedError, match="KeyError"):
+    with pytest.raises(ChildFailedError, match="KeyError"):
         pool.ask({"do": "fail"})
     assert say(pool)["pid"] == pid
 
 
-def test_a_worker_that_dies_says_how_and_is_followed_by_another(pool: WorkerPool) -> None:
-    with pytest.raises(WorkerEndedError) as ended:
+def test_a_worker_that_dies_says_how_and_is_followed_by_another(pool: ChildPool) -> None:
+    with pytest.raises(ChildEndedError) as ended:
         pool.ask({"do": "die"})
     assert (ended.value.status, ended.value.late, ended.value.last_line) == (7, False, "out of luck")
-    with pytest.raises(WorkerEndedError) as ended:
+    with pytest.raises(ChildEndedError) as ended:
         pool.ask({"do": "memory"})
     assert (ended.value.status, ended.value.last_line) == (1, "MemoryError")
     assert say(pool)["said"] == "hello"
 
 
-def test_a_worker_that_hangs_is_ended_in_time(pool: WorkerPool) -> None:
-    with pytest.raises(WorkerEndedError) as ended:
+def test_a_worker_that_hangs_is_ended_in_time(pool: ChildPool) -> None:
+    with pytest.raises(ChildEndedError) as ended:
         pool.ask({"do": "hang"}, seconds=0.5)
     assert ended.value.late
     assert say(pool, seconds=60.0)["said"] == "hello"
 
 
-def test_a_request_is_cancelled_from_another_thread_or_before_it_began(pool: WorkerPool) -> None:
+def test_a_request_is_cancelled_from_another_thread_or_before_it_began(pool: ChildPool) -> None:
     pid = say(pool)["pid"]
     cancellation = Cancellation()
     timer = threading.Timer(0.2, cancellation.cancel)
     timer.start()
-    with pytest.raises(WorkerEndedError) as ended:
+    with pytest.raises(ChildEndedError) as ended:
         pool.ask({"do": "hang"}, cancellation=cancellation)
     assert not ended.value.late
-    with pytest.raises(WorkerEndedError):
+    with pytest.raises(ChildEndedError):
         say(pool, cancellation=cancellation)
     assert say(pool)["pid"] != pid
 
 
-def test_cancelling_what_is_through_ends_nothing(pool: WorkerPool) -> None:
+def test_cancelling_what_is_through_ends_nothing(pool: ChildPool) -> None:
     """Another request may have that worker by now."""
     cancellation = Cancellation()
     pid = say(pool, cancellation=cancellation)["pid"]
@@ -131,7 +131,7 @@ def test_cancelling_what_is_through_ends_nothing(pool: WorkerPool) -> None:
     assert say(pool)["pid"] == pid
 
 
-def test_an_interrupted_request_is_not_answered_to_the_next_one(pool: WorkerPool) -> None:
+def test_an_interrupted_request_is_not_answered_to_the_next_one(pool: ChildPool) -> None:
     def interrupt(_: Any) -> None:
         raise KeyboardInterrupt
 
@@ -148,17 +148,17 @@ def test_an_interrupted_request_is_not_answered_to_the_next_one(pool: WorkerPool
 def test_what_is_no_message_ends_a_worker(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "broken.py"
     path.write_text(BROKEN.format(data))
-    with Worker(path) as worker:
+    with ChildProcess(path) as worker:
         if not data.endswith(b"\n"):
             threading.Timer(1.0, worker.kill).start()  # the rest of it never comes
-        with pytest.raises(WorkerEndedError):
+        with pytest.raises(ChildEndedError):
             worker.receive()
         assert not worker.alive
 
 
 @pytest.mark.parametrize("how", ["closed", "idle", "cancelled", "found dead"])
 def test_an_ended_worker_leaves_no_pipe_open(program: Path, how: str) -> None:
-    pool = WorkerPool(program, idle=0.0 if how == "idle" else 300.0, capture_errors=True)
+    pool = ChildPool(program, idle=0.0 if how == "idle" else 300.0, capture_errors=True)
     before = set(threading.enumerate())
     gc.collect()
     with warnings.catch_warnings(record=True) as warned:
@@ -166,7 +166,7 @@ def test_an_ended_worker_leaves_no_pipe_open(program: Path, how: str) -> None:
         cancellation = Cancellation()
         if how == "cancelled":
             cancellation.cancel()
-        with contextlib.suppress(WorkerEndedError):
+        with contextlib.suppress(ChildEndedError):
             pid = say(pool, cancellation=cancellation)["pid"]
         if how == "found dead":
             os.kill(pid, 9)

@@ -16,7 +16,7 @@ from ..format.run_files import RUN_FILE, ensure_run
 from .retention import Retention
 from .spool import LEAST, Spool, SpooledFile
 from .upload import Uploader, Uploads
-from .worker import Worker
+from .worker_files import WorkerFiles
 
 
 class Destination:
@@ -56,21 +56,23 @@ class Destination:
         """What was uploaded so far; nothing, for a disk."""
         return Uploads() if self._uploader is None else self._uploader.uploads
 
-    def open(self, info: dict[str, Any], rank: int | None, compression: str | None, fsync: bool) -> Worker:
+    def open(
+        self, info: dict[str, Any], rank: int | None, compression: str | None, fsync: bool
+    ) -> WorkerFiles:
         """A new worker of the run.
 
         Raises:
             NotARunError, FormatVersionError, OSError: see `ensure_run`. OSError: an address does not answer.
         """
         if not self._is_remote:
-            return Worker(self.run_dir, info, rank, compression, fsync, self._retention)
+            return WorkerFiles(self.run_dir, info, rank, compression, fsync, self._retention)
         self._spool = Spool(self._run, self._spool_bytes)
         try:
             self.run_dir = self._spool.run_dir
             self.run_dir.mkdir(parents=True)
             self._was_there = answered(self._fetch_run_file, self._logdir / self._run)
             ensure_run(self.run_dir, self._run, info)
-            return Worker(self.run_dir, info, rank, compression, fsync, self._retention, self._spool)
+            return WorkerFiles(self.run_dir, info, rank, compression, fsync, self._retention, self._spool)
         except BaseException:
             self._spool.clear()
             raise

@@ -20,7 +20,7 @@ from tensortap.stats.batch import BatchSummarizer, SingleSummarizer
 from ..format.row_checks import LoggedTensor, StepPlace, check_keep, check_text, check_visit, split_name
 from ..format.schema import NOT_KEPT, REFUSED, Row, Stored
 from .values_writer import EncodedValue, encode_value
-from .worker import INLINE, Worker
+from .worker_files import INLINE, WorkerFiles
 
 
 class SnapshotBatch:
@@ -53,7 +53,7 @@ class SnapshotBatch:
         # Here, before a lock is taken: threads that log a snapshot each do most of it side by side.
         self._first = self._encode(0, snapshots[0]) if snapshots else (0, None)
 
-    def write(self, worker: Worker) -> Sequence[Summary]:
+    def write(self, worker: WorkerFiles) -> Sequence[Summary]:
         """Stores the values and queues the rows; returns the summaries, by row."""
         rows, sources = [], []
         graph, step, time = self._place
@@ -89,7 +89,7 @@ class SnapshotBatch:
         zeros = (self._zeros[source] or 0) if self._compress else 0
         return source, encode_value(values, dtype, zeros, snapshot.sample)
 
-    def _store(self, worker: Worker, i: int, source: int, value: EncodedValue | None) -> Stored:
+    def _store(self, worker: WorkerFiles, i: int, source: int, value: EncodedValue | None) -> Stored:
         key = source, self._snapshots[i].sample
         if value is None:
             return self._stored.get(key, REFUSED)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tensortap.storage.files import FileReader
 from tensortap.storage.uri import address_of, new_remote_of, shown_path
-from tensortap.system.subprocess_worker import Worker
+from tensortap.system.subprocess_worker import ChildProcess
 
 from .spool import Spool, SpooledFile
 
@@ -130,7 +130,7 @@ class Uploader:
             "seconds": seconds,
         }
         try:
-            with Worker("dump.write.upload_child", bound=False) as child:
+            with ChildProcess("dump.write.upload_child", bound=False) as child:
                 child.send(job)
                 return child.wait(max(seconds, 0.0)) == 0
         except OSError:

@@ -38,7 +38,7 @@ from .snapshot_batch import SnapshotBatch, component_arrays
 from .spool import SpooledFile
 from .upload import Uploads
 from .values_writer import EncodedValue, encode_kept
-from .worker import Worker
+from .worker_files import WorkerFiles
 
 COMMIT_ROWS = 100
 COMMIT_SECONDS = 0.5
@@ -77,7 +77,7 @@ class DumpWriter:
         RemoteError, OSError: nothing can be written to such an address; the directory cannot be made.
     """
 
-    _worker: Worker | None
+    _worker: WorkerFiles | None
 
     def __init__(
         self,
@@ -310,18 +310,18 @@ class DumpWriter:
             self._commit_if_due(worker)
         return summaries
 
-    def _commit_if_due(self, worker: Worker) -> None:
+    def _commit_if_due(self, worker: WorkerFiles) -> None:
         age = clock.monotonic() - self._last_try
         if age >= COMMIT_SECONDS or (worker.pending >= COMMIT_ROWS and not self._failing):
             self._commit(worker)
 
-    def _commit(self, worker: Worker) -> None:
+    def _commit(self, worker: WorkerFiles) -> None:
         self._last_try = clock.monotonic()
         self._failing = True
         worker.commit()
         self._failing = False
 
-    def _current(self) -> Worker:
+    def _current(self) -> WorkerFiles:
         """This process's worker; the caller holds the lock."""
         if self._closed:
             raise DumpClosedError(f"The writer of {self.run_dir} is closed.", "Open a new DumpWriter.")

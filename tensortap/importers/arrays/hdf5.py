@@ -15,7 +15,7 @@ import numpy as np
 
 from tensortap.core.dtypes import Array, numpy_dtype
 from tensortap.core.errors import TensortapError
-from tensortap.system.subprocess_worker import Worker, WorkerEndedError
+from tensortap.system.subprocess_worker import ChildEndedError, ChildProcess
 from tensortap.system.temp_dirs import temp_folder
 
 from ..errors import MissingReaderError, RefusedError
@@ -116,11 +116,14 @@ def _datasets(path: Path, what: str) -> Iterator[StoredArray]:
         seconds = _STARTING + _SECONDS_PER_GB * (file.seek(0, 2) >> 30)
     # h5py comes from where this process has its modules (PYTHONPATH, too), not from the folder that it is in.
     limits = str(max_unpacked.get()), str(USUAL_RATIO)
-    with Worker(_CHILD, str(path.resolve()), *limits, capture_errors=True) as child, child.limited(seconds):
+    with (
+        ChildProcess(_CHILD, str(path.resolve()), *limits, capture_errors=True) as child,
+        child.limited(seconds),
+    ):
         try:
             while "end" not in (message := child.receive())[0]:
                 yield _stored(*message)
-        except WorkerEndedError as ended:
+        except ChildEndedError as ended:
             why = ended.last_line or "its library stopped without a word."
             raise RefusedError(f"{what} cannot be read by HDF5: {why}") from ended
 

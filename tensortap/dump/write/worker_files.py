@@ -24,7 +24,7 @@ from .values_writer import EncodedValue, ValuesWriter
 INLINE = 1024  # stored bytes up to which a value lies in its statistics row
 
 
-class Worker:
+class WorkerFiles:
     """The files of one writing process. Not thread safe: the writer holds a lock.
 
     Raises:
