@@ -237,8 +237,8 @@ class ChildPool:
         seconds: float | None = None,
         cancellation: Cancellation | None = None,
     ) -> tuple[Any, bytes]:
-        """As `ChildProcess.ask`, with any process of the pool. It is killed by `cancellation`, and after whatever
-        is raised by `progress` or an interrupt: what it would still answer belongs to this request."""
+        """As `ChildProcess.ask`, with any process of the pool. It is killed by `cancellation`, and after
+        whatever `progress` or an interrupt raises: what it would still answer belongs to this request."""
         with self._free:
             worker = self._rested() or self._start()
             try:
