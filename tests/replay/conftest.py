@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import recorded_programs
 
-from tensortap.replay.engine import replay
 from tensortap.replay.locate import locate
 from tensortap.replay.protocol import Answer, Progress, Request, ignore_progress
 
@@ -20,6 +18,8 @@ Ask = Callable[..., Any]
 @pytest.fixture(scope="session")
 def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A log directory with the runs of `recorded_programs.record_all`."""
+    import recorded_programs  # imports TensorFlow
+
     base = tmp_path_factory.mktemp("studied")
     recorded_programs.record_all(base)
     return base
@@ -28,6 +28,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def ask(recordings: Path) -> Ask:
     """What an analysis finds out about step 1 of one of these runs."""
+    from tensortap.replay.engine import replay  # imports TensorFlow
 
     def analysis(name: str | Path, kind: str, *, nodes: str = "", step: int = 1, **options: Any) -> Any:
         source = str(locate(recordings / name, step, None))
@@ -39,6 +40,7 @@ def ask(recordings: Path) -> Ask:
 @pytest.fixture
 def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands replay in the process of the tests: starting TensorFlow takes longer than the replay."""
+    from tensortap.replay.engine import replay
 
     def run_replay(request: Request, limits: object = None, progress: Progress = ignore_progress) -> Answer:
         return Answer.of(json.loads(json.dumps(replay(request, progress))))
