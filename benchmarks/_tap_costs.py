@@ -107,7 +107,7 @@ def ready_step(model: str, quick: bool, *, returning_all: bool = False) -> Step:
 def tap_rows(model: str, quick: bool, steps: int, rounds: int) -> list[Row]:
     """Plain steps and all ways of tapping, interleaved."""
     from tensortap.capture.tap import Tap
-    from tensortap.capture.watch import Watch
+    from tensortap.capture.watching.watch import Watch
 
     step = ready_step(model, quick)
     returning = make_step(model, quick, returning_all=True)
@@ -159,7 +159,7 @@ def unwatched(model: str, quick: bool, pairs: int) -> Figures:
     """Ratio of steps that a tap does not watch to plain ones, paired; its standard error; and CPU seconds of
     the tap's own Python in such a step."""
     from tensortap.capture.tap import Tap
-    from tensortap.capture.watch import Watch
+    from tensortap.capture.watching.watch import Watch
 
     step = ready_step(model, quick)
     ratios = []
@@ -194,7 +194,7 @@ def unwatched(model: str, quick: bool, pairs: int) -> Figures:
 def queue_figures(model: str, quick: bool, queue_bytes: int) -> Figures:
     """The most bytes that ever waited, of those that may, while values of all nodes are kept."""
     from tensortap.capture.tap import Tap
-    from tensortap.capture.watch import Watch
+    from tensortap.capture.watching.watch import Watch
 
     step, most = make_step(model, quick), 0
     with tempfile.TemporaryDirectory() as logdir:
@@ -213,7 +213,7 @@ def first_call(model: str, quick: bool, way: str) -> Figures:
     """CPU seconds until the first call of a train step has returned: trace, tapping, run. `way` is one of
     `FIRST_CALLS`."""
     from tensortap.capture.tap import Tap
-    from tensortap.capture.watch import Watch
+    from tensortap.capture.watching.watch import Watch
     from tensortap.stats.summarize import warm_up
 
     warm_up()  # numba's import is no part of TensorFlow's first call

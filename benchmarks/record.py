@@ -32,11 +32,11 @@ CAPTURED, HASHED = "summaries of all nodes", "summaries, recorded"
 
 def measure(model: str, quick: bool, rounds: int) -> None:
     """Prints the costs of one model."""
-    from tensortap.capture.record_options import Record
-    from tensortap.capture.step_schedule import every
+    from tensortap.capture.recording.record_options import Record
     from tensortap.capture.tap import Tap
     from tensortap.capture.triggers.triggers import LossSpike
-    from tensortap.capture.watch import Watch
+    from tensortap.capture.watching.step_schedule import every
+    from tensortap.capture.watching.watch import Watch
 
     step, nothing = ready_step(model, quick), Watch(steps=lambda step: False)
     with tempfile.TemporaryDirectory() as logdir:

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tensortap.api.logdir import open_any as open
     from tensortap.api.notebook import notebook, show
-    from tensortap.capture.record_options import Record
-    from tensortap.capture.step_schedule import every, log_spaced
+    from tensortap.capture.recording.record_options import Record
     from tensortap.capture.tap import Tap
     from tensortap.capture.triggers.firing import TrainingStoppedError
     from tensortap.capture.triggers.flight_recorder import FlightRecorder
     from tensortap.capture.triggers.step_summaries import StepSummaries
     from tensortap.capture.triggers.triggers import Finding, LossSpike, NonFinite, Trigger
-    from tensortap.capture.watch import Watch, Watches
+    from tensortap.capture.watching.step_schedule import every, log_spaced
+    from tensortap.capture.watching.watch import Watch, Watches
     from tensortap.core.errors import TensortapError
     from tensortap.core.sampling import Sample
     from tensortap.dump.write.writer import DumpWriter

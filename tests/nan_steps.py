@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.step_schedule import every
+from tensortap.capture.watching.watch import Watch
 
 NONE = Watch(steps=[10**6])
 X = np.array([[200.0, 1.0, -150.0], [0.5, 0.2, 0.1]], np.float32)

@@ -10,9 +10,9 @@ import numpy as np
 import small_models
 import tensorflow as tf
 
-from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.step_schedule import every
+from tensortap.capture.watching.watch import Watch
 
 NONE = Watch(steps=[10**6])
 

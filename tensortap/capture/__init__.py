@@ -12,15 +12,15 @@ from tensortap.tf.internals import op_definition
 from tensortap.tf.random_ops import draws
 
 from .errors import TapClosedError, TapWarning, WatchError
-from .record_options import Record
-from .step_schedule import every, log_spaced
+from .recording.record_options import Record
 from .tap import Tap
 from .tracing.candidate import Candidate
 from .triggers.firing import Firing, TrainingStoppedError
 from .triggers.flight_recorder import FlightRecorder
 from .triggers.step_summaries import Examined, StepSummaries
 from .triggers.triggers import Finding, LossSpike, NonFinite, Trigger
-from .watch import Watch, Watches
+from .watching.step_schedule import every, log_spaced
+from .watching.watch import Watch, Watches
 
 __all__ = [
     "Candidate",

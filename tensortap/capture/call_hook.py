@@ -22,7 +22,7 @@ from .tracing.candidate import Candidate
 from .tracing.layer_tracker import LayerTracker
 from .tracing.traced_function import Place, TracedRoot, trace_root
 from .warnings_once import first_line
-from .watch import Watch
+from .watching.watch import Watch
 
 # a function, what is watched of it, whether exactly, and whether recordings need what it draws
 _Key = tuple[str, frozenset[Watch], bool, bool]

@@ -11,7 +11,7 @@ from tensortap.core.text import counted
 from .errors import ChoiceFailedError
 from .tracing.candidate import Candidate
 from .warnings_once import OneTimeWarnings
-from .watch import Watch
+from .watching.watch import Watch
 
 _MAX_FUNCTIONS = 100  # that an event names
 

@@ -16,11 +16,11 @@ from .instrument.tapped_function import TapValues
 from .pipeline.messages import CapturedTensor, GraphHandle
 from .recording.run_recordings import StepRecording
 from .recording.tensor_hashes import TensorHashes
-from .selection import Selected
 from .tap_state import TapState
 from .tracing.traced_function import Place, TracedRoot
 from .triggers.failed_step import failure_facts, has_failed
-from .watch import Watch
+from .watching.selection import Selected
+from .watching.watch import Watch
 
 
 class Step:

@@ -22,10 +22,9 @@ from .errors import TapClosedError, WatchError
 from .pipeline.batch_writer import BatchWriter
 from .pipeline.disk_reserve import DiskReserve
 from .pipeline.writer_thread import Sink, WhenFull, WriterThread
-from .record_options import Record, record_of
+from .recording.record_options import Record, record_of
 from .recording.run_recordings import RunRecordings
 from .run_info import environment, warn_of_earlier_job
-from .step_schedule import Steps
 from .tap_arguments import byte_count, check_choices, process_rank, run_directory, run_facts, seconds
 from .tap_state import TapState
 from .tap_steps import TapSteps
@@ -34,8 +33,9 @@ from .triggers.firing import Firing
 from .triggers.flight_recorder import FlightRecorder
 from .triggers.trigger_control import Stop, trigger_control
 from .warnings_once import OneTimeWarnings
-from .watch import Watch
-from .watch_file import WatchFile
+from .watching.step_schedule import Steps
+from .watching.watch import Watch
+from .watching.watch_file import WatchFile
 
 note_lines()
 

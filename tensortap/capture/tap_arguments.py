@@ -24,7 +24,7 @@ from tensortap.storage.uri import (
 )
 
 from .errors import WatchError
-from .watch import Watch
+from .watching.watch import Watch
 
 
 def run_directory(path: Any) -> Path:

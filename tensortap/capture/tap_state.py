@@ -21,14 +21,14 @@ from .pipeline.batch_writer import SNAPSHOT_LOSSES
 from .pipeline.messages import CapturedTensor, Event, GraphHandle, StepEntry, TensorBatch, held_bytes
 from .pipeline.writer_thread import WriterThread
 from .recording.run_recordings import RECORDING_LOSSES, RunRecordings
-from .selection import Selected, StepWatches
 from .tracing.call_links import CallLinks
 from .tracing.candidate import Kind
 from .tracing.traced_function import Place, TracedRoot
 from .triggers.trigger_control import TriggerControl
 from .warnings_once import OneTimeWarnings, print_line
-from .watch import Watch, shown_rules
-from .watch_file import WatchFile, watch_facts
+from .watching.selection import Selected, StepWatches
+from .watching.watch import Watch, shown_rules
+from .watching.watch_file import WatchFile, watch_facts
 
 Selection = dict[Place, Selected]
 _MAX_LINKS = 1000  # kinds of steps, by what their calls hand to one another

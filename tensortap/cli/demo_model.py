@@ -13,9 +13,9 @@ import numpy as np
 import tensorflow as tf
 from sklearn.datasets import load_digits
 
-from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.step_schedule import every
+from tensortap.capture.watching.watch import Watch
 
 from .progress import steps_progress
 

@@ -13,9 +13,9 @@ from browser_site import Serve, Site, serving
 from playwright.sync_api import expect
 
 from tensortap.__main__ import main
-from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.step_schedule import every
+from tensortap.capture.watching.watch import Watch
 
 
 @pytest.fixture(scope="module")

@@ -14,9 +14,9 @@ from browser_site import Serve, Site, serving
 from playwright.sync_api import expect
 from recorded_programs import custom_loop
 
-from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.step_schedule import every
+from tensortap.capture.watching.watch import Watch
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from tensortap.capture.errors import TapWarning, WatchError
 from tensortap.capture.tap import Tap
 from tensortap.capture.tap_arguments import job_rank
 from tensortap.capture.triggers.triggers import LossSpike, NonFinite
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.watch import Watch
 from tensortap.dump.write.writer import DumpWriter
 
 

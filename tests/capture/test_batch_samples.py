@@ -14,7 +14,7 @@ from dumped import Dumped
 import tensortap
 from tensortap.capture.errors import TapWarning, WatchError
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.watch import Watch
 
 
 def numbered(count: int = 24) -> Any:

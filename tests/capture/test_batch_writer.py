@@ -16,10 +16,10 @@ from tensortap.capture.pipeline.batch_writer import BatchWriter
 from tensortap.capture.pipeline.disk_reserve import DiskReserve
 from tensortap.capture.pipeline.messages import CapturedTensor, GraphHandle, TensorBatch
 from tensortap.capture.pipeline.writer_thread import WriterThread
-from tensortap.capture.selection import Handling
 from tensortap.capture.tap_state import TapState
 from tensortap.capture.tracing.candidate import Candidate
 from tensortap.capture.warnings_once import OneTimeWarnings
+from tensortap.capture.watching.selection import Handling
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.storage import files
 

@@ -11,7 +11,7 @@ from dumped import Dumped
 
 from tensortap.capture.errors import TapWarning
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.watch import Watch
 
 ALL = Watch(steps=1, keep="value")
 

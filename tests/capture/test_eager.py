@@ -16,7 +16,7 @@ from tensortap.capture.errors import TapWarning
 from tensortap.capture.pipeline.messages import Message, TensorBatch
 from tensortap.capture.pipeline.writer_thread import WriterThread
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.watch import Watch
 
 ALL = Watch(steps=1, keep="value")
 

@@ -14,7 +14,7 @@ from dumped import Dumped
 from small_models import BATCH, data, mlp, weights_of
 
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.watch import Watch
 
 WATCH = Watch(kinds=["output", "gradient", "weight", "input"], steps=1)
 Trial = Callable[[Tap | None, Path], Any]

@@ -15,7 +15,7 @@ from small_models import BATCH, CLASSES, compiled, weights_of
 
 from tensortap.capture.errors import TapWarning
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.watch import Watch
 
 STEPS = 6
 ALL = Watch(steps=2, keep="value")

@@ -16,7 +16,7 @@ from dumped import Dumped
 from small_models import BATCH, CLASSES, cnn, compiled, transformer, weights_of
 
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.watch import Watch
 
 STEPS = 12
 MERGING_OFF = {"arithmetic_optimization": False, "constant_folding": False}

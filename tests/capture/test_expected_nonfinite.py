@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from tensortap.capture.tap import Tap
 from tensortap.capture.triggers.triggers import NonFinite
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.watch import Watch
 
 ROWS = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
 

@@ -11,7 +11,7 @@ from dumped import Dumped
 
 from tensortap.capture.tap import Tap
 from tensortap.capture.triggers.failed_step import failure_facts
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.watch import Watch
 
 
 def test_an_error_while_a_function_is_traced_is_told_in_its_own_words(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ import json, shutil, sys
 from pathlib import Path
 import tensorflow as tf
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.watch import Watch
 from tensortap.capture.pipeline import batch_writer
 from failing_disk import failing
 batch_writer._RETRY_SECONDS = batch_writer._CHECK_SECONDS = 0.0

@@ -21,7 +21,7 @@ from tensortap.capture.instrument import function_rewrite
 from tensortap.capture.instrument.tapped_function import InstrumentedFunction, TapFailedError
 from tensortap.capture.tap import Tap
 from tensortap.capture.tracing.candidate import Candidate
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.watch import Watch
 from tensortap.dump.write.writer import DumpWriter
 
 ALL = Watch(steps=1, keep="value")
@@ -326,7 +326,7 @@ def test_the_program_may_just_end(tmp_path: Path) -> None:
     program = """
 import sys, tensorflow as tf
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.watch import Watch
 tap = Tap(sys.argv[1], Watch(steps=1))
 step = tap.function(lambda x: tf.add(x, 1.0, name="sum"))
 for _ in range(50): step(tf.zeros([100, 100]))
@@ -343,7 +343,7 @@ def test_a_forked_child_writes_as_itself(tmp_path: Path) -> None:
     program = """
 import os, sys, numpy as np, tensorflow as tf
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.watch import Watch
 with Tap(sys.argv[1], Watch("sum$", steps=1)) as tap:
     step = tap.function(lambda x: tf.add(x, 1.0, name="sum"))
     step(tf.zeros([]))

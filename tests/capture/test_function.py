@@ -13,9 +13,9 @@ import tensorflow as tf
 from dumped import Dumped
 
 from tensortap.capture.errors import TapClosedError, WatchError
-from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.step_schedule import every
+from tensortap.capture.watching.watch import Watch
 
 ALL = Watch(steps=1, keep="value")
 

@@ -20,7 +20,7 @@ from tensortap.capture.errors import TapWarning
 from tensortap.capture.tap import Tap
 from tensortap.capture.tracing import traced_function
 from tensortap.capture.tracing.graph_builder import graph_of
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.watch import Watch
 from tensortap.core.records import Graph
 
 

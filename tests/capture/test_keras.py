@@ -12,9 +12,9 @@ from dumped import Dumped
 from small_models import BATCH, data, mlp
 
 from tensortap.capture.errors import TapClosedError, TapWarning
-from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.step_schedule import every
+from tensortap.capture.watching.watch import Watch
 
 
 def test_one_changed_line_captures_every_tenth_step(tmp_path: Path) -> None:

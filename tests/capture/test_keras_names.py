@@ -14,7 +14,7 @@ from small_models import BATCH, data, mlp
 from tensortap.capture.errors import TapWarning
 from tensortap.capture.tap import Tap
 from tensortap.capture.tracing.layer_tracker import layer_paths
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.watch import Watch
 
 
 def take_away(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> None:

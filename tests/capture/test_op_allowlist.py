@@ -13,9 +13,9 @@ from tensorflow.core.framework.op_def_pb2 import OpList
 from tensorflow.python.client import pywrap_tf_session
 
 from tensortap.capture.errors import TapWarning
-from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.step_schedule import every
+from tensortap.capture.watching.watch import Watch
 from tensortap.core.errors import InvalidValueError
 from tensortap.dump.recording.recording import array_hash
 from tensortap.dump.recording.recording_files import find_recordings, read_recording

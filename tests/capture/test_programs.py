@@ -18,7 +18,7 @@ from programs import keras_programs, loop_programs, session_programs
 from programs.capturing import Capture, Program
 
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.watch import Watch
 
 PROGRAMS = {
     program.__name__: program

@@ -17,11 +17,11 @@ import tensorflow as tf
 from dumped import Dumped
 
 from tensortap.capture.errors import TapWarning
-from tensortap.capture.record_options import Record
-from tensortap.capture.step_schedule import every
+from tensortap.capture.recording.record_options import Record
 from tensortap.capture.tap import Tap
 from tensortap.capture.triggers.triggers import NonFinite
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.step_schedule import every
+from tensortap.capture.watching.watch import Watch
 from tensortap.dump.recording.bundle import write_bundle
 from tensortap.dump.recording.recording import Recording
 from tensortap.dump.recording.recording_files import find_recordings, read_recording

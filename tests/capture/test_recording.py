@@ -19,15 +19,15 @@ import tensorflow as tf
 import tensortap
 from tensortap.capture.errors import TapWarning, WatchError
 from tensortap.capture.pipeline.messages import StepEntry
-from tensortap.capture.record_options import Record
 from tensortap.capture.recording.pending_recordings import PendingRecordings, QueuedRecording
+from tensortap.capture.recording.record_options import Record
 from tensortap.capture.recording.recording_retention import RecordingRetention
-from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.triggers.firing import TrainingStoppedError
 from tensortap.capture.triggers.step_summaries import StepSummaries
 from tensortap.capture.triggers.triggers import Finding, LossSpike, NonFinite
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.step_schedule import every
+from tensortap.capture.watching.watch import Watch
 from tensortap.dump.read.runs import RunReader, find_runs
 from tensortap.dump.recording.bundle import write_bundle
 from tensortap.dump.recording.recording import array_hash

@@ -11,13 +11,13 @@ import pytest
 import tensorflow as tf
 
 from tensortap.capture.errors import TapWarning
-from tensortap.capture.record_options import Record
+from tensortap.capture.recording.record_options import Record
 from tensortap.capture.recording.recording_retention import RecordingRetention
 from tensortap.capture.recording.run_recordings import RunRecordings
-from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.triggers.triggers import NonFinite
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.step_schedule import every
+from tensortap.capture.watching.watch import Watch
 from tensortap.dump.recording.recording import Argument, Recording
 from tensortap.dump.recording.recording_files import find_recordings, read_recording
 

@@ -11,9 +11,9 @@ import tensorflow as tf
 from tensortap.capture.errors import TapWarning
 from tensortap.capture.exact.variable_snapshot import VariableSnapshot
 from tensortap.capture.instrument.tapped_function import InstrumentedFunction, TapFailedError
-from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.step_schedule import every
+from tensortap.capture.watching.watch import Watch
 from tensortap.dump.recording.recording_files import find_recordings, read_recording
 
 ALL = Watch(steps=1, keep="value")

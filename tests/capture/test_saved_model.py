@@ -14,7 +14,7 @@ from dumped import Dumped
 from small_models import FEATURES, mlp
 
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.watch import Watch
 
 ALL = Watch(steps=1, keep="value")
 

@@ -15,7 +15,7 @@ from dumped import Dumped
 from tensortap.capture.errors import TapWarning
 from tensortap.capture.pipeline.batch_writer import BatchWriter
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.watch import Watch
 
 tf1 = tf.compat.v1
 ALL = Watch(steps=1, keep="value")

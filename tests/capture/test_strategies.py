@@ -12,14 +12,14 @@ from dumped import Dumped
 
 import tensortap
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.watch import Watch
 
 PROGRAM = """
 import sys, numpy as np, keras, tensorflow as tf
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.watch import Watch
 
 strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 with strategy.scope():
@@ -126,7 +126,7 @@ os.environ["TF_CONFIG"] = json.dumps(
 )
 import keras, numpy as np, tensorflow as tf
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.watch import Watch
 
 strategy = tf.distribute.MultiWorkerMirroredStrategy()
 weight = None

@@ -19,11 +19,11 @@ from small_models import BATCH, data, mlp
 import tensortap
 from tensortap.capture.pipeline.messages import Message, StepEnd
 from tensortap.capture.pipeline.writer_thread import WriterThread
-from tensortap.capture.record_options import Record
+from tensortap.capture.recording.record_options import Record
 from tensortap.capture.tap import Tap
 from tensortap.capture.triggers.firing import TrainingStoppedError
 from tensortap.capture.triggers.triggers import NonFinite
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.watch import Watch
 from tensortap.dump.recording.recording_files import find_recordings, read_recording
 
 ALL = Watch(steps=1, keep="value")

@@ -14,7 +14,7 @@ from small_models import BATCH, data, mlp, weights_of
 
 from tensortap.capture.errors import TapWarning
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.watch import Watch
 from tensortap.core.sampling import Sample
 
 

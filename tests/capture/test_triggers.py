@@ -13,14 +13,14 @@ from dumped import Dumped
 from small_models import BATCH, data, mlp
 
 from tensortap.capture.errors import TapWarning, WatchError
-from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.triggers import triggers
 from tensortap.capture.triggers.firing import TrainingStoppedError
 from tensortap.capture.triggers.flight_recorder import FlightRecorder
 from tensortap.capture.triggers.step_summaries import StepSummaries
 from tensortap.capture.triggers.triggers import Finding, LossSpike, NonFinite, Trigger
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.step_schedule import every
+from tensortap.capture.watching.watch import Watch
 from tensortap.dump.format.events import EventsTail
 from tensortap.dump.read.runs import RunReader
 

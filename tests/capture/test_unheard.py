@@ -14,7 +14,7 @@ import pytest
 import tensorflow as tf
 
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.watch import Watch
 
 
 class _Full(io.StringIO):

@@ -19,9 +19,9 @@ from polling import until
 from s3_server import s3_server
 
 import tensortap
-from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.step_schedule import every
+from tensortap.capture.watching.watch import Watch
 from tensortap.dump.format.row_checks import Snapshot
 from tensortap.dump.maintenance.run_check import check_run
 from tensortap.dump.read.runs import RunReader, find_runs

@@ -13,7 +13,7 @@ from dumped import Dumped
 
 from tensortap.capture.pipeline.batch_writer import BatchWriter
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.watch import Watch
 
 ALL = Watch(steps=1, keep="value")
 NUMBERS = [0, 1, 2, 3, 7]

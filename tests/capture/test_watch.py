@@ -12,9 +12,9 @@ import pytest
 import tensorflow as tf
 
 from tensortap.capture.errors import ChoiceFailedError, WatchError
-from tensortap.capture.step_schedule import every, log_spaced
 from tensortap.capture.tracing.candidate import Candidate
-from tensortap.capture.watch import Watch, Watches
+from tensortap.capture.watching.step_schedule import every, log_spaced
+from tensortap.capture.watching.watch import Watch, Watches
 from tensortap.core.sampling import Sample
 
 RELU = Candidate("cnn/relu/Relu", 0, "Relu", "float32", (None, 8), "cnn/relu", "output")

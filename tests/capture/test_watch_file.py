@@ -12,10 +12,10 @@ import pytest
 import tensorflow as tf
 from dumped import Dumped
 
-from tensortap.capture import watch_file
-from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching import watch_file
+from tensortap.capture.watching.step_schedule import every
+from tensortap.capture.watching.watch import Watch
 from tensortap.cli.commands import watch
 from tensortap.cli.main import dispatch
 from tensortap.dump.format.events import EventsTail

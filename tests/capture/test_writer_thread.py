@@ -12,8 +12,8 @@ from polling import until
 
 from tensortap.capture.pipeline.messages import CapturedTensor, GraphHandle, Message, TensorBatch
 from tensortap.capture.pipeline.writer_thread import WhenFull, WriterThread
-from tensortap.capture.selection import Handling
 from tensortap.capture.tracing.candidate import Candidate
+from tensortap.capture.watching.selection import Handling
 
 
 class Recorder:

@@ -15,7 +15,7 @@ from small_models import BATCH, data, mlp
 
 from tensortap.capture.errors import TapWarning
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.watch import Watch
 
 ALL = Watch(steps=1, keep="value")
 

@@ -22,7 +22,7 @@ from range_server import Server, serving
 
 import tensortap
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.watch import Watch
 from tensortap.core.errors import RemoteError, TensortapError
 from tensortap.dump.read.runs import find_runs
 from tensortap.dump.write.writer import DumpWriter

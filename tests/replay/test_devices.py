@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import tensorflow as tf
 
-from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.step_schedule import every
+from tensortap.capture.watching.watch import Watch
 from tensortap.dump.recording.recording import array_hash
 from tensortap.dump.recording.recording_files import find_recordings, read_recording
 from tensortap.replay.execution.loaded_call import LoadedCall, device_here

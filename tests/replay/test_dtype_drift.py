@@ -12,8 +12,8 @@ import recorded_programs
 import tensorflow as tf
 
 from tensortap.__main__ import main
-from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
+from tensortap.capture.watching.step_schedule import every
 from tensortap.core.errors import InvalidValueError
 from tensortap.replay.analyses.error_split import split_error
 from tensortap.replay.execution.dtype_change import change_dtype

@@ -12,9 +12,9 @@ import pytest
 import tensorflow as tf
 
 from tensortap.__main__ import main
-from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.step_schedule import every
+from tensortap.capture.watching.watch import Watch
 from tensortap.core.errors import NotFoundError
 
 Ask = Callable[..., Any]

@@ -12,9 +12,9 @@ import pytest
 import tensorflow as tf
 
 from tensortap.__main__ import main
-from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.step_schedule import every
+from tensortap.capture.watching.watch import Watch
 from tensortap.replay.analyses.minimal_repair import MOST_TRIALS, minimize
 
 EXPECTED = {  # kind of the repair, what it says, what stands in the proposed line

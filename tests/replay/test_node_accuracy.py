@@ -10,9 +10,9 @@ import pytest
 import tensorflow as tf
 
 from tensortap.__main__ import main
-from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.step_schedule import every
+from tensortap.capture.watching.watch import Watch
 from tensortap.replay.analyses.error_split import split_error
 from tensortap.replay.analyses.node_accuracy import (
     describe_nonfinite,

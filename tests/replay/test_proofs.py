@@ -10,10 +10,10 @@ import pytest
 import tensorflow as tf
 
 from tensortap.__main__ import main
-from tensortap.capture.record_options import Record
-from tensortap.capture.step_schedule import every
+from tensortap.capture.recording.record_options import Record
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.step_schedule import every
+from tensortap.capture.watching.watch import Watch
 from tensortap.cli.console import console
 from tensortap.cli.views.replay import print_observer_effect
 from tensortap.dump.recording.bundle import write_bundle

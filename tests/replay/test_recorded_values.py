@@ -7,9 +7,9 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.step_schedule import every
+from tensortap.capture.watching.watch import Watch
 from tensortap.dump.recording.recording_files import find_recordings, read_recording
 from tensortap.replay import report_differences
 from tensortap.replay.execution.loaded_call import RecordedInputs

@@ -19,10 +19,10 @@ import tensorflow as tf
 
 from tensortap.__main__ import main
 from tensortap.api.logdir import open_logdir
-from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.tracing.candidate import Candidate
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.step_schedule import every
+from tensortap.capture.watching.watch import Watch
 from tensortap.cli.views.replay import comparison_line
 from tensortap.core.errors import DamagedError, InvalidValueError, NotFoundError, TensortapError
 from tensortap.dump.recording.bundle import write_bundle

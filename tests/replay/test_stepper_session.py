@@ -14,9 +14,9 @@ import tensorflow as tf
 
 from tensortap.__main__ import main
 from tensortap.api.logdir import open_logdir
-from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.step_schedule import every
+from tensortap.capture.watching.watch import Watch
 from tensortap.cli.stepper_shell import StepperShell
 from tensortap.core.errors import TensortapError
 from tensortap.dump.recording.bundle import write_bundle

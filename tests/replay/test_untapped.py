@@ -13,9 +13,9 @@ import pytest
 import tensorflow as tf
 
 from tensortap.__main__ import main
-from tensortap.capture.step_schedule import every
 from tensortap.capture.tap import Tap
-from tensortap.capture.watch import Watch
+from tensortap.capture.watching.step_schedule import every
+from tensortap.capture.watching.watch import Watch
 from tensortap.cli.stepper_shell import proof
 from tensortap.dump.recording.bundle import read_bundle, write_bundle
 from tensortap.dump.recording.recording import Recording

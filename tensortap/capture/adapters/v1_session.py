@@ -15,10 +15,10 @@ from tensortap.core.dtypes import Array
 
 from ..errors import WatchError
 from ..pipeline.messages import GraphHandle
-from ..selection import Selected, StepWatches
 from ..step import Step
 from ..tap_steps import TapSteps
 from ..tracing.candidate import Candidate
+from ..watching.selection import Selected, StepWatches
 from .v1_session_graph import session_graph
 from .v1_session_plan import SessionPlan, plan_run
 from .v1_session_taps import NAME, SessionTaps

@@ -9,7 +9,7 @@ from tensortap.core.records import Way
 
 from ..capture_warnings import CaptureWarnings
 from ..tracing.traced_function import Place, TracedRoot
-from ..watch import Watch
+from ..watching.watch import Watch
 from .tapped_function import TapValues
 
 

@@ -13,8 +13,8 @@ from tensortap.core.dtypes import Array
 from tensortap.core.records import Graph, Keep
 from tensortap.core.sampling import Sample
 
-from ..selection import Handling
 from ..tracing.candidate import Candidate
+from ..watching.selection import Handling
 
 
 def held_bytes(array: Array) -> int:

@@ -28,8 +28,8 @@ from ..instrument.tapped_function import TapValues
 from ..run_info import environment
 from ..tracing.traced_function import Place, TracedRoot
 from ..triggers.failed_step import failure_facts
-from .random_draw_rewrite import DrawsAsArguments, UnrecordableError
 from .random_draw_values import RandomDrawValues
+from .random_draws import DrawsAsArguments, UnrecordableError
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from tensortap.tf.shapes import static_shape
 from ..instrument.tap_queues import Route
 from ..instrument.tapped_function import TapValues
 from ..tracing.traced_function import Place, TracedRoot
-from .random_draw_rewrite import SHUFFLE, Draw, UnrecordableError
+from .random_draws import SHUFFLE, Draw, UnrecordableError
 
 
 class RandomDrawValues:

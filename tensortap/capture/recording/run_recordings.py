@@ -19,12 +19,12 @@ from tensortap.dump.format.run_files import ensure_run
 from ..instrument.tapped_function import TapValues
 from ..pipeline.disk_reserve import DiskReserve
 from ..pipeline.messages import StepEntry
-from ..record_options import Record
 from ..tracing.traced_function import Place, TracedRoot
 from ..warnings_once import OneTimeWarnings
 from .call_recorder import CallRecorder, PendingCall
 from .pending_recordings import PendingRecordings, QueuedRecording
-from .random_draw_rewrite import UnrecordableError
+from .random_draws import UnrecordableError
+from .record_options import Record
 from .recording_retention import ASKED_FOR, RecordingRetention
 from .tensor_hashes import TensorHashes
 

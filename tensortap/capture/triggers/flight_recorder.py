@@ -9,8 +9,8 @@ from typing import Any
 
 from ..errors import WatchError
 from ..pipeline.messages import CapturedTensor, TensorBatch, held_bytes
-from ..selection import Handling
-from ..watch import Watch, Watches
+from ..watching.selection import Handling
+from ..watching.watch import Watch, Watches
 from .triggers import every_step
 
 

@@ -10,10 +10,10 @@ from typing import Any, Literal
 from ..errors import WatchError
 from ..pipeline.messages import StepEnd, StepEntry
 from ..pipeline.writer_thread import Sink, WriterThread
-from ..selection import StepWatches
-from ..step_schedule import every
 from ..warnings_once import OneTimeWarnings, first_line
-from ..watch import Watch
+from ..watching.selection import StepWatches
+from ..watching.step_schedule import every
+from ..watching.watch import Watch
 from .failed_step import has_failed
 from .firing import Firing, TrainingStoppedError
 from .flight_recorder import FlightRecorder, as_recorder

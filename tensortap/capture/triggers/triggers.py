@@ -17,9 +17,9 @@ from tensortap.core.names import parse_tensor_name
 from tensortap.tfproto.function_calls import CALLS
 
 from ..errors import WatchError
-from ..step_schedule import every
 from ..tracing.candidate import Candidate
-from ..watch import DEFAULT_STEPS, Watch, Watches
+from ..watching.step_schedule import every
+from ..watching.watch import DEFAULT_STEPS, Watch, Watches
 from .expected_nonfinite import without_constant_infinities, without_overflow
 from .step_summaries import Examined, GraphLookup, StepSummaries
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from tensortap.core.errors import TensortapError
 from tensortap.system.user_dirs import open_regular
 
-from .errors import WatchError
+from ..errors import WatchError
 from .watch import MAX_TEXT, Rule, Watch, rules_of, watch_of
 
 FILE = "watch.json"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from tensortap.core.records import Keep
 from tensortap.core.sampling import Sample
 
-from .tracing.candidate import Candidate
+from ..tracing.candidate import Candidate
 from .watch import Watch, is_static
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
-from .errors import WatchError
+from ..errors import WatchError
 
 
 @dataclass(frozen=True)

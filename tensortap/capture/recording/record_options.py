@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from .errors import WatchError
-from .step_schedule import Steps, step_predicate
+from ..errors import WatchError
+from ..watching.step_schedule import Steps, step_predicate
 
 
 @dataclass(frozen=True)

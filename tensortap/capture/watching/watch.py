@@ -21,10 +21,10 @@ from tensortap.core.errors import InvalidValueError, TensortapError
 from tensortap.core.records import Keep
 from tensortap.core.sampling import Sample
 
-from .errors import ChoiceFailedError, WatchError
+from ..errors import ChoiceFailedError, WatchError
+from ..tracing.candidate import Candidate
+from ..tracing.role_names import parse_role
 from .step_schedule import Steps, every, log_spaced, plain_steps, step_predicate
-from .tracing.candidate import Candidate
-from .tracing.role_names import parse_role
 
 Choice = str | re.Pattern[str] | Callable[[Candidate], bool]
 Test = Callable[[Candidate], bool]
