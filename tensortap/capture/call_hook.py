@@ -9,19 +9,17 @@ from typing import Any, NamedTuple
 
 from tensortap.tf import internals
 
+from .capture_warnings import first_line
 from .errors import ChoiceFailedError
 from .exact.shadow import NoShadowError, Shadow, ShadowFailedError
 from .exact.side_effects import MUTED
 from .exact.variable_snapshot import SnapshotReader, VariableSnapshot, changed_bytes
 from .instrument.context_stack import TaskStack
-from .instrument.memory_check import SHARE, available_bytes, estimated_bytes
 from .instrument.random_streams import RandomStreams
 from .instrument.receivers import CallReceiver, PendingRecording, StepReceiver
-from .instrument.tapped_function import InstrumentedFunction, TapFailedError
-from .tracing.candidate import Candidate
+from .instrument.tapped_function import InstrumentedFunction, TapFailedError, check_memory
 from .tracing.layer_tracker import LayerTracker
 from .tracing.traced_function import Place, TracedRoot, trace_root
-from .warnings_once import first_line
 from .watching.watch import Watch
 
 # a function, what is watched of it, whether exactly, and whether recordings need what it draws
@@ -246,7 +244,7 @@ class CallHook:
             self._streams.ran_untapped(function)
             return None
         chosen |= drawn.keys()
-        _check_memory([traced.candidates[place] for place in chosen & traced.candidates.keys()], 0)
+        check_memory([traced.candidates[place] for place in chosen & traced.candidates.keys()], 0)
         return InstrumentedFunction(traced, chosen, (), drawn, switched=True)
 
     def _run_standing(
@@ -326,7 +324,7 @@ class CallHook:
         """The copy that catches these tensors; watches that choose the same share one."""
         key = traced.root, chosen, exact, bool(drawn)
         if key not in self._copies:
-            _check_memory(
+            check_memory(
                 [traced.candidates[place] for place in chosen & traced.candidates.keys()],
                 0 if exact else changed_bytes(traced),
             )
@@ -424,12 +422,6 @@ def _warn_of_limits(
     if unreached:
         for step in steps:
             step.warnings.out_of_reach([traced.candidates[place] for place in unreached])
-
-
-def _check_memory(candidates: Sequence[Candidate], copied: int) -> None:
-    needed, available = estimated_bytes(candidates) + copied, available_bytes()
-    if available is not None and needed > SHARE * available:
-        raise MemoryError(f"a step would take {needed / 1e9:.1f} GB, {available / 1e9:.1f} GB are free")
 
 
 def _watches(steps: Sequence[StepReceiver]) -> frozenset[Watch]:

@@ -1,17 +1,25 @@
-"""What a tap does not capture: one warning for each kind, which is noted in the run, too."""
+"""Warnings of what a tap does not capture: each kind once, noted in the run, never raising into training."""
 
 from __future__ import annotations
 
+import contextlib
+import logging
+import sys
+import threading
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensortap.core.names import short_function_name
 from tensortap.core.text import counted
 
-from .errors import ChoiceFailedError
-from .tracing.candidate import Candidate
-from .warnings_once import OneTimeWarnings
-from .watching.watch import Watch
+from .errors import ChoiceFailedError, TapWarning
+
+if TYPE_CHECKING:  # both packages issue warnings
+    from .tracing.candidate import Candidate
+    from .watching.watch import Watch
+
+_log = logging.getLogger("tensortap")
 
 _MAX_FUNCTIONS = 100  # that an event names
 
@@ -165,3 +173,59 @@ class CaptureWarnings:
             f" ran, {ran.start} to {ran.stop - 1}",
             "Watch(steps=1) is for all of them; steps count from 0.",
         )
+
+
+class OneTimeWarnings:
+    """Warnings of one tap.
+
+    Args:
+        where: the run, named in every message.
+    """
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self._issued: dict[str, str] = {}  # texts by kind
+        self._lock = threading.Lock()
+
+    def warn(self, kind: str, message: str, hint: str, cause: BaseException | None = None) -> str:
+        """Warns, unless this kind of warning was issued before. `message` has no full stop, `hint` has.
+
+        Returns:
+            The text; empty if the kind was issued before.
+        """
+        because = f" ({type(cause).__name__}: {first_line(cause)})" if cause is not None else ""
+        text = f"{message}{because}. {hint}"
+        with self._lock:
+            if kind in self._issued:
+                return ""
+            self._issued[kind] = text
+        issue_warning(f"tensortap, run {self._where!r}: {text}")
+        return text
+
+    def first_issued(self, *kinds: str) -> str:
+        """The text of the first of these kinds that was issued; empty if none was."""
+        with self._lock:
+            return next((self._issued[kind] for kind in kinds if kind in self._issued), "")
+
+
+def issue_warning(text: str) -> None:
+    """Issues a `TapWarning`."""
+    try:
+        warnings.warn(text, TapWarning, stacklevel=3)
+    except Exception:
+        # The program turns warnings into errors, shows them its own way, or has closed stderr; this one
+        # must not end its training, nor the thread that writes.
+        with contextlib.suppress(Exception):
+            _log.warning(text)
+
+
+def print_line(sentence: str) -> None:
+    """One line on stderr, for whoever looks after the job. The disk that it goes to may be full, too."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # there may be no stderr
+        print(f"tensortap: {sentence}", file=sys.stderr, flush=True)
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message, at most 300 characters."""
+    lines = str(error).strip().splitlines()
+    return lines[0][:300] if lines else ""

@@ -14,7 +14,7 @@ import tensorflow as tf
 from tensortap.core.names import is_worker_name
 from tensortap.system.redaction import recorded_command
 
-from .warnings_once import OneTimeWarnings
+from .capture_warnings import OneTimeWarnings
 
 _END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"  # FORMAT.md: what a worker that closed wrote last
 

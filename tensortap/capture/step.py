@@ -14,11 +14,11 @@ from tensortap.core.records import Way
 from .capture_warnings import CaptureWarnings
 from .instrument.tapped_function import TapValues
 from .pipeline.messages import CapturedTensor, GraphHandle
+from .recording.pending_recordings import TensorHashes
 from .recording.run_recordings import StepRecording
-from .recording.tensor_hashes import TensorHashes
 from .tap_state import TapState
 from .tracing.traced_function import Place, TracedRoot
-from .triggers.failed_step import failure_facts, has_failed
+from .triggers.firing import failure_facts, has_failed
 from .watching.selection import Selected
 from .watching.watch import Watch
 

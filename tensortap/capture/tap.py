@@ -14,13 +14,12 @@ from tensortap.storage.uri import shown_path
 
 from . import tap_arguments
 from .adapters.keras_callback import TapCallback, no_attribute, warn_of_missing_names
-from .adapters.saved_model import TappedModel, tap_model
-from .adapters.tf_function import TappedFunction
+from .adapters.tf_function import TappedFunction, TappedModel, tap_model
 from .adapters.v1_session import TappedSession
 from .batch_samples import Choose
+from .capture_warnings import OneTimeWarnings
 from .errors import TapClosedError, WatchError
-from .pipeline.batch_writer import BatchWriter
-from .pipeline.disk_reserve import DiskReserve
+from .pipeline.batch_writer import BatchWriter, DiskReserve
 from .pipeline.writer_thread import Sink, WhenFull, WriterThread
 from .recording.record_options import Record, record_of
 from .recording.run_recordings import RunRecordings
@@ -32,7 +31,6 @@ from .tracing.keras_lines import note_lines
 from .triggers.firing import Firing
 from .triggers.flight_recorder import FlightRecorder
 from .triggers.trigger_control import Stop, trigger_control
-from .warnings_once import OneTimeWarnings
 from .watching.step_schedule import Steps
 from .watching.watch import Watch
 from .watching.watch_file import WatchFile

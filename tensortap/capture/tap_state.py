@@ -16,7 +16,7 @@ from tensortap.core.text import counted
 
 from .batch_samples import BatchSamples
 from .call_hook import CALL_HOOK
-from .capture_warnings import CaptureWarnings
+from .capture_warnings import CaptureWarnings, OneTimeWarnings, print_line
 from .pipeline.batch_writer import SNAPSHOT_LOSSES
 from .pipeline.messages import CapturedTensor, Event, GraphHandle, StepEntry, TensorBatch, held_bytes
 from .pipeline.writer_thread import WriterThread
@@ -25,7 +25,6 @@ from .tracing.call_links import CallLinks
 from .tracing.candidate import Kind
 from .tracing.traced_function import Place, TracedRoot
 from .triggers.trigger_control import TriggerControl
-from .warnings_once import OneTimeWarnings, print_line
 from .watching.selection import Selected, StepWatches
 from .watching.watch import Watch, shown_rules
 from .watching.watch_file import WatchFile, watch_facts

@@ -10,15 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tensortap.capture.capture_warnings import OneTimeWarnings
 from tensortap.capture.errors import TapWarning
 from tensortap.capture.pipeline import batch_writer
-from tensortap.capture.pipeline.batch_writer import BatchWriter
-from tensortap.capture.pipeline.disk_reserve import DiskReserve
+from tensortap.capture.pipeline.batch_writer import BatchWriter, DiskReserve
 from tensortap.capture.pipeline.messages import CapturedTensor, GraphHandle, TensorBatch
 from tensortap.capture.pipeline.writer_thread import WriterThread
 from tensortap.capture.tap_state import TapState
 from tensortap.capture.tracing.candidate import Candidate
-from tensortap.capture.warnings_once import OneTimeWarnings
 from tensortap.capture.watching.selection import Handling
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.storage import files

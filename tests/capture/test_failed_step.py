@@ -10,7 +10,7 @@ import tensorflow as tf
 from dumped import Dumped
 
 from tensortap.capture.tap import Tap
-from tensortap.capture.triggers.failed_step import failure_facts
+from tensortap.capture.triggers.firing import failure_facts
 from tensortap.capture.watching.watch import Watch
 
 

@@ -20,8 +20,7 @@ import tensortap
 from tensortap.capture.errors import TapWarning, WatchError
 from tensortap.capture.pipeline.messages import StepEntry
 from tensortap.capture.recording.pending_recordings import PendingRecordings, QueuedRecording
-from tensortap.capture.recording.record_options import Record
-from tensortap.capture.recording.recording_retention import RecordingRetention
+from tensortap.capture.recording.record_options import Record, RecordingRetention
 from tensortap.capture.tap import Tap
 from tensortap.capture.triggers.firing import TrainingStoppedError
 from tensortap.capture.triggers.step_summaries import StepSummaries

@@ -11,8 +11,7 @@ import pytest
 import tensorflow as tf
 
 from tensortap.capture.errors import TapWarning
-from tensortap.capture.recording.record_options import Record
-from tensortap.capture.recording.recording_retention import RecordingRetention
+from tensortap.capture.recording.record_options import Record, RecordingRetention
 from tensortap.capture.recording.run_recordings import RunRecordings
 from tensortap.capture.tap import Tap
 from tensortap.capture.triggers.triggers import NonFinite

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 import tensorflow as tf
 
-from tensortap.tf.compat import SUPPORTED, UnsupportedTensorFlowError, check_names, imported_from_tensorflow
+from tensortap.tf.internals import (
+    SUPPORTED,
+    UnsupportedTensorFlowError,
+    check_names,
+    imported_from_tensorflow,
+)
 
 
 def test_this_one_is_supported() -> None:

@@ -14,9 +14,9 @@ import tensorflow as tf
 
 from tensortap.tf import internals
 
+from ..capture_warnings import OneTimeWarnings
 from ..tap_steps import TapSteps
 from ..tracing.layer_tracker import layer_paths
-from ..warnings_once import OneTimeWarnings
 
 # What of Keras capture relies on without being promised it (owner in `keras`, names separated by spaces), by
 # what is not captured where it is missing.

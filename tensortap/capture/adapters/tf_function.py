@@ -1,11 +1,12 @@
-"""`tap.function`: a tf.function whose calls are steps."""
+"""`tap.function` and `tap.saved_model`: functions, and signatures of SavedModels, whose calls are steps."""
 
 from __future__ import annotations
 
 import functools
 import itertools
+import os
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import MethodType
 from typing import Any
 
@@ -88,3 +89,43 @@ class TappedFunction:
 def _is_traced(function: Any) -> bool:
     """Whether it is a tf.function or a concrete function already."""
     return hasattr(function, "get_concrete_function") or hasattr(function, "structured_outputs")
+
+
+class TappedSignatures(Mapping[str, TappedFunction]):
+    """The signatures of a SavedModel by name."""
+
+    def __init__(self, signatures: dict[str, TappedFunction]) -> None:
+        self._signatures = signatures
+
+    def __getitem__(self, name: str) -> TappedFunction:
+        return self._signatures[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._signatures)
+
+    def __len__(self) -> int:
+        return len(self._signatures)
+
+    def __repr__(self) -> str:
+        return f"TappedSignatures({list(self)})"
+
+
+class TappedModel:
+    """A SavedModel with tapped `signatures`. For all else the untapped `model` itself answers."""
+
+    def __init__(self, model: Any, signatures: TappedSignatures) -> None:
+        self.model = model
+        self.signatures = signatures
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "model":  # asked for before it is there, e.g. by copy.copy
+            raise AttributeError(name)
+        return getattr(self.model, name)
+
+
+def tap_model(steps: TapSteps, model: Any) -> TappedModel:
+    """Taps every signature of a SavedModel, which is loaded if `model` is its directory."""
+    if isinstance(model, str | os.PathLike):
+        model = tf.saved_model.load(os.fspath(model))
+    signatures = {name: TappedFunction(steps, signature, {}) for name, signature in model.signatures.items()}
+    return TappedModel(model, TappedSignatures(signatures))

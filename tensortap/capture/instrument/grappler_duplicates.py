@@ -17,8 +17,7 @@ from tensortap.tf import internals
 from tensortap.tf.function_library import TracedFunction
 from tensortap.tfproto.function_calls import callees
 
-from .grappler_merges import ACTIVATIONS, CONTRACTIONS, ELEMENTWISE, Merges
-from .grappler_uses import VIEWS, Uses
+from .grappler_merges import ACTIVATIONS, CONTRACTIONS, ELEMENTWISE, VIEWS, Merges, Uses
 
 _ATTRIBUTE = "_tensortap_duplicate"  # keeps the optimiser from taking the duplicate for the original
 DUPLICATE = "/tensortap_duplicate"  # ends the name of each

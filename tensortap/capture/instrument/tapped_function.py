@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import re
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import tensorflow as tf
 
-from tensortap.core.dtypes import Array
+from tensortap.core.dtypes import Array, itemsize
 from tensortap.tf import internals
 
+from ..tracing.candidate import Candidate
 from ..tracing.traced_function import Place, TracedRoot
 from .function_rewrite import Rewritten, rewrite
 from .grappler_duplicates import DUPLICATE
@@ -53,6 +56,12 @@ _NODE = re.compile(r"node ([^\s}]+)")  # in error messages: `{{node x}}`, `Detec
 
 # What XLA says when it cannot compile a function, e.g. because of an additional output.
 _COMPILER_ERRORS = (tf.errors.InvalidArgumentError, tf.errors.UnimplementedError, tf.errors.InternalError)
+
+# The rest is for what the estimate does not see: unknown shapes, iterations of loops, the writer.
+_SHARE = 0.5
+
+_MEMINFO = Path("/proc/meminfo")
+_CGROUP = Path("/sys/fs/cgroup")
 
 
 class InstrumentedFunction:
@@ -252,3 +261,51 @@ def _hand_over(receiver: Receiver, catch: Callable[[], TapValues]) -> None:
 def _outputs(tapped: Sequence[Tapped], tensors: Sequence[Any]) -> TapValues:
     arrays = [internals.as_array(tensor) for tensor in tensors]
     return [TappedVisit([item.place for item in tapped], arrays, routes=[item.route for item in tapped])]
+
+
+def check_memory(candidates: Iterable[Candidate], copied: int) -> None:
+    """Sees whether the host has room for a copy's tensors: training must not be killed for want of memory.
+
+    Args:
+        copied: bytes of variables whose values are held while the copy runs.
+
+    Raises:
+        MemoryError: there is not.
+    """
+    needed, available = estimated_bytes(candidates) + copied, available_bytes()
+    if available is not None and needed > _SHARE * available:
+        raise MemoryError(f"a step would take {needed / 1e9:.1f} GB, {available / 1e9:.1f} GB are free")
+
+
+def estimated_bytes(candidates: Iterable[Candidate]) -> int:
+    """Size of one visit of all of them, as far as their shapes are known."""
+    return sum(
+        math.prod(size for size in candidate.shape if size is not None) * itemsize(candidate.dtype)
+        for candidate in candidates
+        if candidate.shape is not None and None not in candidate.shape
+    )
+
+
+def available_bytes() -> int | None:
+    """Host memory that this process could still take; None if the system does not say."""
+    limits = [limit for limit in (_of_machine(), _of_cgroup()) if limit is not None]
+    return min(limits, default=None)
+
+
+def _of_machine() -> int | None:
+    try:
+        lines = _MEMINFO.read_text().splitlines()
+    except OSError:  # not Linux
+        return None
+    kibibytes = [int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
+    return kibibytes[0] << 10 if kibibytes else None
+
+
+def _of_cgroup() -> int | None:
+    """A container's limit, less what it uses."""
+    try:
+        limit = (_CGROUP / "memory.max").read_text().strip()
+        used = int((_CGROUP / "memory.current").read_text())
+    except (OSError, ValueError):
+        return None
+    return None if limit == "max" else max(int(limit) - used, 0)

@@ -1,17 +1,21 @@
-"""Writes messages into the dump, in the writer's thread; warns once of a failing disk, and never raises."""
+"""Writes messages into the dump, in the writer's thread, while the disk has room.
+
+It warns once of a failing disk, and never raises.
+"""
 
 from __future__ import annotations
 
 import errno
+import shutil
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from tensortap.core.errors import InvalidNameError, InvalidValueError
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.stats.summarize import warm_up
 
-from ..warnings_once import OneTimeWarnings
-from .disk_reserve import DiskReserve
+from ..capture_warnings import OneTimeWarnings
 from .messages import CapturedTensor, Event, GraphHandle, Message, TensorBatch, held_bytes, size_of
 
 _CHECK_SECONDS = 1.0
@@ -202,3 +206,30 @@ def _graph_id(handle: GraphHandle, writer: DumpWriter) -> str:
     if not handle.id and handle.known is not None:
         handle.id = writer.graph(handle.known)
     return handle.id
+
+
+class DiskReserve:
+    """Free space that is left alone; asked before snapshots and recordings are written.
+
+    Args:
+        least: bytes of free space below which nothing is written.
+    """
+
+    def __init__(self, least: int, warnings: OneTimeWarnings) -> None:
+        self._least, self._warnings = least, warnings
+
+    def has_room(self, folder: Path) -> bool:
+        """Whether there is more free space where this folder is; warns once if there is not."""
+        try:
+            free = shutil.disk_usage(folder).free
+        except OSError:
+            return True  # the file system does not say; writing will show
+        if free < self._least:
+            self._warnings.warn(
+                "reserve",
+                f"only {free >> 20} MiB are free at {folder}, and below {self._least >> 20} MiB neither"
+                " snapshots nor recordings are written",
+                "Free space, or lower Tap(disk_reserve=…).",
+            )
+            return False
+        return True

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Literal, Protocol
 
-from ..warnings_once import print_line
+from ..capture_warnings import print_line
 from .messages import Message, size_of
 
 WhenFull = Literal["wait", "drop"]

@@ -1,18 +1,26 @@
-"""Recordings that wait in memory for a trigger: of the step that it checks, and of some before."""
+"""Recordings on their way to the disk: those that wait for a trigger, and hashes of what was captured."""
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from tensortap.core.errors import InvalidValueError
 from tensortap.core.records import Graph
+from tensortap.dump.recording.recording import array_hash
 
-from ..pipeline.messages import StepEntry
+from ..pipeline.messages import CapturedTensor, StepEntry, held_bytes
 from .call_recorder import RecordedCall
-from .tensor_hashes import TensorHashes
 
 _AHEAD = 1  # steps that may wait to be checked while the next one runs
+
+
+_MAX_BYTES = 16 << 20  # each takes about 4 ns to hash
+_MAX_VISITS = 10_000
 
 
 class QueuedRecording(NamedTuple):
@@ -84,3 +92,42 @@ class PendingRecordings:
             wanted = [*self._checked, items]
             self._checked.clear()
             return [item._replace(reason=reason) for held in wanted for item in held]
+
+
+class TensorHashes:
+    """Holds them until the recording is written, as far as they fit; they are hashed in the writer's thread.
+
+    Args:
+        before: by tensor name, the visits that earlier calls of the step made.
+    """
+
+    def __init__(self, before: Mapping[str, int]) -> None:
+        self._before = before
+        self._left = _MAX_BYTES
+        self._visits: list[tuple[str, int, np.ndarray[Any, Any]]] = []
+        self._left_out: set[str] = set()
+
+    def add(self, tensors: Iterable[CapturedTensor]) -> None:
+        """Tensors of the call."""
+        for candidate, visit, array, *_ in tensors:
+            name = candidate.name
+            nbytes = held_bytes(array)
+            if nbytes > self._left or len(self._visits) == _MAX_VISITS:
+                self._left_out.add(name)
+            elif name not in self._left_out:
+                self._left -= nbytes
+                self._visits.append((name, visit - self._before.get(name, 0), array))
+
+    def by_name(self) -> dict[str, list[str]]:
+        """By tensor name, the hash of each visit; empty where the node did not run. A tensor of which a visit
+        did not fit is left out."""
+        found: dict[str, list[str]] = {}
+        for name, visit, array in self._visits:
+            if name not in self._left_out:
+                hashes = found.setdefault(name, [])
+                hashes += [""] * (visit - len(hashes))
+                try:
+                    hashes.append(array_hash(array))
+                except InvalidValueError:  # a dtype that no dump holds
+                    hashes.append("")
+        return found

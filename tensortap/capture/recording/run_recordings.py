@@ -16,17 +16,15 @@ from tensortap.core.records import Graph, Way
 from tensortap.dump.format.graphs import write_graph
 from tensortap.dump.format.run_files import ensure_run
 
+from ..capture_warnings import OneTimeWarnings
 from ..instrument.tapped_function import TapValues
-from ..pipeline.disk_reserve import DiskReserve
+from ..pipeline.batch_writer import DiskReserve
 from ..pipeline.messages import StepEntry
 from ..tracing.traced_function import Place, TracedRoot
-from ..warnings_once import OneTimeWarnings
 from .call_recorder import CallRecorder, PendingCall
-from .pending_recordings import PendingRecordings, QueuedRecording
+from .pending_recordings import PendingRecordings, QueuedRecording, TensorHashes
 from .random_draws import UnrecordableError
-from .record_options import Record
-from .recording_retention import ASKED_FOR, RecordingRetention
-from .tensor_hashes import TensorHashes
+from .record_options import ASKED_FOR, Record, RecordingRetention
 
 RECORDING_LOSSES = ("record disk", "record full")
 """The kinds of warnings that say why recordings are lost, besides the disk's reserve."""

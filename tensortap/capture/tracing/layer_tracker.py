@@ -18,7 +18,7 @@ from tensortap.core.names import short_function_name
 from tensortap.core.records import LayerCall
 from tensortap.tf import internals
 
-from ..warnings_once import first_line, issue_warning
+from ..capture_warnings import first_line, issue_warning
 from .keras_lines import MadeLine, line_of_call
 
 _SCRATCH = "scratch_graph"  # where Keras infers shapes; nothing in it ever runs

@@ -7,15 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from ..capture_warnings import OneTimeWarnings, first_line
 from ..errors import WatchError
 from ..pipeline.messages import StepEnd, StepEntry
 from ..pipeline.writer_thread import Sink, WriterThread
-from ..warnings_once import OneTimeWarnings, first_line
 from ..watching.selection import StepWatches
 from ..watching.step_schedule import every
 from ..watching.watch import Watch
-from .failed_step import has_failed
-from .firing import Firing, TrainingStoppedError
+from .firing import Firing, TrainingStoppedError, has_failed
 from .flight_recorder import FlightRecorder, as_recorder
 from .trigger_sink import Firings, TriggerSink
 from .triggers import Trigger, as_trigger, watches_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from ..capture_warnings import OneTimeWarnings
 from ..pipeline.messages import Event, Message, StepEnd, StepEntry, TensorBatch
 from ..pipeline.writer_thread import Sink
-from ..warnings_once import OneTimeWarnings
 from .firing import Firing, describe
 from .flight_recorder import BufferedStep, FlightRecorder, StepBuffer
 from .step_summaries import Examined, StepSummaries

@@ -22,8 +22,7 @@ from tensortap.core.records import Keep
 from tensortap.core.sampling import Sample
 
 from ..errors import ChoiceFailedError, WatchError
-from ..tracing.candidate import Candidate
-from ..tracing.role_names import parse_role
+from ..tracing.candidate import Candidate, parse_role
 from .step_schedule import Steps, every, log_spaced, plain_steps, step_predicate
 
 Choice = str | re.Pattern[str] | Callable[[Candidate], bool]
