@@ -18,7 +18,6 @@ from .triggers import Finding
 
 _MAX_INPUTS = 8
 
-
 _MARK = re.compile(r"\{\{function_node [^}]*\}\}\s*")
 _NODE = re.compile(r"\{\{node ([^}]+)\}\}")
 _PLACE = re.compile(r"^\s*(\[\[|Detected at node|File |Graph execution error)")
