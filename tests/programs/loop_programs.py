@@ -445,7 +445,8 @@ def recurrent_by_hand(capture: Capture) -> Results:
             outputs = tf.TensorArray(tf.float32, 5)
             hidden, output = tf.zeros([8, 6]), x[:, 0]
             for t in tf.range(5):
-                forced = tf.random.uniform([]) < 0.5
+                with tf.control_dependencies([hidden]):  # or iterations, which overlap, draw in any order
+                    forced = tf.random.uniform([]) < 0.5
                 hidden = cell(tf.where(forced, x[:, t], output), [hidden])[0]
                 output = head(hidden)
                 outputs = outputs.write(t, output)
@@ -513,9 +514,11 @@ def shuffled_dataset(capture: Capture) -> Results:
     def train(iterator: Any) -> Any:
         total = tf.constant(0.0)
         for _ in tf.range(2):
-            x, y = next(iterator)
+            with tf.control_dependencies([total]):  # or iterations, which overlap, draw in any order
+                x, y = next(iterator)
+                dropped = tf.nn.dropout(x, 0.1)
             with tf.GradientTape() as tape:
-                logits = tf.nn.dropout(x, 0.1) @ weight
+                logits = dropped @ weight
                 loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(y, logits))
             weight.assign_sub(0.1 * tape.gradient(loss, weight))
             total += loss
