@@ -15,7 +15,8 @@ from tensortap.core.text import counted
 
 from .errors import ChoiceFailedError, TapWarning
 
-if TYPE_CHECKING:  # both packages issue warnings
+if TYPE_CHECKING:  # these packages issue warnings
+    from .pipeline.messages import CapturedTensor
     from .tracing.candidate import Candidate
     from .watching.watch import Watch
 
@@ -128,6 +129,18 @@ class CaptureWarnings:
             functions=functions,
         )
 
+    def visits_left_out(self, tensor: CapturedTensor, visits: int) -> None:
+        """A tensor has more visits in a step than are kept; said as a line, since nothing is wrong."""
+        node = tensor.candidate.node
+        text = (
+            f"{node} runs more than {visits} times in a step: of each node in such a loop the first, the last"
+            f" and every k-th visit are kept, {visits} at most, and where a NaN or an infinity comes first."
+            " Watch(visits=None) keeps all, Watch(visits=…) more or fewer."
+        )
+        if self._warnings.is_first("visits", text):
+            print_line(f"run {self._warnings.where!r}: {text}")
+            self._put_event(self.step, "unseen", {"text": text, "functions": []})
+
     def session_parts(self, imported: Sequence[str], calls: Sequence[str]) -> None:
         """Parts of a session's graph that its taps do not reach."""
         if imported:
@@ -183,7 +196,7 @@ class OneTimeWarnings:
     """
 
     def __init__(self, where: str) -> None:
-        self._where = where
+        self.where = where
         self._issued: dict[str, str] = {}  # texts by kind
         self._lock = threading.Lock()
 
@@ -195,12 +208,15 @@ class OneTimeWarnings:
         """
         because = f" ({type(cause).__name__}: {first_line(cause)})" if cause is not None else ""
         text = f"{message}{because}. {hint}"
-        with self._lock:
-            if kind in self._issued:
-                return ""
-            self._issued[kind] = text
-        issue_warning(f"tensortap, run {self._where!r}: {text}")
+        if not self.is_first(kind, text):
+            return ""
+        issue_warning(f"tensortap, run {self.where!r}: {text}")
         return text
+
+    def is_first(self, kind: str, text: str) -> bool:
+        """Whether nothing of this kind was issued before; notes that `text` is now."""
+        with self._lock:
+            return self._issued.setdefault(kind, text) is text
 
     def first_issued(self, *kinds: str) -> str:
         """The text of the first of these kinds that was issued; empty if none was."""

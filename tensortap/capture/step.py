@@ -14,6 +14,7 @@ from tensortap.core.records import Way
 from .capture_warnings import CaptureWarnings
 from .instrument.tapped_function import TapValues
 from .pipeline.messages import CapturedTensor, GraphHandle
+from .pipeline.visit_budget import VisitBudget
 from .recording.pending_recordings import TensorHashes
 from .recording.run_recordings import StepRecording
 from .tap_state import TapState
@@ -64,6 +65,7 @@ class Step:
         self._visits = state.visits_at(self.numbers.start) if self.active else {}
         self._recording: StepRecording | None = None  # of the call that runs
         self._graphs: dict[str, GraphHandle] = {}  # by function, of what was captured of it
+        self._budget = VisitBudget(self.warnings.visits_left_out)
         self.links = state.links_at(self.numbers.start) if self.watches else None
 
     @property
@@ -102,6 +104,7 @@ class Step:
             TrainingStoppedError: a trigger of the tap fired, and training is to be stopped.
         """
         state, first = self._state, self.numbers.start
+        self._safely("", self._hand_over_waiting)
         for number, facts in state.samples.take(first, len(self.numbers), self._source):
             state.put_event(number, "batch", facts)
         if self.links is not None and self.links.any_call:
@@ -122,11 +125,13 @@ class Step:
     def _take(self, traced: TracedRoot, values: TapValues, way: Way) -> None:
         selection = self._state.selection_of(traced, self.watched)
         visits = self._visits[traced.root]
+        graph = self._state.graph_of(traced, way)
         tensors: deque[CapturedTensor] = deque()
         for places, arrays, skipped, _ in values:
             if arrays is None:
                 visits.update(dict.fromkeys(places, skipped))  # adds to the counts
                 continue
+            caught: list[CapturedTensor] = []
             for place, array in zip(places, arrays, strict=True):  # thousands in a step: kept short
                 chosen = selection.get(place)
                 if chosen is not None:
@@ -134,12 +139,20 @@ class Step:
                     visits[place] = visit + 1
                     handling = chosen.handling or chosen.handle(array.size)
                     if handling is not None:
-                        tensors.append(CapturedTensor(chosen.candidate, visit, array, handling))
+                        caught.append(CapturedTensor(chosen.candidate, visit, array, handling))
+            if caught:
+                self._graphs[traced.root] = graph
+                if self._recording is not None:
+                    self._recording.hashes.add(caught)
+                tensors += self._budget.add(graph, (traced.root, places[0], len(places)), caught)
         if tensors:
-            if self._recording is not None:
-                self._recording.hashes.add(tensors)
-            graph = self._graphs[traced.root] = self._state.graph_of(traced, way)
             self._state.put_tensors(self, graph, tensors)
+
+    def _hand_over_waiting(self) -> None:
+        """Hands over the visits that waited for the end of the step."""
+        for graph, tensors in self._budget.end():
+            if tensors:
+                self._state.put_tensors(self, graph, deque(tensors))
 
     def called(self, function: str, inputs: Sequence[Any], outputs: Sequence[Any] | None) -> None:
         """A call of a function returned."""
@@ -170,7 +183,8 @@ class Step:
                         array = _as_array(value)
                         handling = chosen.handling or chosen.handle(array.size)
                         if handling is not None:
-                            tensors.append(CapturedTensor(chosen.candidate, visits[place], array, handling))
+                            caught = [CapturedTensor(chosen.candidate, visits[place], array, handling)]
+                            tensors += self._budget.add(graph, (key, place), caught)
                     visits[place] += 1
         if tensors:
             self._safely(key, lambda: self.put(graph, tensors))

@@ -163,7 +163,7 @@ def test_equal_names_in_inner_functions_stay_apart(tmp_path: Path) -> None:
 
 
 def test_a_long_loop_is_emptied_while_it_runs(tmp_path: Path) -> None:
-    with Tap(tmp_path / "r", Watch("while/grown$", steps=1, keep="value")) as tap:
+    with Tap(tmp_path / "r", Watch("while/grown$", steps=1, keep="value", visits=None)) as tap:
 
         @tap.function
         def loop() -> Any:
@@ -181,7 +181,8 @@ def test_a_long_loop_is_emptied_while_it_runs(tmp_path: Path) -> None:
 
 def test_a_loop_and_its_tap_do_not_block_each_other(tmp_path: Path) -> None:
     """More bytes than the queue takes, dropped rather than waited for: the loop still ends."""
-    tap = Tap(tmp_path / "r", Watch("while/grown$", steps=1), queue_bytes=1, when_full="drop")
+    watch = Watch("while/grown$", steps=1, visits=None)
+    tap = Tap(tmp_path / "r", watch, queue_bytes=1, when_full="drop")
 
     @tap.function
     def loop() -> Any:

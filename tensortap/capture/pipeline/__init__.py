@@ -1,6 +1,6 @@
 """From the training thread to the dump: messages, the writer's thread, and what it writes with.
 
-`messages` are what travels: tensors of a step, events, and ends of steps. `writer_thread` queues them, in
-bounded memory; its sink is a `batch_writer`, behind `triggers.trigger_sink` if the tap has a trigger. Nothing
-here needs TensorFlow. Begin with `messages`.
+`messages` are what travels: tensors of a step, events, and ends of steps. `visit_budget` thins what loops
+compute; `writer_thread` queues the rest, in bounded memory; its sink is a `batch_writer`, behind
+`triggers.trigger_sink` if the tap has a trigger. Nothing here needs TensorFlow. Begin with `messages`.
 """

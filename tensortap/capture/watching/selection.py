@@ -28,12 +28,14 @@ class Handling(NamedTuple):
         keep, sample: how much of it goes to the dump, and what part.
         written: whether it goes there at all if no trigger fires.
         hold: what goes there if a trigger fires; None: as if none did.
+        visits: how many visits of a step are written at most; None: all.
     """
 
     keep: Keep
     sample: Sample | None = None
     written: bool = True
     hold: KeepSpec | None = None
+    visits: int | None = None
 
 
 class Selected(NamedTuple):
@@ -103,7 +105,13 @@ class StepWatches:
         now = _most(self.written)
         if now is None:
             return Handling("summary", None, False, _most(self.held)) if self.all else None
-        return Handling(*now, True, _most(self.held))
+        return Handling(*now, True, _most(self.held), _most_visits(self.written))
+
+
+def _most_visits(watches: Sequence[Watch]) -> int | None:
+    """The most visits that any of them keeps; None: all."""
+    visits = [watch.visits for watch in watches if watch.visits is not None]
+    return max(visits) if len(visits) == len(watches) else None
 
 
 def _most(watches: Sequence[Watch]) -> KeepSpec | None:

@@ -34,6 +34,7 @@ _FLAGS = {re.ASCII: "a", re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s", 
 # them.
 BOOKKEEPING = frozenset({"Const", "NoOp", "Placeholder", "PlaceholderWithDefault", "_Arg", "VarHandleOp"})
 DEFAULT_STEPS = every(10)  # this very object: nobody has said which steps
+DEFAULT_VISITS = 32  # of a tensor in a step: loops run hundreds of iterations, of which few are looked at
 
 
 MAX_TEXT = 4 << 20  # characters of a watch.json
@@ -41,7 +42,7 @@ _MAX_RULES = 1000
 _TEXT_KEYS = ("nodes", "layers", "exclude", "keep")
 _LIST_KEYS = ("ops", "dtypes", "kinds")
 _SIZE_KEYS = ("min_size", "max_size")
-_RULE_KEYS = (*_TEXT_KEYS, *_LIST_KEYS, *_SIZE_KEYS, "steps", "sample")
+_RULE_KEYS = (*_TEXT_KEYS, *_LIST_KEYS, *_SIZE_KEYS, "steps", "sample", "visits")
 _JSON_HINT = (
     'A watch.json looks like {"rules": [{"nodes": "dense", "steps": [{"every": 10}], "keep": "value"}]}.'
 )
@@ -71,6 +72,8 @@ class Watch:
         max_size: number of elements; larger tensors are left out.
         sample: of a kept value with more elements than this number, or than that of a `Sample`, only so many
             are kept (evenly spaced, or drawn at random); the summary is still that of the whole.
+        visits: of a tensor that is computed more often in a step, as in loops, only so many visits are kept:
+            the first, the last and every k-th, and where a NaN or an infinity comes first. None: all of them.
 
     Constants and the like are skipped unless `nodes` or `ops` selects them. `Watch(…) | Watch(…)` keeps what
     any of them does, each with its own steps and `keep`; of a tensor that several select, as much as any
@@ -95,6 +98,7 @@ class Watch:
     min_size: int | None = None
     max_size: int | None = None
     sample: Sample | int | None = None
+    visits: int | None = DEFAULT_VISITS
     _step: Callable[[int], bool] = field(init=False, compare=False)
     _tests: tuple[Test, ...] = field(init=False, compare=False)
 
@@ -109,6 +113,7 @@ class Watch:
         if self.dtypes is not None:
             object.__setattr__(self, "dtypes", tuple(map(dtype_name, self.dtypes)))
         object.__setattr__(self, "sample", _sample(self.sample, self.keep))
+        _check_visits(self.visits)
         object.__setattr__(self, "steps", plain_steps(self.steps))
         object.__setattr__(self, "_step", step_predicate(self.steps))
         object.__setattr__(self, "_tests", tuple(self._make_tests()))
@@ -270,6 +275,8 @@ def rule_of(watch: Watch) -> Rule:
     if isinstance(watch.sample, Sample):
         sample = watch.sample
         rule["sample"] = {"count": int(sample.count), "how": sample.how, "seed": int(sample.seed)}
+    if watch.visits != DEFAULT_VISITS:
+        rule["visits"] = None if watch.visits is None else int(watch.visits)
     return rule
 
 
@@ -426,6 +433,16 @@ def _sample(given: Any, keep: str) -> Sample | None:
     if keep != "value":
         raise WatchError(f"sample={given!r} is of a value, but keep={keep!r}.", "Add keep='value'.")
     return sample
+
+
+def _check_visits(visits: Any) -> None:
+    if visits is not None and (
+        not isinstance(visits, Integral) or isinstance(visits, bool) or int(visits) < 2
+    ):
+        raise WatchError(
+            f"visits={visits!r} is no number of visits.",
+            "Use a whole number from 2 (the first and the last), or None for all.",
+        )
 
 
 def _check_sizes(low: Any, high: Any) -> bool:
