@@ -117,3 +117,30 @@ def test_a_link_leads_back_to_a_layer(layers: TapPage) -> None:
     page.goto(link)
     layers.wait_until_ready()
     expect(page.get_by_test_id("layer-panel")).to_have_attribute("data-layer", key)
+
+
+def test_a_layer_leads_to_the_histograms_of_its_tensors(layers: TapPage) -> None:
+    page = layers.page
+    page.mouse.click(*point_of(page, layer(page, "hidden_1")))
+    expect(page.get_by_test_id("largest-tensor")).to_be_visible()
+    page.get_by_test_id("show-wall").click()
+    cards_of_wall = page.get_by_test_id("wall-card")
+    expect(cards_of_wall.first).to_be_visible()
+    names = cards_of_wall.evaluate_all("all => all.map(card => card.dataset.tensor)")
+    assert len(names) >= 3 and all("hidden" in name for name in names)
+
+
+def test_a_scope_of_the_ops_has_a_panel(layers: TapPage, site: Site) -> None:
+    """GIVEN a scope WHEN it is selected THEN the panel leads to what flows through, to weights and its line."""
+    page = layers.page
+    page.goto(f"{site.url}#run=digits&view=graph&part=all&selected=digits_1/hidden_1")
+    panel = page.get_by_test_id("scope-panel")
+    expect(panel).to_have_attribute("data-scope", "digits_1/hidden_1")
+    expect(panel.get_by_test_id("layer-weights")).to_contain_text("kernel")
+    expect(panel.get_by_test_id("scope-inputs")).to_be_visible()
+    expect(panel.get_by_test_id("scope-source")).to_have_text(re.compile(r"\.py:\d+$"))
+    panel.get_by_test_id("scope-outputs").get_by_role("button").last.click()
+    expect(page.get_by_test_id("inspector")).to_have_attribute("data-node", re.compile("^digits_1/hidden_1/"))
+    page.go_back()
+    panel.get_by_test_id("scope-layer").click()
+    expect(page.get_by_test_id("layer-panel")).to_have_attribute("data-layer", re.compile("hidden_1$"))

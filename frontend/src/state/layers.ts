@@ -245,12 +245,13 @@ export function tensorStatistic({ row, slot }: TensorPlace, name: 'l2' | 'mean' 
   return Number.NaN;
 }
 
-/** How the gradients of the selected layer's weights move over the steps, by row. */
-export const gradientTrends = resource(
+/** How the norms of the selected layer's output and of its weights' gradients move over the steps, by row. */
+export const normTrends = resource(
   computed(() => {
     const [run, id, item] = [runId.value, graphId.value, selectedItem.value];
     if (run === null || id === null || item === null || stepColumns.value.step.length < 2) return null;
     const rows = new Set(cardsOf(item).flatMap((card) => card.weights.flatMap(({ gradients }) => gradients.slice(0, 1))));
+    rows.add(outputOf(item).row);
     if (rows.size === 0) return null;
     const query = {
       nodes: [...rows].slice(0, MOST_TENSORS).join(),

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Snapshot } from '../wire/answers';
-import { brushed, hasSeveralVisits, shortNames, valueAt } from './compared_histories';
+import { shortNames } from '../wire/names';
+import { brushed, hasSeveralVisits, valueAt } from './compared_histories';
 import { historySeries } from './history_series';
 
 test('names keep as much as tells them apart', () => {

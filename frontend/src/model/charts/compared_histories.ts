@@ -1,5 +1,5 @@
+import type { Pin } from '../run/pins';
 import type { Snapshot } from '../wire/answers';
-import { splitScope } from '../wire/names';
 import type { HistorySeries } from './history_series';
 
 /** What histories of several tensors can be compared by; adding one is one row. */
@@ -19,6 +19,8 @@ export type ComparedName = (typeof COMPARED)[number]['id'];
 
 export interface ComparedHistory {
   tensor: string;
+  /** Of which run it is. */
+  pin: Pin;
   label: string;
   /** Whether there is more than one visit of some step: the series is of all of them. */
   several: boolean;
@@ -38,21 +40,6 @@ export function hasSeveralVisits(rows: readonly Snapshot[]): boolean {
 export function valueAt(series: HistorySeries, name: ComparedName, step: number | null): number {
   const at = step === null ? -1 : series.step.indexOf(step);
   return at < 0 ? Number.NaN : (series[name][at] as number);
-}
-
-/** Names short enough to read, and still different: each node's own label, with as many scopes before it as that takes. */
-export function shortNames(tensors: readonly string[]): string[] {
-  const parts = tensors.map((tensor) => {
-    const { scope, label } = splitScope(tensor);
-    return [...scope.split('/').filter(Boolean), label];
-  });
-  const text = (place: number, taken: number) => (parts[place] as string[]).slice(-taken).join('/');
-  return tensors.map((_, i) => {
-    let taken = 1;
-    const longest = (parts[i] as string[]).length;
-    while (taken < longest && tensors.some((_, j) => j !== i && text(j, taken) === text(i, taken))) taken++;
-    return text(i, taken);
-  });
 }
 
 /** The steps that a brush over an axis of steps takes in; null where it lies between two of them. */

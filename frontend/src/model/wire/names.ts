@@ -84,3 +84,18 @@ export function graphChoices(graphs: readonly GraphEntry[]): GraphChoice[] {
 function spanText({ first, last }: StepSpan): string {
   return first === last ? `step ${first}` : `steps ${first}…${last}`;
 }
+
+/** Names short enough to read, and still different: each node's own label, with as many scopes before it as that takes. */
+export function shortNames(tensors: readonly string[]): string[] {
+  const parts = tensors.map((tensor) => {
+    const { scope, label } = splitScope(tensor);
+    return [...scope.split('/').filter(Boolean), label];
+  });
+  const text = (place: number, taken: number) => (parts[place] as string[]).slice(-taken).join('/');
+  return tensors.map((_, i) => {
+    let taken = 1;
+    const longest = (parts[i] as string[]).length;
+    while (taken < longest && tensors.some((_, j) => j !== i && text(j, taken) === text(i, taken))) taken++;
+    return text(i, taken);
+  });
+}

@@ -1,84 +1,146 @@
-/** Pinned tensors: their histories compared, and the tensors side by side. */
+/** Pinned tensors: their histories compared, and the tensors side by side. A pin may be of another run, or of a certain step. */
 
-import { computed } from '@preact/signals';
-import { type ComparedHistory, hasSeveralVisits, shortNames } from '../../model/charts/compared_histories';
+import { batch, computed } from '@preact/signals';
+import { type ComparedHistory, hasSeveralVisits } from '../../model/charts/compared_histories';
 import { historySeries } from '../../model/charts/history_series';
 import { MOST_PINS } from '../../model/run/deep_link';
+import { type Pin, parsePin, pinHere, pinLabels, pinText } from '../../model/run/pins';
 import { snapshotAt, visitsOf } from '../../model/run/step_list';
 import type { Histograms, Snapshot } from '../../model/wire/answers';
 import { chosenTensor, chosenVisit, panelTab, pins } from '../choices';
 import { historyView, panelOpen } from '../preferences';
 import { api } from '../provider';
 import { resource } from '../resource';
-import { graphId, runId, runRevision, workerId } from '../runs';
+import { graphId, namesOfRuns, runDetail, runId, runRevision, workerId } from '../runs';
+import { selectTensor } from '../selection';
 import { serverSteps, step, stepColumns, stepIndex } from '../steps';
-import { panelMaximised } from '../ui';
+import { maximisePanel, panelMaximised } from '../ui';
 
 /** Tensors that stay in view while others are looked at, so that their histories can be compared. */
+export const pinned = computed<readonly Pin[]>(() => pins.value.map(parsePin));
 
-export const isPinned = computed(() => chosenTensor.value !== null && pins.value.includes(chosenTensor.value));
+export const isPinned = computed(() => chosenTensor.value !== null && pins.value.includes(pinText(pinHere(chosenTensor.value))));
 
 export const pinsFull = computed(() => pins.value.length >= MOST_PINS);
 
-export function togglePin(tensor: string): void {
-  if (pins.value.includes(tensor)) {
-    pins.value = pins.value.filter((other) => other !== tensor);
-    return;
+export function togglePin(pin: Pin): void {
+  const text = pinText(pin);
+  if (pins.value.includes(text)) pins.value = pins.value.filter((other) => other !== text);
+  else if (!pinsFull.value) {
+    if (pins.value.length === 0 && historyView.value === 'one') historyView.value = 'overlay';
+    pins.value = [...pins.value, text];
   }
-  if (pinsFull.value) return;
-  if (pins.value.length === 0 && historyView.value === 'one') historyView.value = 'overlay';
-  pins.value = [...pins.value, tensor];
+}
+
+/** Pins a tensor as a run or a step has it, and shows it beside the one that is selected. */
+export function compareWith(pin: Pin): void {
+  batch(() => {
+    if (!pins.value.includes(pinText(pin))) togglePin(pin);
+    showSideBySide();
+  });
+}
+
+/** The numbers of all pinned ones at the step on show, in the enlarged panel. */
+export function showSideBySide(): void {
+  if (chosenTensor.value === null) selectTensor(pinned.value[0]?.tensor ?? null);
+  panelTab.value = 'overview';
+  maximisePanel(true);
 }
 
 /** What is compared: the pinned tensors, and the selected one behind them. */
-export const comparedTensors = computed(() => {
-  const chosen = chosenTensor.value;
-  return chosen === null || pins.value.includes(chosen) ? pins.value : [...pins.value, chosen];
-});
+export const comparedPins = computed<readonly Pin[]>(() =>
+  chosenTensor.value === null || isPinned.value ? pinned.value : [...pinned.value, pinHere(chosenTensor.value)],
+);
+
+/** What they are called, in the same order. */
+export const comparedLabels = computed(() => pinLabels(comparedPins.value, (run) => namesOfRuns.value.get(run) ?? run));
 
 export const comparing = computed(() => pins.value.length > 0 && historyView.value !== 'one');
 
 /** Rows of each history; more are thinned evenly by the server. */
 const MOST_ROWS = 1000;
 
+/** Which run, graph and worker a pin is asked of. */
+interface PinPlace {
+  readonly run: string;
+  readonly graph: string | null;
+  readonly worker: string | null;
+}
+
+const graphsOfRuns = new Map<string, Promise<string | null>>();
+
+/** In another run the graph of the same name is meant, else the one of which most was captured. */
+async function placeOf(pin: Pin, here: PinPlace, name: string | undefined): Promise<PinPlace> {
+  if (pin.run === null || pin.run === here.run) return here;
+  const key = `${pin.run} ${name}`;
+  const known =
+    graphsOfRuns.get(key) ??
+    api()
+      .graphs(pin.run)
+      .then((graphs) => (graphs.find((graph) => graph.name === name && graph.snapshots > 0) ?? graphs[0])?.id ?? null);
+  graphsOfRuns.set(key, known);
+  try {
+    return { run: pin.run, graph: await known, worker: null };
+  } catch {
+    graphsOfRuns.delete(key);
+    return { run: pin.run, graph: null, worker: null };
+  }
+}
+
+const graphName = computed(() => runDetail.value?.graphs.find(({ id }) => id === graphId.value)?.name);
+
+/** A history is of all steps: pins of several steps of a tensor have one. */
+const historyPins = computed<readonly Pin[]>(() => {
+  const all = new Map(comparedPins.value.map((pin) => [pinText({ ...pin, step: null }), { ...pin, step: null }]));
+  return [...all.values()];
+});
+
 const compared = resource(
   computed(() => {
     const [run, graph] = [runId.value, graphId.value];
     if (run === null || graph === null || !panelOpen.value || panelTab.value !== 'history' || !comparing.value) return null;
-    const [tensors, steps, worker] = [comparedTensors.value, serverSteps.value, workerId.value];
+    const [all, steps, worker, name] = [historyPins.value, serverSteps.value, workerId.value, graphName.value];
     const subject = `${run} ${graph} ${worker}`;
-    const key = `${subject} ${runRevision.value} ${steps} ${JSON.stringify(tensors)}`;
-    return { key, subject, run, graph, worker, steps, tensors };
+    const key = `${subject} ${runRevision.value} ${steps} ${JSON.stringify(all)}`;
+    return { key, subject, here: { run, graph, worker }, name, steps, all };
   }),
-  ({ run, graph, worker, steps, tensors }, abort) => {
-    const query = { graph, worker, steps, limit: MOST_ROWS };
-    // One that this graph does not have must not take the others with it.
-    const ask = (tensor: string) =>
-      api()
-        .history(run, tensor, query, abort)
+  ({ here, name, steps, all }, abort) => {
+    // One that its graph does not have must not take the others with it.
+    const ask = async (pin: Pin) => {
+      const { run, graph, worker } = await placeOf(pin, here, name);
+      const answer = api().history(run, pin.tensor, { graph, worker, steps: pin.run === null ? steps : null, limit: MOST_ROWS }, abort);
+      return answer
+        .then((history) => ({ pin, history }))
         .catch((error) => {
           if (abort.aborted) throw error;
           return null;
         });
-    return Promise.all(tensors.map(ask));
+    };
+    return Promise.all(all.map(ask));
   },
 );
 
 export const comparedHistories = computed<ComparedHistory[]>(() => {
-  const found = (compared.data.value ?? []).filter((history) => history !== null);
-  const names = shortNames(found.map((history) => history.tensor));
-  return found.map((history, i) => ({
+  const found = (compared.data.value ?? []).filter((one) => one !== null);
+  const labels = pinLabels(
+    found.map(({ pin }) => pin),
+    (run) => namesOfRuns.value.get(run) ?? run,
+  );
+  return found.map(({ pin, history }, i) => ({
     tensor: history.tensor,
-    label: names[i] ?? history.tensor,
+    pin,
+    label: labels[i] ?? history.tensor,
     several: hasSeveralVisits(history.rows),
     series: historySeries(history.rows),
   }));
 });
 
-/** Pinned tensors without a snapshot in the graph on show. */
+/** Names of pinned tensors without a snapshot in their graph. */
 export const missingPins = computed(() => {
-  const found = new Set(comparedHistories.value.map(({ tensor }) => tensor));
-  return compared.data.value === null ? [] : comparedTensors.value.filter((tensor) => !found.has(tensor));
+  const found = new Set(comparedHistories.value.map(({ pin }) => pinText(pin)));
+  const labels = pinLabels(historyPins.value, (run) => namesOfRuns.value.get(run) ?? run);
+  if (compared.data.value === null) return [];
+  return historyPins.value.flatMap((pin, i) => (found.has(pinText(pin)) ? [] : [pin.run === null ? pin.tensor : (labels[i] ?? '')]));
 });
 
 /** Whether the enlarged panel shows the pinned tensors and the selected one in columns. */
@@ -87,7 +149,7 @@ export const sideBySide = computed(() => pins.value.length > 0 && panelMaximised
 /** The statistic whose course over the steps each column shows. */
 export const TREND = 'mean';
 
-/** One tensor at the step on show; nulls where it was not captured. */
+/** One tensor at the step on show, or at the pin's own; nulls where it was not captured. */
 export interface PinnedColumn {
   readonly snapshot: Snapshot | null;
   /** How many visits there are at the step. */
@@ -98,37 +160,39 @@ export interface PinnedColumn {
 const request = computed(() => {
   const [run, graph, at] = [runId.value, graphId.value, step.value];
   if (run === null || graph === null || at === null || !panelOpen.value || !sideBySide.value) return null;
-  const [tensors, worker, visit] = [comparedTensors.value, workerId.value, chosenVisit.value];
+  const [all, worker, visit, name] = [comparedPins.value, workerId.value, chosenVisit.value, graphName.value];
   const subject = `${run} ${graph} ${worker} ${at}`;
-  const key = `${subject} ${visit} ${stepColumns.value.snapshots[stepIndex.value]} ${JSON.stringify(tensors)}`;
-  return { key, subject, run, graph, worker, at, visit, tensors };
+  const key = `${subject} ${visit} ${stepColumns.value.snapshots[stepIndex.value]} ${JSON.stringify(all)}`;
+  return { key, subject, here: { run, graph, worker }, name, at, visit, all };
 });
 
 type ColumnsRequest = NonNullable<typeof request.value>;
 
-async function load({ run, graph, worker, at, visit, tensors }: ColumnsRequest, abort: AbortSignal): Promise<Map<string, PinnedColumn>> {
-  // One that this graph does not have must not take the others with it.
+async function load({ here, name, at, visit, all }: ColumnsRequest, abort: AbortSignal): Promise<Map<string, PinnedColumn>> {
+  // One that its graph does not have must not take the others with it.
   const orNull = <T>(answer: Promise<T>): Promise<T | null> =>
     answer.catch((error) => {
       if (abort.aborted) throw error;
       return null;
     });
-  const column = async (tensor: string): Promise<[string, PinnedColumn]> => {
+  const column = async (pin: Pin): Promise<[string, PinnedColumn]> => {
+    const { run, graph, worker } = await placeOf(pin, here, name);
+    const steps = pin.step ?? at;
     const histogramOf = (one: number | null) =>
-      orNull(api().histograms(run, tensor, { graph, worker, scale: 'symlog', visit: one, merge: 'visits', steps: at }, abort));
+      orNull(api().histograms(run, pin.tensor, { graph, worker, scale: 'symlog', visit: one, merge: 'visits', steps }, abort));
     const [page, whole] = await Promise.all([
-      orNull(api().snapshots(run, { graph, worker, tensor, step: at, limit: 1000, samples: true, trend: TREND }, abort)),
+      orNull(api().snapshots(run, { graph, worker, tensor: pin.tensor, step: steps, limit: 1000, samples: true, trend: TREND }, abort)),
       histogramOf(null),
     ]);
     const rows = page?.rows ?? [];
     const [snapshot, visits] = [snapshotAt(rows, visit), visitsOf(rows).length];
     // Beside the numbers of one visit, its own.
-    return [tensor, { snapshot, visits, histogram: snapshot && visits > 1 ? await histogramOf(snapshot.visit) : whole }];
+    return [pinText(pin), { snapshot, visits, histogram: snapshot && visits > 1 ? await histogramOf(snapshot.visit) : whole }];
   };
-  return new Map(await Promise.all(tensors.map(column)));
+  return new Map(await Promise.all(all.map(column)));
 }
 
 const loaded = resource(request, load);
 
-/** What is known of each tensor by now; stays on show while another pin is fetched. */
+/** What is known of each pin by now, by its text; stays on show while another pin is fetched. */
 export const pinnedColumns = computed<ReadonlyMap<string, PinnedColumn>>(() => loaded.data.value ?? new Map());

@@ -3,6 +3,7 @@ import { fileName } from '../../lib/download';
 import { formatNumber } from '../../lib/format';
 import type { PlotEvent } from '../../lib/plotly';
 import { brushed, COMPARED, type ComparedHistory, type ComparedName, valueAt } from '../../model/charts/compared_histories';
+import { pinText } from '../../model/run/pins';
 import { chosenTensor, stepRange } from '../../state/choices';
 import { hoveredStep } from '../../state/node';
 import { comparedStatistic, historyLog, historyView, theme } from '../../state/preferences';
@@ -107,10 +108,16 @@ function CompareNumbers({ histories, lines }: CompareProps) {
           </tr>
         </thead>
         <tbody>
-          {histories.map(({ tensor, label, series }, i) => (
-            <tr key={tensor} data-selected={tensor === chosenTensor.value} data-testid="compared-row" data-tensor={tensor}>
+          {histories.map(({ tensor, pin, label, series }, i) => (
+            <tr
+              key={pinText(pin)}
+              data-selected={pin.run === null && tensor === chosenTensor.value}
+              data-testid="compared-row"
+              data-tensor={tensor}
+              data-run={pin.run}
+            >
               <td>
-                <button type="button" class="compare-name" onClick={() => selectTensor(tensor)} title={tensor}>
+                <button type="button" class="compare-name" onClick={() => selectTensor(tensor)} title={pin.run === null ? tensor : label}>
                   <i style={{ background: lines[i % lines.length] }} />
                   <span class="truncate">{label}</span>
                 </button>

@@ -56,7 +56,9 @@ function LayerLinks({ node }: { node: string }) {
   const card = found.layers.cards[found.layers.cardOf[rowOf(found.graph, node)] ?? -1];
   const { names } = found.graph;
   const gradients = gradientsOf(found.graph, node);
-  if (!card && gradients.length === 0) return null;
+  const variable = found.graph.variables.at(rowOf(found.graph, node));
+  const weight = card ? undefined : found.layers.cards.flatMap(({ weights }) => weights).find((one) => one.variable === variable);
+  if (!card && !weight && gradients.length === 0) return null;
   return (
     <section class="section" data-testid="layer-links">
       {card && (
@@ -78,6 +80,12 @@ function LayerLinks({ node }: { node: string }) {
                 <Link key={`${variable} ${at}`} name={names.at(at)} detail="its gradient" onClick={() => selectNode(names.at(at))} />
               )),
             ])}
+        </>
+      )}
+      {weight && (
+        <>
+          <h3>Weight</h3>
+          <Link name={weight.variable} detail="weight" onClick={() => selectNode(names.at(weight.row))} />
         </>
       )}
       {gradients.length > 0 && (

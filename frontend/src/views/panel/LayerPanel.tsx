@@ -1,21 +1,25 @@
+import { batch } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { formatCount, formatNumber } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
 import type { CardStatistics } from '../../model/layers/card_statistics';
 import type { CardWeight, TensorPlace } from '../../model/layers/cards';
 import type { Item } from '../../model/layers/folding';
+import { type WorstTensor, worstTensor } from '../../model/layers/scope_facts';
+import { NO_FILTER } from '../../model/run/tensor_table';
 import { tensorName } from '../../model/wire/names';
 import type { NodeTrend } from '../../model/wire/node_trends';
 import { NAN_PLACE } from '../../model/wire/node_trends';
 import type { SmallHistogram } from '../../model/wire/step_histograms';
-import { sourcePlace, view } from '../../state/choices';
+import { sourcePlace, tableDisplay, tableFilter, tableRows, view } from '../../state/choices';
+import { graph, overlay } from '../../state/graph';
 import {
   cardHistograms,
   cardsOf,
-  gradientTrends,
   graphLayers,
   inputsOf,
   itemStatistics,
+  normTrends,
   outputOf,
   outputsOf,
   selectedItem,
@@ -63,6 +67,7 @@ export function LayerPanel({ item }: { item: Item }) {
             <button type="button" class="button small" onClick={() => opsOf(item)} data-testid="show-ops">
               Show ops
             </button>
+            {item.path !== '' && <WallButton where={`layer ~ ${beginsWith(item.path)}`} />}
             {item.kind === 'block' && (
               <button type="button" class="button small" onClick={() => toggleItem(item.toggle, item.inside !== null)}>
                 {item.inside ? 'Collapse' : 'Expand'}
@@ -83,9 +88,10 @@ export function LayerPanel({ item }: { item: Item }) {
             )}
           </div>
           {statistics && <Worst statistics={statistics} />}
+          <Largest item={item} />
           <Facts item={item} config={call?.config ?? ''} />
           <Output item={item} statistics={statistics} />
-          <Weights item={item} />
+          <Weights weights={cardsOf(item).flatMap((card) => card.weights)} trends={normTrends.data.value} />
           <Repetitions item={item} />
           <Neighbours title="Inputs" items={inputsOf(item)} />
           <Neighbours title="Outputs" items={outputsOf(item)} />
@@ -95,7 +101,7 @@ export function LayerPanel({ item }: { item: Item }) {
   );
 }
 
-function Section({ title, children }: { title: string; children: ComponentChildren }) {
+export function Section({ title, children }: { title: string; children: ComponentChildren }) {
   return (
     <section class="section">
       <h3>{title}</h3>
@@ -104,12 +110,12 @@ function Section({ title, children }: { title: string; children: ComponentChildr
   );
 }
 
-function nameOf(place: TensorPlace): string {
-  const names = graphLayers.data.value?.graph.names;
+export function nameOf(place: TensorPlace): string {
+  const names = graph.data.value?.names;
   return names ? tensorName(names.at(place.row), place.slot) : '';
 }
 
-function TensorLink({ place, children }: { place: TensorPlace; children: ComponentChildren }) {
+export function TensorLink({ place, children }: { place: TensorPlace; children: ComponentChildren }) {
   const name = nameOf(place);
   return (
     <button type="button" class="link" title={name} onClick={() => selectTensor(name)}>
@@ -137,6 +143,43 @@ function Worst({ statistics }: { statistics: CardStatistics }) {
     </button>
   );
 }
+
+/** The tensor of the layer with the largest magnitude, where all are finite. */
+function Largest({ item }: { item: Item }) {
+  const found = graphLayers.data.value;
+  if (!found || found.graph !== graph.data.value) return null;
+  const inside = new Uint8Array(found.graph.nodeCount);
+  for (const card of item.variants.flat()) for (const row of found.layers.cards[card]!.rows) inside[row] = 1;
+  return <LargestTensor worst={worstTensor(inside, overlay.data.value)} />;
+}
+
+export function LargestTensor({ worst }: { worst: WorstTensor | null }) {
+  if (worst === null || worst.nan + worst.inf > 0 || worst.absMax < 0) return null;
+  return (
+    <p class="section num largest-tensor" data-testid="largest-tensor">
+      Largest |x| {formatNumber(worst.absMax, 4)}: <TensorLink place={worst}>{visible(nameOf(worst))}</TensorLink>
+    </p>
+  );
+}
+
+/** Shows the histograms of all tensors that a condition holds for. */
+export function WallButton({ where }: { where: string }) {
+  const show = () =>
+    batch(() => {
+      tableFilter.value = { ...NO_FILTER, where };
+      tableDisplay.value = 'histograms';
+      tableRows.value = 'step';
+      view.value = 'table';
+    });
+  return (
+    <button type="button" class="button small" onClick={show} title="Histograms of all its tensors at this step" data-testid="show-wall">
+      Histograms
+    </button>
+  );
+}
+
+/** A text of a condition, as a regular expression that begins with a path. */
+export const beginsWith = (path: string): string => `'^${path.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll("'", '.')}(/|$)'`;
 
 function Facts({ item, config }: { item: Item; config: string }) {
   const weights = cardsOf(item).flatMap((card) => card.weights);
@@ -172,6 +215,7 @@ function Facts({ item, config }: { item: Item; config: string }) {
 
 function Output({ item, statistics }: { item: Item; statistics: CardStatistics | null }) {
   const output = outputOf(item);
+  const trend = normTrends.data.value?.get(output.row);
   const histogram = cardHistograms.data.value?.get(`${output.row}:${output.slot}`);
   const text =
     statistics && Number.isFinite(statistics.std) ? `${formatNumber(statistics.mean, 3)} ± ${formatNumber(statistics.std, 3)}` : '';
@@ -182,6 +226,11 @@ function Output({ item, statistics }: { item: Item; statistics: CardStatistics |
       <p class="num">
         <TensorLink place={output}>{visible(nameOf(output))}</TensorLink>
       </p>
+      {trend && (
+        <p class="num faint row">
+          L2 norm <Sparkline trend={sparkOf(trend)} name="L2 norm of the output" /> {norm(output)}
+        </p>
+      )}
       <p class="num faint">{[text, zeros].filter(Boolean).join(' · ') || 'Not captured at this step.'}</p>
     </Section>
   );
@@ -189,11 +238,17 @@ function Output({ item, statistics }: { item: Item; statistics: CardStatistics |
 
 const SIZE = { width: 320, height: 72 };
 
+/** One bin that holds most elements, as the zeros of a ReLU, is cut off: else nothing of the others could be seen. */
+function tallest(counts: ArrayLike<number>): number {
+  const [first = 0, second = 0] = [...Array.from(counts)].sort((a, b) => b - a);
+  return second > 0 && first > 4 * second ? 1.25 * second : first;
+}
+
 function Histogram({ histogram: { counts, low, high } }: { histogram: SmallHistogram }) {
-  const most = Math.max(...counts);
+  const most = tallest(counts);
   const width = SIZE.width / counts.length;
   const bars = [...counts].map((count, i) => {
-    const height = most > 0 ? (count / most) * SIZE.height : 0;
+    const height = most > 0 ? Math.min(1, count / most) * SIZE.height : 0;
     return `M${i * width} ${SIZE.height}v${-height}h${width - 1}v${height}`;
   });
   const text = `Histogram of the output, ${formatNumber(low, 3)} to ${formatNumber(high, 3)}`;
@@ -211,8 +266,7 @@ function Histogram({ histogram: { counts, low, high } }: { histogram: SmallHisto
 }
 
 /** Weights, each with the norms of its gradient and update, and the gradient over the steps. */
-function Weights({ item }: { item: Item }) {
-  const weights = cardsOf(item).flatMap((card) => card.weights);
+export function Weights({ weights, trends }: { weights: readonly CardWeight[]; trends: ReadonlyMap<number, NodeTrend> | null }) {
   const unique = [...new Map(weights.map((weight) => [weight.variable, weight])).values()];
   if (unique.length === 0) return null;
   return (
@@ -229,7 +283,7 @@ function Weights({ item }: { item: Item }) {
         </thead>
         <tbody>
           {unique.map((weight) => (
-            <WeightRow key={weight.variable} weight={weight} />
+            <WeightRow key={weight.variable} weight={weight} trends={trends} />
           ))}
         </tbody>
       </table>
@@ -237,13 +291,13 @@ function Weights({ item }: { item: Item }) {
   );
 }
 
-function WeightRow({ weight }: { weight: CardWeight }) {
-  const shape = graphLayers.data.value?.graph.shapes.at(weight.row) ?? '';
+function WeightRow({ weight, trends }: { weight: CardWeight; trends: ReadonlyMap<number, NodeTrend> | null }) {
+  const shape = graph.data.value?.shapes.at(weight.row) ?? '';
   const own = { row: weight.row, slot: 0 };
   // Some optimizers change a weight twice, AdamW by its decay first.
   const [gradient, update] = [weight.gradients[0], weight.updates[weight.updates.length - 1]];
   const change = Math.hypot(...weight.updates.map((row) => tensorStatistic({ row, slot: 0 }, 'l2')));
-  const trend = gradient === undefined ? undefined : gradientTrends.data.value?.get(gradient);
+  const trend = gradient === undefined ? undefined : trends?.get(gradient);
   return (
     <tr>
       <th scope="row">
@@ -263,12 +317,12 @@ function WeightRow({ weight }: { weight: CardWeight }) {
   );
 }
 
-function norm(place: TensorPlace): string {
+export function norm(place: TensorPlace): string {
   const value = tensorStatistic(place, 'l2');
   return Number.isFinite(value) ? formatNumber(value, 3) : '–';
 }
 
-function sparkOf({ step, value, health }: NodeTrend) {
+export function sparkOf({ step, value, health }: NodeTrend) {
   return { step: [...step], value: [...value], bad: [...health].map((state) => state === NAN_PLACE) };
 }
 

@@ -8,6 +8,7 @@ import { chosenTensor, chosenVisit, panelTab, view } from '../../state/choices';
 import { selectedItem } from '../../state/layers';
 import { captured, missingSlot, node, snapshot, visits } from '../../state/node';
 import { computedPlace, forgetTensor } from '../../state/replay/replay';
+import { selectedScope } from '../../state/scope';
 import { selected, selectedNode, selectTensor } from '../../state/selection';
 import { maximisePanel, panelMaximised, togglePanel } from '../../state/ui';
 import { IconButton, Select } from '../kit/Button';
@@ -15,6 +16,7 @@ import { CopyButton } from '../kit/CopyButton';
 import { Failure } from '../kit/Message';
 import { Tabs } from '../kit/Tabs';
 import { ValueTab } from '../value/ValueTab';
+import { CompareMenu } from './CompareMenu';
 import { HistogramTab } from './HistogramTab';
 import { HistoryTab } from './HistoryTab';
 import { SelectedLayer } from './LayerPanel';
@@ -22,6 +24,7 @@ import { OverviewTab } from './OverviewTab';
 import { PinButton, PinnedBar } from './PinnedBar';
 import { NoSuchOutput } from './panel_notices';
 import { RunSummary } from './RunSummary';
+import { ScopePanel } from './ScopePanel';
 import { SourceTab } from './SourceTab';
 
 /** The tabs of the panel; a new one is one row. */
@@ -35,7 +38,7 @@ const TABS: readonly { id: PanelTab; label: string; view: ComponentType }[] = [
 
 export function NodePanel() {
   const name = selectedNode.value;
-  if (name === null) return selectedItem.value ? <SelectedLayer /> : <RunSummary />;
+  if (name === null) return selectedItem.value ? <SelectedLayer /> : selectedScope.value ? <ScopePanel /> : <RunSummary />;
   const Tab = TABS.find((tab) => tab.id === panelTab.value)?.view ?? OverviewTab;
   const failed = node.data.value === null && node.error.value !== null;
   return (
@@ -104,6 +107,7 @@ function PanelHeader({ name }: { name: string }) {
       <div class="row panel-actions">
         <BookmarkButton />
         <PinButton />
+        <CompareMenu />
         <IconButton
           small
           icon={maximised ? 'collapse' : 'expand'}

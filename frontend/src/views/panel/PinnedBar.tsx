@@ -1,9 +1,8 @@
-import { shortNames } from '../../model/charts/compared_histories';
+import { pinHere, pinText } from '../../model/run/pins';
 import { chosenTensor, panelTab, pins } from '../../state/choices';
 import { historyView } from '../../state/preferences';
 import { selectTensor } from '../../state/selection';
-import { comparedTensors, isPinned, pinsFull, togglePin } from '../../state/tensors/pins';
-import { maximisePanel } from '../../state/ui';
+import { comparedLabels, isPinned, pinned, pinsFull, showSideBySide, togglePin } from '../../state/tensors/pins';
 import { IconButton } from '../kit/Button';
 
 /** Pins the selected tensor, or lets go of it. */
@@ -19,7 +18,7 @@ export function PinButton() {
       label={isPinned.value ? 'Unpin (k)' : label}
       pressed={isPinned.value}
       disabled={full}
-      onClick={() => togglePin(tensor)}
+      onClick={() => togglePin(pinHere(tensor))}
       testid="pin"
     />
   );
@@ -27,19 +26,22 @@ export function PinButton() {
 
 /** The pinned tensors, one click away, and their histories side by side. */
 export function PinnedBar() {
-  // Told apart from the selected one too.
-  const names = shortNames(comparedTensors.value);
+  // Different from that of the selected one, too.
+  const names = comparedLabels.value;
   if (pins.value.length === 0) return null;
   return (
     <nav class="pinned" aria-label="Pinned tensors" data-testid="pinned">
-      {pins.value.map((tensor, i) => (
-        <span class="chip pinned-chip" key={tensor} data-current={tensor === chosenTensor.value}>
-          <button type="button" class="truncate" onClick={() => selectTensor(tensor)} title={tensor}>
-            {names[i]}
-          </button>
-          <IconButton small icon="close" label={`Unpin ${tensor}`} onClick={() => togglePin(tensor)} />
-        </span>
-      ))}
+      {pinned.value.map((pin, i) => {
+        const here = pin.run === null && pin.step === null;
+        return (
+          <span class="chip pinned-chip" key={pinText(pin)} data-current={here && pin.tensor === chosenTensor.value}>
+            <button type="button" class="truncate" onClick={() => selectTensor(pin.tensor)} title={here ? pin.tensor : names[i]}>
+              {names[i]}
+            </button>
+            <IconButton small icon="close" label={`Unpin ${here ? pin.tensor : names[i]}`} onClick={() => togglePin(pin)} />
+          </span>
+        );
+      })}
       <button type="button" class="button small" onClick={compare}>
         Compare
       </button>
@@ -50,15 +52,8 @@ export function PinnedBar() {
   );
 }
 
-/** The numbers of all of them at the step on show, in the enlarged panel. */
-function showSideBySide(): void {
-  if (chosenTensor.value === null) selectTensor(pins.value[0] ?? null);
-  panelTab.value = 'overview';
-  maximisePanel(true);
-}
-
 function compare(): void {
   if (historyView.value === 'one') historyView.value = 'overlay';
-  if (chosenTensor.value === null) selectTensor(pins.value[0] ?? null);
+  if (chosenTensor.value === null) selectTensor(pinned.value[0]?.tensor ?? null);
   panelTab.value = 'history';
 }

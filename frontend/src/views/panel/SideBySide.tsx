@@ -1,43 +1,47 @@
+import { batch } from '@preact/signals';
 import { formatNumber } from '../../lib/format';
-import { shortNames } from '../../model/charts/compared_histories';
 import type { PanelTab } from '../../model/run/deep_link';
+import { type Pin, pinText } from '../../model/run/pins';
 import type { Trend } from '../../model/wire/answers';
 import { LABELS } from '../../model/wire/statistics';
 import { chosenTensor, panelTab, pins } from '../../state/choices';
+import { runId } from '../../state/runs';
 import { selectTensor } from '../../state/selection';
-import { step } from '../../state/steps';
-import { comparedTensors, type PinnedColumn, pinnedColumns, TREND, togglePin } from '../../state/tensors/pins';
+import { goToStep, step } from '../../state/steps';
+import { comparedLabels, comparedPins, type PinnedColumn, pinnedColumns, TREND, togglePin } from '../../state/tensors/pins';
 import { IconButton } from '../kit/Button';
+import { showRun } from '../shell/RunPicker';
 import { sparkline } from '../table/Sparkline';
 import { SummaryCard } from './SummarySection';
 
 /** The pinned tensors and the selected one at the step on show, a column each. */
 export function SideBySide() {
-  const tensors = comparedTensors.value;
-  const names = shortNames(tensors);
   return (
     <div class="side-by-side" data-testid="side-by-side">
-      {tensors.map((tensor, i) => (
-        <Column key={tensor} tensor={tensor} name={names[i] ?? tensor} found={pinnedColumns.value.get(tensor)} />
+      {comparedPins.value.map((pin, i) => (
+        <Column key={pinText(pin)} pin={pin} name={comparedLabels.value[i] ?? pin.tensor} found={pinnedColumns.value.get(pinText(pin))} />
       ))}
     </div>
   );
 }
 
 interface ColumnProps {
-  tensor: string;
+  pin: Pin;
   name: string;
   /** Undefined until it is there. */
   found: PinnedColumn | undefined;
 }
 
-function Column({ tensor, name, found }: ColumnProps) {
+function Column({ pin, name, found }: ColumnProps) {
   const row = found?.snapshot;
+  const { tensor } = pin;
+  const here = pin.run === null && pin.step === null;
+  const whole = here ? tensor : `${tensor} (${name.split(' · ').slice(1).join(', ')})`;
   return (
-    <section class="side-column" aria-label={tensor} data-testid="side-column" data-tensor={tensor}>
+    <section class="side-column" aria-label={whole} data-testid="side-column" data-tensor={tensor} data-step={row?.step}>
       <header class="row">
-        <h3 class="grow truncate" aria-current={tensor === chosenTensor.value}>
-          <button type="button" class="truncate" title={tensor} onClick={() => selectTensor(tensor)}>
+        <h3 class="grow truncate" aria-current={here && tensor === chosenTensor.value}>
+          <button type="button" class="truncate" title={whole} onClick={() => goToPin(pin)}>
             {name}
           </button>
         </h3>
@@ -46,24 +50,24 @@ function Column({ tensor, name, found }: ColumnProps) {
             iteration {row.visit} ({found.visits})
           </span>
         )}
-        {pins.value.includes(tensor) && (
-          <IconButton small icon="close" label={`Unpin ${tensor}: close its column`} onClick={() => togglePin(tensor)} />
+        {pins.value.includes(pinText(pin)) && (
+          <IconButton small icon="close" label={`Unpin ${whole}: close its column`} onClick={() => togglePin(pin)} />
         )}
       </header>
       {row ? (
         <>
-          <SummaryCard row={row} histogram={found.histogram} onHistogram={() => show(tensor, 'histogram')} />
+          <SummaryCard row={row} histogram={found.histogram} onHistogram={() => goToPin(pin, 'histogram')} />
           {row.trend && <Course trend={row.trend} several={found.visits > 1} />}
           <footer class="row side-tabs">
             {MORE.map(({ tab, label }) => (
-              <button key={tab} type="button" class="button" aria-label={`${label} of ${tensor}`} onClick={() => show(tensor, tab)}>
+              <button key={tab} type="button" class="button" aria-label={`${label} of ${whole}`} onClick={() => goToPin(pin, tab)}>
                 {label}
               </button>
             ))}
           </footer>
         </>
       ) : (
-        <div class="summary-card loading faint">{found && `Not captured at step ${step.value}.`}</div>
+        <div class="summary-card loading faint">{found && `Not captured at step ${pin.step ?? step.value}.`}</div>
       )}
     </section>
   );
@@ -76,9 +80,14 @@ const MORE: readonly { tab: PanelTab; label: string }[] = [
   { tab: 'value', label: 'Value' },
 ];
 
-function show(tensor: string, tab: PanelTab): void {
-  selectTensor(tensor);
-  panelTab.value = tab;
+/** Selects the tensor of a pin, at its step and in its run. */
+function goToPin({ tensor, run, step: at }: Pin, tab?: PanelTab): void {
+  batch(() => {
+    if (run !== null && run !== runId.value) showRun(run);
+    if (at !== null) goToStep(at);
+    selectTensor(tensor);
+    if (tab) panelTab.value = tab;
+  });
 }
 
 const COURSE = { width: 300, height: 44 };

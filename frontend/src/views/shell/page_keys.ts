@@ -1,4 +1,5 @@
 import { VIEW_NAMES, VIEWS } from '../../model/run/deep_link';
+import { pinHere } from '../../model/run/pins';
 import { toggleBookmark } from '../../state/bookmarks';
 import { chosenTensor, panelTab, view } from '../../state/choices';
 import { modelPicture, toggleTheme } from '../../state/preferences';
@@ -58,7 +59,7 @@ export const KEYS: readonly Command[] = [
     keys: ['k'],
     selected: true,
     does: 'Pin the tensor, to compare histories',
-    run: () => chosenTensor.value !== null && togglePin(chosenTensor.value),
+    run: () => chosenTensor.value !== null && togglePin(pinHere(chosenTensor.value)),
   },
   {
     keys: ['e'],

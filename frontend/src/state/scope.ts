@@ -1,0 +1,76 @@
+/** The scope that is selected on the graph of ops: what it holds, and how its norms move over the steps. */
+
+import { computed } from '@preact/signals';
+import { type ScopeFacts, scopeFacts, tellingRow, weightsInside, worstTensor } from '../model/layers/scope_facts';
+import type { StackFrame } from '../model/wire/answers';
+import { chosenScope, chosenTensor } from './choices';
+import { graph, overlay } from './graph';
+import { graphLayers } from './layers';
+import { drawnGraph } from './parts';
+import { api } from './provider';
+import { resource } from './resource';
+import { graphId, runId, runRevision, workerId } from './runs';
+import { serverSteps, stepColumns } from './steps';
+
+interface SelectedScope extends ScopeFacts {
+  readonly path: string;
+}
+
+/** Null where no scope is selected, or the graph on show has none of that path. */
+export const selectedScope = computed<SelectedScope | null>(() => {
+  const [path, drawn] = [chosenScope.value, drawnGraph.value];
+  if (path === null || chosenTensor.value !== null || drawn === null) return null;
+  const facts = scopeFacts(drawn, path);
+  return facts.count > 0 ? { ...facts, path } : null;
+});
+
+export const scopeWeights = computed(() => {
+  const [scope, found] = [selectedScope.value, graphLayers.data.value];
+  return scope && found && found.graph === graph.data.value ? weightsInside(found.layers, scope.inside) : [];
+});
+
+/** The tensor of the scope to look at first. */
+export const scopeWorst = computed(() => selectedScope.value && worstTensor(selectedScope.value.inside, overlay.data.value));
+
+/** The layer that most of its nodes belong to. */
+export const layerOfScope = computed<string | null>(() => {
+  const [scope, found] = [selectedScope.value, graphLayers.data.value];
+  if (!scope || !found || found.graph !== graph.data.value) return null;
+  const counts = new Map<number, number>();
+  scope.inside.forEach((is, row) => {
+    const card = is ? (found.layers.cardOf[row] ?? -1) : -1;
+    if (card >= 0) counts.set(card, (counts.get(card) ?? 0) + 1);
+  });
+  const [most] = [...counts].sort((a, b) => b[1] - a[1]);
+  return most ? (found.layers.cards[most[0]]?.path ?? null) : null;
+});
+
+/** Where in the program its first computing node was made. */
+export const scopeFrame = resource(
+  computed(() => {
+    const [run, id, scope, data] = [runId.value, graphId.value, selectedScope.value, graph.data.value];
+    if (run === null || id === null || scope === null || data === null) return null;
+    const node = data.names.at(tellingRow(data, scope, scope.path));
+    const subject = `${run} ${id} ${node}`;
+    return { key: subject, subject, run, graph: id, node };
+  }),
+  async ({ run, graph: id, node }, abort): Promise<StackFrame | null> => (await api().node(run, id, node, abort)).stack.at(-1) ?? null,
+);
+
+/** As many outputs and gradients are listed with their norms over the steps. */
+export const MOST_LISTED = 40;
+
+/** L2 norms of its outputs and of the gradients of its weights over the steps, by row. */
+export const scopeTrends = resource(
+  computed(() => {
+    const [run, id, scope] = [runId.value, graphId.value, selectedScope.value];
+    if (run === null || id === null || scope === null || stepColumns.value.step.length < 2) return null;
+    const gradients = scopeWeights.value.flatMap((weight) => weight.gradients.slice(0, 1));
+    const rows = [...new Set([...scope.outputs.slice(0, MOST_LISTED).map(({ row }) => row), ...gradients.slice(0, MOST_LISTED)])];
+    if (rows.length === 0) return null;
+    const query = { nodes: rows.join(), statistic: 'l2', places: 48, worker: workerId.value, steps: serverSteps.value };
+    const subject = `${run} ${id} ${scope.path}`;
+    return { key: `${subject} ${runRevision.value} ${JSON.stringify(query)}`, subject, run, graph: id, query };
+  }),
+  ({ run, graph: id, query }, abort) => api().nodeTrends(run, id, query, abort),
+);
