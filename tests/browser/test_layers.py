@@ -119,8 +119,10 @@ def test_a_link_leads_back_to_a_layer(layers: TapPage) -> None:
     expect(page.get_by_test_id("layer-panel")).to_have_attribute("data-layer", key)
 
 
-def test_a_layer_leads_to_the_histograms_of_its_tensors(layers: TapPage) -> None:
+def test_a_layer_leads_to_the_histograms_of_its_tensors(layers: TapPage, site: Site) -> None:
     page = layers.page
+    page.goto(f"{site.url}#run=digits&view=layers")
+    layers.wait_until_ready()
     page.mouse.click(*point_of(page, layer(page, "hidden_1")))
     expect(page.get_by_test_id("largest-tensor")).to_be_visible()
     page.get_by_test_id("show-wall").click()
@@ -131,7 +133,7 @@ def test_a_layer_leads_to_the_histograms_of_its_tensors(layers: TapPage) -> None
 
 
 def test_a_scope_of_the_ops_has_a_panel(layers: TapPage, site: Site) -> None:
-    """GIVEN a scope WHEN it is selected THEN the panel leads to what flows through, to weights and its line."""
+    """GIVEN a scope WHEN it is selected THEN the panel leads to its tensors, weights and line."""
     page = layers.page
     page.goto(f"{site.url}#run=digits&view=graph&part=all&selected=digits_1/hidden_1")
     panel = page.get_by_test_id("scope-panel")
