@@ -1,7 +1,7 @@
 """The run on disk: its files (FORMAT.md), written by `DumpWriter`, read by `find_runs` and `RunReader`.
 
 - `format/`: the layout of each file, with its encoder and decoder; `write/`, `read/`: writer and readers.
-- `recording/`: what one call of a function needs to run again; `maintenance/`: repair, pruning, compaction.
+- `recording/`: what one call of a function needs to run again; `maintenance/`: repair and pruning.
 
 It imports core, storage, stats, tfproto and system only, and no TensorFlow. Begin with `write/writer.py` and
 `read/runs.py`. The names below are for programs that use dumps alone; the rest of tensortap imports modules.

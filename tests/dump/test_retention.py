@@ -248,7 +248,7 @@ def test_what_is_to_stay_of_a_file_moves(tmp_path, capsys, limits):
     assert "keeps all values" in capsys.readouterr().out
 
 
-def test_damaged_values_are_not_compacted(tmp_path, capsys):
+def test_damaged_values_are_not_moved(tmp_path, capsys):
     write(tmp_path, range(6))
     (file,) = values_files(tmp_path)
     data = bytearray(file.read_bytes())
@@ -256,7 +256,7 @@ def test_damaged_values_are_not_compacted(tmp_path, capsys):
     file.write_bytes(data)
     assert main(["prune", str(tmp_path), "--keep-last", "2"]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "not compacted, as it is damaged" in out
+    assert "left as it is, because it is damaged" in out
     assert "does not match its checksum" in out
     assert values_files(tmp_path) == [file]
 
@@ -264,7 +264,7 @@ def test_damaged_values_are_not_compacted(tmp_path, capsys):
 def test_what_cannot_be_moved_stays(tmp_path, monkeypatch):
     write(tmp_path, range(6))
     files = {path: path.read_bytes() for path in (tmp_path / "r").rglob("*-0*.*")}
-    monkeypatch.setattr("tensortap.dump.maintenance.compaction.encode", refuse)
+    monkeypatch.setattr("tensortap.dump.maintenance.value_moves.encode", refuse)
     with pytest.raises(OSError, match="full"):
         prune_run(tmp_path / "r", Retention(keep_last=2))
     assert {path: path.read_bytes() for path in (tmp_path / "r").rglob("*-0*.*")} == files

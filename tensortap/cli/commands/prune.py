@@ -66,7 +66,7 @@ def _sentences(name: str, pruned: Pruned, retention: Retention, dry_run: bool) -
         lines.append(
             "  values of the last step are among them: they exceed the limit, or share a file with older ones"
         )
-    lines += [f"  not compacted, as it is damaged: {sentence}" for sentence in pruned.damaged]
+    lines += [f"  left as it is, because it is damaged: {sentence}" for sentence in pruned.damaged]
     limit, steps = retention.max_bytes, retention.keep_last
     if (limit and pruned.left_bytes > limit) or (steps and pruned.left_steps > steps):
         left = f"{bytes_text(pruned.left_bytes)} in {counted(pruned.left_files, 'file')}"

@@ -16,7 +16,7 @@ from ..write.retention import (
     discard,
     open_shards,
 )
-from .compaction import ALIGN, can_move, move_values, moved_size
+from .value_moves import ALIGN, can_move, move_values, moved_size
 
 
 @dataclass(slots=True)

@@ -1,0 +1,80 @@
+"""Which bytes of a worker's statistics were read: whether what was derived from them still fits."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tensortap.core.errors import DamagedError
+from tensortap.storage.files import crc32c_of_file
+from tensortap.storage.filesystem import stat_path
+
+from ..format.layout import stats_path
+from .stats_reader import TailPosition
+
+_SETTLE_NS = 2 * 10**9  # a file that was written to just now may change within its time stamp's resolution
+
+
+@dataclass(frozen=True, slots=True)
+class FileMark:
+    """A file as it was: `length` bytes of it were read, with that checksum. `settled`: its time stamp was old
+    enough to tell every later change."""
+
+    size: int
+    mtime_ns: int
+    inode: int
+    length: int
+    crc32c: int
+    settled: bool
+
+
+class Marks:
+    """The marks of a worker's files, made anew only for those that changed."""
+
+    def __init__(self, worker_dir: Path, known: list[dict[str, Any]] | None = None) -> None:
+        self._dir = worker_dir
+        self._known = [FileMark(**mark) for mark in known or ()]
+
+    def update(self, position: TailPosition) -> list[dict[str, Any]]:
+        """The marks of all files up to a position.
+
+        Raises:
+            OSError, DamagedError: a file cannot be read any more.
+        """
+        for number in range(position.file + 1):
+            known = self._known[number] if number < len(self._known) else None
+            length = position.offset if number == position.file else None
+            if known is None or not _unchanged(self._path(number), known, length):
+                self._known[number : number + 1] = [self._mark(number, length)]
+        return [asdict(mark) for mark in self._known]
+
+    def _mark(self, number: int, length: int | None) -> FileMark:
+        found = stat_path(self._path(number))
+        length = found.size if length is None else length
+        crc = crc32c_of_file(self._path(number), length)
+        settled = time.time_ns() - found.mtime_ns > _SETTLE_NS
+        return FileMark(found.size, found.mtime_ns, found.inode, length, crc, settled)
+
+    def hold(self) -> bool:
+        """Whether what was read of each file is still there: by its time stamps, or else by its checksum."""
+        try:
+            return all(self._holds(number, mark) for number, mark in enumerate(self._known))
+        except (OSError, DamagedError):
+            return False
+
+    def _holds(self, number: int, mark: FileMark) -> bool:
+        path = self._path(number)
+        if _unchanged(path, mark, mark.length):
+            return True
+        return stat_path(path).size >= mark.length and crc32c_of_file(path, mark.length) == mark.crc32c
+
+    def _path(self, number: int) -> Path:
+        return stats_path(self._dir, number)
+
+
+def _unchanged(path: Path, mark: FileMark, length: int | None) -> bool:
+    found = stat_path(path)
+    same = (found.size, found.mtime_ns, found.inode) == (mark.size, mark.mtime_ns, mark.inode)
+    return mark.settled and same and mark.length == (found.size if length is None else length)
