@@ -187,6 +187,23 @@ class Run:
         rows = find_rows(index, Filters(match=nodes, steps=step, where=where, **filters))
         return Tensors(index, rows[np.argsort(index.catalog.column("step", rows), kind="stable")])
 
+    def sql(self, query: str) -> Table:
+        """What a SELECT gives, in DuckDB's dialect, over the run's statistics.
+
+        Tables: `snapshots` and `histograms` (a row a snapshot), `by_step` (a row a tensor and step, workers
+        and iterations merged), `by_tensor` (all steps merged) and `workers`. What `tensortap compact` wrote
+        is read as it is, anything newer from the run's own files: compact a large run first.
+
+        Raises:
+            SelectionError: it is no SELECT, or makes no sense. DamagedError: a compacted file is damaged.
+        """
+        from tensortap.compact.queries import query_run
+
+        check_texts(query=query)
+        found = query_run(self._index.path, query)
+        columns = {name: found.column(at).to_pylist() for at, name in enumerate(found.column_names)}
+        return Table(columns, shown=list(columns))
+
     def __repr__(self) -> str:
         index = self._log.run(self._id)
         if index.error is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -28,9 +28,12 @@ class Table:
     statistics over steps.
     """
 
-    def __init__(self, columns: Mapping[str, Any], title: str = "") -> None:
+    def __init__(
+        self, columns: Mapping[str, Any], title: str = "", shown: Sequence[str] = _SHOWN_COLUMNS
+    ) -> None:
         self._columns = {name: as_column(values) for name, values in columns.items()}
         self._title = cell_text(title)
+        self._shown = tuple(shown)
 
     @property
     def columns(self) -> list[str]:
@@ -52,7 +55,9 @@ class Table:
 
     def __getitem__(self, key: str | int | slice) -> Array | Row | Table:
         if isinstance(key, slice):
-            return Table({name: values[key] for name, values in self._columns.items()}, self._title)
+            return Table(
+                {name: values[key] for name, values in self._columns.items()}, self._title, self._shown
+            )
         if not isinstance(key, str):
             return self._row(range(len(self))[key])
         if key not in self._columns:
@@ -94,7 +99,7 @@ class Table:
 
     def _cells(self) -> tuple[list[str], list[list[str]], int | None]:
         """Head, rows, and behind which row some are left out."""
-        head = [name for name in _SHOWN_COLUMNS if name in self._columns]
+        head = [name for name in self._shown if name in self._columns]
         count = len(self)
         shown = list(range(count))
         if count > _SHOWN:

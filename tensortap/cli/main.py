@@ -30,6 +30,7 @@ from .commands import (
     step,
     watch,
 )
+from .commands.statistics import compact, sql
 from .exit import INTERRUPTED
 
 
@@ -61,6 +62,8 @@ COMMANDS: dict[str, Command] = {
     "check": check,
     "import": import_,
     "export": export,
+    "compact": compact,
+    "sql": sql,
     "prune": prune,
 }
 

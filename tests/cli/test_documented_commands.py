@@ -19,7 +19,7 @@ from tensortap.dump.write.writer import DumpWriter
 
 Run = Callable[..., tuple[int, str, str]]
 # The others train, serve, or need a running job or a recorded step: see their own tests.
-RUN = ("ls", "show", "nan", "rules", "ledger", "info", "check", "export", "diff", "import", "prune")
+RUN = ("ls", "show", "nan", "rules", "ledger", "info", "check", "export", "diff", "import", "prune", "sql")
 STEPS = 31
 
 

@@ -1,0 +1,290 @@
+"""Compact a run: plan the step ranges, let an engine write the parts, publish the manifest."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from tensortap.core.errors import DamagedError, LimitError
+from tensortap.dump.read.runs import RunReader
+from tensortap.dump.read.stats_reader import TailPosition
+from tensortap.scale.engine import Engine, reduce_tree
+from tensortap.storage.uri import shown_path
+from tensortap.system.locks import is_locked, lock_file
+
+from .manifest import (
+    FOLDER,
+    CompactFile,
+    Manifest,
+    Part,
+    WorkerMark,
+    publish_manifest,
+    read_manifest,
+    remove_unnamed,
+    verify,
+)
+from .parts import merge_by_tensor, scan_workers, write_part
+
+PART_BYTES = 64 << 20  # of streams that a part is made of; a step is never in two parts
+_WORKERS_AT_ONCE = 16  # that one task scans
+_LOCK = "lock"
+
+Advance = Callable[[str, int, int], object]
+"""Takes what is being done (`reading`, `writing`, `merging`), how much of it, and how much there is."""
+
+
+@dataclass(slots=True)
+class Compaction:
+    """What a compaction did.
+
+    Attributes:
+        snapshots: in the compacted files; added: of them those that are new. bytes: of the files.
+        parts: there are; written: of them those that are new. rebuilt: why all was made anew, or empty.
+        damage: sentences about what had to be skipped in the streams.
+    """
+
+    snapshots: int
+    added: int
+    bytes: int
+    parts: int
+    written: int
+    rebuilt: str = ""
+    damage: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _PlannedPart:
+    first: int
+    last: int
+    bytes: int
+    ranges: list[tuple[str, int, int, int]] = field(default_factory=list)
+    sources: list[Part] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """Commits of a worker that follow one another, and hold these steps."""
+
+    first: int
+    last: int
+    worker: str
+    file: int
+    start: int
+    stop: int
+
+
+def compact_run(
+    run_dir: Path, engine: Engine, advance: Advance = lambda what, done, total: None, *, rebuild: bool = False
+) -> Compaction:
+    """Writes what is not compacted yet of a run to `compact/`, sorted, and merges it with what is there.
+
+    Files that do not fit the streams any more, as after `prune`, are made anew; so are all with `rebuild`.
+
+    Raises:
+        NotARunError, FormatVersionError: see `read_run_info`.
+        DamagedError: statistics may not be read, or a file of `compact/` is damaged.
+        LimitError: another process compacts the run. TensortapError: a task failed.
+        OSError: the disk refused.
+    """
+    run_dir = run_dir.absolute()
+    reader = RunReader(run_dir)
+    (run_dir / FOLDER).mkdir(exist_ok=True)
+    with _only_compactor(run_dir):
+        known, why = _known(run_dir, rebuild)
+        found = _scan(run_dir, engine, [info.worker for info in reader.workers()], known, advance)
+        manifest, written = _write(run_dir, engine, known, found, advance)
+        if written or manifest.workers != known.workers or why:
+            publish_manifest(run_dir, manifest)
+        remove_unnamed(run_dir, manifest)
+    added = manifest.snapshots - known.snapshots
+    return Compaction(
+        manifest.snapshots, added, manifest.size, len(manifest.parts), written, why, manifest.damage
+    )
+
+
+def _known(run_dir: Path, rebuild: bool) -> tuple[Manifest, str]:
+    """What is compacted already and still fits; and why that is nothing, though there is something."""
+    if rebuild:
+        return Manifest(), "it was asked for"
+    try:
+        known = read_manifest(run_dir)
+    except DamagedError as error:
+        return Manifest(), error.message
+    if known is None:
+        return Manifest(), ""
+    if not known.fits(run_dir):
+        return Manifest(), "the run's files changed, or files of compact/ are missing"
+    return known, ""
+
+
+@contextmanager
+def _only_compactor(run_dir: Path) -> Iterator[None]:
+    fd = os.open(run_dir / FOLDER / _LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
+    try:
+        if is_locked(fd):
+            hint = "Wait until it is done."
+            raise LimitError(f"Another process is compacting {shown_path(run_dir)}.", hint)
+        lock_file(fd)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _scan(
+    run_dir: Path, engine: Engine, workers: Sequence[str], known: Manifest, advance: Advance
+) -> dict[str, dict[str, Any]]:
+    """What `scan_workers` finds of each worker that has something new."""
+    positions = {worker: mark.position for worker, mark in known.workers.items()}
+    groups = [workers[at : at + _WORKERS_AT_ONCE] for at in range(0, len(workers), _WORKERS_AT_ONCE)]
+    arguments = [
+        {
+            "run": str(run_dir),
+            "workers": {
+                worker: asdict(positions[worker]) if worker in positions else None for worker in group
+            },
+        }
+        for group in groups
+    ]
+    answers = engine.map(scan_workers, arguments, lambda done, total: advance("reading", done, total))
+    found = {worker: each for answer in answers for worker, each in answer["workers"].items()}
+    for each in found.values():
+        if each["denied"] is not None:
+            raise DamagedError(each["denied"])
+    return found
+
+
+def _write(
+    run_dir: Path, engine: Engine, known: Manifest, found: dict[str, dict[str, Any]], advance: Advance
+) -> tuple[Manifest, int]:
+    """The manifest with what was found, and how many parts were written."""
+    workers = {}
+    steps: dict[int, int] = {}
+    ranges: list[_Range] = []
+    for worker, each in found.items():
+        position = TailPosition(**{**each["position"], "damage": tuple(each["position"]["damage"])})
+        rows = sum(held[0] for held in each["steps"].values())
+        before = known.workers[worker].snapshots if worker in known.workers else 0
+        workers[worker] = WorkerMark(before + rows, position, each["files"])
+        for step, (_, size) in each["steps"].items():
+            steps[int(step)] = steps.get(int(step), 0) + size
+        ranges += [_Range(first, last, worker, *rest) for first, last, *rest in each["ranges"]]
+    planned, kept = _plan(run_dir, known.parts, steps, ranges)
+    if not planned:
+        return Manifest(workers, known.parts, known.by_tensor), 0
+    name = uuid.uuid4().hex[:8]
+    arguments = [
+        {
+            "run": str(run_dir),
+            "first": part.first,
+            "last": part.last,
+            "ranges": part.ranges,
+            "sources": [
+                {"rows": asdict(source.rows), "histograms": asdict(source.histograms)}
+                for source in part.sources
+            ],
+            "name": name,
+        }
+        for part in planned
+    ]
+    answers = engine.map(write_part, arguments, lambda done, total: advance("writing", done, total))
+    written = [
+        Part(
+            part.first,
+            part.last,
+            answer["snapshots"],
+            part.bytes,
+            *(CompactFile(**answer[table]) for table in ("rows", "histograms", "by_step", "by_tensor")),
+        )
+        for part, answer in zip(planned, answers, strict=True)
+    ]
+    parts = sorted([*kept, *written], key=lambda part: part.first)
+    if sum(part.snapshots for part in parts) != sum(mark.snapshots for mark in workers.values()):
+        raise DamagedError("The run's statistics changed while they were read.", "Compact it again.")
+    by_tensor = _merge_by_tensor(run_dir, engine, parts, name, advance)
+    return Manifest(workers, parts, by_tensor), len(written)
+
+
+def _plan(
+    run_dir: Path, parts: Sequence[Part], new: dict[int, int], ranges: Sequence[_Range]
+) -> tuple[list[_PlannedPart], list[Part]]:
+    """Parts to write, disjoint in steps, and those that stay.
+
+    A part that holds a step with new rows is written anew; so is the last one while it is small.
+    """
+    if not new:
+        return [], list(parts)
+    touched = [part for part in parts if any(part.first <= step <= part.last for step in new)]
+    newest = parts[-1] if parts else None
+    if newest is not None and newest.bytes < PART_BYTES // 2 and min(new) > newest.last:
+        touched.append(newest)
+    kept = [part for part in parts if part not in touched]
+    weights = dict(new)
+    for part in touched:
+        for step, size in _step_sizes(run_dir, part).items():
+            weights[step] = weights.get(step, 0) + size
+    borders = [part.first for part in kept]
+    planned: list[_PlannedPart] = []
+    for step in sorted(weights):
+        last = planned[-1] if planned else None
+        if last is None or last.bytes >= PART_BYTES or any(last.last < border < step for border in borders):
+            planned.append(_PlannedPart(step, step, weights[step]))
+        else:
+            last.last = step
+            last.bytes += weights[step]
+    for plan in planned:
+        plan.sources = [each for each in touched if each.first <= plan.last and plan.first <= each.last]
+        plan.ranges = _joined(
+            [each for each in ranges if each.first <= plan.last and plan.first <= each.last]
+        )
+    return planned, kept
+
+
+def _step_sizes(run_dir: Path, part: Part) -> dict[int, int]:
+    """About how many bytes of a part belong to each of its steps. Raises DamagedError."""
+    table = pq.read_table(verify(run_dir, part.by_step), columns=["step", "snapshots"])
+    found, at = np.unique(table.column("step").to_numpy(), return_inverse=True)
+    rows = np.bincount(at, weights=table.column("snapshots").to_numpy())
+    sizes = rows * part.bytes / max(part.snapshots, 1)
+    return dict(zip(found.tolist(), sizes.astype(np.int64).tolist(), strict=True))
+
+
+def _joined(ranges: Sequence[_Range]) -> list[tuple[str, int, int, int]]:
+    """(worker, file, start, stop), those that follow one another as one."""
+    joined: list[tuple[str, int, int, int]] = []
+    for each in ranges:
+        if joined and joined[-1][:2] == (each.worker, each.file) and joined[-1][3] == each.start:
+            joined[-1] = (*joined[-1][:3], each.stop)
+        else:
+            joined.append((each.worker, each.file, each.start, each.stop))
+    return joined
+
+
+def _merge_by_tensor(
+    run_dir: Path, engine: Engine, parts: Sequence[Part], name: str, advance: Advance
+) -> CompactFile | None:
+    """The rollup by tensor of all parts, merged as a tree."""
+    level = 0
+
+    def merge(groups: Sequence[Sequence[CompactFile]]) -> list[CompactFile]:
+        nonlocal level
+        level += 1
+        arguments = [
+            {
+                "run": str(run_dir),
+                "sources": [asdict(file) for file in group],
+                "name": f"{level}-{index}-{name}",
+            }
+            for index, group in enumerate(groups)
+        ]
+        answers = engine.map(merge_by_tensor, arguments, lambda done, total: advance("merging", done, total))
+        return [CompactFile(**answer) for answer in answers]
+
+    return reduce_tree([part.by_tensor for part in parts], merge)

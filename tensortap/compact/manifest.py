@@ -1,0 +1,219 @@
+"""`compact/manifest.json`: which Parquet files hold which part of a run, and how far each worker was read."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from tensortap.core.errors import DamagedError, FormatVersionError
+from tensortap.core.names import is_worker_name
+from tensortap.dump.read.file_marks import Marks
+from tensortap.dump.read.stats_reader import TailPosition
+from tensortap.storage.files import crc32c_of_file, publish_json, read_json
+from tensortap.storage.uri import shown_path
+
+FOLDER = "compact"
+MANIFEST = "manifest.json"
+VERSION = 1
+MAX_MANIFEST = 256 << 20  # bytes
+TABLES = ("rows", "histograms", "by_step", "by_tensor")  # of a part: a file each
+_FORMAT = "tensortap compact"
+_UNNAMED_SECONDS = 600.0  # that a file which no manifest names is left: a reader may be at it
+
+
+@dataclass(frozen=True, slots=True)
+class CompactFile:
+    """A Parquet file in `compact/`: it has these bytes, or is damaged."""
+
+    file: str
+    size: int
+    crc32c: int
+
+    def path(self, run_dir: Path) -> Path:
+        return run_dir / FOLDER / self.file
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The snapshots of the steps `first` to `last`: no other part has any of these steps.
+
+    `bytes`: about how many of the streams it was made of.
+    """
+
+    first: int
+    last: int
+    snapshots: int
+    bytes: int
+    rows: CompactFile
+    histograms: CompactFile
+    by_step: CompactFile
+    by_tensor: CompactFile
+
+    def files(self) -> list[CompactFile]:
+        return [getattr(self, table) for table in TABLES]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerMark:
+    """How far a worker was read, and the marks of the files that were read until there."""
+
+    snapshots: int
+    position: TailPosition
+    files: list[dict[str, Any]]
+
+
+@dataclass(slots=True)
+class Manifest:
+    """What is compacted. `by_tensor` is the rollup of all parts; None where there are none."""
+
+    workers: dict[str, WorkerMark] = field(default_factory=dict)
+    parts: list[Part] = field(default_factory=list)
+    by_tensor: CompactFile | None = None
+
+    @property
+    def snapshots(self) -> int:
+        return sum(part.snapshots for part in self.parts)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self.files())
+
+    @property
+    def damage(self) -> list[str]:
+        """Sentences about what had to be skipped in the streams."""
+        return [sentence for mark in self.workers.values() for sentence in mark.position.damage]
+
+    def files(self) -> Iterator[CompactFile]:
+        """The files that it names."""
+        for part in self.parts:
+            yield from part.files()
+        if self.by_tensor is not None:
+            yield self.by_tensor
+
+    def fits(self, run_dir: Path) -> bool:
+        """Whether the streams still begin with what was compacted, and all files have their sizes."""
+        try:
+            sizes = all(file.path(run_dir).stat().st_size == file.size for file in self.files())
+        except OSError:
+            return False
+        return sizes and all(
+            Marks(run_dir / worker, mark.files).hold() for worker, mark in self.workers.items()
+        )
+
+
+def read_manifest(run_dir: Path) -> Manifest | None:
+    """The manifest of a run; None where it is not compacted.
+
+    Raises:
+        DamagedError: it is damaged. FormatVersionError: it is of a later version. OSError: it cannot be read.
+    """
+    path = run_dir / FOLDER / MANIFEST
+    try:
+        record = read_json(path, MAX_MANIFEST)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    version = record.get("version")
+    if record.get("format") == _FORMAT and isinstance(version, int) and version > VERSION:
+        raise FormatVersionError(
+            f"{shown_path(path)} is of version {version}; this tensortap reads version {VERSION}.",
+            "Upgrade with: pip install --upgrade tensortap",
+        )
+    try:
+        if record["format"] != _FORMAT or version != VERSION:
+            raise ValueError("another format")
+        return _parse(record)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DamagedError(f"{shown_path(path)} makes no sense: {error!r:.100}.") from error
+
+
+def publish_manifest(run_dir: Path, manifest: Manifest) -> None:
+    """Replaces the manifest, behind all files that it names. Raises OSError."""
+    record = {
+        "format": _FORMAT,
+        "version": VERSION,
+        "created": datetime.now(UTC).isoformat(),
+        "snapshots": manifest.snapshots,
+        "workers": {worker: asdict(mark) for worker, mark in manifest.workers.items()},
+        "parts": [asdict(part) for part in manifest.parts],
+        "by_tensor": None if manifest.by_tensor is None else asdict(manifest.by_tensor),
+    }
+    publish_json(run_dir / FOLDER / MANIFEST, record)
+
+
+def remove_unnamed(run_dir: Path, manifest: Manifest) -> None:
+    """Removes what an earlier manifest named, or nobody does, once no reader can be at it."""
+    named = {file.file for file in manifest.files()} | {MANIFEST}
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(run_dir / FOLDER):
+            ours = entry.name.endswith((".parquet", ".tmp")) and entry.name not in named
+            with contextlib.suppress(OSError):
+                old = time.time() - entry.stat(follow_symlinks=False).st_mtime > _UNNAMED_SECONDS
+                if ours and old and entry.is_file(follow_symlinks=False):
+                    Path(entry.path).unlink()
+
+
+_verified: dict[tuple[Path, int, int, int], int] = {}  # checksum by path, size, time of change and inode
+
+
+def verify(run_dir: Path, file: CompactFile) -> Path:
+    """The path of a file whose bytes were compared with its checksum, by this process, since it changed.
+
+    Raises:
+        DamagedError: it is damaged or missing; the hint says how to make it anew.
+    """
+    path = file.path(run_dir)
+    try:
+        found = path.stat()
+        key = (path, found.st_size, found.st_mtime_ns, found.st_ino)
+        if key not in _verified:
+            _verified[key] = crc32c_of_file(path, found.st_size)
+        sound = found.st_size == file.size and _verified[key] == file.crc32c
+    except (OSError, DamagedError):
+        sound = False
+    if not sound:
+        hint = f"Make it anew with: tensortap compact {shown_path(run_dir)} --rebuild"
+        raise DamagedError(f"{shown_path(path)} is damaged or missing.", hint)
+    return path
+
+
+def _parse(record: Mapping[str, Any]) -> Manifest:
+    workers = {}
+    for name, mark in record["workers"].items():
+        if not is_worker_name(name):
+            raise ValueError(f"a worker {name[:80]!r}")
+        position = mark["position"]
+        where = TailPosition(**{**position, "damage": tuple(map(str, position["damage"]))})
+        workers[name] = WorkerMark(_count(mark["snapshots"]), where, list(mark["files"]))
+    parts = [_parse_part(part) for part in record["parts"]]
+    if any(one.last >= other.first for one, other in pairwise(parts)):
+        raise ValueError("parts that overlap")
+    by_tensor = record["by_tensor"]
+    return Manifest(workers, parts, None if by_tensor is None else _parse_file(by_tensor))
+
+
+def _parse_part(record: Mapping[str, Any]) -> Part:
+    first, last, snapshots, size = (_count(record[name]) for name in ("first", "last", "snapshots", "bytes"))
+    if first > last:
+        raise ValueError("a part that ends before it begins")
+    return Part(first, last, snapshots, size, *(_parse_file(record[table]) for table in TABLES))
+
+
+def _parse_file(record: Mapping[str, Any]) -> CompactFile:
+    name = record["file"]
+    if not isinstance(name, str) or "/" in name or "\\" in name or not name.endswith(".parquet"):
+        raise ValueError(f"a file {name!r:.80}")
+    return CompactFile(name, _count(record["size"]), _count(record["crc32c"]))
+
+
+def _count(number: Any) -> int:
+    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+        raise ValueError(f"{number!r:.40} for a count")
+    return number

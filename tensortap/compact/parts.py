@@ -1,0 +1,308 @@
+"""The tasks of a compaction: find which steps are where, write a part, merge rollups.
+
+All take and return JSON. What they write are files, published under names that the arguments give.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from tensortap.core.dtypes import Array
+from tensortap.core.errors import DamagedError, NotARunError
+from tensortap.dump.format.frames import Frame, read_frame, read_schema_message
+from tensortap.dump.format.layout import stats_path
+from tensortap.dump.format.record_batches import KNOWN_STATISTICS, decode_statistics, statistics_layout
+from tensortap.dump.format.schema import SCHEMA
+from tensortap.dump.read.file_marks import Marks
+from tensortap.dump.read.stats_reader import StatsTail, TailPosition
+from tensortap.storage.files import FileReader, crc32c_of_file
+from tensortap.storage.uri import shown_path
+
+from .manifest import FOLDER, TABLES, CompactFile, verify
+from .rollups import MERGED, finite_elements, group_starts, merge_statistics
+
+Record = dict[str, Any]
+
+TENSOR = ("graph", "node", "slot")
+SNAPSHOT = (*TENSOR, "step", "visit", "worker")
+HISTOGRAM = ("bucket_id", "bucket_count")
+_LEFT_IN_STREAMS = ("value", "value_blocks")
+STREAM_COLUMNS = [name for name in SCHEMA.names if name not in _LEFT_IN_STREAMS]
+_WORDS = ("graph", "node", "worker", "device", "dtype", "value_codec")  # dictionaries while in memory
+_TEXTS = pa.dictionary(pa.int32(), pa.string())
+ROW_COLUMNS = [
+    *SNAPSHOT,
+    *(name for name in STREAM_COLUMNS if name not in (*SNAPSHOT, *HISTOGRAM)),
+]
+_POLL = 16 << 20  # decoded bytes at a time
+_READ_AHEAD = 4 << 20
+_ROW_GROUP = 1 << 15  # rows: some MB, so that few tensors are read for one
+_METADATA = {b"tensortap compact": b"1"}
+
+
+def scan_workers(argument: Record) -> Record:
+    """Reads on in the streams of workers: which commits hold which steps. Verifies checksums.
+
+    Args:
+        argument: `run`, and `workers`: {name: position to read on from, or None}.
+
+    Returns:
+        `workers`: {name: `position`, `files` (marks), `steps`: {step: [rows, bytes]}, `ranges`: those of
+        `write_part`, with the steps that they hold: [first, last, file, start, stop]}.
+    """
+    run_dir = _run_dir(argument)
+    return {
+        "workers": {
+            worker: _scan(run_dir, worker, position) for worker, position in argument["workers"].items()
+        }
+    }
+
+
+def _scan(run_dir: Path, worker: str, position: Record | None) -> Record:
+    tail = StatsTail(run_dir, worker)
+    if position is not None:
+        tail.resume(TailPosition(**{**position, "damage": tuple(position["damage"])}))
+    steps: dict[int, list[int]] = {}
+    ranges: list[list[int]] = []
+    while commits := tail.poll(("step",), _POLL):
+        for commit in commits:
+            found, counts = np.unique(commit.batch.column("step").to_numpy(), return_counts=True)
+            if not len(found):
+                continue
+            for step, rows in zip(found.tolist(), counts.tolist(), strict=True):
+                held = steps.setdefault(step, [0, 0])
+                held[0] += rows
+                held[1] += commit.length * rows // commit.batch.num_rows
+            first, last = int(found[0]), int(found[-1])
+            end = commit.offset + commit.length
+            before = ranges[-1] if ranges else None
+            if (
+                before is not None
+                and before[:4] == [first, last, commit.file, before[3]]
+                and (before[4] == commit.offset)
+            ):
+                before[4] = end
+            else:
+                ranges.append([first, last, commit.file, commit.offset, end])
+    where = tail.position
+    try:
+        marks = Marks(run_dir / worker).update(where) if where.file or where.offset else []
+    except FileNotFoundError as error:
+        hint = "'tensortap check --repair' writes what is left beside it: compact that."
+        raise DamagedError(f"A statistics file of {worker} is missing.", hint) from error
+    return {
+        "position": asdict(where),
+        "files": marks,
+        "steps": {str(step): held for step, held in steps.items()},
+        "ranges": ranges,
+        "denied": tail.denied,
+    }
+
+
+def write_part(argument: Record) -> Record:
+    """Writes one part: its rows sorted by tensor, step, visit and worker, histograms and rollups.
+
+    Args:
+        argument: `run`; `first`, `last`: steps; `ranges`: [worker, file, start, stop] of streams, which hold
+            whole commits; `sources`: `rows` and `histograms` of parts to take over; `name`: ending of the
+            files' names.
+
+    Returns:
+        `snapshots`, and the files by table.
+    """
+    run_dir = _run_dir(argument)
+    first, last = argument["first"], argument["last"]
+    pieces = [_from_part(run_dir, source) for source in argument["sources"]]
+    for worker, file, start, stop in argument["ranges"]:
+        pieces += [stream_rows([batch], worker) for batch in read_range(run_dir, worker, file, start, stop)]
+    table = pa.concat_tables(_within(piece, first, last) for piece in pieces).unify_dictionaries()
+    del pieces
+    table = sort_rows(table.combine_chunks())
+    tables = {"rows": table.select(ROW_COLUMNS), "histograms": table.select([*SNAPSHOT, *HISTOGRAM])}
+    tables["by_step"] = roll_up(table, (*TENSOR, "step"))
+    tables["by_tensor"] = roll_up(tables["by_step"], TENSOR)
+    name = argument["name"]
+    answer: Record = {"snapshots": table.num_rows}
+    del table
+    for kind in TABLES:
+        answer[kind] = asdict(write_table(run_dir, f"{kind}-{first}-{last}-{name}", tables.pop(kind)))
+    return answer
+
+
+def merge_by_tensor(argument: Record) -> Record:
+    """Merges rollups by tensor. Args: `run`, `sources`: files, in the order of their steps, `name`."""
+    run_dir = _run_dir(argument)
+    pieces = [_read_table(run_dir, source) for source in argument["sources"]]
+    table = pa.concat_tables(pieces).unify_dictionaries().combine_chunks()
+    merged = roll_up(table.take(order_of(table, TENSOR)), TENSOR)
+    return asdict(write_table(run_dir, f"by_tensor-{argument['name']}", merged))
+
+
+def read_range(run_dir: Path, worker: str, file: int, start: int, stop: int) -> Iterator[pa.RecordBatch]:
+    """The rows of commits that follow one another in a statistics file, verified.
+
+    Raises:
+        DamagedError: it is not what it was.
+    """
+    path = stats_path(run_dir / worker, file)
+    try:
+        with FileReader(path, _READ_AHEAD) as source:
+            frames: list[Frame] = []
+            decoded, layout = 0, None
+            while start < stop:
+                frame = read_frame(source, start)
+                if layout is None:
+                    known = KNOWN_STATISTICS.get(frame.schema_crc)
+                    layout = known or statistics_layout(read_schema_message(source))
+                decoded += layout.check(frame)
+                frames.append(frame)
+                start = frame.end
+                if decoded >= _POLL or start >= stop:
+                    yield from decode_statistics(frames, layout, STREAM_COLUMNS)
+                    frames, decoded = [], 0
+    except FileNotFoundError as error:
+        raise DamagedError(f"{shown_path(path)} was removed meanwhile.") from error
+
+
+def stream_rows(batches: Sequence[pa.RecordBatch], worker: str) -> pa.Table:
+    """Rows of one worker's stream, with its name; texts that repeat are dictionaries."""
+    table = with_dictionaries(pa.Table.from_batches(batches))
+    codes = pa.DictionaryArray.from_arrays(np.zeros(table.num_rows, np.int32), pa.array([worker]))
+    return _alike(table.append_column("worker", codes))
+
+
+def with_dictionaries(table: pa.Table) -> pa.Table:
+    """The same, with dictionaries for texts."""
+    for at, field in enumerate(table.schema):
+        if pa.types.is_string(field.type):
+            table = table.set_column(at, field.name, table.column(at).dictionary_encode().cast(_TEXTS))
+    return table
+
+
+def sort_rows(table: pa.Table) -> pa.Table:
+    """Rows in the order of the files: tensor, step, visit, worker."""
+    return table.take(order_of(table, (*SNAPSHOT, "seq")))
+
+
+def order_of(table: pa.Table, names: Sequence[str]) -> Array:
+    """Indices that sort a table by some columns; texts are dictionaries."""
+    keys = [_key(table, name) for name in reversed(names)]
+    return np.lexsort(keys)
+
+
+def _key(table: pa.Table, name: str) -> Array:
+    """Numbers in whose order a column sorts: texts by their UTF-8 bytes."""
+    column = table.column(name)
+    found: Array
+    if not pa.types.is_dictionary(column.type):
+        found = column.to_numpy()
+        return found
+    if not table.num_rows:
+        return np.zeros(0, np.int32)
+    chunk = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    chunk = chunk.chunk(0) if isinstance(chunk, pa.ChunkedArray) else chunk
+    ranks = np.empty(len(chunk.dictionary), np.int32)
+    ranks[pc.sort_indices(chunk.dictionary).to_numpy()] = np.arange(len(ranks), dtype=np.int32)
+    found = ranks[chunk.indices.to_numpy()]
+    return found
+
+
+def roll_up(table: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """Statistics of groups of sorted rows: of snapshots, or of a rollup by further keys.
+
+    A rollup by tensor also says how many `steps` there are, the first and the last.
+    """
+    starts = group_starts([_key(table, name) for name in keys])
+    columns = {name: table.column(name).to_numpy() for name in MERGED if name in table.column_names}
+    if "snapshots" not in columns:
+        columns["snapshots"] = np.ones(table.num_rows, np.int64)
+        is_text = pc.equal(table.column("dtype").cast(pa.string()), "string").to_numpy(zero_copy_only=False)
+        columns["finite"] = finite_elements(columns, is_text)
+    merged = merge_statistics(columns, starts)
+    heads = table.select(list(keys)).take(starts)
+    arrays = {name: heads.column(name) for name in keys}
+    if "step" not in keys:
+        arrays |= _step_range(table, starts)
+    return pa.table(arrays | {name: pa.array(merged[name]) for name in MERGED})
+
+
+def _step_range(table: pa.Table, starts: Array) -> dict[str, Any]:
+    if not table.num_rows:
+        return {name: pa.array([], pa.int64()) for name in ("first_step", "last_step", "steps")}
+    names = table.column_names
+    first, last = (
+        table.column(name if name in names else "step").to_numpy() for name in ("first_step", "last_step")
+    )
+    steps = table.column("steps").to_numpy() if "steps" in names else np.ones(table.num_rows, np.int64)
+    return {
+        "first_step": pa.array(np.minimum.reduceat(first, starts)),
+        "last_step": pa.array(np.maximum.reduceat(last, starts)),
+        "steps": pa.array(np.add.reduceat(steps, starts)),
+    }
+
+
+def write_table(run_dir: Path, stem: str, table: pa.Table) -> CompactFile:
+    """Writes a Parquet file whole, under a temporary name first. Raises OSError."""
+    path = run_dir / FOLDER / f"{stem}.parquet"
+    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:12]}.tmp")
+    texts = [field.name for field in table.schema if pa.types.is_dictionary(field.type)]
+    try:
+        pq.write_table(
+            table.replace_schema_metadata(_METADATA),
+            temporary,
+            row_group_size=_ROW_GROUP,
+            compression="zstd",
+            use_dictionary=texts,
+            store_schema=False,
+        )
+        file = CompactFile(path.name, temporary.stat().st_size, 0)
+        file = CompactFile(path.name, file.size, crc32c_of_file(temporary, file.size))
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return file
+
+
+def _from_part(run_dir: Path, source: Record) -> pa.Table:
+    """Rows and histograms of a part, as they were before it was written."""
+    rows, histograms = (_read_table(run_dir, source[kind]) for kind in ("rows", "histograms"))
+    for name in HISTOGRAM:
+        rows = rows.append_column(name, histograms.column(name))
+    return rows.select([*STREAM_COLUMNS, "worker"])
+
+
+def _read_table(run_dir: Path, source: Record) -> pa.Table:
+    path = verify(run_dir, CompactFile(**source))
+    return _alike(pq.read_table(path, read_dictionary=list(_WORDS)))
+
+
+def _alike(table: pa.Table) -> pa.Table:
+    """The same with the types that rows have in memory, whether they come from a stream or a file."""
+    columns = []
+    for column in table.columns:
+        kind = column.type
+        columns.append(column.cast(pa.list_(kind.value_type)) if pa.types.is_list(kind) else column)
+    return pa.table(columns, names=table.column_names)
+
+
+def _within(table: pa.Table, first: int, last: int) -> pa.Table:
+    steps = table.column("step").to_numpy()
+    inside = (steps >= first) & (steps <= last)
+    return table if inside.all() else table.filter(pa.array(inside))
+
+
+def _run_dir(argument: Record) -> Path:
+    run_dir = Path(argument["run"])
+    if not (run_dir / FOLDER).is_dir():
+        hint = "All workers of a cluster need the same path: a shared disk, mounted alike."
+        raise NotARunError(f"This worker does not see {shown_path(run_dir / FOLDER)}.", hint)
+    return run_dir

@@ -1,0 +1,234 @@
+"""SQL over a run: DuckDB reads the compacted files and, from the streams, what is newer than they are.
+
+Queries only read: one SELECT, which opens no file but those of the run's `compact/`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tensortap.core.errors import DamagedError, FormatVersionError, SelectionError
+from tensortap.dump.read.runs import RunReader
+from tensortap.storage.uri import is_remote
+
+from .manifest import CompactFile, Manifest, read_manifest, verify
+from .parts import (
+    HISTOGRAM,
+    ROW_COLUMNS,
+    SNAPSHOT,
+    STREAM_COLUMNS,
+    TENSOR,
+    order_of,
+    roll_up,
+    stream_rows,
+    with_dictionaries,
+)
+
+if TYPE_CHECKING:
+    import duckdb
+
+TABLES = ("snapshots", "histograms", "by_step", "by_tensor", "workers")
+_POLL = 16 << 20  # decoded bytes of the streams at a time
+_HINT = f"One SELECT over the tables {', '.join(TABLES)}; see the documentation of 'tensortap sql'."
+
+
+def query_run(run_dir: Path, query: str) -> pa.Table:
+    """What a SELECT gives, over the tables `TABLES` (docs/commands.md has their columns).
+
+    Raises:
+        SelectionError: it is no SELECT, or DuckDB refuses it. DamagedError: a compacted file is damaged.
+        NotARunError, FormatVersionError: there is no such run.
+    """
+    import duckdb
+
+    try:
+        statements = duckdb.extract_statements(query)
+        if [each.type for each in statements] not in (
+            [duckdb.StatementType.SELECT],
+            [duckdb.StatementType.EXPLAIN],
+        ):
+            raise SelectionError("Only one SELECT can be run: the run is read, never changed.", _HINT)
+        with _connect(run_dir, query) as connection:
+            return _plain_numbers(connection.execute(query).to_arrow_table())
+    except duckdb.Error as error:
+        first, _, _ = str(error).partition("\n\n")
+        raise SelectionError(first[:500], _HINT) from error
+
+
+def _plain_numbers(table: pa.Table) -> pa.Table:
+    """Decimals, as sums of counts are, as int64 where they all fit, or else as float64."""
+    for at, field in enumerate(table.schema):
+        if pa.types.is_decimal(field.type):
+            column = table.column(at)
+            try:
+                column = column.cast(pa.int64())
+            except pa.ArrowInvalid:
+                column = column.cast(pa.float64())
+            table = table.set_column(at, field.name, column)
+    return table
+
+
+@contextmanager
+def _connect(run_dir: Path, query: str) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database in memory that has the tables which a query names, and may open nothing else."""
+    import duckdb
+
+    reader = RunReader(run_dir)
+    manifest = _manifest(run_dir)
+    with duckdb.connect(":memory:") as connection:
+        tables = _Tables(connection, run_dir, reader, manifest, query.lower())
+        tables.make()
+        files = ", ".join(map(_quoted, tables.files))
+        connection.execute(f"SET allowed_paths = [{files}]")
+        for setting in (
+            "TimeZone = 'UTC'",
+            "autoinstall_known_extensions = false",
+            "autoload_known_extensions = false",
+            "temp_directory = ''",
+            "enable_external_access = false",
+            "lock_configuration = true",
+        ):
+            connection.execute(f"SET {setting}")
+        yield connection
+
+
+def _manifest(run_dir: Path) -> Manifest:
+    """What is compacted and fits the streams; nothing where all is to be read from these."""
+    if is_remote(run_dir):
+        return Manifest()
+    try:
+        found = read_manifest(run_dir)
+    except (DamagedError, FormatVersionError):
+        return Manifest()
+    return found if found is not None and found.fits(run_dir) else Manifest()
+
+
+class _Tables:
+    """Makes views and tables of a connection."""
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        run_dir: Path,
+        reader: RunReader,
+        manifest: Manifest,
+        query: str,
+    ) -> None:
+        self._connection, self._run_dir = connection, run_dir
+        self._reader, self._manifest, self._query = reader, manifest, query
+        self.files: list[str] = []  # that DuckDB opens
+
+    def make(self) -> None:
+        histograms = "histograms" in self._query
+        tail = self._tail([name for name in STREAM_COLUMNS if histograms or name not in HISTOGRAM])
+        parts = self._manifest.parts
+        self._union("snapshot_rows", ROW_COLUMNS, [part.rows for part in parts], tail.select(ROW_COLUMNS))
+        self._with_tensor("snapshots", "snapshot_rows")
+        if histograms:
+            names = [*SNAPSHOT, *HISTOGRAM]
+            self._union("histogram_rows", names, [part.histograms for part in parts], tail.select(names))
+            self._with_tensor("histograms", "histogram_rows")
+        if "by_step" in self._query or "by_tensor" in self._query:
+            self._make_rollups(tail)
+        if "workers" in self._query:
+            self._connection.register("workers", self._workers())
+
+    def _tail(self, columns: Sequence[str]) -> pa.Table:
+        """Rows that are not compacted."""
+        pieces = []
+        for info in self._reader.workers():
+            tail = self._reader.tail(info.worker)
+            if info.worker in self._manifest.workers:
+                tail.resume(self._manifest.workers[info.worker].position)
+            while commits := tail.poll(columns, _POLL):
+                pieces.append(stream_rows([commit.batch for commit in commits], info.worker))
+        if not pieces:
+            return stream_rows([_no_rows(columns)], "")
+        return pa.concat_tables(pieces)
+
+    def _union(self, view: str, names: Sequence[str], files: Sequence[CompactFile], tail: pa.Table) -> None:
+        """A view of some files and rows."""
+        self._connection.register(f"{view}_tail", tail)
+        columns = ", ".join(names)
+        sources = [f"SELECT {columns} FROM {view}_tail"] if tail.num_rows or not files else []
+        sources += [f"SELECT {columns} FROM {self._parquet(files)}"] if files else []
+        self._connection.execute(f"CREATE VIEW {view} AS {' UNION ALL '.join(sources)}")
+
+    def _with_tensor(self, view: str, source: str) -> None:
+        self._connection.execute(
+            f"CREATE VIEW {view} AS SELECT node || ':' || slot AS tensor, * FROM {source}"
+        )
+
+    def _make_rollups(self, tail: pa.Table) -> None:
+        """`by_step`, and `by_tensor`: compacted, but for the steps that have newer rows."""
+        steps = pc.unique(tail.column("step"))
+        self._connection.register("tail_steps", pa.table({"step": steps}))
+        newer = self._connection.execute(
+            "SELECT * FROM snapshot_rows WHERE step IN (SELECT step FROM tail_steps)"
+        ).to_arrow_table()
+        newer = _sorted(newer, (*SNAPSHOT, "seq"))
+        rolled = roll_up(newer, (*TENSOR, "step"))
+        self._union("by_step_rows", rolled.column_names, [], rolled)
+        files = [part.by_step for part in self._manifest.parts]
+        if files:
+            columns = ", ".join(rolled.column_names)
+            old = f"FROM {self._parquet(files)} WHERE step NOT IN (SELECT step FROM tail_steps)"
+            self._connection.execute(
+                f"CREATE OR REPLACE VIEW by_step_rows AS"
+                f" SELECT {columns} FROM by_step_rows_tail UNION ALL SELECT {columns} {old}"
+            )
+        self._with_tensor("by_step", "by_step_rows")
+        if "by_tensor" in self._query:
+            if self._manifest.by_tensor is not None and not len(steps):
+                source = self._parquet([self._manifest.by_tensor])
+            else:
+                whole = self._connection.execute("SELECT * FROM by_step_rows").to_arrow_table()
+                self._connection.register(
+                    "by_tensor_rows", roll_up(_sorted(whole, (*TENSOR, "step")), TENSOR)
+                )
+                source = "by_tensor_rows"
+            self._with_tensor("by_tensor", source)
+
+    def _parquet(self, files: Sequence[CompactFile]) -> str:
+        """What reads some files, verified."""
+        patterns = []
+        for file in files:
+            path = str(verify(self._run_dir, file).absolute())
+            pattern = re.sub(r"([*?\[])", r"[\1]", path)
+            self.files += [path, pattern]
+            patterns.append(_quoted(pattern))
+        return f"read_parquet([{', '.join(patterns)}])"
+
+    def _workers(self) -> pa.Table:
+        workers = self._reader.workers()
+        return pa.table(
+            {
+                "worker": pa.array([each.worker for each in workers], pa.string()),
+                "host": pa.array([each.host for each in workers], pa.string()),
+                "pid": pa.array([each.pid for each in workers], pa.int64()),
+                "rank": pa.array([each.rank for each in workers], pa.int64()),
+                "started": pa.array([each.started for each in workers], pa.timestamp("us", "UTC")),
+            }
+        )
+
+
+def _no_rows(columns: Sequence[str]) -> pa.RecordBatch:
+    from tensortap.dump.format.schema import SCHEMA
+
+    return pa.RecordBatch.from_pylist([], schema=pa.schema([SCHEMA.field(name) for name in columns]))
+
+
+def _sorted(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    table = with_dictionaries(table).combine_chunks()
+    return table.take(order_of(table, names))
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

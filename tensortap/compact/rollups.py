@@ -1,0 +1,99 @@
+"""Merge the statistics of many snapshots into those that all their elements have together.
+
+Counts add up, extrema are those of all; mean, std and L2 are those over the finite elements of all snapshots,
+but for rounding. One snapshot alone keeps its statistics to the bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from tensortap.core.dtypes import Array
+from tensortap.core.records import COUNTS, STATISTICS
+
+ADDED = ("snapshots", "size", "finite", *COUNTS)  # int64
+MERGED = (*ADDED, *STATISTICS)
+_MOST = np.iinfo(np.int64).max
+
+
+def finite_elements(columns: Mapping[str, Array], is_text: Array) -> Array:
+    """How many elements of each snapshot the statistics are over, int64 [rows]."""
+    finite = columns["size"] - columns["nan"] - columns["pos_inf"] - columns["neg_inf"]
+    return np.where(is_text, 0, np.maximum(finite, 0))
+
+
+def merge_statistics(columns: Mapping[str, Array], starts: Array) -> dict[str, Array]:
+    """The statistics `MERGED` of groups of rows.
+
+    Args:
+        columns: `MERGED`, [rows]; rows may be snapshots (`snapshots` is 1) or what was merged before.
+        starts: index of the first row of each group, ascending from 0. No group is empty.
+    """
+    rows = len(columns["size"])
+    if rows == 0:
+        return {name: columns[name][:0] for name in MERGED}
+    merged = {name: _added(columns[name], starts) for name in ADDED}
+    merged["min"] = np.fmin.reduceat(columns["min"], starts)
+    merged["max"] = np.fmax.reduceat(columns["max"], starts)
+    merged["abs_max"] = np.fmax.reduceat(columns["abs_max"], starts)
+    with np.errstate(all="ignore"):
+        merged |= _moments(columns, starts, rows)
+    return {name: merged[name] for name in MERGED}
+
+
+def _moments(columns: Mapping[str, Array], starts: Array, rows: int) -> dict[str, Array]:
+    """Mean, std and L2: centred at a mean of the group, and scaled, so that nothing cancels or overflows."""
+    group = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, rows)))
+    known = (columns["finite"] > 0) & ~np.isnan(columns["mean"])
+    weight = np.where(known, columns["finite"].astype(np.float64), 0.0)
+    total = np.add.reduceat(weight, starts)
+    share = weight / np.where(total > 0, total, 1.0)[group]
+    pivot_row = np.minimum.reduceat(np.where(known, np.arange(rows), rows - 1), starts)
+    pivot = columns["mean"][pivot_row]
+    offset = np.where(known, columns["mean"] - pivot[group], 0.0)
+    shift = np.add.reduceat(share * offset, starts)
+    plain = np.add.reduceat(np.where(known, share * columns["mean"], 0.0), starts)
+    mean = np.where(np.isfinite(shift), pivot + shift, plain)
+    std = _spread(columns["std"], offset - shift[group], known, share, starts)
+    overflown = ~np.isfinite(std)
+    if overflown.any():  # numbers near the largest float64 may differ by more than that
+        quarter = columns["mean"] / 4 - mean[group] / 4
+        std = np.where(overflown, 4 * _spread(columns["std"] / 4, quarter, known, share, starts), std)
+    lengths = np.where(np.isnan(columns["l2"]), 0.0, columns["l2"])
+    has_any = total > 0
+    return {
+        "mean": np.where(has_any, mean, np.nan),
+        "std": np.where(has_any, std, np.nan),
+        "l2": np.where(has_any, _root_of_squares(lengths, starts), np.nan),
+    }
+
+
+def _spread(std: Array, offset: Array, known: Array, share: Array, starts: Array) -> Array:
+    """The std of groups: of the stds within their rows, and of the rows' offsets from the group's mean."""
+    return _root_of_squares(np.where(known, np.hypot(std, offset) * np.sqrt(share), 0.0), starts)
+
+
+def _root_of_squares(values: Array, starts: Array) -> Array:
+    found: Array = np.hypot.reduceat(np.abs(values), starts)
+    return found
+
+
+def _added(counts: Array, starts: Array) -> Array:
+    """Sums, at most 2^63 - 1: a hostile dump may claim more."""
+    sums: Array = np.add.reduceat(counts, starts)
+    sums[np.add.reduceat(counts.astype(np.float64), starts) >= _MOST] = _MOST
+    return sums
+
+
+def group_starts(keys: Sequence[Array]) -> Array:
+    """Index of the first row of each group of equal keys, in sorted rows."""
+    rows = len(keys[0])
+    if rows == 0:
+        return np.zeros(0, np.int64)
+    changes = np.zeros(rows, bool)
+    changes[0] = True
+    for key in keys:
+        changes[1:] |= key[1:] != key[:-1]
+    return np.flatnonzero(changes)

@@ -1,0 +1,46 @@
+"""Run one task: a function of the package that takes and returns JSON. Large results are files.
+
+As a program (`python -m tensortap.scale.task`) it answers requests of `LocalEngine`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from tensortap.core.errors import TensortapError
+from tensortap.system.subprocess_worker import Progress, serve
+
+Record = dict[str, Any]  # JSON
+Task = Callable[[Record], Record]
+
+
+def task_name(task: Task) -> str:
+    """What `run_task` finds a function of the package by: `module:function`."""
+    return f"{task.__module__}:{task.__qualname__}"
+
+
+def run_task(name: str, argument: Record) -> Record:
+    """What a task answers.
+
+    Raises:
+        TensortapError: the task failed, or `name` is no function of the package.
+    """
+    module, _, function = name.partition(":")
+    if not module.startswith("tensortap.") or not function.isidentifier():
+        raise TensortapError(f"{name!r} is not a task of tensortap.")
+    try:
+        answer: Record = getattr(import_module(module), function)(argument)
+    except OSError as error:  # a full disk, for instance
+        where = f": {error.filename}" if error.filename else ""
+        raise TensortapError(f"{error.strerror or error}{where}.") from error
+    return answer
+
+
+def _handle(request: dict[str, Any], progress: Progress) -> tuple[Any, bytes]:
+    return run_task(request["task"], request["argument"]), b""
+
+
+if __name__ == "__main__":
+    serve(_handle)

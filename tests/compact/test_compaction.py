@@ -1,0 +1,325 @@
+"""Compacted files hold what the streams hold, however the run grew; damage is never taken for data."""
+
+from __future__ import annotations
+
+import json
+import os
+from itertools import pairwise
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pandas
+import polars
+import pytest
+from compacted import (
+    ORDER,
+    by_tensor,
+    compact,
+    compacted,
+    files_of,
+    manifest_of,
+    rows_of,
+    streamed,
+    write_worker,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tensortap.compact import compactor
+from tensortap.compact.queries import query_run
+from tensortap.core.errors import DamagedError, FormatVersionError, LimitError
+from tensortap.dump.maintenance.pruning import prune_run
+from tensortap.dump.write.retention import Retention
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.storage.files import json_bytes
+from tensortap.system.locks import lock_file
+
+SMALL = 6000  # bytes of streams a part: a few steps of the runs below
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compactor, "PART_BYTES", SMALL)
+
+
+def check_rows(run_dir: Path) -> None:
+    """The parts are sorted, have disjoint steps, and hold the rows of the streams and no others."""
+    parts = manifest_of(run_dir)["parts"]
+    bounds = [(part["first"], part["last"]) for part in parts]
+    assert bounds == sorted(bounds)
+    assert all(one[1] < other[0] for one, other in pairwise(bounds))
+    rows, histograms = compacted(run_dir, "rows"), compacted(run_dir, "histograms")
+    for path in files_of(run_dir, "rows"):
+        part = polars.read_parquet(path)
+        names = [name for name, _ in ORDER]
+        assert part[names].rows() == sorted(part[names].rows())
+    keys = ["graph", "node", "slot", "step", "visit", "worker"]
+    assert rows.select(keys).equals(histograms.select(keys))
+    for name in ("bucket_id", "bucket_count"):
+        rows = rows.append_column(name, histograms.column(name))
+    found, expected = rows.sort_by(ORDER), streamed(run_dir)
+    assert rows_of(found.select(sorted(found.column_names))) == rows_of(
+        expected.select(sorted(found.column_names))
+    )
+    assert sorted(found.column_names) == sorted(expected.column_names)
+
+
+def test_a_run_of_several_workers(tmp_path: Path) -> None:
+    write_worker(tmp_path, range(12))
+    write_worker(tmp_path, range(0, 24, 2), rank=1)
+    done = compact(tmp_path / "r")
+    assert (done.snapshots, done.added, done.rebuilt, done.damage) == (192, 192, "", [])
+    assert done.parts == done.written > 2
+    check_rows(tmp_path / "r")
+    again = compact(tmp_path / "r")
+    assert (again.added, again.written, again.rebuilt) == (0, 0, "")
+
+
+Growth = st.lists(
+    st.tuples(
+        st.lists(st.integers(0, 30), min_size=1, max_size=6),
+        st.integers(1, 5),
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+@settings(max_examples=12)
+@given(growth=Growth)
+def test_however_a_run_grows_it_is_compacted_to_the_same(
+    tmp_path_factory: pytest.TempPathFactory, growth: list[tuple[list[int], int]]
+) -> None:
+    """Late workers, steps out of order and steps that come again."""
+    folder = tmp_path_factory.mktemp("grown")
+    run_dir = folder / "r"
+    for rank, (steps, tensors) in enumerate(growth):
+        write_worker(folder, steps, tensors, rank)
+        compact(run_dir)
+        check_rows(run_dir)
+    grown = {table: compacted(run_dir, table).sort_by("step") for table in ("rows", "by_step")}
+    of_tensors = by_tensor(run_dir)
+    assert compact(run_dir, rebuild=True).rebuilt
+    check_rows(run_dir)
+    for table, before in grown.items():  # to the bit
+        assert rows_of(compacted(run_dir, table).sort_by(sorting(table))) == rows_of(
+            before.sort_by(sorting(table))
+        )
+    assert_close(by_tensor(run_dir), of_tensors)
+
+
+def sorting(table: str) -> list[tuple[str, str]]:
+    return (
+        ORDER if table == "rows" else [each for each in ORDER if each[0] in ("graph", "node", "slot", "step")]
+    )
+
+
+def assert_close(found, expected) -> None:
+    assert found.column_names == expected.column_names
+    for name in found.column_names:
+        one, other = found.column(name).to_numpy(), expected.column(name).to_numpy()
+        if one.dtype == np.float64:
+            np.testing.assert_allclose(one, other, rtol=1e-13, err_msg=name)
+        else:
+            assert one.tolist() == other.tolist()
+
+
+def test_a_run_that_is_being_written(tmp_path: Path) -> None:
+    with DumpWriter(tmp_path, run="r") as writer:
+        for step in range(8):
+            writer.log("a", np.full(3, step, np.float32), step=step, keep="summary")
+            writer.flush()
+            assert compact(tmp_path / "r").snapshots == step + 1
+        check_rows(tmp_path / "r")
+    assert compact(tmp_path / "r").added == 0
+
+
+def test_rollups_are_those_of_all_elements(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    values = {}
+    for rank in range(3):
+        with DumpWriter(tmp_path, run="r", rank=rank) as writer:
+            for step in range(10):
+                found = (rng.standard_normal(30 + 7 * rank) * 10.0 ** (step - 4) + 1e6 * rank).astype(
+                    np.float64
+                )
+                found[step % 5] = [np.nan, np.inf, -np.inf, 0.0, -1.0][rank]
+                values[rank, step] = found
+                writer.log("a", found, step=step, keep="summary")
+    compact(tmp_path / "r")
+    for row in compacted(tmp_path / "r", "by_step").to_pylist():
+        check_merged(row, [values[rank, row["step"]] for rank in range(3)])
+    (row,) = by_tensor(tmp_path / "r").to_pylist()
+    assert (row["first_step"], row["last_step"], row["steps"]) == (0, 9, 10)
+    check_merged(row, list(values.values()))
+
+
+def check_merged(row, snapshots) -> None:
+    every = np.concatenate(snapshots)
+    finite = every[np.isfinite(every)]
+    assert row["snapshots"] == len(snapshots)
+    assert (row["size"], row["finite"]) == (every.size, finite.size)
+    assert (row["nan"], row["pos_inf"]) == (np.isnan(every).sum(), np.isposinf(every).sum())
+    assert (row["zero"], row["negative"]) == ((finite == 0).sum(), (finite < 0).sum())
+    assert (row["min"], row["max"], row["abs_max"]) == (finite.min(), finite.max(), np.abs(finite).max())
+    np.testing.assert_allclose(
+        [row["mean"], row["std"], row["l2"]], [finite.mean(), finite.std(), np.linalg.norm(finite)], rtol=1e-9
+    )
+
+
+def test_rollups_of_huge_and_of_no_numbers(tmp_path: Path) -> None:
+    with DumpWriter(tmp_path, run="r") as writer:
+        for step, value in enumerate([1.7e308, -1.7e308, 1.7e308]):
+            writer.log("huge", np.array([value]), step=step, keep="summary")
+            writer.log("nothing", np.array([np.nan]), step=step, keep="summary")
+    compact(tmp_path / "r")
+    found = {row["node"]: row for row in by_tensor(tmp_path / "r").to_pylist()}
+    assert found["huge"]["mean"] == pytest.approx(1.7e308 / 3)
+    assert np.isfinite(found["huge"]["std"])
+    assert all(np.isnan(found["nothing"][name]) for name in ("min", "max", "mean", "std", "l2"))
+
+
+def test_other_programs_read_the_files(tmp_path: Path) -> None:
+    write_worker(tmp_path, range(5))
+    compact(tmp_path / "r")
+    pattern = str(tmp_path / "r/compact/rows-*.parquet")
+    with duckdb.connect() as connection:
+        found = connection.execute(
+            f"SELECT step, count(*), max(abs_max) FROM read_parquet('{pattern}') GROUP BY step ORDER BY step"
+        ).fetchall()
+    frame = polars.scan_parquet(pattern).group_by("step").agg(polars.len(), polars.max("size")).sort("step")
+    lists = polars.read_parquet(str(tmp_path / "r/compact/histograms-*.parquet"))
+    files = files_of(tmp_path / "r", "rows")
+    pandas_frame = pandas.concat([pandas.read_parquet(path) for path in files])
+    assert [step for step, *_ in found] == frame.collect()["step"].to_list() == list(range(5))
+    assert pandas_frame["step"].value_counts().sort_index().tolist() == [count for _, count, _ in found]
+    assert lists["bucket_count"].list.sum().sum() > 0
+    assert str(pandas_frame["time"].dtype).startswith("datetime64") and "UTC" in str(
+        pandas_frame["time"].dtype
+    )
+
+
+@pytest.mark.parametrize("change", ["flip", "cut", "empty", "other", "later keys"])
+def test_a_damaged_manifest_is_made_anew(tmp_path: Path, change: str) -> None:
+    write_worker(tmp_path, range(4))
+    run_dir = tmp_path / "r"
+    compact(run_dir)
+    path = run_dir / "compact/manifest.json"
+    data = path.read_bytes()
+    damaged = {
+        "flip": data[:300] + bytes([data[300] ^ 1]) + data[301:],
+        "cut": data[:-30],
+        "empty": b"",
+        "other": b'{"format": "something"}',
+        "later keys": json_bytes({**json.loads(data), "parts": [{"first": 1}]}),
+    }[change]
+    path.write_bytes(damaged)
+    assert query_run(run_dir, "SELECT count(*) AS n FROM snapshots").to_pylist() == [{"n": 32}]
+    assert compact(run_dir).rebuilt
+    check_rows(run_dir)
+
+
+def test_a_manifest_of_a_later_version_is_left_alone(tmp_path: Path) -> None:
+    write_worker(tmp_path, range(2))
+    compact(tmp_path / "r")
+    path = tmp_path / "r/compact/manifest.json"
+    path.write_bytes(json_bytes(json.loads(path.read_text()) | {"version": 2}))
+    with pytest.raises(FormatVersionError, match="version 2"):
+        compact(tmp_path / "r")
+    assert query_run(tmp_path / "r", "SELECT count(*) AS n FROM snapshots").to_pylist() == [{"n": 16}]
+
+
+@pytest.mark.parametrize("table", ["rows", "by_step", "histograms", "by_tensor"])
+def test_a_damaged_file_is_refused_then_made_anew(tmp_path: Path, table: str) -> None:
+    write_worker(tmp_path, range(3))
+    run_dir = tmp_path / "r"
+    compact(run_dir)
+    if table == "by_tensor":
+        path = run_dir / "compact" / manifest_of(run_dir)["by_tensor"]["file"]
+    else:
+        path = files_of(run_dir, table)[0]
+    name = "snapshots" if table == "rows" else table
+    query = f"SELECT count(*) AS n FROM {name}"
+    data = bytearray(path.read_bytes())
+    for at in (0, len(data) // 2, len(data) - 1):
+        data[at] ^= 4
+        path.write_bytes(data)
+        with pytest.raises(DamagedError, match="damaged or missing"):
+            query_run(run_dir, query)
+        data[at] ^= 4
+    path.write_bytes(data)
+    assert query_run(run_dir, query).num_rows == 1
+    path.write_bytes(data[:-1])
+    assert query_run(run_dir, query).num_rows == 1  # read from the streams
+    assert "missing" in compact(run_dir).rebuilt
+    assert query_run(run_dir, query).num_rows == 1
+
+
+def test_a_damaged_part_is_not_taken_over(tmp_path: Path) -> None:
+    write_worker(tmp_path, range(2))
+    run_dir = tmp_path / "r"
+    compact(run_dir)
+    (path,) = files_of(run_dir, "rows")
+    data = bytearray(path.read_bytes())
+    data[50] ^= 1
+    path.write_bytes(data)
+    write_worker(tmp_path, range(2), rank=1)
+    with pytest.raises(DamagedError, match="damaged or missing") as caught:
+        compact(run_dir)
+    assert "--rebuild" in caught.value.hint
+    compact(run_dir, rebuild=True)
+    check_rows(run_dir)
+
+
+def test_a_pruned_run_is_compacted_anew(tmp_path: Path) -> None:
+    with DumpWriter(tmp_path, run="r") as writer:
+        for step in range(6):
+            writer.log("a", np.arange(400_000.0) + step, step=step)
+    compact(tmp_path / "r")
+    assert prune_run(tmp_path / "r", Retention(keep_last=2)).moved
+    before = query_run(tmp_path / "r", "SELECT step FROM snapshots WHERE value_file = 1 ORDER BY step")
+    assert before.to_pylist() == [{"step": 4}, {"step": 5}]
+    assert "changed" in compact(tmp_path / "r").rebuilt
+    check_rows(tmp_path / "r")
+
+
+def test_damage_of_a_stream_is_skipped_and_reported(tmp_path: Path) -> None:
+    worker = write_worker(tmp_path, range(40))
+    (stats,) = (tmp_path / "r" / worker).glob("stats-*.arrows")
+    data = bytearray(stats.read_bytes())
+    data[len(data) // 2] ^= 1
+    stats.write_bytes(data)
+    done = compact(tmp_path / "r")
+    assert 0 < done.snapshots < 320
+    assert len(done.damage) == 1 and worker in done.damage[0]
+    check_rows(tmp_path / "r")
+
+
+def test_two_at_once(tmp_path: Path) -> None:
+    write_worker(tmp_path, range(2))
+    compact(tmp_path / "r")
+    fd = os.open(tmp_path / "r/compact/lock", os.O_RDWR)
+    try:
+        lock_file(fd)
+        with pytest.raises(LimitError, match="Another process"):
+            compact(tmp_path / "r")
+    finally:
+        os.close(fd)
+    assert compact(tmp_path / "r").added == 0
+
+
+def test_what_no_manifest_names_is_removed_once_it_is_old(tmp_path: Path) -> None:
+    write_worker(tmp_path, range(2))
+    compact(tmp_path / "r")
+    old = set(files_of(tmp_path / "r", "rows"))
+    compact(tmp_path / "r", rebuild=True)
+    assert all(path.exists() for path in old)
+    for path in old:
+        os.utime(path, (0, 0))
+    (tmp_path / "r/compact/notes.txt").write_text("mine")
+    os.utime(tmp_path / "r/compact/notes.txt", (0, 0))
+    compact(tmp_path / "r")
+    assert not any(path.exists() for path in old)
+    assert (tmp_path / "r/compact/notes.txt").exists()
+    check_rows(tmp_path / "r")
