@@ -8,7 +8,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Self
 
 from tensortap.core.errors import TensortapError
-from tensortap.system.subprocess_worker import Cancellation, WorkerEndedError, WorkerFailedError, WorkerPool
+from tensortap.system.subprocess_worker import Cancellation, ChildEndedError, ChildFailedError, ChildPool
 
 from .engine import ATTEMPTS, Advance, ignore_progress
 from .task import Record, Task, run_task, task_name
@@ -19,7 +19,7 @@ class LocalEngine:
 
     def __init__(self, processes: int) -> None:
         self._processes = processes
-        self._pool = WorkerPool("scale.task", most=processes)
+        self._pool = ChildPool("scale.task", most=processes)
 
     def map(
         self, task: Task, arguments: Sequence[Record], advance: Advance = ignore_progress
@@ -63,11 +63,11 @@ class LocalEngine:
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 answer: Record = self._pool.ask(request, cancellation=cancellation)[0]
-            except WorkerEndedError as error:
+            except ChildEndedError as error:
                 if attempt == ATTEMPTS or cancellation.cancelled:
                     hint = "There may be too little memory: use fewer processes (--processes)."
                     raise TensortapError(f"A task's process ended {attempt} times: {error}.", hint) from error
-            except WorkerFailedError as error:
+            except ChildFailedError as error:
                 raise TensortapError(f"A task failed with {error}.") from error
             else:
                 return answer
