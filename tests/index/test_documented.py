@@ -23,7 +23,7 @@ def test_the_examples_run(tmp_path, monkeypatch, capsys):
             writer.log("dense/Relu:0", value, step=step, graph=graph)
     monkeypatch.chdir(tmp_path)
     examples = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-    assert len(examples) == 8
+    assert len(examples) == 9
     names: dict[str, Any] = {}
     try:
         for example in examples:
