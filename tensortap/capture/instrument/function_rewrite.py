@@ -17,8 +17,8 @@ from tensortap.tf.function_library import TracedFunction, must_compile
 from tensortap.tfproto.function_calls import CALLS, Callee, Role, callees
 
 from ..tracing.traced_function import Place, TracedRoot
-from .grappler_duplicates import Duplicates
-from .liveness import Liveness
+from .grappler_duplicates import DUPLICATE, Duplicates
+from .liveness import Liveness, Stages
 from .tap_queues import (
     MARK,
     IterationCounter,
@@ -204,7 +204,8 @@ class _Rewriter:
         if compiled:
             outputs = _add_outputs(definition, tapped)
         else:
-            self._add_queues(function, definition, tapped, site)
+            stages = Stages(function, self._functions, needed.live)
+            self._add_queues(function, definition, tapped, site, stages)
             if site.role == "cond":
                 _tie_to_result(definition)
             elif site.role == "body" and site.counter in self._result.counters:
@@ -286,6 +287,7 @@ class _Rewriter:
         definition: internals.FunctionDef,
         tapped: list[tuple[Tapped, str]],
         site: _Site,
+        stages: Stages,
     ) -> None:
         counter = site.counter if site.branched else None
         if counter is not None and tapped and counter not in self._result.counters:
@@ -294,8 +296,16 @@ class _Rewriter:
         self._ranks[function.name] += 1
         held = self._grouped_held(function, tapped)
         plain = [pair for pair in tapped if pair[0].place not in self._held]
-        groups = [*held.items(), *(("", group) for group in grouped(plain))]
-        for number, (holder, group) in enumerate(groups):
+        by_stage: dict[int, list[tuple[Tapped, str]]] = {}
+        for pair in plain:
+            node = pair[1].split(":")[0].removesuffix(DUPLICATE)
+            by_stage.setdefault(stages.stage_of(node), []).append(pair)
+        groups = [
+            *((None, holder, group) for holder, group in held.items()),
+            *((stage, "", group) for stage in sorted(by_stage) for group in grouped(by_stage[stage])),
+        ]
+        nodes = {node.name: node for node in definition.node_def}
+        for number, (stage, holder, group) in enumerate(groups):
             queue = TapQueue(
                 f"{MARK}{definition.signature.name}_{number}",
                 [item for item, _ in group],
@@ -306,6 +316,8 @@ class _Rewriter:
             references = [reference for _, reference in group]
             self._branches += queue.add_nodes(definition, f"{MARK}/{number}", references, self._result.switch)
             self._result.queues.append(queue)
+            for end in () if stage is None else stages.ends[stage:]:
+                nodes[end].input.append(f"^{MARK}/{number}/enqueue")
             if holder:
                 hold(function, definition, holder, f"{MARK}/{number}")
 

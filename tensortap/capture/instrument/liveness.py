@@ -1,8 +1,9 @@
-"""Which nodes of a function TensorFlow runs for their own sake, and which others a tap may make it run."""
+"""Which nodes of a function TensorFlow runs for their own sake, which others a tap may make it run, and which
+may raise, so that what was computed before them must have left the function by then."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from tensortap.tf import internals
@@ -54,6 +55,15 @@ _MAY_FAIL = frozenset(
 )
 _MAY_FAIL_PREFIXES = ("Decode", "Parse", "TensorList")
 _SAFE = frozenset({"TensorListLength", "TensorListReserve"})
+
+
+# Where steps end by an error, mostly: what a program has checked, Python code, labels and indices.
+_CHECKS = frozenset({"Assert", "CheckNumerics", "CheckNumericsV2", "EagerPyFunc", "EnsureShape", "PyFunc"})
+_RAISES = frozenset(
+    {"Cholesky", "GatherNd", "GatherV2", "MatrixInverse", "ResourceGather"}
+    | {"ScatterNd", "SparseSoftmaxCrossEntropyWithLogits"}
+)
+_MAX_STAGES = 8  # of a function: each costs two eager ops a call
 
 
 def may_fail(op_type: str) -> bool:
@@ -170,3 +180,73 @@ class Liveness:
             if callee.function in self._functions and callee.function not in seen:
                 seen.add(callee.function)
                 yield from self._functions[callee.function].definition.node_def
+
+
+class Stages:
+    """Divides a function at nodes that may raise: taps deliver what does not need them before they run.
+
+    Attributes:
+        ends: names of these nodes; the tensors of stages 0 to n leave the function before `ends[n]` runs.
+    """
+
+    def __init__(
+        self, function: TracedFunction, functions: Mapping[str, TracedFunction], live: Collection[str]
+    ) -> None:
+        nodes = function.definition.node_def
+        self._functions = functions
+        self._number = {node.name: number for number, node in enumerate(nodes)}
+        running = [node for node in nodes if node.name in live]
+        checks = [node.name for node in running if self._calls(node, _CHECKS)]
+        others = [node.name for node in running if self._calls(node, _RAISES)]
+        chosen = {*_spread(checks, _MAX_STAGES)}
+        chosen |= {*_spread([name for name in others if name not in chosen], _MAX_STAGES - len(chosen))}
+        self.ends = sorted(chosen, key=self._number.__getitem__)
+        readers: dict[str, list[str]] = {}
+        for node in nodes if self.ends else ():
+            for source in node.input:
+                readers.setdefault(source.removeprefix("^").split(":")[0], []).append(node.name)
+        self._behind = [_reached(end, readers) for end in self.ends]
+
+    def stage_of(self, node: str) -> int:
+        """The first stage in which the outputs of a node, or an argument, may be known."""
+        number = self._number.get(node, -1)
+        places = range(len(self.ends))
+        return max(
+            (
+                place + 1
+                for place in places
+                if node in self._behind[place] or self._number[self.ends[place]] <= number
+            ),
+            default=0,
+        )
+
+    def _calls(self, node: internals.NodeDef, op_types: Collection[str]) -> bool:
+        """Whether a node is of one of these op types, or what it calls has such nodes."""
+        seen: set[str] = set()
+        waiting = [node]
+        while waiting:
+            current = waiting.pop()
+            if current.op in op_types:
+                return True
+            for callee in callees(current):
+                if callee.function in self._functions and callee.function not in seen:
+                    seen.add(callee.function)
+                    waiting += self._functions[callee.function].definition.node_def
+        return False
+
+
+def _reached(first: str, readers: Mapping[str, Sequence[str]]) -> set[str]:
+    """The nodes that need a node, and it itself."""
+    reached, waiting = {first}, [first]
+    while waiting:
+        fresh = set(readers.get(waiting.pop(), ())) - reached
+        reached |= fresh
+        waiting += fresh
+    return reached
+
+
+def _spread(names: Sequence[str], count: int) -> list[str]:
+    """At most `count` of the names, the first and the last among them."""
+    if len(names) <= count:
+        return list(names)
+    return [names[at * (len(names) - 1) // max(count - 1, 1)] for at in range(count)]
