@@ -129,6 +129,17 @@ class CaptureWarnings:
             functions=functions,
         )
 
+    def unrecorded(self, what: str, why: str, hint: str) -> None:
+        """Something that `record=` asks for cannot be recorded; whoever looks for recordings is told, too."""
+        text = self._warnings.warn(f"record: {why}", f"record= does not record {what}, {why}", hint)
+        if text:
+            self.note_unrecorded(text)
+
+    def note_unrecorded(self, text: str) -> None:
+        """Notes in the run why a recording is missing that was asked for."""
+        facts = {"text": text[:1].upper() + text[1:], "functions": [], "about": "record"}
+        self._put_event(self.step, "unseen", facts)
+
     def visits_left_out(self, tensor: CapturedTensor, visits: int) -> None:
         """A tensor has more visits in a step than are kept; said as a line, since nothing is wrong."""
         node = tensor.candidate.node

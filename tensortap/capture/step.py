@@ -23,6 +23,10 @@ from .triggers.firing import failure_facts, has_failed
 from .watching.selection import Selected
 from .watching.watch import Watch
 
+# What `record=` cannot record, and why.
+UNRECORDED_OPS = "ops outside of functions", "which nothing calls again as a whole"
+UNRECORDED_RUNS = "the runs of a session", "whose state cannot be put into a file"
+
 
 class Step:
     """One step, or those that run in one call. `TapSteps.step` makes it, and ends it.
@@ -64,6 +68,7 @@ class Step:
         self.ended = self.end_lost = self.stops_fit = False
         self._visits = state.visits_at(self.numbers.start) if self.active else {}
         self._recording: StepRecording | None = None  # of the call that runs
+        self._called = False  # whether a function was called that might be recorded
         self._graphs: dict[str, GraphHandle] = {}  # by function, of what was captured of it
         self._budget = VisitBudget(self.warnings.visits_left_out)
         self.links = state.links_at(self.numbers.start) if self.watches else None
@@ -110,6 +115,8 @@ class Step:
         if self.links is not None and self.links.any_call:
             links = self.links
             self._safely("", lambda: state.put_links(first, links))
+        if self.records and not self._called and error is None and self.numbers:
+            self.leave_unrecorded(*UNRECORDED_OPS)
         if error is not None and has_failed(error):
             state.put_event(first, "raised", failure_facts(error))
         self.ended = True
@@ -208,6 +215,7 @@ class Step:
         recordings = self._state.recordings
         if recordings is None or not self.records:
             return None
+        self._called = True
         self._recording = recordings.begin(traced, inputs, self)
         if self._recording is not None:
             self._safely(traced.root, lambda: self._count_visits_from(traced))
@@ -225,6 +233,11 @@ class Step:
     def possible_watches(self) -> Sequence[Watch]:
         """The watches that any step of the tap may have."""
         return self._state.possible_watches
+
+    def leave_unrecorded(self, what: str, why: str) -> None:
+        """The step runs something that cannot be recorded: says so."""
+        self._called = True
+        self.warnings.unrecorded(what, why, "Calls of a tf.function are recorded.")
 
     def draws_of(self, traced: TracedRoot) -> Mapping[Place, str]:
         """Tensors that taps must deliver of a function when it is recorded, and the node that draws each."""

@@ -24,6 +24,7 @@ from .pipeline.writer_thread import Sink, WhenFull, WriterThread
 from .recording.record_options import Record, record_of
 from .recording.run_recordings import RunRecordings
 from .run_info import environment, warn_of_earlier_job
+from .step import UNRECORDED_OPS
 from .tap_arguments import byte_count, check_choices, process_rank, run_directory, run_facts, seconds
 from .tap_state import TapState
 from .tap_steps import TapSteps
@@ -296,6 +297,7 @@ class Tap:
         self._check_open()
         if not self.in_step:
             self._state.hold_call_hook()
+        self._steps.leave_unrecorded(*UNRECORDED_OPS)
         with self._steps.eager():
             yield
 

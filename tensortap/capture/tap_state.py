@@ -89,6 +89,8 @@ class TapState:
         self.writer_thread = writer_thread
         self.triggers = triggers
         self.recordings = recordings
+        if recordings is not None:
+            recordings.note = self.not_captured.note_unrecorded
         self.embeds_sources = embeds_sources
         self.exact = exact
         self.samples = BatchSamples(warnings)

@@ -80,6 +80,11 @@ class TapSteps:
         """Has loss, metrics and learning rate of a step written (FORMAT.md, "Events", `logs`)."""
         self._state.put_event(step, "logs", facts)
 
+    def leave_unrecorded(self, what: str, why: str) -> None:
+        """The program is about to run something that cannot be recorded: says so, if `record=` is given."""
+        if self._state.recordings is not None and not self.closed:
+            self._state.not_captured.unrecorded(what, why, "Calls of a tf.function are recorded.")
+
     def skip(self, count: int) -> None:
         """So many steps ran that are not captured: their numbers are taken."""
         self._state.numbers.claim(None, count)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tensortap.core.errors import NotFoundError
-from tensortap.dump.read.runs import find_runs
+from tensortap.dump.format.events import EventsTail
+from tensortap.dump.read.runs import RunReader, find_runs
 from tensortap.dump.recording.bundle import read_bundle
 from tensortap.dump.recording.recording import Recording
 from tensortap.dump.recording.recording_files import RecordingPlace, find_recordings, read_recording
@@ -24,10 +25,21 @@ def recordings_in(path: Path) -> list[RecordingPlace]:
         raise NotFoundError(f"{str(path)!r} is not one run (runs there: {known}).", "Pass a run or a bundle.")
     found = find_recordings(runs[0][1])
     if not found:
-        raise NotFoundError(
-            f"The run {runs[0][0]!r} holds no recording.", "Record steps with Tap(…, record=every(100))."
-        )
+        reasons = _why_unrecorded(runs[0][1])
+        hint = " ".join(reasons) or "Record steps with Tap(…, record=every(100))."
+        raise NotFoundError(f"The run {runs[0][0]!r} holds no recording.", hint)
     return found
+
+
+def _why_unrecorded(run_dir: Path) -> list[str]:
+    """What the program was told of recordings that it asked for and did not get."""
+    events = (
+        event
+        for worker in RunReader(run_dir).workers()
+        for event in EventsTail(run_dir, worker.worker).poll()
+    )
+    texts = [str(event.get("text")) for event in events if event.get("about") == "record"]
+    return list(dict.fromkeys(texts))[:3]
 
 
 def locate(path: Path, step: int | None, call: int | None) -> Path:

@@ -16,7 +16,7 @@ from tensortap.tf import internals
 
 from ..errors import WatchError
 from ..pipeline.messages import GraphHandle
-from ..step import Step
+from ..step import UNRECORDED_RUNS, Step
 from ..tap_steps import TapSteps
 from ..tracing.candidate import Candidate
 from ..watching.selection import Selected, StepWatches
@@ -52,6 +52,7 @@ class TappedSession:
             raise WatchError(f"{session!r} is no session.", "Pass a tf.compat.v1.Session.")
         self.session = session
         self._steps = steps
+        steps.leave_unrecorded(*UNRECORDED_RUNS)
         self._taps = SessionTaps(session.graph)
         self._runs: dict[Any, _Run] = {}
         self._handles: dict[Any, GraphHandle] = {}
@@ -64,7 +65,9 @@ class TappedSession:
         if self._steps.closed:
             return self.session.run(fetches, **arguments)
         with self._step() as step:
-            if not step.active:
+            if step.records:
+                step.leave_unrecorded(*UNRECORDED_RUNS)
+            if not step.watches:
                 return self.session.run(fetches, **arguments)
             return self._run(step, fetches, arguments)
 

@@ -58,7 +58,7 @@ _SAFE = frozenset({"TensorListLength", "TensorListReserve"})
 
 
 # Where steps end by an error, mostly: what a program has checked, Python code, labels and indices.
-_CHECKS = frozenset({"Assert", "CheckNumerics", "CheckNumericsV2", "EagerPyFunc", "EnsureShape", "PyFunc"})
+_CHECKS = frozenset({"Assert", "CheckNumerics", "CheckNumericsV2", "EagerPyFunc", "PyFunc"})
 _RAISES = frozenset(
     {"Cholesky", "GatherNd", "GatherV2", "MatrixInverse", "ResourceGather"}
     | {"ScatterNd", "SparseSoftmaxCrossEntropyWithLogits"}
@@ -195,7 +195,8 @@ class Stages:
         nodes = function.definition.node_def
         self._functions = functions
         self._number = {node.name: number for number, node in enumerate(nodes)}
-        running = [node for node in nodes if node.name in live]
+        # A call that waits would keep the optimiser from merging what it reads with what it runs.
+        running = [node for node in nodes if node.name in live and node.op not in CALLS]
         checks = [node.name for node in running if self._calls(node, _CHECKS)]
         others = [node.name for node in running if self._calls(node, _RAISES)]
         chosen = {*_spread(checks, _MAX_STAGES)}

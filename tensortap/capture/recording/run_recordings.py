@@ -81,6 +81,7 @@ class RunRecordings:
     ) -> None:
         self._run_dir, self._record, self._warnings = run_dir, record, warnings
         self._reserve, self._note_lost = reserve, note_lost
+        self.note: Callable[[str], object] = lambda text: None  # why a function is not recorded, for the run
         self.lost = 0  # recordings of calls that were to be recorded
         self._way: Way = way
         self._sources = sources
@@ -295,6 +296,8 @@ class RunRecordings:
 
     def _warn(self, kind: str, what: str, traced: TracedRoot, error: BaseException | None = None) -> None:
         name = short_function_name(traced.root)
-        self._warnings.warn(
+        text = self._warnings.warn(
             kind, f"the function {name} {what}", "It runs, and is captured, all the same.", error
         )
+        if text:
+            self.note(text)
