@@ -19,15 +19,11 @@ MEAN_WORDS, MOST_WORDS_A_SENTENCE = 17.0, 40
 DENSE = {
     "decisions.md": 27,
     "dependencies.md": 22,
-    "diff.md": 29,
     "docker.md": 21,
     "import.md": 22,
-    "problems.md": 30,
     "python.md": 20,
     "remote.md": 24,
-    "replay.md": 25,
     "security.md": 30,
-    "store.md": 31,
 }
 OUTSIDE = {
     name: CHECKOUT / name

@@ -1,0 +1,138 @@
+"""Plain English wherever a user reads: no coined words, one name for one thing.
+
+Checked: the documents, the strings of the page, the help of every command, and the sentences of errors and
+warnings. `INSTEAD` has the words that are refused, each with the field's term.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from docs_text import paragraphs
+from documents import CHECKOUT, DOCUMENTS
+
+from tensortap.cli.main import COMMANDS, build_parser
+
+# Pattern -> what to write instead. Matched in any case, at the beginning and end of words.
+INSTEAD = {
+    r"(?:is|was|were|are) born|births?": "origin",
+    r"handed (?:it )?on|hands? (?:it )?on|passed (?:it )?on": "propagated",
+    r"harmless": "expected",
+    r"led back": "backtrace, followed back",
+    r"spoil(?:t|s|ed)?": "broke, damaged",
+    r"is told|are told|was told|were told|you are told": "reported",
+    r"on show": "current, this view",
+    r"tak(?:e|es|en|ing) (?:it )?(?:apart|away)|put(?:s)? (?:it )?away": "ungroup, remove, dismiss",
+    r"look(?:ed|s|ing)? into": "checked, analysing",
+    r"way out": "fix",
+    r"no longer, or not|or no longer": "toggle",
+    r"led? on": "next step",
+    r"nobody": "name the subject",
+    r"healed?|heals": "return finite values",
+    r"mend(?:s|ed|ing)?": "fix",
+    r"likest": "most similar",
+    r"worth a look": "check",
+    r"what it is of": "name the subject",
+    r"stands? (?:in|at|on) (?:its|the) place": "is",
+    r"trace (?:inputs|outputs)": "upstream, downstream",
+    r"doubts?": "mismatches",
+    r"without (?:it|them) nothing": "needs",
+    r"too few words": "be specific",
+    r"what (?:comes|stands|lies) behind": "downstream of",
+}
+# One name for one thing, on the page and in the docs.
+ONE_NAME = {
+    r"share of zeros": "% zeros",
+    r"abs(?:olute)? max(?:imum)?": "max |x|",
+    r"largest magnitude first": "Largest first",
+    r"open all scopes|close all scopes": "expand all, collapse all",
+    r"keyboard help": "Keyboard shortcuts",
+}
+REFUSED = {
+    re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE): word for pattern, word in (INSTEAD | ONE_NAME).items()
+}
+PYTHON = [
+    path for folder in ("tensortap", "server", "plugin") for path in sorted((CHECKOUT / folder).rglob("*.py"))
+]
+
+
+def wrong(text: str) -> list[str]:
+    return [
+        f"{found[0]!r}: write {word}" for pattern, word in REFUSED.items() for found in pattern.finditer(text)
+    ]
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_documents(name: str) -> None:
+    found = [f"{name}:{line}: {bad}" for line, text in paragraphs(name) for bad in wrong(text)]
+    assert found == []
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_commands(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    choices = next(a.choices for a in build_parser()._actions if isinstance(a, argparse._SubParsersAction))
+    assert wrong(choices[command].format_help()) == []
+
+
+def test_strings_of_the_page() -> None:
+    """Of views, model and state: texts with a space, or in JSX; not names of tests, classes and keys."""
+    found = []
+    for folder in ("views", "model", "state", "render"):
+        for path in sorted((CHECKOUT / "frontend" / "src" / folder).rglob("*.ts*")):
+            if ".test." not in path.name:
+                for line, text in page_strings(path):
+                    found += [f"{path.name}:{line}: {bad}" for bad in wrong(text)]
+    assert found == []
+
+
+def page_strings(path: Path) -> Iterator[tuple[int, str]]:
+    """(line, text) of what a file of the page may show."""
+    text = path.read_text(encoding="utf-8")
+    text = re.sub(r"/\*.*?\*/", lambda comment: "\n" * comment[0].count("\n"), text, flags=re.DOTALL)
+    for line, code in enumerate(text.splitlines(), 1):
+        code = re.sub(r"(?:^|\s)//.*", "", code)
+        if code.startswith("import "):
+            continue
+        for string in re.findall(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|`((?:[^`\\]|\\.)*)`", code):
+            shown = "".join(string)
+            if " " in shown:
+                yield line, re.sub(r"\$\{[^}]*\}", "…", shown)
+        bare = re.fullmatch(r"\s*([A-Z][^<>{}=;]*[a-z.…:])\s*", code)  # JSX: a line of text between tags
+        if bare and path.suffix == ".tsx":
+            yield line, bare[1]
+        for inner in re.findall(r">([^<>{}=;]*[a-z][^<>{}=;]*)<", code):
+            yield line, inner
+
+
+def test_sentences_of_errors_and_warnings() -> None:
+    found = [
+        f"{path.relative_to(CHECKOUT)}:{line}: {bad}"
+        for path in PYTHON
+        for line, text in python_sentences(path)
+        for bad in wrong(text)
+    ]
+    assert found == []
+
+
+def python_sentences(path: Path) -> Iterator[tuple[int, str]]:
+    """(line, text) of strings with a space that are no docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    docstrings = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            text = "".join(part.value if isinstance(part, ast.Constant) else "…" for part in node.values)
+            yield node.lineno, str(text)
+        elif isinstance(node, ast.Constant) and id(node) not in docstrings and " " in str(node.value):
+            yield node.lineno, str(node.value)
