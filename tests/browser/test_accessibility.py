@@ -11,7 +11,7 @@ from browser_site import Site
 from playwright.sync_api import Browser
 
 AXE = Path(__file__).resolve().parents[2] / "frontend/node_modules/axe-core/axe.min.js"
-VIEWS = ["graph", "table", "timeline", "source", "problems", "compare", "events", "stepper"]
+VIEWS = ["layers", "graph", "table", "timeline", "source", "problems", "compare", "events", "stepper"]
 TABS = ["overview", "history", "histogram", "value", "source"]
 RUN_AXE = "() => axe.run(document, {resultTypes: ['violations']}).then(result => result.violations)"
 SHOW_VIEW = "view => { location.hash = `${location.hash}&view=${view}`; }"
@@ -65,6 +65,11 @@ def test_axe_finds_nothing(audited: TapPage, site: Site, theme: str) -> None:
         audited.show_tab(tab)
         audited.wait_until_ready()
         found[f"panel {tab}"] = violations(audited)
+    audited.unselect()
+    audited.page.evaluate("() => { location.hash = 'view=graph&part=all&selected=digits_1/conv1_1'; }")
+    audited.page.get_by_test_id("scope-panel").wait_for()
+    audited.wait_until_ready()
+    found["scope"] = violations(audited)
     assert {where: what for where, what in found.items() if what} == {}
 
 
@@ -83,6 +88,12 @@ def test_axe_finds_nothing_in_menus(audited: TapPage, site: Site, theme: str) ->
     audited.page.get_by_role("button", name="Export image").click()
     audited.page.get_by_role("button", name="PNG").click()
     found["picture"] = violations(audited)
+    audited.page.keyboard.press("Escape")
+    audited.page.get_by_test_id("compare-with").click()
+    found["compare"] = violations(audited)
+    audited.page.get_by_test_id("compare-run").first.click()
+    audited.page.get_by_test_id("side-column").nth(1).get_by_test_id("summary").wait_for()
+    found["side by side"] = violations(audited)
     assert {where: what for where, what in found.items() if what} == {}
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from browser_page import TapPage
 from browser_site import Site
@@ -18,6 +20,21 @@ def test_tab_shows_the_page(tap: TapPage, site: Site, start_tensorboard: Start, 
     frame = tap.page.frame_locator("iframe")
     expect(frame.get_by_test_id("run-picker")).to_contain_text("digits")
     expect(frame.get_by_test_id("graph")).to_be_visible()
+
+
+def test_the_tab_has_one_bar_and_tensorboards_address_follows(
+    tap: TapPage, site: Site, start_tensorboard: Start
+) -> None:
+    tap.page.set_viewport_size({"width": 1440, "height": 900})
+    tap.page.goto(f"{start_tensorboard(site.logdir).root}/#tensortap")
+    frame = tap.page.frame_locator("iframe")
+    bars = frame.locator(".bars")
+    expect(frame.get_by_test_id("step-slider")).to_be_attached()
+    assert bars.evaluate("bar => bar.getBoundingClientRect().height") < 80
+    frame.get_by_role("button", name="Tensors", exact=True).click()
+    expect(tap.page).to_have_url(re.compile(r"p\.tensortap\.state=[^#]*view%3Dtable"))
+    tap.page.reload()
+    expect(frame.get_by_role("button", name="Tensors", exact=True, pressed=True)).to_be_visible()
 
 
 def test_the_tab_has_tensorboards_theme(tap: TapPage, site: Site, start_tensorboard: Start) -> None:

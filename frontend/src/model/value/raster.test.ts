@@ -52,6 +52,14 @@ test('pictures of three channels stand in a grid in their colours', () => {
   expect(raster.pick(...place(1))).toEqual({ index: [1, 0, 0, ':'], offsets: [3, 4, 5] });
 });
 
+test('tiles are labelled with their index in the tensor', () => {
+  const raster = gridRaster(slice([1, 2, 2], ['y', 'x', 'n'], [0, 1, 1, 0]), PAINT, false);
+  expect(raster.tiles?.size).toEqual([2, 1]);
+  expect(raster.tiles?.labels.map(({ text }) => text)).toEqual(['0', '1']);
+  const second = raster.tiles!.labels[1]!;
+  expect(raster.place([0, 0, 1])).toEqual([second.x, second.y]);
+});
+
 test('tiles stand beside each other with a gap that belongs to none', () => {
   const raster = gridRaster(slice([1, 2, 2], ['y', 'x', 'n'], [0, 1, 1, 0]), PAINT, false);
   const gap = raster.width > 2 ? [2, 0] : [0, 1];

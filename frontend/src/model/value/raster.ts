@@ -19,6 +19,8 @@ export interface Raster {
   rgba: Uint8ClampedArray<ArrayBuffer>;
   /** Null between tiles. */
   pick(x: number, y: number): Picked | null;
+  /** Of a grid: the upper left pixel of each tile, and its index along the dimension of tiles; tiles are `size` pixels large. */
+  tiles?: { readonly size: readonly [number, number]; readonly labels: readonly { x: number; y: number; text: string }[] };
   /** The pixel of an element of the whole tensor, null where it is not shown. */
   place(index: readonly number[]): [number, number] | null;
 }
@@ -92,7 +94,13 @@ export function gridRaster(slice: Slice, paint: Paint, each: boolean, aspect = 1
     const at = slice.place(index);
     return at && [(at.n % columns) * (w + 1) + at.x, Math.floor(at.n / columns) * (h + 1) + at.y];
   };
-  return { width, height, rgba, pick, place };
+  const across = dimOf(slice.request.mapping, 'n');
+  const labels = Array.from({ length: count }, (_, n) => ({
+    x: (n % columns) * (w + 1),
+    y: Math.floor(n / columns) * (h + 1),
+    text: String(slice.index({ y: 0, x: 0, n })[across] ?? n),
+  }));
+  return { width, height, rgba, pick, place, tiles: { size: [w, h], labels } };
 }
 
 function pixel(slice: Slice, index: readonly number[]): [number, number] | null {

@@ -6,6 +6,8 @@ import { historySeries } from '../../model/charts/history_series';
 import { MOST_PINS } from '../../model/run/deep_link';
 import { type Pin, parsePin, pinHere, pinLabels, pinText } from '../../model/run/pins';
 import { snapshotAt, visitsOf } from '../../model/run/step_list';
+import { defaultMapping } from '../../model/value/dims';
+import { planSlice, Slice } from '../../model/value/slice';
 import type { Histograms, Snapshot } from '../../model/wire/answers';
 import { chosenTensor, chosenVisit, panelTab, pins } from '../choices';
 import { historyView, panelOpen } from '../preferences';
@@ -155,6 +157,8 @@ export interface PinnedColumn {
   /** How many visits there are at the step. */
   readonly visits: number;
   readonly histogram: Histograms | null;
+  /** Its value as a matrix, the other dimensions at 0; null where it was not kept, or is none. */
+  readonly slice: Slice | null;
 }
 
 const request = computed(() => {
@@ -187,9 +191,19 @@ async function load({ here, name, at, visit, all }: ColumnsRequest, abort: Abort
     const rows = page?.rows ?? [];
     const [snapshot, visits] = [snapshotAt(rows, visit), visitsOf(rows).length];
     // Beside the numbers of one visit, its own.
-    return [pinText(pin), { snapshot, visits, histogram: snapshot && visits > 1 ? await histogramOf(snapshot.visit) : whole }];
+    const histogram = snapshot && visits > 1 ? await histogramOf(snapshot.visit) : whole;
+    const slice = snapshot && (await orNull(matrixOf(snapshot, { run, graph, worker: worker === null ? null : snapshot.worker }, abort)));
+    return [pinText(pin), { snapshot, visits, histogram, slice }];
   };
   return new Map(await Promise.all(all.map(column)));
+}
+
+/** The value of a snapshot as a heatmap first shows it. */
+async function matrixOf(row: Snapshot, place: PinPlace, abort: AbortSignal): Promise<Slice | null> {
+  if (!row.kept || row.sample || row.shape.length < 2 || row.size === 0 || row.dtype === 'string') return null;
+  const plan = planSlice(row.shape, defaultMapping(row.shape, 'plane'), 'plane');
+  const key = { ...place, tensor: row.tensor, step: row.step, visit: row.visit };
+  return new Slice(await api().value(key, plan.selection, abort), plan);
 }
 
 const loaded = resource(request, load);

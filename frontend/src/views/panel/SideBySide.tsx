@@ -1,7 +1,9 @@
 import { batch } from '@preact/signals';
+import { useMemo } from 'preact/hooks';
 import { formatNumber } from '../../lib/format';
 import type { PanelTab } from '../../model/run/deep_link';
 import { type Pin, pinText } from '../../model/run/pins';
+import type { NumberRange } from '../../model/value/raster';
 import type { Trend } from '../../model/wire/answers';
 import { LABELS } from '../../model/wire/statistics';
 import { chosenTensor, panelTab, pins } from '../../state/choices';
@@ -12,14 +14,23 @@ import { comparedLabels, comparedPins, type PinnedColumn, pinnedColumns, TREND, 
 import { IconButton } from '../kit/Button';
 import { showRun } from '../shell/RunPicker';
 import { sparkline } from '../table/Sparkline';
+import { ColumnHeatmap, sharedRange } from './ColumnHeatmap';
 import { SummaryCard } from './SummarySection';
 
 /** The pinned tensors and the selected one at the step on show, a column each. */
 export function SideBySide() {
+  const slices = [...pinnedColumns.value.values()].flatMap(({ slice }) => slice ?? []);
+  const range = useMemo(() => sharedRange(slices), slices);
   return (
     <div class="side-by-side" data-testid="side-by-side">
       {comparedPins.value.map((pin, i) => (
-        <Column key={pinText(pin)} pin={pin} name={comparedLabels.value[i] ?? pin.tensor} found={pinnedColumns.value.get(pinText(pin))} />
+        <Column
+          key={pinText(pin)}
+          pin={pin}
+          name={comparedLabels.value[i] ?? pin.tensor}
+          found={pinnedColumns.value.get(pinText(pin))}
+          range={range}
+        />
       ))}
     </div>
   );
@@ -30,9 +41,11 @@ interface ColumnProps {
   name: string;
   /** Undefined until it is there. */
   found: PinnedColumn | undefined;
+  /** Of the values of all columns. */
+  range: NumberRange | null;
 }
 
-function Column({ pin, name, found }: ColumnProps) {
+function Column({ pin, name, found, range }: ColumnProps) {
   const row = found?.snapshot;
   const { tensor } = pin;
   const here = pin.run === null && pin.step === null;
@@ -57,6 +70,7 @@ function Column({ pin, name, found }: ColumnProps) {
       {row ? (
         <>
           <SummaryCard row={row} histogram={found.histogram} onHistogram={() => goToPin(pin, 'histogram')} />
+          {found.slice && range && <ColumnHeatmap slice={found.slice} range={range} label={whole} />}
           {row.trend && <Course trend={row.trend} several={found.visits > 1} />}
           <footer class="row side-tabs">
             {MORE.map(({ tab, label }) => (

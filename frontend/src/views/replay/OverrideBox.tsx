@@ -18,6 +18,12 @@ export function OverrideBox() {
     if (tensor === null || draft.value.trim() === '' || busy) return;
     void makeChange({ tensor, expression: draft.value.trim() });
   };
+  if (facts === null)
+    return (
+      <p class="override faint" data-testid="override-hint">
+        Select an output of a node to change it.
+      </p>
+    );
   return (
     <form class="override" aria-label="Change the tensor" onSubmit={apply}>
       <div class="row">
@@ -25,8 +31,7 @@ export function OverrideBox() {
         <input
           class="field small mono grow override-text"
           value={draft.value}
-          placeholder={facts ? 'clip(x, 0, 6)' : 'Choose a tensor'}
-          disabled={facts === null}
+          placeholder="clip(x, 0, 6)"
           aria-label="Expression over x"
           aria-invalid={changeError.value !== null}
           aria-describedby="override-trouble"
@@ -37,21 +42,21 @@ export function OverrideBox() {
           }}
           data-testid="override"
         />
-        <button type="submit" class="button small primary" disabled={busy || facts === null} data-testid="apply">
+        <button type="submit" class="button small primary" disabled={busy} data-testid="apply">
           Apply
         </button>
       </div>
-      <Ready disabled={facts === null} />
+      <Ready />
       <p id="override-trouble" class="override-trouble" role="alert" data-testid="override-trouble">
         {changeError.value && `${changeError.value.message} ${changeError.value.hint}`}
       </p>
-      {facts && <p class="faint">Tip: double-click an element in Value to edit it.</p>}
+      <p class="faint">Tip: double-click an element in Value to edit it.</p>
     </form>
   );
 }
 
 /** Ready-made expressions, and back and forth through what was changed. */
-function Ready({ disabled }: { disabled: boolean }) {
+function Ready() {
   const busy = computing.value !== null;
   const whatIf = shownWhatIfs.value.all.find((each) => each.name === shownWhatIfs.value.current);
   return (
@@ -60,7 +65,6 @@ function Ready({ disabled }: { disabled: boolean }) {
         class="select small"
         aria-label="Presets"
         value=""
-        disabled={disabled}
         onChange={(event) => {
           const ready = READY_CHANGES.find(({ label }) => label === event.currentTarget.value);
           if (ready) draft.value = ready.text;

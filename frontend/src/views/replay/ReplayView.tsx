@@ -14,6 +14,7 @@ import {
   shownStep,
 } from '../../state/replay/replay';
 import { cursor, moveBy, moveOut, moveToNext, recompute, stepError } from '../../state/replay/replay_cursor';
+import { shownWhatIfs } from '../../state/replay/what_ifs';
 import { RunGraph } from '../graph/RunGraph';
 import { IconButton, Select } from '../kit/Button';
 import { CodeBlock } from '../kit/CopyButton';
@@ -158,26 +159,30 @@ function Moves() {
         {formatCount(cursor.value + 1)} / {formatCount(count)}
       </span>
       <span class="grow" />
-      <button
-        type="button"
-        class="button small"
-        disabled={busy || shown.birthCount === 0}
-        onClick={() => moveToNext('birth', 1) || moveToNext('birth', -1)}
-        title="Next node that creates a NaN or Inf (R); M also visits those that propagate one"
-        data-testid="next-bad"
-      >
-        Next NaN
-      </button>
-      <button
-        type="button"
-        class="button small"
-        disabled={busy || shown.changedNodes.size === 0}
-        onClick={() => moveToNext('changed', 1) || moveToNext('changed', -1)}
-        title="Next node that the what-if changed (J)"
-        data-testid="next-changed"
-      >
-        Next change
-      </button>
+      {(recordedStep.value?.birthCount ?? 0) + (shown?.birthCount ?? 0) > 0 && (
+        <button
+          type="button"
+          class="button small"
+          disabled={busy || shown.birthCount === 0}
+          onClick={() => moveToNext('birth', 1) || moveToNext('birth', -1)}
+          title="Next node that creates a NaN or Inf (R); M also visits those that propagate one"
+          data-testid="next-bad"
+        >
+          Next NaN
+        </button>
+      )}
+      {shownWhatIfs.value.all.length > 0 && (
+        <button
+          type="button"
+          class="button small"
+          disabled={busy || shown.changedNodes.size === 0}
+          onClick={() => moveToNext('changed', 1) || moveToNext('changed', -1)}
+          title="Next node that the what-if changed (J)"
+          data-testid="next-changed"
+        >
+          Next change
+        </button>
+      )}
       <button type="button" class="button small" disabled={busy} onClick={moveOut} title="First node after this scope (X)">
         Step out
       </button>

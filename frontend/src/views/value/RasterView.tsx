@@ -135,12 +135,33 @@ function draw(
   context.scale(ratio, ratio);
   context.imageSmoothingEnabled = view.scaleX < 1;
   context.drawImage(bitmap, view.x, view.y, raster.width * view.scaleX, raster.height * view.scaleY);
+  drawTileLabels(context, raster, view);
   if (!mark) return;
   const size = Math.max(8, view.scaleX);
   const [x, y] = [view.x + (mark[0] + 0.5) * view.scaleX, view.y + (mark[1] + 0.5) * view.scaleY];
   context.strokeStyle = getComputedStyle(canvas).color;
   context.lineWidth = 2;
   context.strokeRect(x - size / 2 - 2, y - size / 2 - 2, size + 4, size + 4);
+}
+
+/** Tiles smaller than this, in pixels of the page, have no room for their index. */
+const LABELLED = { width: 22, height: 18 };
+
+/** Each tile's index in its corner, readable on any colour. */
+function drawTileLabels(context: CanvasRenderingContext2D, { tiles }: Raster, view: ImageViewport): void {
+  if (!tiles || tiles.labels.length < 2) return;
+  if (tiles.size[0] * view.scaleX < LABELLED.width || tiles.size[1] * view.scaleY < LABELLED.height) return;
+  context.font = '600 10px system-ui, sans-serif';
+  context.textBaseline = 'top';
+  context.lineWidth = 2.5;
+  context.lineJoin = 'round';
+  context.strokeStyle = 'rgb(0 0 0 / 75%)';
+  context.fillStyle = '#ffffff';
+  for (const { x, y, text } of tiles.labels) {
+    const [left, top] = [view.x + x * view.scaleX + 3, view.y + y * view.scaleY + 3];
+    context.strokeText(text, left, top);
+    context.fillText(text, left, top);
+  }
 }
 
 /** How a picture stands in its frame: picture pixel (px, py) is drawn at (x + px * scaleX, y + py * scaleY). */
