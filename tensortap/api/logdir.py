@@ -24,6 +24,12 @@ def open_any(path: str | os.PathLike[str]) -> Log:
 
     What is in a foreign format (docs/import.md) is imported into the cache first, and read from there.
 
+    Example:
+        ```python
+        run = tensortap.open("logs").runs["numpy"]
+        print(run.tensor("weights:0", step=0)[0])
+        ```
+
     Raises:
         NotARunError: there is no such directory. RemoteError: nothing can be read at the address.
         TensortapError: it could not be imported.

@@ -65,6 +65,13 @@ def show(logdir: str | os.PathLike[str], *, port: int | None = None) -> Viewer:
     Args:
         port: default: 6016, or the next free one; 0: any free one.
 
+    Example:
+        ```python
+        page = tensortap.show("logs", port=0)
+        print(page.url)
+        page.close()
+        ```
+
     Raises:
         TensortapError: there is no such port, or the source cannot be imported.
     """
@@ -111,6 +118,11 @@ def notebook(
     Args:
         run: the run to begin with. height: of the frame, in pixels.
         origins: addresses of other notebook servers, as in `https://hub.example.org`.
+
+    Example:
+        ```python
+        tensortap.notebook("logs", height=800)
+        ```
 
     Raises:
         TensortapError: an origin is none, or the source cannot be imported.

@@ -83,6 +83,12 @@ class Tap:
             Slurm or torchrun (`RANK`), where one of these started the process.
         info: free facts for the run, a JSON object.
 
+    Example:
+        ```python
+        with tensortap.Tap("logs/first", tensortap.Watch(steps=10, keep="value")) as tap:
+            model.fit(x, y, callbacks=[tap.callback()])
+        ```
+
     Raises:
         InvalidNameError: the last part of `path` cannot be the name of a run.
         WatchError: `path` is empty or no path, or another argument makes no sense.

@@ -92,7 +92,7 @@ def check_folders_read(unread: Mapping[Path, OSError]) -> None:
         if isinstance(error, PermissionError):
             denied = DeniedError(shown_path(folder))
             raise NotARunError(denied.message, denied.hint) from None
-        raise NotARunError(f"{shown_path(folder)} cannot be looked into: {error.strerror}.") from None
+        raise NotARunError(f"{shown_path(folder)} cannot be read: {error.strerror}.") from None
 
 
 def report_unread(unread: Mapping[Path, OSError]) -> bool:

@@ -32,8 +32,8 @@ _HELP = """Moving
   next [N], back [N]        along the nodes in topological order (an empty line repeats the last move)
   to NODE                   to a node or tensor; the end of a name will do
   out                       to the first node behind this scope
-  nan [back]                to the next node that makes a NaN or an infinity (constants are meant as they are)
-  nonfinite [back]          to the next node that gives one, made or passed on
+  nan [back]                to the next node that creates a NaN or an infinity (constants are expected)
+  nonfinite [back]          to the next node that outputs one, created or propagated
   changed [back]            to the next node that the what-if changed; 'changed all' lists them
 Looking
   list [TEXT]               nodes around the cursor, or those with TEXT in their name or of that op type
@@ -298,14 +298,14 @@ def _non_finite(session: StepperSession, answer: StepperAnswer) -> str:
 
     bad = sum(1 for facts in answer.tensors.values() if facts.nan or facts.inf)
     born = len(nonfinite_origins(session.stepper.nodes, answer.tensors))
-    return f"{counted(bad, 'tensor')} with NaN or infinity, born at {counted(born, 'node')}"
+    return f"{counted(bad, 'tensor')} with NaN or infinity, from {counted(born, 'origin')}"
 
 
 def _nothing_further(changed: Sequence[str], node: StepperNode, back: bool) -> str:
     if not changed:
         return "nothing changed"
     here = " but what this node gives" if not set(changed).isdisjoint(node.outputs) else ""
-    return f"nothing further changed {'before' if back else 'behind'} this node{here}"
+    return f"nothing further changed {'before' if back else 'after'} this node{here}"
 
 
 def _count(text: str) -> int:

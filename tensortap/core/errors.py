@@ -8,6 +8,14 @@ class TensortapError(Exception):
 
     Attributes:
         hint: what to do about it, a sentence (may be empty).
+
+    Example:
+        ```python
+        try:
+            tensortap.open("no such folder")
+        except tensortap.TensortapError as error:
+            print(error, error.hint)
+        ```
     """
 
     def __init__(self, message: str, hint: str = "") -> None:

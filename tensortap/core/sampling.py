@@ -26,6 +26,11 @@ class Sample:
         how: `"even"`: evenly spaced; `"random"`: one drawn from each of `count` equal stretches.
         seed: of the random draw, from 0 to 2^32 - 1.
 
+    Example:
+        ```python
+        tensortap.Watch(keep="value", sample=tensortap.Sample(10_000, "random", seed=1))
+        ```
+
     Raises:
         InvalidValueError: an argument is not possible.
     """

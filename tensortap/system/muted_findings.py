@@ -105,8 +105,8 @@ def _read() -> dict[str, list[str]]:
         found = None
     if not isinstance(found, dict) or not all(isinstance(mine, list) for mine in found.values()):
         raise MutedFindingsError(
-            f"{path} does not hold what was muted: it is spoilt, or larger than {MAX_BYTES:,} bytes.",
-            "Mend it, or move it away; then nothing is muted.",
+            f"{path} does not hold what was muted: it is damaged, or larger than {MAX_BYTES:,} bytes.",
+            "Repair it, or move it away; then nothing is muted.",
         )
     return {key: [entry for entry in mine if isinstance(entry, str)] for key, mine in found.items()}
 

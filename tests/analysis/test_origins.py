@@ -77,7 +77,7 @@ def test_the_forward_origin_comes_first_and_what_hands_on_gives_no_birth(tmp_pat
     assert origins[0].explanation is not None
     assert origins[0].explanation.pattern == "overflow"
     found = [f.text for f in check_rules(run).findings if f.rule == "ExplodingTensor"]
-    assert found[0].startswith("Infinity is born in mul at step 0: The product overflows")
+    assert found[0].startswith("Infinity originates in mul at step 0: The product overflows")
     assert len(found) == len(set(found)) == 2
 
 

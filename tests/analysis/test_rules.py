@@ -166,7 +166,7 @@ def test_a_rule_in_a_few_lines_of_python(run_named: Get) -> None:
     @rule("Quiet", "an output that is small", thresholds={"abs_max": 1e9}, source="me")
     def quiet(view, limits):  # type: ignore[no-untyped-def]
         rows = view.rows(view.of_kind("output"))
-        yield from hits(view, rows, rows["abs_max"] < limits["abs_max"], rows["abs_max"], "abs max")
+        yield from hits(view, rows, rows["abs_max"] < limits["abs_max"], rows["abs_max"], "max |x|")
 
     found = check_rules(run_named("healthy_cnn"), rules=[quiet])
     assert {finding.rule for finding in found.findings} == {"Quiet"}

@@ -29,9 +29,9 @@ def test_charts_tell_their_unit(tap: TapPage, serve: Serve, tmp_path: Path, size
         expect(tap.page.locator(".plot-failed")).to_have_count(0)
 
     tap.show_tab("history")
-    drawn(f"min, mean ± std, max {unit}", f"— std, - - abs max {unit}")
+    drawn(f"min, mean ± std, max {unit}", f"— std, - - max |x| {unit}")
     tap.page.get_by_role("switch", name="Log scale").click()
-    drawn(f"— std, - - abs max (log) {unit}")
+    drawn(f"— std, - - max |x| (log) {unit}")
     tap.show_tab("histogram")
     tap.page.get_by_role("button", name="Linear").click()
     drawn(f"value {unit}")

@@ -78,7 +78,7 @@ def test_an_svg_shows_what_the_canvas_shows(
     enter(tap, site)
     tap.page.get_by_test_id("graph").press("f")
     tap.wait_until_ready()
-    choose(tap, "On show", "SVG")
+    choose(tap, "Current view", "SVG")
     drawing = save(tap, tmp_path)
     width, height = told_size(tap)
     choose(tap, "PNG", "1×")
@@ -101,7 +101,7 @@ def test_a_png_has_the_wanted_size(tap: TapPage, site: Site, tmp_path: Path) -> 
     canvas = tap.page.locator(".graph-canvas").first.bounding_box()
     assert canvas is not None
     for scale in (1, 2, 4):
-        choose(tap, "On show", "PNG", f"{scale}×")
+        choose(tap, "Current view", "PNG", f"{scale}×")
         width, height = png_size(save(tap, tmp_path))
         assert (width, height) == told_size(tap)
         assert width == round(canvas["width"]) * scale
@@ -115,7 +115,7 @@ def test_a_png_has_the_wanted_size(tap: TapPage, site: Site, tmp_path: Path) -> 
 def test_what_is_saved_is_what_is_on_show_then(tap: TapPage, site: Site, tmp_path: Path) -> None:
     """GIVEN the open menu WHEN the view is moved below it THEN the picture is of where it is now."""
     enter(tap, site)
-    choose(tap, "On show", "SVG")
+    choose(tap, "Current view", "SVG")
     canvas = tap.page.locator(".graph-canvas").first.bounding_box()
     assert canvas is not None
     tap.page.mouse.move(canvas["x"] + canvas["width"] / 3, canvas["y"] + canvas["height"] / 2)
@@ -139,7 +139,7 @@ def test_the_menu_keeps_the_keyboard_and_tells_what_was_saved(tap: TapPage, site
     chosen = tap.page.url
     expect(tool).to_have_attribute("aria-haspopup", "dialog")
     expect(tool).to_have_attribute("aria-expanded", "false")
-    choose(tap, "On show", "SVG")
+    choose(tap, "Current view", "SVG")
     expect(tool).to_have_attribute("aria-expanded", "true")
     button = tap.page.get_by_test_id("save-picture")
     button.focus()

@@ -107,7 +107,7 @@ def test_the_page_of_problems_tells_the_truth_first(tap: TapPage, site: Site) ->
     tap.page.keyboard.press("w")
     card = tap.page.get_by_test_id("birth-card")
     expect(card.locator("h3").first).to_have_text(
-        re.compile(r"^Infinity is born at step \d+ in compile_loss/_careless_loss/Log$")
+        re.compile(r"^Infinity originates at step \d+ in compile_loss/_careless_loss/Log$")
     )
     expect(card).to_contain_text("log(0) = -inf")
     expect(card).to_contain_text("Suggested fix")
@@ -142,7 +142,7 @@ def test_a_birth_in_a_loop_is_shown_at_its_visit(tap: TapPage, serve: Serve, tmp
     tap.enter(site)
     tap.page.keyboard.press("w")
     card, visit = tap.page.get_by_test_id("birth-card"), tap.page.get_by_test_id("visit-picker")
-    expect(card.locator("h3").first).to_have_text("Infinity is born at step 0 (visit 2) in while/Exp")
+    expect(card.locator("h3").first).to_have_text("Infinity originates at step 0 (visit 2) in while/Exp")
     card.get_by_test_id("origin-title").click()
     tap.expect_inspected("while/Exp")
     expect(visit).to_have_value("2")

@@ -62,7 +62,7 @@ def test_a_log_directory_that_cannot_be_looked_into_is_told(tap: TapPage, site: 
     tap.page.route(re.compile(r"/api/(runs$|changes\b)"), tell)
     tap.enter(site)
     bar = tap.page.get_by_test_id("unread")
-    expect(bar).to_contain_text("logs cannot be looked into: Permission denied")
+    expect(bar).to_contain_text("logs cannot be read: Permission denied")
     expect(bar).not_to_contain_text("\u202e")
     bar.get_by_role("button", name="Hide").click()
     expect(bar).to_have_count(0)

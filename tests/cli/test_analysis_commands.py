@@ -51,7 +51,7 @@ def test_nan_says_what_and_where_first(run: Run, ill: Path) -> None:
     status, out, _ = run("nan", ill)
     first, second, *rest = out.splitlines()
     assert status == 0
-    assert first == "ill, step 3: infinity is born in Log (Log)"
+    assert first == "ill, step 3: infinity originates in Log (Log)"
     assert second == "log(0) = -inf: 1 element of dense/Relu:0 is exactly 0."
     assert "  source  train.py:2  return tf.reduce_sum(tf.math.log(p))" in rest
     assert any("[1] of dense/Relu:0 = 0 -> Log = -inf" in line for line in rest)

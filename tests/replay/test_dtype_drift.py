@@ -110,4 +110,4 @@ def test_two_runs_introduced_and_received(
     assert f"test_dtype_drift.py:{rows['e:0']['line']}" in out.replace("\n", "")
     assert main(["replay", str(tmp_path / "a"), "--dtype", "bfloat16", "--nodes", "norm|total"]) == 0
     out = capsys.readouterr().out
-    assert "born here" in out and "in bfloat16" in out
+    assert "introduced" in out and "in bfloat16" in out

@@ -54,7 +54,7 @@ def test_the_command_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str],
     nan_steps.record(tmp_path / "r", nan_steps.log_of_softmax)
     assert main(["replay", str(tmp_path / "r"), "--repair"]) == 0
     out, said = capsys.readouterr()
-    born, tried = said.index("born at Log"), said.index("replay 1: trying stable op at Log")
+    born, tried = said.index("origin: Log"), said.index("replay 1: trying stable op at Log")
     assert born < tried and "replaying: running step 0 again" in said
     assert "the smallest change that helps" in out and "tf.nn.log_softmax(z)" in out
     assert "nan_steps.py:" in out and "tf.math.log(p)" in out
@@ -163,5 +163,5 @@ def test_what_overflows_inside_of_a_finite_step_is_told(
         and "all outputs and variables of the step are finite" in out
         and "the smallest change that keeps them finite" in out
         and "Inside of the step" in out
-        and "born at large (Square, 1 number)" in out
+        and "origin: large (Square, 1 number)" in out
     )

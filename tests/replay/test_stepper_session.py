@@ -185,7 +185,7 @@ def test_the_prompt_runs_commands(
     out = capsys.readouterr().out
     assert "bit-identical to the recorded step" in out
     assert "= where(isfinite(x), x, 1)" in out
-    assert "0 tensors with NaN or infinity, born at 0 nodes (recorded: " in out
+    assert "0 tensors with NaN or infinity, from 0 origins (recorded: " in out
     assert re.search(r"^recorded +float32 scalar .*\n.*\nscaled +float32 scalar", out, re.MULTILINE)
     assert "were not saved" in out
     assert "never reached" not in out
@@ -201,7 +201,7 @@ def test_nothing_further_changed_and_commands_that_fail(
     total = tensor(session, "Sum")
     assert shell.run_all(["nan", f"to {total}", "set = 7", "changed", "changed"]) == 0
     out = capsys.readouterr().out
-    assert "born at 1 node" in out and "nothing further changed behind this node" in out
+    assert "from 1 origin" in out and "nothing further changed after this node" in out
     with pytest.raises(TensortapError, match=r"'to nobody' failed: No node"):
         shell.run_all(["to nobody"])
 

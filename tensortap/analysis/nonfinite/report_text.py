@@ -103,7 +103,7 @@ def title_text(origin: Origin, previous: int | None, *, kind: str, when: str, no
         entry = origin.explanation is not None and origin.explanation.pattern == NOT_CAPTURED
         why = "what made it was not captured" if entry else "not all of its inputs were captured"
         return f"First {kind}{when}: {node}{of}; {why}"
-    return f"{kind} is born{when} in {node}{of}"
+    return f"{kind} originates{when} in {node}{of}"
 
 
 def reason_text(origin: Origin) -> str:

@@ -48,7 +48,7 @@ def rule(name: str, about: str, **options: Any) -> Callable[[Check], Rule]:
         @rule("HotEmbedding", "an embedding grows", thresholds={"abs_max": 5.0}, help="Clip it.")
         def hot_embedding(view, limits):
             rows = view.rows(view.where(lambda t: t.kind == "weight" and "embedding" in t.variable))
-            yield from hits(view, rows, rows["abs_max"] > limits["abs_max"], rows["abs_max"], "abs max")
+            yield from hits(view, rows, rows["abs_max"] > limits["abs_max"], rows["abs_max"], "max |x|")
 
     Args:
         options: further fields of `Rule`.

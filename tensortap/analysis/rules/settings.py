@@ -215,9 +215,9 @@ def condition_rule(name: str, table: Mapping[str, Any]) -> Rule:
             rows,
             np.isin(rows.rows, found),
             rows["abs_max"],
-            "abs max",
+            "max |x|",
             share=limits["share"],
-            text=lambda t, value: f"{t.name}: {where} (abs max {value:.4g}).",
+            text=lambda t, value: f"{t.name}: {where} (max |x| {value:.4g}).",
         )
 
     return Rule(

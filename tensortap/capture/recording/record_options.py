@@ -24,8 +24,12 @@ class Record:
 
     A recording takes the size of the variables, once; of the next one only what changed is written.
 
-        Record(every(1000))
-        Record(on_trigger=True)  # with Tap(…, on=NonFinite()): the failing step and the one before it
+    Example:
+        ```python
+        tensortap.Tap("logs/recorded", record=tensortap.Record(tensortap.every(1000)))
+        failing = tensortap.Record(on_trigger=True)  # the failing step, and the one before it
+        tensortap.Tap("logs/failing", on=tensortap.NonFinite(), record=failing)
+        ```
 
     Args:
         steps: as in `Watch`: `every(100)`, a range, step numbers, or a callable; None: those of `on_trigger`.

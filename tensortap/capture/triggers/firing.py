@@ -122,6 +122,14 @@ class TrainingStoppedError(TensortapError):
 
     Attributes:
         firing: what fired, when and why.
+
+    Example:
+        ```python
+        try:
+            model.fit(x, y, callbacks=[tap.callback()])
+        except tensortap.TrainingStoppedError as stopped:
+            print(stopped.firing.step, stopped.firing.reason)
+        ```
     """
 
     def __init__(self, firing: Firing, run: str, run_dir: str) -> None:

@@ -25,6 +25,11 @@ class FlightRecorder:
         max_bytes: host memory it may take. When the steps need more, fewer are held.
         after: how many of the steps that run after the one that fired are written, too.
 
+    Example:
+        ```python
+        tensortap.Tap("logs/hunt", on=tensortap.NonFinite(), before=tensortap.FlightRecorder(steps=3))
+        ```
+
     Raises:
         WatchError: an argument makes no sense.
     """

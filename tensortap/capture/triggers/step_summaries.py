@@ -55,6 +55,14 @@ class StepSummaries(Mapping[str, Summary]):
 
     Of a tensor that was computed several times the last visit counts; `tensors` has all of them, in the order
     of the graph.
+
+    Example:
+        ```python
+        def grows(step):
+            return any(tensor.abs_max > 1e4 for tensor in step.tensors)
+
+        tensortap.Tap("logs/growth", on=grows)
+        ```
     """
 
     def __init__(self, step: int, tensors: Sequence[Examined]) -> None:

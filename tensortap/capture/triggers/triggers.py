@@ -36,6 +36,12 @@ class Finding(NamedTuple):
     """Why a trigger fires: a sentence without a full stop, and the tensor it is about, if it is about one.
 
     `trigger` says which one of several it was; empty where there is one.
+
+    Example:
+        ```python
+        for firing in tap.fired:
+            print(firing.step, firing.reason)  # the sentence of its finding
+        ```
     """
 
     reason: str
@@ -56,6 +62,12 @@ class Trigger(ABC):
 
     Attributes:
         watches: what must be captured for it; empty for what the tap watches anyway, at every step.
+
+    Example:
+        ```python
+        either = tensortap.NonFinite() | tensortap.LossSpike(20)
+        tensortap.Tap("logs/either", on=either)
+        ```
     """
 
     watches: tuple[Watch, ...] = ()
@@ -81,6 +93,11 @@ class NonFinite(Trigger):
     Args:
         watch: which tensors to look at; all floating point ones by default. Without `steps=`, at every step.
         inf: whether infinities count, or only NaN.
+
+    Example:
+        ```python
+        tensortap.Tap("logs/first-nan", on=tensortap.NonFinite(tensortap.Watch(kinds="gradient")))
+        ```
     """
 
     def __init__(self, watch: Watch | Watches | None = None, *, inf: bool = True) -> None:
@@ -156,6 +173,11 @@ class LossSpike(Trigger):
         tensor: regular expression searched in tensor names, to say which tensor is the loss; by default it is
             what gradient tapes derive from. Of several the largest counts.
         window: number of steps.
+
+    Example:
+        ```python
+        tensortap.Tap("logs/spikes", on=tensortap.LossSpike(20), stop=True)
+        ```
 
     Raises:
         WatchError: an argument makes no sense.

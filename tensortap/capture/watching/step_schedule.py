@@ -15,6 +15,11 @@ from ..errors import WatchError
 class every:  # noqa: N801  reads as a word: Watch(steps=every(100))
     """Every `interval`-th step from `start` (included) to `stop` (excluded; None: for ever).
 
+    Example:
+        ```python
+        tensortap.Watch(steps=tensortap.every(100, start=1000))
+        ```
+
     Raises:
         WatchError: `interval` is less than 1, `start` negative, or `stop` no step number.
     """
@@ -49,6 +54,11 @@ class log_spaced:  # noqa: N801  as every
     """Steps ever farther apart: 0, 1, 2, … and then `per_decade` of them from each power of ten to the next.
 
     Those are the steps nearest to `10 ** (k / per_decade)` for whole `k` from 0.
+
+    Example:
+        ```python
+        tensortap.Watch(steps=tensortap.log_spaced(5))
+        ```
 
     Raises:
         WatchError: `per_decade` is not a whole number from 1 to 1000.

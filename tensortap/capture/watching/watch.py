@@ -83,6 +83,13 @@ class Watch:
     compared; with all nodes the last bit of a result of a watched step may differ in some programs
     (docs/capture.md). `Tap(exact=True)` never changes any.
 
+    Example:
+        ```python
+        gradients = tensortap.Watch(kinds="gradient", steps=tensortap.every(10))
+        values = tensortap.Watch(nodes="attention", steps=range(100, 120), keep="value")
+        tensortap.Tap("logs/both", gradients | values)
+        ```
+
     Raises:
         WatchError: an argument cannot be understood.
     """
@@ -195,6 +202,12 @@ class Watch:
 
 class Watches(tuple[Watch, ...]):
     """Several watches: keeps what any of them does. `Watch(…) | Watch(…)` makes one.
+
+    Example:
+        ```python
+        watch = tensortap.Watch(kinds="loss", steps=1) | tensortap.Watch(kinds="weight", steps=100)
+        assert tensortap.Watch.from_json(watch.to_json()) == watch
+        ```
 
     Raises:
         WatchError: from the constructor, for something that is no watch, or nothing.

@@ -33,7 +33,7 @@ def print_analysis(found: Mapping[str, Any], out: Console) -> None:
 def print_drifts(found: Mapping[str, Any], out: Console) -> None:
     """`--dtype`: tensors by the drift that begins in them, the results, and what was not judged."""
     dtype = found["dtype"]
-    numeric = ("drift", "inherited", "born here")
+    numeric = ("drift", "inherited", "introduced")
     table = plain_table("tensor", "op type", "dtype", *numeric, "", numeric=numeric)
     for row in found["drifts"][:_MOST_ROWS]:
         parts = row["split"]
@@ -185,7 +185,7 @@ def _print_found(title: str, found: Mapping[str, Any], out: Console) -> None:
 
 def _print_births(found: Mapping[str, Any], out: Console) -> None:
     for birth in found["births"][:_MOST]:
-        out.print(cell(f"born at {birth['node']} ({birth['op_type']}, {counted(birth['count'], 'number')})"))
+        out.print(cell(f"origin: {birth['node']} ({birth['op_type']}, {counted(birth['count'], 'number')})"))
         _print_line(birth, out)
 
 

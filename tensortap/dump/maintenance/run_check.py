@@ -74,7 +74,7 @@ def check_run(name: str, path: Path, advance: Callable[[str], object] = lambda _
 def _unread(folder: Path, error: OSError) -> str:
     if isinstance(error, PermissionError):
         return str(DeniedError(folder.name))
-    return f"{folder.name} cannot be looked into: {error.strerror}."
+    return f"{folder.name} cannot be read: {error.strerror}."
 
 
 def _check_graphs(reader: RunReader, report: Report) -> None:

@@ -71,6 +71,12 @@ class DumpWriter:
             them it is as if the disk were full.
         upload_seconds: how long `close` waits for the last uploads.
 
+    Example:
+        ```python
+        with tensortap.DumpWriter("logs", run="numpy") as writer:
+            writer.log("weights:0", np.ones((2, 3)), step=0, keep="value")
+        ```
+
     Raises:
         InvalidNameError, InvalidValueError: `run` is no run name, or another argument is not possible.
         NotARunError, FormatVersionError: the run was written by something else, or a newer tensortap.

@@ -71,7 +71,7 @@ def minimal_repair(
         )
         given = nonfinite_arguments(recording)
         search = RepairSearch(recording, call, progress)
-        progress("looking for the nodes where it is born")
+        progress("finding the origins")
         origins = search.nodes.origins()[0]
         for origin in origins[:_MOST_TOLD]:
             progress(_born(origin, lines))
@@ -106,7 +106,7 @@ def _searched(
 def _born(origin: NodeOrigin, lines: ProgramLines) -> str:
     where = lines.text_of(origin.node)
     line = f", {where}" if where else ""
-    return f"born at {origin.node} ({origin.op_type}, {origin.count:,} not finite){line}"
+    return f"origin: {origin.node} ({origin.op_type}, {origin.count:,} not finite){line}"
 
 
 def _largest(recording: Recording) -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ import type { HistorySeries } from './history_series';
 export const COMPARED = [
   { id: 'mean', label: 'mean' },
   { id: 'std', label: 'std' },
-  { id: 'absMax', label: 'abs max' },
+  { id: 'absMax', label: 'max |x|' },
   { id: 'min', label: 'min' },
   { id: 'max', label: 'max' },
   { id: 'l2', label: 'L2 norm' },

@@ -6,7 +6,7 @@ export const CARD_COLOUR_TITLES = {
   updateRatio: 'Update / weight',
   zeroShare: '% zeros',
   std: 'Std of output',
-  absMax: 'Abs max of output',
+  absMax: 'Max |x| of output',
   mean: 'Mean of output',
   parameters: 'Parameters',
   class: 'Layer class',

@@ -24,9 +24,9 @@ test('lines and bands end where steps are missing, and a step between two gaps i
 
 const OPTIONS = { step: 0, log: false, scale: SCALE, spread: 'spread', finite: true, bad: 1 } as const;
 
-test('std and abs max have a stroke each, and counts have whole ticks', () => {
+test('std and max |x| have a stroke each, and counts have whole ticks', () => {
   expect(named('std').line).not.toHaveProperty('dash');
-  expect(named('abs max').line).toHaveProperty('dash', 'dash');
+  expect(named('max |x|').line).toHaveProperty('dash', 'dash');
   expect(historyLayout(COLOURS, OPTIONS).yaxis4).toMatchObject({ tickmode: 'linear', tick0: 0, dtick: 1 });
 });
 

@@ -10,7 +10,7 @@ export type Spread = { kind: 'spread' } | { kind: 'quantiles'; quantiles: Quanti
 interface SpreadScale {
   unit: ChartUnit;
   log: SignedLog | null;
-  /** Ticks of a logarithmic axis of std and abs max. */
+  /** Ticks of a logarithmic axis of std and max |x|. */
   sizes: readonly Tick[];
 }
 
@@ -35,7 +35,7 @@ export function historyTraces(series: HistorySeries, spread: Spread, scale: Spre
   return [
     ...(spread.kind === 'spread' ? extremes(series, scale, colours) : quantiles(series, spread.quantiles, scale, colours)),
     sizes('std', series.std, colours.accent, { yaxis: 'y2' }),
-    sizes('abs max', series.absMax, colours['text-2'], { yaxis: 'y2', line: { width: 1.6, color: colours['text-2'], dash: 'dash' } }),
+    sizes('max |x|', series.absMax, colours['text-2'], { yaxis: 'y2', line: { width: 1.6, color: colours['text-2'], dash: 'dash' } }),
     line('zeros %', series.zeros, colours['text-3'], { yaxis: 'y3', hovertemplate: '%{y:.3~g} %<extra>zeros</extra>' }),
     bars('NaN', series.step, series.nan, colours.nan),
     bars('Inf', series.step, series.inf, colours.inf),
@@ -122,7 +122,7 @@ function bars(name: string, step: number[], count: number[], colour: string): Tr
 }
 
 /** Says which line is which by its stroke. */
-const SIZES = '— std, - - abs max';
+const SIZES = '— std, - - max |x|';
 
 export const NOTHING_FINITE = 'no element is finite in these steps';
 

@@ -91,7 +91,7 @@ function useJob(model: GraphView, subject: readonly string[]): Job {
 }
 
 const WHATS = [
-  { value: 'shown', label: 'On show' },
+  { value: 'shown', label: 'Current view' },
   { value: 'whole', label: 'Whole graph' },
 ] as const;
 

@@ -6,7 +6,7 @@ import { runEntry, runList } from '../../state/runs';
 import { IconButton } from '../kit/Button';
 import { Icon } from '../kit/Icon';
 
-/** Says that folders cannot be looked into, or that the server is gone while the last data stays on show. */
+/** Says that folders cannot be read, or that the server is gone while the last data stays on show. */
 export function Banner() {
   const error = connectionError.value;
   if (!runList.value) return <div />;
@@ -28,7 +28,7 @@ function NotLookedInto() {
     <div class="banner" role="status" data-testid="unread">
       <Icon name="warning" />
       <b>
-        {visible(first.folder)} cannot be looked into{others > 0 && `, nor can ${counted(others, 'other folder')}`}: {first.reason}
+        {visible(first.folder)} cannot be read{others > 0 && `, nor can ${counted(others, 'other folder')}`}: {first.reason}
       </b>
       <span>Runs in it are not listed. {first.hint}.</span>
       <button type="button" class="button" onClick={hideUnread}>

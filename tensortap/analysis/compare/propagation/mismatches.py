@@ -54,7 +54,7 @@ def unpaired_notes(matching: Matching) -> Iterator[str]:
         a, b = matching.a.names[row], matching.b.names[partner]
         which = a if a == b else f"{a} and {b}"
         were = "was" if count == 1 else "were"
-        text = f"{counted(count, 'pair')} of nodes {were} taken apart ({which})"
+        text = f"{counted(count, 'pair')} of nodes {were} separated ({which})"
         yield (
             f"{text}: each is made of other things in A than in B, and what is made of it agrees. "
             "Paired by hand they stay a pair."

@@ -175,7 +175,7 @@ def share_beyond(
     severity="medium",
     source="tensortap: the rate as the graph holds it; Srivastava et al. 2014 use 0.2 to 0.5",
     help="rate is the share of elements that is dropped, not the share that is kept.",
-    next_look="The layer's rate, and the share of zeros in its output.",
+    next_look="The layer's rate, and the % zeros of its output.",
 )
 def high_dropout(view: RunView, limits: Limits) -> Iterable[Hit]:
     for graph in sorted({tensor.graph for tensor in view.of_kind("gradient")}):

@@ -108,7 +108,7 @@ def input_not_normalised(view: RunView, limits: Limits) -> Iterable[Hit]:
         yield Hit.at(
             *(rows.steps, len(rows.steps), tensor, text),
             Evidence(int(rows.step[0]), "mean", mean, limits["abs_mean"]),
-            Evidence(int(rows.step[furthest]), "abs max", extreme, limits["range"]),
+            Evidence(int(rows.step[furthest]), "max |x|", extreme, limits["range"]),
             severity=severity,
         )
 

@@ -32,12 +32,12 @@ _OTHERWISE = {
 
 @rule(
     "ExplodingTensor",
-    "NaN and infinities that are born and matter",
+    "NaN and infinities that originate in the run and matter",
     thresholds={"elements": 1},
     severity="high",
-    source="SageMaker Debugger (any NaN or Inf); where they are born: tensortap nan",
+    source="SageMaker Debugger (any NaN or Inf); their origins: tensortap nan",
     help="See 'tensortap nan'.",
-    next_look="The chain from the birth to the loss, and the inputs of the node.",
+    next_look="The path from the origin to the loss, and the inputs of the node.",
 )
 def exploding_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
     reported = set[str]()
@@ -63,8 +63,8 @@ def _origin(view: RunView, origin: Origin, *, alone: bool) -> Iterable[Hit]:
     kind = "NaN" if origin.output.nan else "Infinity"
     constant = origin.verdict == _CONSTANT
     first = int(steps[0]) if constant and len(steps) else origin.step  # it was there before it did harm
-    born = "is born in" if origin.verdict in ("born", "turned") else "appears first in"
-    text = f"{kind} {born} {origin.node} at step {origin.step}"
+    verb = "originates in" if origin.verdict in ("born", "turned") else "appears first in"
+    text = f"{kind} {verb} {origin.node} at step {origin.step}"
     text = f"{kind} in {origin.node} is a constant of the program" if constant else text
     why = f": {origin.explanation.text}" if origin.explanation else _OTHERWISE.get(origin.verdict, ".")
     evidence = [
@@ -92,7 +92,7 @@ def _origin(view: RunView, origin: Origin, *, alone: bool) -> Iterable[Hit]:
     severity="high",
     source="float16: MindInsight; headroom: TorchLens",
     help="Loss scaling, a lower learning rate, normalization; or this layer in float32 or bfloat16.",
-    next_look="The history of its abs max: how fast does it grow?",
+    next_look="The history of its max |x|: how fast does it grow?",
 )
 def float16_overflow(view: RunView, limits: Limits) -> Iterable[Hit]:
     def measure(rows: Rows) -> tuple[Array, Array]:
@@ -117,7 +117,7 @@ def float16_overflow(view: RunView, limits: Limits) -> Iterable[Hit]:
             ("Float16Overflow", limits["headroom"], limits["float16"], name),
             some,
             measure,
-            "abs max",
+            "max |x|",
             text=lambda t, value: f"{t.name} reaches {value:.5g}, close to or beyond what its dtype holds.",
             **options,
         )
