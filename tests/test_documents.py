@@ -19,11 +19,7 @@ MEAN_WORDS, MOST_WORDS_A_SENTENCE = 17.0, 40
 DENSE = {
     "decisions.md": 27,
     "dependencies.md": 22,
-    "docker.md": 21,
     "import.md": 22,
-    "python.md": 20,
-    "remote.md": 24,
-    "security.md": 30,
 }
 OUTSIDE = {
     name: CHECKOUT / name
