@@ -328,7 +328,9 @@ class CallHook:
                 [traced.candidates[place] for place in chosen & traced.candidates.keys()],
                 0 if exact else changed_bytes(traced),
             )
-            self._copies[key] = InstrumentedFunction(traced, chosen, MUTED if exact else (), drawn)
+            self._copies[key] = InstrumentedFunction(
+                traced, chosen, MUTED if exact else (), drawn, shadow=exact
+            )
         return self._copies[key]
 
     def _record(self, function: str, inputs: Sequence[Any], steps: Sequence[StepReceiver]) -> TracedRoot:
@@ -422,6 +424,10 @@ def _warn_of_limits(
     if unreached:
         for step in steps:
             step.warnings.out_of_reach([traced.candidates[place] for place in unreached])
+    disturbing = [place for place in instrumented.rewritten.disturbing if place in traced.candidates]
+    if disturbing:
+        for step in steps:
+            step.warnings.disturbing([traced.candidates[place] for place in disturbing])
 
 
 def _watches(steps: Sequence[StepReceiver]) -> frozenset[Watch]:

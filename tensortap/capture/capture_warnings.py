@@ -140,6 +140,16 @@ class CaptureWarnings:
         facts = {"text": text[:1].upper() + text[1:], "functions": [], "about": "record"}
         self._put_event(self.step, "unseen", facts)
 
+    def disturbing(self, candidates: Sequence[Candidate]) -> None:
+        """Taps on selected tensors would change the training's last bits."""
+        self.warn(
+            "disturbing",
+            f"{counted(len(candidates), 'selected tensor')} of a loop cannot be captured in place"
+            f" ({candidates[0].node}): TensorFlow sums loop variables in an order that depends on who holds"
+            " them, and the last bits of the training would change",
+            "Tap(exact=True) captures them.",
+        )
+
     def visits_left_out(self, tensor: CapturedTensor, visits: int) -> None:
         """A tensor has more visits in a step than are kept; said as a line, since nothing is wrong."""
         node = tensor.candidate.node

@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 from dumped import Dumped
 
+from tensortap.capture.errors import TapWarning
 from tensortap.capture.tap import Tap
 from tensortap.capture.watching.watch import Watch
 
@@ -224,3 +225,29 @@ def test_functions_that_are_called_by_their_names(tmp_path: Path, exact: bool) -
     caller = dumped.graph().functions[nodes[scanned[0].node].function].caller
     assert caller is not None
     assert nodes[caller].op_type == "PartitionedCall"
+
+
+def test_what_would_change_the_order_of_a_loops_sums_is_not_captured(tmp_path: Path) -> None:
+    weight = tf.Variable(tf.ones([2, 2]))
+
+    @tf.function
+    def train(x: Any) -> Any:
+        def advance(i: Any, x: Any) -> Any:
+            a = tf.tanh(x @ weight)
+            return i + 1, x + 0.1 * (0.3 * a + tf.tanh((x + 0.1 * a) @ weight))
+
+        with tf.GradientTape() as tape:
+            _, end = tf.while_loop(lambda i, _: i < 3, advance, [0, x])
+            loss = tf.reduce_sum(end, name="loss")
+        return tape.gradient(loss, weight)
+
+    match = r"of a loop cannot be captured in place .* Tap\(exact=True\) captures them"
+    warned = pytest.warns(TapWarning, match=match)
+    with warned, Tap(tmp_path / "r", Watch(steps=1)) as tap, tap.step(0):
+        train(tf.ones([2, 2]))
+    names = {row.name for row in Dumped(tmp_path / "r").rows}
+    assert "loss:0" in names
+    assert any(name.endswith("Tanh:0") for name in names)
+    with Tap(tmp_path / "exact", Watch(steps=1), exact=True) as tap, tap.step(0):
+        train(tf.ones([2, 2]))
+    assert names < {row.name for row in Dumped(tmp_path / "exact").rows}

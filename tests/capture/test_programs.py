@@ -26,9 +26,8 @@ PROGRAMS = {
     for program in module.PROGRAMS
 }
 
-# Limits that docs/capture.md names. The former depends on what TensorFlow's threads run first.
+# Limits that docs/capture.md names.
 KNOWN = {
-    "neural_ode": "a tap holds memory that a sum in the gradient of a loop would write into",
     "session_mlp": "fetched tensors are not merged with what follows",
 }
 

@@ -125,15 +125,36 @@ class Deduplicator:
             layers.setdefault(tensor.variable, set()).add(tensor.layer)
         keys = _variables(view, found)
         teller = _chosen_tensors(keys, found, severity)
-        return [
+        told = [
             hit for hit, key in zip(found, keys, strict=True) if teller.get(key, hit.tensor) == hit.tensor
         ]
+        return _once_per_function(view, told)
 
     def _explained(self, view: RunView, hit: Hit) -> bool:
         """Whether a rule told of the same variable, of this graph or another, that is the reason for this."""
         tensor = view.tensors[hit.tensor]
         layers = (self._variables.get(rule, {}).get(tensor.variable, set()) for rule in hit.unless)
         return any(_ends_alike(tensor.layer, layer) for layer in set[str]().union(*layers))
+
+
+def _once_per_function(view: RunView, hits: Sequence[Hit]) -> list[Hit]:
+    """Of hits on one tensor in several traces of a function that with the most steps: a function is traced
+    again for inputs of other shapes, and each step runs one of its traces."""
+    traces: dict[tuple[str, str, str], list[Hit]] = {}
+    for hit in hits:
+        tensor = view.tensors[hit.tensor]
+        function = tensor.graph.rpartition("-")[0] or tensor.graph  # a graph's id ends with a hash
+        traces.setdefault((function, tensor.name, tensor.op_type), []).append(hit)
+    repeated: set[int] = set()
+    for group in traces.values():
+        seen: list[set[int]] = []
+        for hit in sorted(group, key=lambda hit: -hit.steps) if len(group) > 1 else ():
+            catalog = view.run.catalog
+            steps = set(catalog.column("step", catalog.rows_of_tensor(hit.tensor)).tolist())
+            if seen and all(map(steps.isdisjoint, seen)):
+                repeated.add(hit.tensor)
+            seen.append(steps)
+    return [hit for hit in hits if hit.tensor not in repeated]
 
 
 def _chosen_tensors(keys: Sequence[_Key], found: Sequence[Hit], severity: Severity) -> dict[_Key, int]:

@@ -53,7 +53,8 @@ class Rewritten:
 
     `outputs` are the tensors that the copy returns behind the root's own outputs (only if XLA compiles the
     root). `switch` turns the queues on and off, if there is one. `out_of_reach` are chosen tensors inside
-    loops and branches that XLA compiles; `only_for_taps` are names of nodes that run for taps, if at all: no
+    loops and branches that XLA compiles, `disturbing` those on which a tap would change the order of a sum in
+    a loop: neither are handed out. `only_for_taps` are names of nodes that run for taps, if at all: no
     node of that name runs without, in any of the functions.
     """
 
@@ -64,6 +65,7 @@ class Rewritten:
     switch: TapSwitch | None = None
     registered: list[str] = field(default_factory=list)
     out_of_reach: list[Place] = field(default_factory=list)
+    disturbing: list[Place] = field(default_factory=list)
     only_for_taps: set[str] = field(default_factory=set)
     compiled: bool = False
 
@@ -88,6 +90,7 @@ def rewrite(
     held: Mapping[Place, str] | None = None,
     *,
     switched: bool = False,
+    shadow: bool = False,
 ) -> Rewritten:
     """Makes and registers copies that hand out the chosen tensors. Functions without any stay uncopied.
 
@@ -96,8 +99,9 @@ def rewrite(
         held: of chosen tensors that must not be lost when the call fails, the node whose readers wait until
             they are handed out.
         switched: the queues are filled only while `Rewritten.switch` is on.
+        shadow: the copy does not make the step, so that its last bits do not matter.
     """
-    return _Rewriter(traced, frozenset(chosen), frozenset(muted), held or {}, switched).run()
+    return _Rewriter(traced, frozenset(chosen), frozenset(muted), held or {}, switched, shadow).run()
 
 
 @dataclass(frozen=True)
@@ -133,8 +137,9 @@ class _Rewriter:
         muted: frozenset[str],
         held: Mapping[Place, str],
         switched: bool,
+        shadow: bool,
     ) -> None:
-        self._muted, self._held = muted, held
+        self._muted, self._held, self._is_shadow = muted, held, shadow
         self._functions = traced.functions
         self._root = traced.root
         self._chosen = chosen
@@ -198,7 +203,17 @@ class _Rewriter:
             definition, needed, duplicates, site
         )
         if not compiled:
-            tapped = [(item, duplicates.readable(reference)) for item, reference in tapped]
+            disturbing = [
+                item.place
+                for item, reference in tapped
+                if not self._is_shadow and duplicates.disturbs_loop(reference)
+            ]
+            self._result.disturbing += disturbing
+            tapped = [
+                (item, duplicates.readable(reference))
+                for item, reference in tapped
+                if item.place not in disturbing
+            ]
         self._result.compiled |= compiled
         outputs: list[Tapped] = []
         if compiled:

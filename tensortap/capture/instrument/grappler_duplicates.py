@@ -11,6 +11,8 @@ begins with the first one that nothing else holds (core/kernels/aggregate_ops.cc
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import tensorflow as tf
 
 from tensortap.tf import internals
@@ -73,6 +75,44 @@ class Duplicates:
                 if node is not None and node.name not in self._made:
                     self._duplicate(node)
         return self._readable_now(reference)
+
+    def disturbs_loop(self, reference: str) -> bool:
+        """Whether a tap on a tensor of a loop's body may change in which order the loop sums.
+
+        `AddN` begins with the first term that nothing else holds. A loop variable is such a term, although
+        other nodes read it, too: they are done by then. A tap holds it longer, or what it is in the next
+        iteration; a duplicate of its readers may still read it.
+        """
+        waiting, seen = [reference], {reference}
+        while waiting:
+            tensor = waiting.pop()
+            if self._uses.source_of(tensor, VIEWS) in self._summed_loop_variables:
+                return True
+            node = self._merged_node(tensor)
+            fresh = set() if node is None else {*node.input} - seen
+            seen |= fresh
+            waiting += fresh
+        return False
+
+    @cached_property
+    def _summed_loop_variables(self) -> set[str]:
+        """Of a loop's body: arguments that are terms of a sum of three or more, and what they are next."""
+        if self._function.role != "body":
+            return set()
+        definition = self._function.definition
+        returned = [definition.ret[output.name] for output in definition.signature.output_arg]
+        next_values = {
+            argument.name: self._uses.source_of(value, VIEWS)
+            for argument, value in zip(definition.signature.input_arg, returned, strict=False)
+        }
+        terms = {
+            self._uses.source_of(source, VIEWS)
+            for node in definition.node_def
+            if node.op == "AddN" and len(node.input) > 2
+            for source in node.input
+        }
+        found = {name for name, value in next_values.items() if name in terms and value != name}
+        return found | {next_values[name] for name in found}
 
     def _missing(self, node: internals.NodeDef) -> list[str]:
         """Inputs of a node of which duplicates are to be made first."""

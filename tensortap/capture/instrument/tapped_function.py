@@ -70,7 +70,7 @@ class InstrumentedFunction:
     Args:
         chosen: the tensors; kept as an attribute, too.
         muted: op types that do nothing in the copies.
-        held, switched: see `rewrite`.
+        held, switched, shadow: see `rewrite`.
 
     Not for two threads at once: the queues are shared by all calls of the copy, so calls are serialised.
     """
@@ -83,9 +83,10 @@ class InstrumentedFunction:
         held: Mapping[Place, str] | None = None,
         *,
         switched: bool = False,
+        shadow: bool = False,
     ) -> None:
         self.chosen = frozenset(chosen)
-        self._rewritten = rewrite(traced, chosen, muted, held, switched=switched)
+        self._rewritten = rewrite(traced, chosen, muted, held, switched=switched, shadow=shadow)
         self._name = self._rewritten.name.encode()
         self._lock = threading.RLock()
         self._has_run = self._discarded = False

@@ -1,0 +1,38 @@
+"""A function that is traced again, for inputs of other shapes, gives each finding once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tensortap.analysis.rules.runner import check_rules
+from tensortap.index.logdir_index import LogIndex
+
+tf = pytest.importorskip("tensorflow")
+
+
+def test_a_function_that_is_traced_again_gives_each_finding_once(tmp_path: Path) -> None:
+    from tensortap.capture import Tap, Watch
+
+    weight = tf.Variable(tf.ones([3, 3]), name="weight")
+
+    @tf.function
+    def train(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.nn.relu(tf.matmul(x, weight) - 100.0))
+        weight.assign_sub(tape.gradient(loss, weight))
+        return loss
+
+    with Tap(tmp_path / "r", Watch(steps=1)) as tap:
+        for step, rows in enumerate([2, 3, 4, 5] * 5):
+            with tap.step(step):
+                train(tf.ones([rows, 3]))
+    log = LogIndex(tmp_path)
+    log.refresh()
+    (run,) = log.runs
+    found = check_rules(run).findings
+    assert len(run.graphs) == 4
+    assert "DeadRelu" in {finding.rule for finding in found}
+    assert len({(finding.rule, finding.tensor) for finding in found}) == len(found)
