@@ -123,7 +123,7 @@ def write_part(argument: Record) -> Record:
     first, last = argument["first"], argument["last"]
     pieces = [_from_part(run_dir, source) for source in argument["sources"]]
     for worker, file, start, stop in argument["ranges"]:
-        pieces += [stream_rows([batch], worker) for batch in read_range(run_dir, worker, file, start, stop)]
+        pieces += [stream_rows(batches, worker) for batches in read_range(run_dir, worker, file, start, stop)]
     table = pa.concat_tables(_within(piece, first, last) for piece in pieces).unify_dictionaries()
     del pieces
     table = sort_rows(table.combine_chunks())
@@ -147,8 +147,10 @@ def merge_by_tensor(argument: Record) -> Record:
     return asdict(write_table(run_dir, f"by_tensor-{argument['name']}", merged))
 
 
-def read_range(run_dir: Path, worker: str, file: int, start: int, stop: int) -> Iterator[pa.RecordBatch]:
-    """The rows of commits that follow one another in a statistics file, verified.
+def read_range(
+    run_dir: Path, worker: str, file: int, start: int, stop: int
+) -> Iterator[list[pa.RecordBatch]]:
+    """The rows of commits that follow one another in a statistics file, verified, some MB at a time.
 
     Raises:
         DamagedError: it is not what it was.
@@ -167,7 +169,7 @@ def read_range(run_dir: Path, worker: str, file: int, start: int, stop: int) -> 
                 frames.append(frame)
                 start = frame.end
                 if decoded >= _POLL or start >= stop:
-                    yield from decode_statistics(frames, layout, STREAM_COLUMNS)
+                    yield decode_statistics(frames, layout, STREAM_COLUMNS)
                     frames, decoded = [], 0
     except FileNotFoundError as error:
         raise DamagedError(f"{shown_path(path)} was removed meanwhile.") from error
@@ -175,7 +177,7 @@ def read_range(run_dir: Path, worker: str, file: int, start: int, stop: int) -> 
 
 def stream_rows(batches: Sequence[pa.RecordBatch], worker: str) -> pa.Table:
     """Rows of one worker's stream, with its name; texts that repeat are dictionaries."""
-    table = with_dictionaries(pa.Table.from_batches(batches))
+    table = with_dictionaries(pa.Table.from_batches(batches).combine_chunks())
     codes = pa.DictionaryArray.from_arrays(np.zeros(table.num_rows, np.int32), pa.array([worker]))
     return _alike(table.append_column("worker", codes))
 
