@@ -23,6 +23,7 @@ from _table import print_table
 
 from tensortap.core.dtypes import Array
 from tensortap.core.records import Summary
+from tensortap.dump.format.row_checks import Snapshot
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.write import writer
 from tensortap.dump.write.writer import DumpWriter
@@ -44,7 +45,8 @@ def some_summaries(count: int) -> list[tuple[str, Summary]]:
 def write_rows(folder: Path, rows: int, per_commit: int) -> tuple[float, float, float]:
     """(CPU seconds of writing, bytes, CPU seconds of reading all back)."""
     summaries = some_summaries(200)
-    writer.COMMIT_ROWS, writer.COMMIT_SECONDS = per_commit, 1e9
+    writer.COMMIT_ROWS = writer.SOON_ROWS = per_commit
+    writer.COMMIT_SECONDS = 1e9
     with DumpWriter(folder) as w:
         start = time.thread_time()
         for row in range(rows):
@@ -79,6 +81,43 @@ def measure_rows(base: Path, rows: int) -> None:
         )
     head = ["rows a commit", "rows/s", "us/row", "bytes/row", "us/row to read back"]
     print_table("Statistics", head, table)
+
+
+def write_steps(folder: Path, tensors: int, steps: int) -> tuple[float, float, float, int]:
+    """(CPU seconds of writing, bytes, CPU seconds of reading all back, commits) of steps."""
+    rng = np.random.default_rng(0)
+    scales = [10 ** rng.uniform(-3, 1) for _ in range(tensors)]
+    arrays = [[rng.standard_normal(200).astype(np.float32) * scale for scale in scales] for _ in range(8)]
+    names = [f"model/block_{i // 8}/dense_{i % 8}/MatMul:0" for i in range(tensors)]
+    with DumpWriter(folder) as w:
+        start = time.thread_time()
+        for step in range(steps):
+            logged = zip(names, arrays[step % 8], strict=True)
+            w.log_many(
+                [Snapshot(name, array, None, "/device:CPU:0", "summary") for name, array in logged], step=step
+            )
+        w.flush()
+        seconds = time.thread_time() - start
+    size = sum(file.stat().st_size for file in folder.rglob("stats-*.arrows"))
+    run = RunReader(w.run_dir)
+    start = time.thread_time()
+    commits = run.tail(run.workers()[0].worker).poll()
+    return seconds, size, time.thread_time() - start, len(commits)
+
+
+def measure_steps(base: Path, rows: int, rounds: int) -> None:
+    table = []
+    for tensors in (10, 100, 250, 1000):
+        found = []
+        for _ in range(rounds):
+            folder = Path(tempfile.mkdtemp(dir=base))
+            found.append(write_steps(folder, tensors, rows // tensors))
+            shutil.rmtree(folder)
+        seconds, size, reading, commits = sorted(found)[rounds // 2]
+        each = [f"{seconds / rows * 1e6:.1f}", f"{size / rows:.0f}", f"{reading / rows * 1e6:.1f}"]
+        table.append([f"{tensors}", *each, f"{rows / commits:.0f}"])
+    head = ["tensors a step", "us/row", "bytes/row", "us/row to read back", "rows a commit"]
+    print_table("Steps of summaries, measured and committed as they come", head, table)
 
 
 def with_writer(folder: Path, arrays: list[Array]) -> None:
@@ -159,6 +198,7 @@ def main() -> None:
     base = Path(tempfile.mkdtemp(dir=options.dir))
     try:
         measure_values(base, (32 if options.quick else 256) << 20, 3 if options.quick else 5)
+        measure_steps(base, 20_000 if options.quick else 100_000, 3 if options.quick else 5)
         measure_rows(base, 10_000 if options.quick else 100_000)
     finally:
         shutil.rmtree(base)

@@ -127,6 +127,7 @@ def test_log_raises_now_and_then_and_the_oldest_rows_are_dropped(
     tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stats_writer, "MAX_PENDING", 150)
+    monkeypatch.setattr(writer, "COMMIT_ROWS", 100)
     failures = 0
     with DumpWriter(tmp_path) as w:
         disk.room = 0

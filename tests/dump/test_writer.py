@@ -24,6 +24,7 @@ from tensortap.core.errors import (
     NotARunError,
 )
 from tensortap.core.names import is_worker_name
+from tensortap.dump.format.row_checks import Snapshot
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.write import writer
 from tensortap.dump.write.writer import DumpWriter
@@ -49,18 +50,49 @@ def test_a_row_says_what_was_captured(tmp_path: Path) -> None:
     assert row["bucket_count"] == summary.histogram.bucket_count.tolist()
 
 
-def test_commits_after_a_hundred_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commits_after_five_hundred_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "COMMIT_SECONDS", 1e9)
+    monkeypatch.setattr(writer, "SOON_SECONDS", 1e9)
     with DumpWriter(tmp_path) as w:
-        for step in range(99):
+        for step in range(499):
             w.log("x", 1.0, step=step)
         assert rows(tmp_path) == []
-        w.log("x", 1.0, step=99)
-        assert len(rows(tmp_path)) == 100
-        w.log("x", 1.0, step=100)
-        assert len(rows(tmp_path)) == 100
+        w.log("x", 1.0, step=499)
+        assert len(rows(tmp_path)) == 500
+        w.log("x", 1.0, step=500)
+        assert len(rows(tmp_path)) == 500
         w.flush()
-        assert len(rows(tmp_path)) == 101
+        assert len(rows(tmp_path)) == 501
+
+
+def test_small_steps_share_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "COMMIT_SECONDS", 1e9)
+    monkeypatch.setattr(writer, "SOON_SECONDS", 1e9)
+    with DumpWriter(tmp_path) as w:
+        for step in range(70):
+            w.log_many([Snapshot(f"t{n}", np.full(n, step), keep="summary") for n in range(10)], step=step)
+            w.log("loss", float(step), step=step)
+    run = RunReader(w.run_dir)
+    commits = run.tail(run.workers()[0].worker).poll()
+    assert [commit.batch.num_rows for commit in commits] == [495, 10, 265]
+    found = [row for commit in commits for row in commit.batch.to_pylist()]
+    names = [*(f"t{n}" for n in range(10)), "loss"]
+    assert [(row["step"], row["node"]) for row in found] == [
+        (step, name) for step in range(70) for name in names
+    ]
+    assert [row["seq"] for row in found] == list(range(770))
+
+
+def test_a_hundred_rows_are_committed_soon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = time.monotonic()
+    monkeypatch.setattr(writer.clock, "monotonic", lambda: now)
+    with DumpWriter(tmp_path) as w:
+        for step in range(120):
+            w.log("x", 1.0, step=step)
+        assert rows(tmp_path) == []
+        now += 0.15
+        w.log("x", 1.0, step=120)
+        assert len(rows(tmp_path)) == 121
 
 
 def test_commits_when_the_last_one_is_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

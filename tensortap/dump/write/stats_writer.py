@@ -75,6 +75,7 @@ class StatsWriter:
             OSError: the disk refused; what was not written stays pending.
         """
         self._gather_rows()
+        self._merge_batches()
         while self._batches or self.dropped != self._committed_drops:
             batch = self._batches[0] if self._batches else build_batch((), ())
             dropped = self.dropped
@@ -131,6 +132,18 @@ class StatsWriter:
     def _queue(self, batch: pa.RecordBatch) -> None:
         for start in range(0, batch.num_rows, MAX_BATCH):
             self._batches.append(batch.slice(start, MAX_BATCH))
+
+    def _merge_batches(self) -> None:
+        """Makes few large batches of many small ones, which take less room and are read in less time."""
+        groups: list[list[pa.RecordBatch]] = []
+        rows = MAX_BATCH
+        for batch in self._batches:
+            rows += batch.num_rows
+            if rows > MAX_BATCH:
+                groups.append([])
+                rows = batch.num_rows
+            groups[-1].append(batch)
+        self._batches = deque(_joined(group) for group in groups)
 
     def _drop_oldest(self) -> None:
         while self._pending > MAX_PENDING:
@@ -196,3 +209,11 @@ class StatsWriter:
     def _sync(self, fd: int) -> None:
         if self._fsync:
             os.fsync(fd)
+
+
+def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    """One batch of several."""
+    if len(batches) == 1:
+        return batches[0]
+    (joined,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    return joined

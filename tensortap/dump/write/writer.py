@@ -40,7 +40,10 @@ from .upload import Uploads
 from .values_writer import EncodedValue, encode_kept
 from .worker_files import WorkerFiles
 
-COMMIT_ROWS = 100
+# A commit of 500 rows takes a quarter less room than five of 100, and a third of the CPU time to read: those
+# of a busy run are full. Else 100 rows wait no longer than 0.1 s, and fewer are committed every 0.5 s.
+COMMIT_ROWS = 500
+SOON_ROWS, SOON_SECONDS = 100, 0.1
 COMMIT_SECONDS = 0.5
 _COMPRESSIONS = ("zstd", "lz4", None)
 
@@ -48,10 +51,10 @@ _COMPRESSIONS = ("zstd", "lz4", None)
 class DumpWriter:
     """Writes a run, as one worker of it. A context manager; thread safe.
 
-    A row is committed (readable, and safe from the process being killed) after at most 100 rows, at the first
-    `log` that comes 0.5 s after the last commit, and when `flush` or `close` return. A forked child that goes
-    on using its parent's writer becomes a worker of its own; what the parent had not committed stays the
-    parent's.
+    A row is committed (readable, and safe from the process being killed) after at most 500 rows, at the first
+    `log` that comes 0.5 s after the last commit (0.1 s with 100 rows), and when `flush` or `close` return. A
+    forked child that goes on using its parent's writer becomes a worker of its own; what the parent had not
+    committed stays the parent's.
 
     A full or failing disk, or a directory that was removed, shows as OSError from `log`, `flush` or `close`.
     The rows stay queued (10,000 at most; the oldest, and what waits at `close`, are dropped and counted,
@@ -318,7 +321,8 @@ class DumpWriter:
 
     def _commit_if_due(self, worker: WorkerFiles) -> None:
         age = clock.monotonic() - self._last_try
-        if age >= COMMIT_SECONDS or (worker.pending >= COMMIT_ROWS and not self._failing):
+        full = worker.pending >= (SOON_ROWS if age >= SOON_SECONDS else COMMIT_ROWS)
+        if age >= COMMIT_SECONDS or (full and not self._failing):
             self._commit(worker)
 
     def _commit(self, worker: WorkerFiles) -> None:
