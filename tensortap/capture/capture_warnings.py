@@ -150,17 +150,30 @@ class CaptureWarnings:
             "Tap(exact=True) captures them.",
         )
 
+    def session_bits(self, nodes: Sequence[str]) -> None:
+        """Tensors that are fetched with a session's run may change its last bits; said as a line, once."""
+        self._say(
+            "session bits",
+            f"the last bits of what the session computes may differ: {counted(len(nodes), 'tensor')} that"
+            f" TensorFlow would merge with the next ({nodes[0]}) are fetched with it."
+            " Watch(exclude=…) leaves them out.",
+        )
+
+    def _say(self, kind: str, text: str) -> None:
+        """A line on stderr and an event of the run, the first time."""
+        if self._warnings.is_first(kind, text):
+            print_line(f"run {self._warnings.where!r}: {text}")
+            self._put_event(self.step, "unseen", {"text": text[:1].upper() + text[1:], "functions": []})
+
     def visits_left_out(self, tensor: CapturedTensor, visits: int) -> None:
         """A tensor has more visits in a step than are kept; said as a line, since nothing is wrong."""
         node = tensor.candidate.node
-        text = (
+        self._say(
+            "visits",
             f"{node} runs more than {visits} times in a step: of each node in such a loop the first, the last"
             f" and every k-th visit are kept, {visits} at most, and where a NaN or an infinity comes first."
-            " Watch(visits=None) keeps all, Watch(visits=…) more or fewer."
+            " Watch(visits=None) keeps all, Watch(visits=…) more or fewer.",
         )
-        if self._warnings.is_first("visits", text):
-            print_line(f"run {self._warnings.where!r}: {text}")
-            self._put_event(self.step, "unseen", {"text": text, "functions": []})
 
     def session_parts(self, imported: Sequence[str], calls: Sequence[str]) -> None:
         """Parts of a session's graph that its taps do not reach."""

@@ -28,7 +28,7 @@ PROGRAMS = {
 
 # Limits that docs/capture.md names.
 KNOWN = {
-    "session_mlp": "fetched tensors are not merged with what follows",
+    "session_mlp": "fetched tensors are not merged with what follows; the tap says so",
 }
 
 

@@ -355,3 +355,17 @@ def test_sizes_and_samples_of_a_watch_hold_in_sessions(tmp_path: Path) -> None:
     dumped = Dumped(tmp_path / "r")
     assert [(row.name, row.step, row.size) for row in dumped.rows] == [("y:0", 0, 8)]
     assert dumped.value("y:0", 0).tolist() == [0.0, 2.0, 4.0, 6.0]
+
+
+@pytest.mark.parametrize(("watch", "warns"), [(Watch(steps=1), True), (Watch(ops="Sum", steps=1), False)])
+def test_bits_that_may_differ_are_reported_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], watch: Watch, warns: bool
+) -> None:
+    with tf.Graph().as_default(), tf1.Session() as session:
+        total = tf.reduce_sum(tf.tanh(tf.constant([1.0, 2.0]) * 0.5) * 2.0)
+        with Tap(tmp_path / "r", watch) as tap:
+            tapped = tap.session(session)
+            for _ in range(3):
+                tapped.run(total)
+    assert capsys.readouterr().err.count("the last bits of what the session computes may differ") == warns
+    assert len(Dumped(tmp_path / "r").events("unseen")) == warns

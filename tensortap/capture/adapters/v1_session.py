@@ -15,6 +15,7 @@ from tensortap.core.dtypes import Array
 from tensortap.tf import internals
 
 from ..errors import WatchError
+from ..instrument.grappler_merges import may_merge
 from ..pipeline.messages import GraphHandle
 from ..step import UNRECORDED_RUNS, Step
 from ..tap_steps import TapSteps
@@ -169,6 +170,9 @@ class TappedSession:
                 graph = session_graph(plan, asked, sources=step.embeds_sources)  # may change any time
                 self._handles[names] = GraphHandle(lambda: graph)
             self._runs[key] = _chosen(names, self._handles[names], plan, step.watched)
+            merged = _merged(self._runs[key].fetched, asked)
+            if merged:
+                step.warnings.session_bits(merged)
         run = self._runs[key]
         return run if run.fetched or run.tapped or run.fed else None
 
@@ -179,6 +183,16 @@ def _chosen(names: Names, handle: GraphHandle, plan: SessionPlan, watches: StepW
         return {tensor: selected for tensor, selected in found.items() if selected is not None}
 
     return _Run(names, handle, choose(plan.fetched), choose(plan.tapped), choose(plan.fed))
+
+
+def _merged(fetched: Selection, asked: Sequence[Any]) -> list[str]:
+    """Fetched tensors that nobody asked for, and that the optimiser may merge with the next op without."""
+    names = {fetch.name for fetch in asked}
+    return [
+        selected.candidate.name
+        for tensor, selected in fetched.items()
+        if tensor.deref().name not in names and may_merge(selected.candidate.op_type)
+    ]
 
 
 def _request(graph: Any, fetches: Any, feed_dict: Any) -> tuple[list[Any], dict[Any, Array]] | None:
