@@ -2,7 +2,7 @@
 
 import { computed, effect, signal } from '@preact/signals';
 import type { Api } from '../../api/api';
-import type { Query } from '../../api/provider';
+import { ApiError, type Query } from '../../api/provider';
 import { Lru } from '../../lib/lru';
 import { isAbort } from '../../lib/scheduling';
 import { tableQuery, trendOf } from '../../model/run/tensor_table';
@@ -36,9 +36,16 @@ const request = computed(() => {
 let shown: { list: string; pages: SnapshotPages } | null = null;
 
 export const tensorList = resource(request, async ({ run, query, list }, abort) => {
-  const first = await api().snapshots(run, { ...query, limit: PAGE, offset: 0 }, abort);
+  const ask = (asked: Query) => api().snapshots(run, { ...asked, limit: PAGE, offset: 0 }, abort);
+  let [asked, refused]: [Query, string | null] = [query, null];
+  // While a condition is written it cannot be read: the list is that without it, and says so.
+  const first = await ask(query).catch((error) => {
+    if (!(error instanceof ApiError) || error.status !== 400 || !('where' in query && query.where)) throw error;
+    [asked, refused] = [{ ...query, where: null }, error.message];
+    return ask(asked);
+  });
   const before = shown?.list === list ? shown.pages : null;
-  return { list, undecided: first.undecided ?? 0, pages: new SnapshotPages(api(), run, query, first.total, first.rows, before) };
+  return { list, refused, undecided: first.undecided ?? 0, pages: new SnapshotPages(api(), run, asked, first.total, first.rows, before) };
 });
 
 effect(() => {

@@ -18,7 +18,11 @@ export function TensorTableView() {
   if (list === null) return error ? <Refused error={error} /> : <div class="pane-body" />;
   return (
     <div class="pane-body table-view">
-      <TableToolbar list={list} undecided={tensorList.data.value?.undecided ?? 0} refused={error?.message ?? null} />
+      <TableToolbar
+        list={list}
+        undecided={tensorList.data.value?.undecided ?? 0}
+        refused={tensorList.data.value?.refused ?? error?.message ?? null}
+      />
       {list.total === 0 ? <Nothing /> : tableDisplay.value === 'histograms' ? <HistogramWall list={list} /> : <TensorGrid list={list} />}
     </div>
   );
