@@ -184,6 +184,21 @@ def verify(run_dir: Path, file: CompactFile) -> Path:
     return path
 
 
+def check_compacted(run_dir: Path) -> list[str]:
+    """Sentences about what is damaged in `compact/`; all of its files are read. Empty where there is none."""
+    try:
+        manifest = read_manifest(run_dir)
+    except (DamagedError, FormatVersionError) as error:
+        return [str(error)]
+    damage = []
+    for file in manifest.files() if manifest is not None else ():
+        try:
+            verify(run_dir, file)
+        except DamagedError as error:
+            damage.append(str(error))
+    return damage
+
+
 def _parse(record: Mapping[str, Any]) -> Manifest:
     workers = {}
     for name, mark in record["workers"].items():

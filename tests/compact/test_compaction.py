@@ -26,6 +26,7 @@ from compacted import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tensortap.__main__ import main
 from tensortap.compact import compactor
 from tensortap.compact.queries import query_run
 from tensortap.core.errors import DamagedError, FormatVersionError, LimitError
@@ -254,6 +255,19 @@ def test_a_damaged_file_is_refused_then_made_anew(tmp_path: Path, table: str) ->
     assert query_run(run_dir, query).num_rows == 1  # read from the streams
     assert "missing" in compact(run_dir).rebuilt
     assert query_run(run_dir, query).num_rows == 1
+
+
+def test_check_reads_compacted_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_worker(tmp_path, range(3))
+    compact(tmp_path / "r")
+    assert main(["check", str(tmp_path)]) == 0
+    for path in (files_of(tmp_path / "r", "histograms")[0], tmp_path / "r/compact/manifest.json"):
+        data = path.read_bytes()
+        path.write_bytes(data[:100] + bytes([data[100] ^ 1]) + data[101:])
+        assert main(["check", str(tmp_path)]) == 1
+        assert path.name in capsys.readouterr().out
+        path.write_bytes(data)
+    assert main(["check", str(tmp_path)]) == 0
 
 
 def test_a_damaged_part_is_not_taken_over(tmp_path: Path) -> None:

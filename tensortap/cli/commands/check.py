@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from tensortap.compact.manifest import check_compacted
 from tensortap.core.errors import FormatVersionError, NotARunError
 from tensortap.core.text import bytes_text, counted, escaped
 from tensortap.dump.maintenance.repair import repair_run
@@ -52,6 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
             reports.append(check_run(name, path, advance))
             if arguments.repair and (reports[-1].damage or reports[-1].pending):
                 reports[-1].repaired = _repair(path, advance)
+            if not is_remote(path):
+                reports[-1].damage += check_compacted(path)
     damaged = any(report.damage for report in reports)
     if arguments.json:
         print_json({"ok": not damaged, "runs": [asdict(report) for report in reports]})
