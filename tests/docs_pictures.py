@@ -170,11 +170,15 @@ MARK = """(element, number) => {
     const box = element.getBoundingClientRect();
     const mark = document.createElement('div');
     mark.textContent = number;
+    let [left, top] = [Math.max(3, box.left - 16), Math.max(3, box.top - 12)];
+    const taken = [...document.querySelectorAll('[data-mark]')].map((other) => other.getBoundingClientRect());
+    while (taken.some((other) => Math.hypot(other.left - left, other.top - top) < 24)) top += 6;
+    mark.dataset.mark = number;
     Object.assign(mark.style, {
         position: 'fixed', zIndex: 9999, width: '22px', height: '22px', borderRadius: '11px', color: 'white',
         background: '#c2185b', font: '700 13px/22px sans-serif', textAlign: 'center',
         boxShadow: '0 0 0 2px white', pointerEvents: 'none',
-        left: `${Math.max(3, box.left - 16)}px`, top: `${Math.max(3, box.top - 12)}px`,
+        left: `${left}px`, top: `${top}px`,
     });
     document.body.append(mark);
 }"""
@@ -201,7 +205,7 @@ def take(browser: Browser, site: Site, picture: Picture, folder: Path) -> bytes:
     if picture.act:
         picture.act(page)
     page.wait_for_timeout(4000)  # pictures wait for the graph's motion to end
-    page.evaluate(SHORTEN, [f"{CHECKOUT}/", f"{folder}/"])
+    page.evaluate(SHORTEN, [f"{CHECKOUT}/", f"{folder}/", f"{folder.name}/"])
     for number, find in enumerate(picture.marks, 1):
         find(page).first.evaluate(MARK, str(number))
     taken = page.screenshot()

@@ -19,7 +19,6 @@ MEAN_WORDS, MOST_WORDS_A_SENTENCE = 17.0, 40
 DENSE = {
     "decisions.md": 27,
     "dependencies.md": 22,
-    "import.md": 22,
 }
 OUTSIDE = {
     name: CHECKOUT / name
