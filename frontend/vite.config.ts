@@ -3,6 +3,7 @@ import { inPlace } from './vite/in_place.ts';
 import { plotlyCss } from './vite/plotly_css.ts';
 import { preloadMount } from './vite/preload_mount.ts';
 import { tensorboardEntry } from './vite/tensorboard_entry.ts';
+import { viewerPage } from './vite/viewer_page.ts';
 
 // Built beside the folder that servers read, one for each build that is under way, then put there.
 const BESIDE = `../server/.static-${process.pid}`;
@@ -11,7 +12,7 @@ const BESIDE = `../server/.static-${process.pid}`;
 // relative URLs only, nothing inlined as data:, workers as files of their own.
 export default defineConfig({
   base: './',
-  plugins: [plotlyCss(), tensorboardEntry(), preloadMount(), inPlace(BESIDE, '../server/static')],
+  plugins: [plotlyCss(), tensorboardEntry(), preloadMount(), viewerPage(), inPlace(BESIDE, '../server/static')],
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   worker: { format: 'es' },
   build: {

@@ -14,12 +14,12 @@ from tensortap.replay.client import ReplayProcess
 
 from . import log_reader, response_cache
 from .responses import error_responses, responses
-from .routes import diff, findings, graphs, replay, runs, series, snapshots, static_files, values
+from .routes import diff, findings, graphs, replay, runs, series, share, snapshots, static_files, values
 from .security.middleware import Policy, RequestTimeout, SecurityMiddleware
 from .security.notebook_frame import Framing
 from .security.trusted_hosts import AllowedHosts
 
-ROUTES = (runs, graphs, snapshots, series, values, findings, replay, diff, static_files)
+ROUTES = (runs, graphs, snapshots, series, values, findings, replay, diff, share, static_files)
 
 _PLUGIN_HINT = "Set TENSORTAP_ALLOW_HOST={host} in TensorBoard's environment to allow it."
 
@@ -71,6 +71,7 @@ def create_app(
     findings.install(app, rules)
     replay.install(app, replay_process)
     response_cache.install(app)
+    share.install(app, create_app)
     for module in ROUTES:
         app.register_blueprint(module.blueprint)
     hosts = None if allowed_hosts is None else AllowedHosts.of(allowed_hosts, port, any_address=any_address)

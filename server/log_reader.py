@@ -229,6 +229,13 @@ def call_after_refresh(app: Flask, work: Callable[[], object]) -> None:
     reader.after_refresh = work
 
 
+def read_whole(app: Flask) -> LogIndex:
+    """The log of an application that nobody else asks yet, read to its end in this thread."""
+    reader: LogReader = app.extensions[_KEY]
+    reader.log.refresh()
+    return reader.log
+
+
 def close_log(app: Flask) -> None:
     """Stops reading the log of `app`."""
     reader: LogReader = app.extensions[_KEY]

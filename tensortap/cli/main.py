@@ -28,6 +28,7 @@ from .commands import (
     serve,
     show,
     step,
+    story,
     watch,
 )
 from .commands.statistics import compact, sql
@@ -64,6 +65,7 @@ COMMANDS: dict[str, Command] = {
     "export": export,
     "compact": compact,
     "sql": sql,
+    "story": story,
     "prune": prune,
 }
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tensortap.core.errors import DeniedError, NotARunError, NotFoundError
 from tensortap.core.text import counted, escaped
 from tensortap.importers.resolve import as_logdir
-from tensortap.storage.filesystem import is_folder, scan, stat_path
+from tensortap.storage.filesystem import is_folder
 from tensortap.storage.uri import shown_path
 
 from .argument_types import add_follow_links, source
@@ -117,21 +117,6 @@ def _address(path: Path, log: LogIndex, run: RunIndex) -> str:
         return f"{shown_path(path)}/{run.name}"
     below = run.name.partition("/")[2]
     return str(path / below if below and (path / below).is_dir() else log.logdirs[0] / run.name)
-
-
-def directory_size(path: Path) -> int:
-    """Bytes of the regular files below `path`; links are not followed."""
-    try:
-        found = scan(path)
-    except OSError:  # it is just being removed
-        return 0
-    sizes = (
-        stat_path(path / entry.name).size if entry.size < 0 else entry.size
-        for entry in found
-        if entry.is_file
-    )
-    files = sum(sizes)
-    return files + sum(directory_size(path / entry.name) for entry in found if entry.is_folder)
 
 
 def names_in_several_graphs(run: RunIndex, names: Iterable[str]) -> list[str]:

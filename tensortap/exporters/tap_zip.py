@@ -43,7 +43,7 @@ def export_tap_zip(run: RunIndex, rows: Array | None, out: Path, advance: Advanc
         DamagedError: something in it does not match its checksum, or is missing: a copy would look whole.
     """
     if rows is None:
-        _refuse_damage(run)
+        refuse_damage(run)
         with new_file(out) as temporary:
             left_out = _write(temporary, run.path, run.path.name, advance)
         return Exported(out, run.catalog.rows, out.stat().st_size, left_out)
@@ -54,7 +54,12 @@ def export_tap_zip(run: RunIndex, rows: Array | None, out: Path, advance: Advanc
     return Exported(out, len(rows), out.stat().st_size, left_out)
 
 
-def _refuse_damage(run: RunIndex) -> None:
+def refuse_damage(run: RunIndex) -> None:
+    """Checks every checksum of a run.
+
+    Raises:
+        DamagedError: one does not match, or something is missing.
+    """
     damage = check_run(run.name, run.path).damage
     if damage:
         places = counted(len(damage), "place")

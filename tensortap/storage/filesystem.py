@@ -44,6 +44,21 @@ def scan(folder: Path) -> list[Entry]:
         return [entry for entry in inside if entry is not None]
 
 
+def directory_size(path: Path) -> int:
+    """Bytes of the regular files below `path`; links are not followed."""
+    try:
+        found = scan(path)
+    except OSError:  # it is just being removed
+        return 0
+    sizes = (
+        stat_path(path / entry.name).size if entry.size < 0 else entry.size
+        for entry in found
+        if entry.is_file
+    )
+    files = sum(sizes)
+    return files + sum(directory_size(path / entry.name) for entry in found if entry.is_folder)
+
+
 def exists(path: Path) -> bool:
     """Whether there is a file or folder."""
     try:

@@ -2,13 +2,14 @@
 
 import { callerRows, type GraphData } from '../model/wire/graph';
 import { type LayersReply, type LayoutReply, type LayoutRequest, loadRequest, plainGraph } from './messages';
+import { startWorker } from './start_worker';
 
 /** A worker that waits for the next graph: starting one takes a tenth of a second. */
 let idle: Worker | undefined;
 
 export function prepareWorker(): void {
   if (idle) return;
-  const made = new Worker(new URL('./worker.ts', import.meta.url), { type: 'module', name: 'tensortap layout' });
+  const made = startWorker();
   // One that cannot be loaded says so once, to nobody as yet: whoever needs it starts another, and hears why.
   made.onerror = () => {
     if (idle === made) idle = undefined;

@@ -11,6 +11,7 @@ import { Message } from './kit/Message';
 import { Palette } from './palette/Palette';
 import { NodePanel } from './panel/NodePanel';
 import { ProblemsSidebar } from './problems/ProblemList';
+import { StoryBanner } from './share/StoryBanner';
 import { Banner, LinkErrorBanner, ReadingBar } from './shell/Banners';
 import { Help } from './shell/Help';
 import { MainView } from './shell/MainView';
@@ -44,6 +45,7 @@ export function App() {
         <Banner />
         <ReadingBar />
         <LinkErrorBanner />
+        <StoryBanner />
       </div>
       <Body />
       {helpOpen.value && <Help />}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tensortap.core.text import bytes_text, counted
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 HELP = "write a run, or some of its snapshots, to a file for other people and programs"
 EXAMPLE = "tensortap export logs/digits --out digits.tap.zip"
 _SHOWN = 8  # sentences about what was left out
+_SECONDS = 3600.0  # for the viewer's part
 _FORMATS = "tap.zip, parquet, csv, npz, safetensors, tensorboard"
 
 
@@ -53,18 +55,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--where", type=condition, metavar="CONDITION", help="only snapshots that fit, as in 'nan > 0'"
     )
+    parser.add_argument(
+        "--viewer",
+        action="store_true",
+        help="of a tap.zip: also store what the static viewer shows of it, without a server",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from tensortap.core.errors import SelectionError
     from tensortap.exporters.registry import exporter_for
     from tensortap.storage.uri import shown_path
 
     exporter = exporter_for(arguments.out, arguments.format)
+    if arguments.viewer:
+        from tensortap.server.app import create_app
+        from tensortap.server.story import add_viewer_part, story_of
+
+        if exporter.name != "tap.zip":
+            raise SelectionError("--viewer is for .tap.zip files.", "Name the file FILE.tap.zip.")
     found = only_run(arguments.path)
     rows = _rows(found, arguments)
     with staged_output(arguments.out) as out, part_progress(f"exporting {exporter.name}") as advance:
         exported = exporter.export(found, rows, out, advance)
+        if arguments.viewer:
+            add_viewer_part(out, story_of(create_app(out), seconds=_SECONDS, advance=advance))
+            exported = replace(exported, bytes=out.stat().st_size)
     if arguments.json:
         print_json(
             {

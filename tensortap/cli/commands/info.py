@@ -9,10 +9,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from tensortap.core.text import bytes_text, counted
+from tensortap.storage.filesystem import directory_size
 from tensortap.storage.uri import shown_path
 
 from ..console import cell, console, plain_table, print_json
-from ..select_run import add_path, directory_size, only_run
+from ..select_run import add_path, only_run
 
 if TYPE_CHECKING:
     from rich.console import Console

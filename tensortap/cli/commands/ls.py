@@ -8,10 +8,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from tensortap.core.text import bytes_text, escaped
+from tensortap.storage.filesystem import directory_size
 from tensortap.storage.uri import shown_path
 
 from ..console import cell, print_fitting_columns, print_json
-from ..select_run import add_path, directory_size, open_log, report_unread
+from ..select_run import add_path, open_log, report_unread
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -1,7 +1,7 @@
 import type { RunDetail, RunEntry } from '../../model/wire/answers';
+import { encodeNpy } from '../encode';
 import type { Query } from '../provider';
 import { ApiError } from '../provider';
-import { encodeNpy } from './mock_encoding';
 import { MOCK_FILE, MOCK_SOURCE, type MockNode } from './mock_network';
 import { GRAPH_ID, type MockRun } from './mock_run';
 import { symlogHistograms } from './mock_summary';

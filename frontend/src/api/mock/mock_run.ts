@@ -1,5 +1,5 @@
 import { rangeOf, type ValueRange } from '../../model/wire/value_scale';
-import { type ColumnSource, encodeColumns } from './mock_encoding';
+import { type ColumnSource, encodeColumns } from '../encode';
 import { type MockNode, mockNetwork } from './mock_network';
 import { type MockSummary, summarize } from './mock_summary';
 import { mockArray } from './mock_values';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { encodeColumns } from '../../api/mock/mock_encoding';
+import { encodeColumns } from '../../api/encode';
 import { decodeNodeTrends, heightOf, placeOfStep } from './node_trends';
 
 const answer = encodeColumns(

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test, vi } from 'vitest';
-import { encodeNpy } from '../../api/mock/mock_encoding';
+import { encodeNpy } from '../../api/encode';
 import type { Provider } from '../../api/provider';
 import { useProvider } from '../provider';
 import { TiledPlane } from './tiles';

@@ -1,0 +1,75 @@
+/** A story: recorded answers of the HTTP API that show one run (server/story.py), as it stands in an HTML file or a .tap.zip. */
+
+import { fromBase64, gunzip, gzip, toBase64 } from '../../lib/bytes';
+import type { Bookmark } from '../../model/run/bookmarks';
+
+export const STORY_FORMAT = 'tensortap-story';
+const STORY_VERSION = 1;
+/** Where a .tap.zip holds one. */
+export const VIEWER_PART = 'viewer/story.json.gz';
+/** Bytes that a story may unpack to. */
+const MOST_BYTES = 2 ** 30;
+
+export interface RecordedAnswer {
+  readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
+  /** JSON, or else `data`: bytes as base64. */
+  readonly json?: unknown;
+  readonly data?: string;
+}
+
+export interface StoryFile {
+  readonly format: string;
+  readonly version: number;
+  readonly written_by: string;
+  /** Id and name of the run. */
+  readonly run: string;
+  readonly name: string;
+  /** Seconds since 1970. */
+  readonly made: number;
+  /** What the page opens on: `#run=…`. */
+  readonly link: string;
+  readonly notes: readonly Bookmark[];
+  /** Sentences. */
+  readonly left_out: readonly string[];
+  readonly answers: readonly RecordedAnswer[];
+}
+
+/** What is not a story of this version. */
+export class StoryFileError extends Error {
+  override name = 'StoryFileError';
+}
+
+export async function unpackStory(bytes: Uint8Array<ArrayBuffer>): Promise<StoryFile> {
+  let story: StoryFile;
+  try {
+    story = JSON.parse(new TextDecoder().decode(await gunzip(bytes, MOST_BYTES)));
+  } catch (cause) {
+    throw new StoryFileError('The story is damaged: it cannot be unpacked. Get the file again.', { cause });
+  }
+  if (story?.format !== STORY_FORMAT || !Array.isArray(story.answers)) throw new StoryFileError('This is not a story of tensortap.');
+  if (story.version !== STORY_VERSION)
+    throw new StoryFileError(
+      `This story has version ${story.version}, this viewer reads ${STORY_VERSION}. Open it with the newest viewer.`,
+    );
+  return story;
+}
+
+export function packStory(story: StoryFile): Promise<Uint8Array<ArrayBuffer>> {
+  return gzip(new TextEncoder().encode(JSON.stringify(story)));
+}
+
+const OPENING = '<script type="application/octet-stream" id="tensortap-story">';
+
+/** The viewer's HTML with a story in it. Of the story only base64 stands there, which no tag can hide in. */
+export async function storyPage(viewer: string, story: StoryFile): Promise<string> {
+  const [before, after, ...more] = viewer.split(`${OPENING}</script>`);
+  if (after === undefined || more.length > 0) throw new StoryFileError('The static viewer has no place for a story. Build the page again.');
+  return `${before}${OPENING}${toBase64(await packStory(story))}</script>${after}`;
+}
+
+/** The story that stands in this document; null where it holds none. */
+export async function embeddedStory(text: string): Promise<StoryFile | null> {
+  const data = text.trim();
+  return data === '' ? null : unpackStory(fromBase64(data));
+}

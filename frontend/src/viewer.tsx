@@ -1,0 +1,52 @@
+/** The static viewer: the page without a server, over the story in its own file or in a .tap.zip that is dropped on it. */
+
+import './styles/index.css';
+import { render } from 'preact';
+import { embeddedStory, type StoryFile } from './api/story/story_file';
+import { storyOfTapZip } from './api/story/tap_zip';
+import { mount } from './mount';
+import { theme } from './state/preferences';
+import { openStory, replaceStory, shownStory } from './state/story';
+import { OpenFile } from './views/share/OpenFile';
+
+const root = document.getElementById('app') as HTMLElement;
+
+async function show(story: StoryFile): Promise<void> {
+  if (shownStory.peek() !== null) {
+    replaceStory(story);
+    return;
+  }
+  const provider = openStory(story);
+  if (location.hash === '') history.replaceState(null, '', story.link || `#run=${encodeURIComponent(story.run)}`);
+  render(null, root);
+  await mount(root, Promise.resolve(provider));
+}
+
+function offer(error: string): void {
+  document.documentElement.dataset.theme = theme.value;
+  root.classList.add('mount');
+  render(<OpenFile error={error} onFile={open} />, root);
+}
+
+async function open(file: File): Promise<void> {
+  try {
+    await show(await storyOfTapZip(file));
+  } catch (error) {
+    if (shownStory.peek() === null) offer(messageOf(error));
+    else window.alert(messageOf(error));
+  }
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+document.addEventListener('dragover', (event) => event.preventDefault());
+document.addEventListener('drop', (event) => {
+  event.preventDefault();
+  const file = event.dataTransfer?.files[0];
+  if (file) void open(file);
+});
+
+embeddedStory(document.getElementById('tensortap-story')?.textContent ?? '').then(
+  (story) => (story === null ? offer('') : show(story)),
+  (error) => offer(messageOf(error)),
+);

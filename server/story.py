@@ -1,0 +1,390 @@
+"""Stories: the answers of the HTTP API that show one run, recorded for a page that has no server.
+
+`record_story` asks this application itself, so that a story holds exactly what a server answers; `story_html`
+puts a story into the static viewer (frontend/src/viewer.tsx), which is one HTML file. `add_viewer_part` puts
+one into a `.tap.zip`, for the same viewer.
+
+A story holds some steps of a run whole (statistics, table, small histograms), and of its tensors history,
+histograms and values, the tensors of findings and of NaN first, up to a size. What is left out is said in it.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import time
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from flask import Flask
+
+from tensortap.core.errors import NotFoundError, TensortapError
+from tensortap.core.text import counted
+from tensortap.exporters.tap_zip import refuse_damage
+from tensortap.index.run_index import RunIndex
+
+from .log_reader import close_log, read_whole
+from .responses.columns_format import read_columns
+
+FORMAT = "tensortap-story"
+VERSION = 1
+VIEWER = Path(__file__).parent / "static" / "viewer.html"
+VIEWER_PART = "viewer/story.json.gz"  # in a .tap.zip
+MAX_BYTES = 24 * 2**20  # compressed; base64 adds a third
+MAX_STEPS = 16
+_MAX_ROWS = 2000  # of the table at a step
+_PAGE = 1000
+_AT_ONCE = 256  # nodes or tensors of a request
+_SECONDS = 60.0  # for all of it
+_MAX_VALUE, _MAX_FOCUS_VALUE = 64 * 2**10, 2**20  # bytes
+_MOST_PLACES = 1000  # elements that the page asks for
+_LOOK = 0.1  # s between two looks whether an analysis is done
+_STATISTICS = ("abs_max", "l2", "std", "mean", "min", "max")
+_PLACE = '<script type="application/octet-stream" id="tensortap-story"></script>'
+_NAMING = frozenset(("tensor", "loss"))  # fields of analyses that name a tensor
+
+_T = TypeVar("_T")
+Advance = Callable[[int, int], object]
+Query = Mapping[str, Any]
+NOTHING: Query = {}
+
+
+class StoryError(TensortapError):
+    """No story can be made of a run, or the viewer was not built; the message says why."""
+
+
+@dataclass(slots=True)
+class _Recorder:
+    """Asks an application, and keeps what it answers."""
+
+    app: Flask
+    until: float
+    max_bytes: int
+    answers: list[dict[str, Any]] = field(default_factory=list)
+    size: int = 0  # bytes, compressed
+
+    @property
+    def full(self) -> bool:
+        return self.size >= self.max_bytes or time.monotonic() >= self.until
+
+    def ask(self, path: str, query: Query) -> tuple[int, str, bytes]:
+        """(status, content type, body); the request is already allowed: it passes no security middleware."""
+        with self.app.test_request_context(f"/api/{quote(path)}", query_string=_texts(query)):
+            answer = self.app.full_dispatch_request()
+            return answer.status_code, answer.content_type, answer.get_data()
+
+    def keep(self, path: str, query: Query, content: Mapping[str, Any], size: int) -> None:
+        self.answers.append({"path": path, "query": _texts(query), **content})
+        self.size += size
+
+    def json(
+        self, path: str, query: Query = NOTHING, change: Callable[[Any], Any] = lambda answer: answer
+    ) -> Any:
+        """A JSON answer, kept as `change` leaves it; None where there is none."""
+        status, _, body = self.ask(path, query)
+        if status != 200:
+            return None
+        answer = change(json.loads(body))
+        self.keep(path, query, {"json": answer}, len(zlib.compress(body, 1)))
+        return answer
+
+    def binary(self, path: str, query: Query = NOTHING) -> bytes | None:
+        status, _, body = self.ask(path, query)
+        if status != 200:
+            return None
+        self.keep(path, query, {"data": base64.b64encode(body).decode()}, len(zlib.compress(body, 1)))
+        return body
+
+    def settled(self, path: str, query: Query = NOTHING) -> Any:
+        """The answer of an analysis once it is through; None where it failed or takes too long."""
+        while time.monotonic() < self.until:
+            status, _, body = self.ask(path, query)
+            answer = json.loads(body) if status == 200 else None
+            if answer is None or answer.get("error"):
+                return None
+            if not answer["working"]:
+                self.keep(path, query, {"json": answer}, len(zlib.compress(body, 1)))
+                return answer
+            time.sleep(_LOOK)
+        return None
+
+
+def _texts(query: Query) -> dict[str, str]:
+    """As an address has them: without what is not set."""
+    return {
+        key: "1" if value is True else str(value)
+        for key, value in query.items()
+        if value is not None and value is not False
+    }
+
+
+def record_story(
+    app: Flask,
+    run: RunIndex,
+    *,
+    steps: Sequence[int] | None = None,
+    tensors: Iterable[str] = (),
+    max_bytes: int = MAX_BYTES,
+    seconds: float = _SECONDS,
+    advance: Advance = lambda done, total: None,
+) -> dict[str, Any]:
+    """What a page shows of a run, as JSON.
+
+    Args:
+        steps: those to hold whole; by default up to `MAX_STEPS`, among them the first with NaN or Inf.
+        tensors: names that come first while there is room, besides those of findings.
+
+    Raises:
+        StoryError: there is nothing to show. DamagedError: the run is damaged.
+    """
+    refuse_damage(run)
+    recorder = _Recorder(app, time.monotonic() + seconds, max_bytes)
+    place, left_out = f"runs/{run.id}", list[str]()
+    detail = json.loads(recorder.ask(place, {})[2])
+    graphs = [graph["id"] for graph in detail.get("graphs", ())]
+    if not graphs:
+        raise StoryError(f"The run {run.name!r} holds nothing to show.", "Choose a run with snapshots.")
+    nan = recorder.settled(f"{place}/nan")
+    found = recorder.settled(f"{place}/findings")
+    losses = recorder.settled(f"{place}/ledger")
+    left_out += [
+        f"{what}: the analysis failed or took too long."
+        for what, answer in (("Origins of NaN", nan), ("Findings", found), ("Zero gradients", losses))
+        if answer is None
+    ]
+    origin = ((nan or {}).get("report") or {}).get("step")
+    held = _chosen_steps(detail["steps"], steps, origin)
+    _record_run(recorder, run, graphs, frozenset(held))
+    focus = {*tensors, *_named_tensors(nan), *_named_tensors(found)}
+    rows = list[dict[str, Any]]()
+    for graph in graphs:
+        rows += _record_graph(recorder, place, graph, held, left_out)
+    seen = _by_tensor(rows)
+    order = sorted(seen, key=lambda key: key[1] not in focus)
+    total = len(detail["steps"]["step"])
+    for done, key in enumerate(order):
+        if recorder.full:
+            kinds = "history, histograms and values"
+            left_out.append(f"{kinds} of {counted(len(order) - done, 'tensor')} (of {len(order):,}).")
+            break
+        _record_tensor(recorder, place, key, seen[key], focus=key[1] in focus, thinned=total > 200)
+        advance(done + 1, len(order))
+    if len(held) < total:
+        left_out.insert(0, f"{total - len(held):,} of {counted(total, 'step')} (histories show all steps).")
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "written_by": version("tensortap"),
+        "run": run.id,
+        "name": run.name,
+        "made": time.time(),
+        "link": f"#run={quote(run.id, safe='')}" + ("&view=problems" if origin is not None else ""),
+        "notes": [],
+        "left_out": left_out,
+        "answers": recorder.answers,
+    }
+
+
+def story_of(app: Flask, run_id: str | None = None, **options: Any) -> dict[str, Any]:
+    """`record_story` of a run (by default the only one) of an application that serves nobody; ends it."""
+    try:
+        log = read_whole(app)
+        return record_story(app, log.runs[0] if run_id is None else log.run(run_id), **options)
+    finally:
+        close_log(app)
+
+
+def _chosen_steps(columns: Mapping[str, Any], wanted: Sequence[int] | None, origin: int | None) -> list[int]:
+    """The steps that a story holds, ascending."""
+    steps: list[int] = columns["step"]
+    if wanted is not None:
+        held = sorted(set(wanted) & set(steps))
+        if not held and steps:
+            raise NotFoundError("The run has none of these steps.", f"It has {steps[0]} to {steps[-1]}.")
+        return held
+    if len(steps) <= MAX_STEPS:
+        return steps
+    bad = (at for at, counts in enumerate(zip(columns["nan"], columns["inf"], strict=True)) if any(counts))
+    first = steps.index(origin) if origin in steps else next(bad, None)
+    chosen = {0, len(steps) - 1}
+    if first is not None:
+        chosen |= {at for at in range(first - 2, first + 3) if 0 <= at < len(steps)}
+    room = MAX_STEPS - len(chosen)
+    chosen |= {round(at * (len(steps) - 1) / (room + 1)) for at in range(1, room + 1)}
+    return [steps[at] for at in sorted(chosen)]
+
+
+def _record_run(recorder: _Recorder, run: RunIndex, graphs: list[str], held: frozenset[int]) -> None:
+    place = f"runs/{run.id}"
+
+    def only_this(answer: dict[str, Any]) -> dict[str, Any]:
+        entries = [entry | {"live": False} for entry in answer["runs"] if entry["id"] == run.id]
+        return {**answer, "cursor": "story", "runs": entries, "reading": {}, "unread": [], "unread_count": 0}
+
+    def of_held_steps(answer: dict[str, Any]) -> dict[str, Any]:
+        chosen = [step in held for step in answer["steps"]["step"]]
+        columns = {
+            name: [value for value, kept in zip(column, chosen, strict=True) if kept]
+            for name, column in answer["steps"].items()
+        }
+        return {**answer, "steps": columns}
+
+    recorder.json("runs", change=only_this)
+    recorder.json(place, change=of_held_steps)
+    for graph in graphs:
+        recorder.json(place, {"graph": graph}, of_held_steps)
+    for noun in ("graphs", "problems", "logs"):
+        recorder.json(f"{place}/{noun}")
+    for step in held:
+        recorder.json(f"{place}/batch", {"step": step})
+
+
+def _record_graph(
+    recorder: _Recorder, place: str, graph: str, held: list[int], left_out: list[str]
+) -> list[dict[str, Any]]:
+    """Records a graph with its statistics; returns its rows of the table at the held steps."""
+    at = f"{place}/graphs/{graph}"
+    recorder.binary(at)
+    sources = recorder.json(f"{at}/sources")
+    for file in (sources or {}).get("files", ()):
+        recorder.json(f"{place}/source", {"file": file["file"]})
+    for statistic in _STATISTICS:
+        recorder.json(f"{at}/range", {"statistic": statistic})
+    for statistic in ("nan_share", "abs_max"):
+        recorder.binary(f"{at}/timeline", {"statistic": statistic})
+    nodes, rows, skipped = set[int](), list[dict[str, Any]](), 0
+    for step in held:
+        if recorder.full:
+            skipped += 1
+            continue
+        found = _record_step(recorder, f"{at}/steps/{step}")
+        if found:
+            nodes |= found
+            rows += _record_table(recorder, place, graph, step, left_out)
+    for part in _parts(sorted(nodes)):
+        for statistic in _STATISTICS:
+            asked = {"nodes": ",".join(map(str, part)), "statistic": statistic, "places": 96}
+            recorder.binary(f"{at}/trends", asked)
+    if skipped:
+        left_out.append(f"statistics of {counted(skipped, 'step')} of the graph {graph}.")
+    return rows
+
+
+def _record_step(recorder: _Recorder, at: str) -> set[int]:
+    """Records the statistics and small histograms of a step; returns its captured nodes' rows."""
+    statistics = recorder.binary(at)
+    if statistics is None:
+        return set()
+    _, columns = read_columns(statistics)
+    pairs = list(zip(columns["node"].tolist(), columns["slot"].tolist(), strict=True))
+    for part in _parts(pairs):
+        recorder.binary(f"{at}/histograms", {"tensors": ",".join(f"{node}:{slot}" for node, slot in part)})
+    return {node for node, _ in pairs}
+
+
+def _record_table(
+    recorder: _Recorder, place: str, graph: str, step: int, left_out: list[str]
+) -> list[dict[str, Any]]:
+    rows, total = list[dict[str, Any]](), 0
+    asked = {"graph": graph, "step": step, "sort": "flow", "trend": "abs_max", "samples": True}
+    asked |= {"histograms": True, "limit": _PAGE}
+    while not rows or len(rows) < min(total, _MAX_ROWS):
+        page = recorder.json(f"{place}/snapshots", asked | {"offset": len(rows)})
+        if page is None or not page["rows"]:
+            break
+        total, rows = page["total"], rows + page["rows"]
+    if total > len(rows):
+        left_out.append(f"{total - len(rows):,} of {counted(total, 'tensor')} of the table at step {step}.")
+    return rows
+
+
+def _record_tensor(
+    recorder: _Recorder,
+    place: str,
+    key: tuple[str, str],
+    rows: list[dict[str, Any]],
+    *,
+    focus: bool,
+    thinned: bool,
+) -> None:
+    graph, tensor = key
+    named: Query = {"graph": graph, "tensor": tensor}
+    recorder.json(f"{place}/nodes", {"node": rows[0]["node"], "graph": graph})
+    recorder.json(f"{place}/history", named)
+    for scale in ("symlog", "linear") if focus else ("symlog",):
+        asked = {**named, "scale": scale, "merge": "visits"}
+        recorder.json(f"{place}/histograms", {**asked, "limit": 200})
+        for step in sorted({row["step"] for row in rows}) if focus and thinned else ():
+            recorder.json(f"{place}/histograms", {**asked, "steps": step})
+    for row in rows:
+        size = (row["size"] or 0) * 8
+        if row["kept"] and size <= (_MAX_FOCUS_VALUE if focus else _MAX_VALUE):
+            _record_value(recorder, place, {**named, "step": row["step"], "visit": row["visit"]}, row, focus)
+
+
+def _record_value(recorder: _Recorder, place: str, at: Query, row: dict[str, Any], focus: bool) -> None:
+    recorder.binary(f"{place}/value", {**at, "format": "npy"})
+    if any(row[count] for count in ("nan", "pos_inf", "neg_inf")):
+        recorder.json(f"{place}/nonfinite", {**at, "limit": _MOST_PLACES})
+    for find in ("max", "min", "zero") if focus else ():
+        recorder.json(f"{place}/elements", {**at, "find": find, "limit": _MOST_PLACES})
+
+
+def _by_tensor(rows: Iterable[dict[str, Any]]) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault((row["graph"], row["tensor"]), []).append(row)
+    return found
+
+
+def _named_tensors(answer: Any) -> Iterator[str]:
+    """Every tensor that an analysis names."""
+    if isinstance(answer, dict):
+        for name, value in answer.items():
+            if name in _NAMING and isinstance(value, str):
+                yield value
+            else:
+                yield from _named_tensors(value)
+    elif isinstance(answer, list):
+        for value in answer:
+            yield from _named_tensors(value)
+
+
+def _parts(items: Sequence[_T]) -> Iterator[Sequence[_T]]:
+    for start in range(0, len(items), _AT_ONCE):
+        yield items[start : start + _AT_ONCE]
+
+
+def packed(story: Mapping[str, Any]) -> bytes:
+    """A story as the viewer reads it; equal stories give equal bytes."""
+    return gzip.compress(json.dumps(story, separators=(",", ":"), allow_nan=False).encode(), 6, mtime=0)
+
+
+def story_html(story: Mapping[str, Any]) -> str:
+    """The static viewer with a story in it. Of the story, only base64 stands in the file.
+
+    Raises:
+        StoryError: the viewer was not built.
+    """
+    if not VIEWER.is_file():
+        raise StoryError("The static viewer was not built.", "Run 'make frontend' in the checkout.")
+    before, place, after = VIEWER.read_text(encoding="utf-8").partition(_PLACE)
+    if not place:
+        raise StoryError("The static viewer has no place for a story.", "Build it again: 'make frontend'.")
+    data = base64.b64encode(packed(story)).decode()
+    return f"{before}{_PLACE.removesuffix('</script>')}{data}</script>{after}"
+
+
+def add_viewer_part(tap_zip: Path, story: Mapping[str, Any]) -> None:
+    """Stores a story in a `.tap.zip`, which the static viewer shows of a file that is dropped on it."""
+    info = zipfile.ZipInfo(VIEWER_PART, (1980, 1, 1, 0, 0, 0))
+    info.external_attr = 0o644 << 16
+    with zipfile.ZipFile(tap_zip, "a", zipfile.ZIP_STORED, allowZip64=True) as archive:
+        archive.writestr(info, packed(story))

@@ -1,0 +1,80 @@
+"""`tensortap story`: a run as one HTML file that needs no server."""
+
+from __future__ import annotations
+
+import argparse
+
+from tensortap.core.text import bytes_text, counted
+from tensortap.importers.remote_copy import staged_output
+
+from ..argument_types import chosen_steps, steps, target
+from ..console import cell, console, print_json
+from ..progress import part_progress
+from ..select_run import add_path, only_run
+
+HELP = "write a run as one HTML file: graph, NaN path, histograms, values and source, without a server"
+EXAMPLE = "tensortap story logs/digits-nan --out digits-nan.html"
+_SECONDS = 3600.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "\n".join(
+        [
+            f"example: {EXAMPLE}",
+            "  tensortap story logs/digits --step 20:30 --tensor conv1/Relu:0 --out part.html",
+            "The file holds source code, file names and values of the run: read it before you publish it.",
+        ]
+    )
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    add_path(parser)
+    parser.add_argument("--out", type=target, required=True, metavar="FILE", help="must not exist yet")
+    parser.add_argument(
+        "--step",
+        type=steps,
+        metavar="STEPS",
+        help="hold these steps: 7, 3:10, 3:, or -1 for the last one; by default some 16 of them,"
+        " among them the first with NaN or Inf",
+    )
+    parser.add_argument(
+        "--tensor", action="append", default=[], metavar="NAME", help="hold this one first; repeatable"
+    )
+    parser.add_argument(
+        "--max-mb", type=int, default=24, metavar="MB", help="stop there, and say what is missing (24)"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from tensortap.core.errors import InvalidNameError
+    from tensortap.importers.resolve import as_logdir
+    from tensortap.index.query.step_range import parse_steps
+    from tensortap.server.app import create_app
+    from tensortap.server.story import story_html, story_of
+
+    if not arguments.out.name.endswith((".html", ".htm")):
+        raise InvalidNameError(f"{arguments.out.name!r} is no name of an HTML file.", "End it in .html.")
+    found = only_run(arguments.path)
+    held = None
+    if arguments.step is not None:
+        held = parse_steps(chosen_steps(found, arguments.step)).of(found.steps.step).tolist()
+    with staged_output(arguments.out) as out, part_progress("recording") as advance:
+        story = story_of(
+            create_app(as_logdir(arguments.path)),
+            found.id,
+            steps=held,
+            tensors=arguments.tensor,
+            max_bytes=arguments.max_mb * 2**20,
+            seconds=_SECONDS,
+            advance=advance,
+        )
+        with out.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(story_html(story))
+        size = out.stat().st_size
+    if arguments.json:
+        left_out = story["left_out"]
+        print_json({"path": str(arguments.out), "run": found.name, "bytes": size, "left_out": left_out})
+        return 0
+    console().print(cell(f"{arguments.out}: {counted(len(story['answers']), 'answer')}, {bytes_text(size)}"))
+    for sentence in story["left_out"]:
+        console().print(cell(f"  left out: {sentence}", "yellow"))
+    return 0
