@@ -130,6 +130,7 @@ def record_story(
     run: RunIndex,
     *,
     steps: Sequence[int] | None = None,
+    also: Iterable[int] = (),
     tensors: Iterable[str] = (),
     max_bytes: int = MAX_BYTES,
     seconds: float = _SECONDS,
@@ -139,6 +140,7 @@ def record_story(
 
     Args:
         steps: those to hold whole; by default up to `MAX_STEPS`, among them the first with NaN or Inf.
+        also: steps to hold besides.
         tensors: names that come first while there is room, besides those of findings.
 
     Raises:
@@ -160,7 +162,7 @@ def record_story(
         if answer is None
     ]
     origin = ((nan or {}).get("report") or {}).get("step")
-    held = _chosen_steps(detail["steps"], steps, origin)
+    held = _chosen_steps(detail["steps"], steps, origin, frozenset(also))
     _record_run(recorder, run, graphs, frozenset(held))
     focus = {*tensors, *_named_tensors(nan), *_named_tensors(found)}
     rows = list[dict[str, Any]]()
@@ -201,11 +203,13 @@ def story_of(app: Flask, run_id: str | None = None, **options: Any) -> dict[str,
         close_log(app)
 
 
-def _chosen_steps(columns: Mapping[str, Any], wanted: Sequence[int] | None, origin: int | None) -> list[int]:
+def _chosen_steps(
+    columns: Mapping[str, Any], wanted: Sequence[int] | None, origin: int | None, also: frozenset[int]
+) -> list[int]:
     """The steps that a story holds, ascending."""
     steps: list[int] = columns["step"]
     if wanted is not None:
-        held = sorted(set(wanted) & set(steps))
+        held = sorted((set(wanted) | also) & set(steps))
         if not held and steps:
             raise NotFoundError("The run has none of these steps.", f"It has {steps[0]} to {steps[-1]}.")
         return held
@@ -218,7 +222,7 @@ def _chosen_steps(columns: Mapping[str, Any], wanted: Sequence[int] | None, orig
         chosen |= {at for at in range(first - 2, first + 3) if 0 <= at < len(steps)}
     room = MAX_STEPS - len(chosen)
     chosen |= {round(at * (len(steps) - 1) / (room + 1)) for at in range(1, room + 1)}
-    return [steps[at] for at in sorted(chosen)]
+    return sorted({steps[at] for at in chosen} | (also & set(steps)))
 
 
 def _record_run(recorder: _Recorder, run: RunIndex, graphs: list[str], held: frozenset[int]) -> None:

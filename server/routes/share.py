@@ -20,6 +20,7 @@ from tensortap.storage.filesystem import directory_size
 from tensortap.system.temp_dirs import temp_folder
 
 from ..log_reader import current_run
+from ..responses.error_responses import BadRequestError
 from ..responses.parameters import Parameters
 from ..responses.responses import json_response
 from ..story import MAX_STEPS, StoryError, add_viewer_part, record_story, story_of
@@ -30,6 +31,7 @@ blueprint = Blueprint("share", __name__)
 _KEY = "tensortap-share"
 MAX_BYTES = 256 * 2**20  # of a run, which is packed in memory
 SECONDS = 90.0  # instead of the limit of other requests
+
 
 CreateApp = Callable[[Path], Flask]
 
@@ -43,7 +45,7 @@ def install(app: Flask, create_app: CreateApp) -> None:
 def story(run: str) -> Response:
     """GET api/runs/<run>/story"""
     parameters = Parameters()
-    steps, tensors = parameters.text("steps"), parameters.text("tensors")
+    steps, tensors, also = (parameters.text(name) for name in ("steps", "tensors", "also"))
     parameters.done()
     found = current_run(run)
     app = current_app._get_current_object()  # type: ignore[attr-defined]
@@ -53,6 +55,7 @@ def story(run: str) -> Response:
                 app,
                 found,
                 steps=_steps(found, steps),
+                also=_numbers(also),
                 tensors=(tensors or "").split("\n"),
             )
         )
@@ -64,6 +67,14 @@ def _steps(run: RunIndex, text: str | None) -> list[int] | None:
         return None
     steps: list[int] = parse_steps(text).of(run.steps.step).tolist()
     return steps if len(steps) <= MAX_STEPS else steps[:: -(-len(steps) // MAX_STEPS)]
+
+
+def _numbers(text: str | None) -> list[int]:
+    if text is None:
+        return []
+    if not re.fullmatch(r"\d{1,18}(,\d{1,18})*", text):
+        raise BadRequestError(f"also={text[:80]} is not valid.", "Write steps, as in also=3,25.")
+    return [int(step) for step in text.split(",")]
 
 
 @blueprint.get("/api/runs/<run>/tap.zip")

@@ -46,6 +46,8 @@ EXAMPLES = {
     "api/runs/<run>/nan": "{first}/nan",
     "api/runs/<run>/ledger": "{first}/ledger",
     "api/runs/<run>/recordings": "{first}/recordings",
+    "api/runs/<run>/story": "{first}/story",
+    "api/runs/<run>/tap.zip": "{first}/tap.zip",
     "api/diff": "/api/diff?a={run}&b={run}&step=0&step_b=1",
     "api/diff/value": "/api/diff/value?a={run}&b={run}&format=json&step=0&step_b=1&" + TENSOR,
     "api/diff/worst": "/api/diff/worst?a={run}&b={run}&step=0&step_b=1&" + TENSOR,
@@ -82,9 +84,12 @@ def test_the_document_lists_the_routes() -> None:
     assert {address(heading) for heading in SECTIONS} | set(POSTED) == routes == set(EXAMPLES) | set(POSTED)
 
 
+FILE = "api/runs/<run>/tap.zip"  # tests/server/test_story.py reads it
 SAME_AS_BEFORE = "api/runs/<run>/nodes?node=&graph="
 JSON = [
-    heading for heading, text in SECTIONS.items() if "*Columns*" not in text and heading != SAME_AS_BEFORE
+    heading
+    for heading, text in SECTIONS.items()
+    if "*Columns*" not in text and heading not in (SAME_AS_BEFORE, FILE)
 ]
 COLUMNS = [heading for heading, text in SECTIONS.items() if "*Columns*" in text]
 

@@ -42,6 +42,7 @@ import {
   type WireValue,
 } from './decode';
 import { ApiError, type Provider, pathOf, type Query } from './provider';
+import type { StoryFile } from './story/story_file';
 
 /** Which snapshot of a tensor is meant. */
 export interface SnapshotKey {
@@ -142,6 +143,16 @@ export class Api {
   /** Where the browser downloads a value from. */
   valueHref(key: SnapshotKey, selection: string, format: 'npy' | 'csv'): string {
     return this.provider.href(`runs/${pathOf(key.run)}/value`, valueQuery(key, selection, format));
+  }
+
+  /** The answers that a story of a run holds; `also`: tensors that come first, and steps that are held in any case. */
+  story(run: string, also: { tensors: readonly string[]; steps: readonly number[] }, signal?: AbortSignal): Promise<StoryFile> {
+    return this.json(`runs/${pathOf(run)}/story`, { tensors: also.tensors.join('\n'), also: also.steps.join() }, signal);
+  }
+
+  /** A run, or some of its steps, as a file. */
+  tapZip(run: string, steps: string | null, signal?: AbortSignal): Promise<ArrayBuffer> {
+    return this.provider.bytes(`runs/${pathOf(run)}/tap.zip`, { steps }, signal);
   }
 
   nonfinite(key: SnapshotKey, limit: number, signal?: AbortSignal): Promise<Nonfinite> {

@@ -35,7 +35,7 @@ declare module 'plotly.js-cartesian-dist-min' {
   export interface Plotly {
     react(element: HTMLElement, traces: Trace[], layout: Layout, config?: Config): Promise<PlotElement>;
     relayout(element: HTMLElement, update: Layout): Promise<PlotElement>;
-    toImage(element: HTMLElement, options: { format: 'png'; width: number; height: number; scale: number }): Promise<string>;
+    toImage(element: HTMLElement, options: { format: 'png' | 'svg'; width: number; height: number; scale: number }): Promise<string>;
     purge(element: HTMLElement): void;
     Plots: { resize(element: HTMLElement): Promise<void> };
   }

@@ -2,6 +2,7 @@ import { Api } from '../api/api';
 import { Prefetch } from '../api/prefetch';
 import type { Provider } from '../api/provider';
 import { HttpProvider } from '../api/provider';
+import { VisitedProvider } from '../api/story/visited';
 import { beginLayout, computeLayers } from '../layout/client';
 import { stateFromHost } from '../lib/host_page';
 import { decodeLink, namesView, type View } from '../model/run/deep_link';
@@ -10,6 +11,7 @@ import { decodeGraph } from '../model/wire/graph';
 const MOST_PATIENCE_MS = 60;
 
 let current: Api | null = null;
+let visited: VisitedProvider | null = null;
 
 /** The page's data source; chosen once, before anything is shown. */
 export function api(): Api {
@@ -18,7 +20,14 @@ export function api(): Api {
 }
 
 export function useProvider(provider: Provider): void {
-  current = new Api(provider);
+  visited = new VisitedProvider(provider);
+  current = new Api(visited);
+}
+
+/** What was asked for so far. */
+export function visitedAnswers(): VisitedProvider {
+  if (!visited) throw new Error('the provider is chosen in mount.tsx before the page is shown');
+  return visited;
 }
 
 /** The server, asked ahead for what the address shows (`picture`: where it names no view); while developing, `?mock=1` (or `?mock=empty`) asks for made-up runs instead. */

@@ -15,7 +15,7 @@ const FREE = new Set(['limit', 'places', 'bins', 'all']);
 export class StoryProvider implements Provider {
   private readonly answers = new Map<string, RecordedAnswer[]>();
 
-  constructor(private readonly story: StoryFile) {
+  constructor(story: StoryFile) {
     for (const answer of story.answers) {
       const known = this.answers.get(answer.path);
       if (known) known.push(answer);
@@ -29,12 +29,12 @@ export class StoryProvider implements Provider {
 
   /** What a link downloads: the recorded bytes themselves. */
   href(path: string, query: Query = {}): string {
-    const found = this.exact(decodeURIComponent(path), named(query));
+    const found = this.exact(decodeURIComponent(path), namedQuery(query));
     return found?.data === undefined ? 'data:,' : `data:application/octet-stream;base64,${found.data}`;
   }
 
   async json(encoded: string, query: Query = {}): Promise<unknown> {
-    const [path, asked] = [decodeURIComponent(encoded), named(query)];
+    const [path, asked] = [decodeURIComponent(encoded), namedQuery(query)];
     if (path === 'changes') return { cursor: 'story', runs: {} };
     const found = this.exact(path, asked);
     if (found?.json !== undefined) return found.json;
@@ -54,7 +54,7 @@ export class StoryProvider implements Provider {
   }
 
   async bytes(encoded: string, query: Query = {}): Promise<ArrayBuffer> {
-    const [path, asked] = [decodeURIComponent(encoded), named(query)];
+    const [path, asked] = [decodeURIComponent(encoded), namedQuery(query)];
     const found = this.exact(path, asked);
     if (found?.data !== undefined) return fromBase64(found.data).buffer;
     const noun = path.split('/').at(-1);
@@ -79,7 +79,7 @@ export class StoryProvider implements Provider {
     if (asked.where) throw new ApiError(404, 'A story cannot filter by a condition.', 'Filter by name, or open the run itself.');
     const pages = (this.answers.get(path) ?? []).filter(({ query }) => {
       const sameStep = asked.step === undefined || inRange(Number(query.step), asked.step);
-      return sameStep && (asked.graph === undefined || query.graph === asked.graph);
+      return sameStep && isWholeTable(query) && (asked.graph === undefined || query.graph === asked.graph);
     });
     if (pages.length === 0) return null;
     const pattern = nameFilter(asked.match);
@@ -96,12 +96,21 @@ export class StoryProvider implements Provider {
     return { total: rows.length, rows: rows.slice(offset, offset + limit), ...(asked.at && { place: place < 0 ? null : place }) };
   }
 
-  /** Those of some steps, of the histograms over all steps. */
+  /** Those of some steps or of the only visit, of the histograms over all of them. */
   private histograms(path: string, asked: Named): unknown {
-    if (asked.steps === undefined) return null;
-    const whole = this.exact(path, without(asked, 'steps'))?.json as { rows: Row[] } | undefined;
-    const rows = whole?.rows.filter(({ step }) => inRange(Number(step), asked.steps!)) ?? [];
+    const { visit, steps, ...rest } = asked;
+    if (visit !== undefined && !this.isOnlyVisit(path, rest, visit)) return null;
+    const whole = this.exact(path, rest)?.json as { rows: Row[] } | undefined;
+    if (steps === undefined) return whole ?? null;
+    const rows = whole?.rows.filter(({ step }) => inRange(Number(step), steps)) ?? [];
     return rows.length === 0 ? null : { ...whole, rows };
+  }
+
+  /** Whether a tensor ran once a step, so that all its visits together are that one. */
+  private isOnlyVisit(path: string, { tensor, graph }: Named, visit: string): boolean {
+    const asked = namedQuery({ tensor, graph });
+    const found = this.exact(path.replace(/histograms$/, 'history'), asked)?.json as { columns: { visit?: unknown[] } } | undefined;
+    return found?.columns.visit?.every((one) => String(one) === visit) ?? false;
   }
 
   /** Of some steps, one visit or one worker, of the history of all. */
@@ -161,11 +170,12 @@ export class StoryProvider implements Provider {
     for (const [name, values] of numbers) out[name] = Float64Array.from(values);
     return encodeColumns({ ...decoded[0]!.meta }, out);
   }
+}
 
-  /** What stands in the banner. */
-  get left(): readonly string[] {
-    return this.story.left_out;
-  }
+/** Whether an answer is a page of all tensors at a step, as the server records it, and not some that were looked at. */
+function isWholeTable(query: Named): boolean {
+  const filters = ['tensor', 'node', 'match', 'where', 'op_type', 'layer', 'worker', 'dtype', 'kept', 'nonfinite', 'at'];
+  return query.sort === 'flow' && query.limit === '1000' && query.step !== undefined && filters.every((key) => query[key] === undefined);
 }
 
 function notHeld(): ApiError {
@@ -173,7 +183,7 @@ function notHeld(): ApiError {
 }
 
 /** A query as the recorder writes it: texts, without what is not set. */
-function named(query: Query): Named {
+export function namedQuery(query: Query): Named {
   const set = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== false && value !== '');
   return Object.fromEntries(set.map(([key, value]) => [key, value === true ? '1' : String(value)]));
 }

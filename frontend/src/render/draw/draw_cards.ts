@@ -10,6 +10,7 @@ import { heightOf, INF_PLACE, NAN_PLACE, type NodeTrend, placeOfStep } from '../
 import type { SmallHistogram } from '../../model/wire/step_histograms';
 import { type Camera, toGraphX, toGraphY, type View } from '../camera';
 import { traceArrow, traceRoute } from '../edge_paths';
+import type { DrawingContext } from '../frame';
 import { fontOf, type TextFitter, type Weight } from '../text';
 import type { BoxStyle, Theme } from '../theme';
 
@@ -46,7 +47,7 @@ export interface CardData {
 }
 
 export interface CardFrame {
-  readonly context: CanvasRenderingContext2D;
+  readonly context: DrawingContext & Pick<CanvasRenderingContext2D, 'setTransform'>;
   readonly picture: CardPicture;
   readonly camera: Camera;
   readonly view: View;
@@ -112,7 +113,7 @@ function drawFrame({ context, theme, camera, selected, fitter }: CardFrame, { it
 
 /** Two more cards behind one that stands for several. */
 function drawStack(
-  context: CanvasRenderingContext2D,
+  context: DrawingContext,
   fill: string,
   stroke: string,
   x: number,
@@ -273,7 +274,7 @@ export function shortCount(count: number): string {
   return `${formatNumber(count / divisor, 3)} ${unit}`;
 }
 
-function write(context: CanvasRenderingContext2D, colour: string, size: number, weight: Weight, x: number, y: number, text: string): void {
+function write(context: DrawingContext, colour: string, size: number, weight: Weight, x: number, y: number, text: string): void {
   if (text === '') return;
   context.font = fontOf(size, weight);
   context.textBaseline = 'middle';
@@ -282,7 +283,7 @@ function write(context: CanvasRenderingContext2D, colour: string, size: number, 
 }
 
 /** A plus where something can be opened, a minus where it is open. */
-function drawSign(context: CanvasRenderingContext2D, colour: string, x: number, y: number, isOpen: boolean): void {
+function drawSign(context: DrawingContext, colour: string, x: number, y: number, isOpen: boolean): void {
   context.beginPath();
   context.roundRect(x - 5, y - 5, 10, 10, 2);
   context.moveTo(x - 2.5, y);
@@ -338,7 +339,7 @@ function tallest(counts: Float64Array): number {
 const isColoured = (theme: Theme, style: BoxStyle): boolean =>
   ![theme.node, theme.closed, theme.hollow, theme.nan, theme.inf].includes(style);
 
-function drawBase(context: CanvasRenderingContext2D, x: number, y: number, style: BoxStyle): void {
+function drawBase(context: DrawingContext, x: number, y: number, style: BoxStyle): void {
   context.beginPath();
   context.moveTo(x, y + 0.5);
   context.lineTo(x + PLOT.width, y + 0.5);

@@ -98,19 +98,30 @@ const pngButton = (filename: string) => ({
 /** Pixels of a saved chart for each of the page. */
 const PNG_SCALE = 2;
 
-/** The chart on the page's own background, with what is painted below it. */
 async function savePng(element: HTMLElement, filename: string): Promise<void> {
+  downloadBlob(`${filename}.png`, await chartImage(element, 'png'));
+}
+
+/** A drawn chart as a file: a PNG is on the page's own background, with what is painted below it. */
+export async function chartImage(element: HTMLElement, format: 'png' | 'svg'): Promise<Blob> {
   const { clientWidth: width, clientHeight: height } = element;
+  const plotly = await loadPlotly();
+  if (format === 'svg') {
+    const address = await plotly.toImage(element, { format, width, height, scale: 1 });
+    return new Blob([decodeURIComponent(address.slice(address.indexOf(',') + 1))], { type: 'image/svg+xml' });
+  }
   const image = new Image();
-  image.src = await (await loadPlotly()).toImage(element, { format: 'png', width, height, scale: PNG_SCALE });
+  image.src = await plotly.toImage(element, { format, width, height, scale: PNG_SCALE });
   await image.decode();
   const canvas = document.createElement('canvas');
   [canvas.width, canvas.height] = [width * PNG_SCALE, height * PNG_SCALE];
   const context = canvas.getContext('2d');
-  if (!context) return;
+  if (!context) throw new Error('This browser gives no canvas for the picture. Choose SVG.');
   context.fillStyle = getComputedStyle(element).getPropertyValue('--surface');
   context.fillRect(0, 0, canvas.width, canvas.height);
   const below = element.parentElement?.querySelector<HTMLCanvasElement>(':scope > canvas');
   for (const layer of [below, image]) if (layer) context.drawImage(layer, 0, 0, canvas.width, canvas.height);
-  canvas.toBlob((blob) => blob && downloadBlob(`${filename}.png`, blob));
+  const blob = await new Promise<Blob | null>((done) => canvas.toBlob(done));
+  if (!blob) throw new Error('This browser makes no picture of that size. Choose SVG.');
+  return blob;
 }

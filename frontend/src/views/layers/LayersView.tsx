@@ -71,6 +71,9 @@ export function LayersView() {
   );
 }
 
+/** The canvas on show, for who saves it. */
+export const layersOnShow = signal<LayersCanvas | null>(null);
+
 const hover = signal<{ card: PlacedCard; x: number; y: number } | null>(null);
 
 function LayersPane() {
@@ -90,6 +93,7 @@ function LayersPane() {
       },
     });
     drawing.current = made;
+    layersOnShow.value = made;
     const unregister = registerGraphProbe({
       node: (key) => made.boxOf(key),
       nodes: () => made.picture.cards.map(({ item }) => item.key),
@@ -103,6 +107,7 @@ function LayersPane() {
     });
     return () => {
       unregister();
+      layersOnShow.value = null;
       hover.value = null;
       made.close();
     };

@@ -4,8 +4,10 @@ import { type CardPicture, FRAME_TITLE, type PlacedCard, placeCards } from '../.
 import type { Level } from '../../model/layers/folding';
 import { type Camera, fitRect, type Rect, toGraphX, toGraphY, toScreenX, toScreenY } from '../../render/camera';
 import { type CardData, cardSize, paintCards } from '../../render/draw/draw_cards';
+import { SvgContext } from '../../render/picture/svg_context';
 import { TextFitter } from '../../render/text';
-import { type ThemeName, themeOf } from '../../render/theme';
+import { FONT, type ThemeName, themeOf } from '../../render/theme';
+import { canvasOf, fontsOf, measuring } from '../graph/canvas/picture_export';
 import { Viewport } from '../graph/canvas/viewport';
 
 const EMPTY: CardPicture = { width: 0, height: 0, cards: [], frames: [], edges: [] };
@@ -18,6 +20,9 @@ const SIGN = 30;
 const LEGIBLE = 0.55;
 const READABLE = 0.84;
 const TOOLS = 58;
+/** Around a saved picture, and how many pixels it has at most on a side. */
+const MARGIN = 16;
+const MOST_PIXELS = 8192;
 /** The facts of the model and the legend stand on the left, this wide. */
 const FACTS = 236;
 
@@ -154,6 +159,29 @@ export class LayersCanvas {
     const keys = direction === 'down' ? edges.filter(({ from }) => from === item.key).map(({ to }) => to) : [];
     if (direction === 'up') keys.push(...edges.filter(({ to }) => to === item.key).map(({ from }) => from));
     return keys.map((key) => this.find(key)).filter((card) => card !== undefined);
+  }
+
+  /** All of it as a file, twice as fine as it is drawn at first. */
+  async file(format: 'png' | 'svg', title: string): Promise<Blob> {
+    const { data, selected, picture } = this;
+    if (!data || picture.cards.length === 0) throw new Error('The layers are not drawn yet. Try again.');
+    const { width, height } = picture;
+    // In the middle and at its own size: an SVG needs no transformation then.
+    const camera = { x: width / 2, y: height / 2, zoom: 1 };
+    const frame = { picture, camera, theme: themeOf(this.theme), data, selected, hovered: null, neighbours: this.neighbours() };
+    if (format === 'svg') {
+      const svg = new SvgContext(fontsOf(measuring()));
+      const context = Object.assign(svg, { setTransform: () => undefined });
+      paintCards({ ...frame, view: { width, height }, context, ratio: 1, fitter: this.fitter });
+      return new Blob(svg.finish({ width, height, family: FONT, title }), { type: 'image/svg+xml' });
+    }
+    const view = { width: width + 2 * MARGIN, height: height + 2 * MARGIN };
+    const ratio = Math.min(2, MOST_PIXELS / Math.max(view.width, view.height));
+    const { canvas, context } = canvasOf(Math.round(view.width * ratio), Math.round(view.height * ratio));
+    paintCards({ ...frame, view, context, ratio, fitter: new TextFitter(context) });
+    const blob = await new Promise<Blob | null>((done) => canvas.toBlob(done, 'image/png'));
+    if (!blob) throw new Error('This browser makes no picture of that size. Choose SVG.');
+    return blob;
   }
 
   private find(key: string): PlacedCard | undefined {

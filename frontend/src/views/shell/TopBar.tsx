@@ -1,5 +1,4 @@
 import { counted } from '../../lib/format';
-import { shareAddress } from '../../lib/host_page';
 import type { Way } from '../../model/wire/answers';
 import { byRank, graphChoices, workerName } from '../../model/wire/names';
 import { view } from '../../state/choices';
@@ -10,8 +9,8 @@ import { graphId, nanUncounted, nothingCaptured, run, runEntry, workerId } from 
 import { chooseGraph, chooseWorker } from '../../state/selection';
 import { helpOpen } from '../../state/ui';
 import { IconButton } from '../kit/Button';
-import { CopyButton } from '../kit/CopyButton';
 import { Icon } from '../kit/Icon';
+import { ShareMenu } from '../share/ShareMenu';
 import { Bookmarks } from './Bookmarks';
 import { Picker } from './Picker';
 import { RunPicker } from './RunPicker';
@@ -30,7 +29,7 @@ export function TopBar() {
       <div class="grow" />
       <ProblemsButton />
       <Bookmarks />
-      <CopyButton text={shareAddress} label="Copy link to this view" icon="link" large />
+      <ShareMenu />
       <IconButton
         icon={theme.value === 'dark' ? 'sun' : 'moon'}
         label={theme.value === 'dark' ? 'Light theme (t)' : 'Dark theme (t)'}

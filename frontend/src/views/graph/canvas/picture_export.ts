@@ -136,7 +136,7 @@ async function runInSlices(pieces: readonly (() => void)[], pause: Pause): Promi
   }
 }
 
-function canvasOf(width: number, height: number): { canvas: HTMLCanvasElement; context: CanvasRenderingContext2D } {
+export function canvasOf(width: number, height: number): { canvas: HTMLCanvasElement; context: CanvasRenderingContext2D } {
   const canvas = document.createElement('canvas');
   [canvas.width, canvas.height] = [width, height];
   const context = canvas.getContext('2d');
@@ -144,9 +144,9 @@ function canvasOf(width: number, height: number): { canvas: HTMLCanvasElement; c
   return { canvas, context };
 }
 
-const measuring = (): CanvasRenderingContext2D => canvasOf(1, 1).context;
+export const measuring = (): CanvasRenderingContext2D => canvasOf(1, 1).context;
 
-function fontsOf(context: CanvasRenderingContext2D): FontMeasure {
+export function fontsOf(context: CanvasRenderingContext2D): FontMeasure {
   const drops = new Map<string, number>();
   const ascent = (font: string, baseline: CanvasTextBaseline): number => {
     context.font = font;

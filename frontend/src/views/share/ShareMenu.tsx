@@ -1,0 +1,190 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { ApiError } from '../../api/provider';
+import { downloadBlob, fileName } from '../../lib/download';
+import { shareAddress } from '../../lib/host_page';
+import { forwardingCommand, isLoopback } from '../../model/run/forwarding';
+import { stepRange } from '../../state/choices';
+import { api } from '../../state/provider';
+import { runEntry } from '../../state/runs';
+import { makeStory } from '../../state/share';
+import { step } from '../../state/steps';
+import { shownStory } from '../../state/story';
+import { IconButton } from '../kit/Button';
+import { CodeBlock, CopyButton } from '../kit/CopyButton';
+import { Icon } from '../kit/Icon';
+import { Popover } from '../kit/Popover';
+import { imagesOnShow, type ShownImage } from './shown_images';
+
+/** Hands on what is on show: as a link, an image, the run's own file, or a page that needs no server. */
+export function ShareMenu() {
+  const task = useTask();
+  const entry = runEntry.value;
+  if (entry === null) return null;
+  const { id, name } = entry;
+  return (
+    <Popover
+      label="Share"
+      end
+      className="share-popover"
+      trigger={(open, toggle) => <IconButton icon="share" label="Share" pressed={open} onClick={toggle} testid="share" />}
+    >
+      {() => (
+        <>
+          {shownStory.value === null && <LinkPart />}
+          <ImagePart task={task} name={name} />
+          {shownStory.value === null && (
+            <>
+              <RunPart task={task} id={id} name={name} />
+              <StoryPart task={task} id={id} name={name} />
+            </>
+          )}
+          <p class="faint" role="status" data-testid="share-status">
+            {task.status}
+          </p>
+          {task.error !== '' && <p role="alert">{task.error}</p>}
+        </>
+      )}
+    </Popover>
+  );
+}
+
+function LinkPart() {
+  const { hostname, port } = window.location;
+  return (
+    <section class="share-part" aria-label="Link">
+      <div class="row">
+        <h3 class="grow">Link to this view</h3>
+        <CopyButton text={shareAddress} label="Copy link to this view" icon="link" />
+      </div>
+      {isLoopback(hostname) && (
+        <>
+          <p class="faint" data-testid="share-loopback">
+            Only this computer can open the link. Others forward the port first, and need the server's token:
+          </p>
+          <CodeBlock code={forwardingCommand(port || '80')} label="Copy the ssh command" />
+        </>
+      )}
+    </section>
+  );
+}
+
+interface PartProps {
+  task: Task;
+  name: string;
+}
+
+function ImagePart({ task, name }: PartProps) {
+  const images = imagesOnShow();
+  if (images.length === 0) return null;
+  const save = (image: ShownImage, format: 'png' | 'svg') =>
+    task.run(`Drawing the ${image.what}…`, async () => {
+      const file = `${fileName(name, ...image.subject)}.${format}`;
+      downloadBlob(file, await image.file(format));
+      return `Saved ${file}.`;
+    });
+  return (
+    <section class="share-part" aria-label="Image">
+      {images.map((image) => (
+        <div class="row" key={image.label}>
+          <h3 class="grow truncate">Image of the {image.label}</h3>
+          {(['png', 'svg'] as const).map((format) => (
+            <SaveButton key={format} task={task} label={format.toUpperCase()} onClick={() => save(image, format)} />
+          ))}
+        </div>
+      ))}
+    </section>
+  );
+}
+
+function RunPart({ task, name, id }: PartProps & { id: string }) {
+  const save = (steps: string | null, part: string) =>
+    task.run('Packing the run…', async (abort) => {
+      const file = `${fileName(name, ...(part === '' ? [] : [part]))}.tap.zip`;
+      downloadBlob(file, new Blob([await api().tapZip(id, steps, abort)], { type: 'application/zip' }));
+      return `Saved ${file}. Open it: tensortap serve ${file}`;
+    });
+  const [at, range] = [step.value, stepRange.value];
+  return (
+    <section class="share-part" aria-label="Run">
+      <h3>Run as .tap.zip, with its values and source</h3>
+      <div class="row">
+        <SaveButton task={task} label="Whole run" onClick={() => save(null, '')} />
+        {at !== null && <SaveButton task={task} label={`Step ${at}`} onClick={() => save(String(at), `step ${at}`)} />}
+        {range !== null && (
+          <SaveButton
+            task={task}
+            label={`Steps ${range.first} to ${range.last}`}
+            onClick={() => save(`${range.first}:${range.last + 1}`, `steps ${range.first}-${range.last}`)}
+          />
+        )}
+      </div>
+    </section>
+  );
+}
+
+function StoryPart({ task, name, id }: PartProps & { id: string }) {
+  const save = () =>
+    task.run('Recording the story: this can take a minute…', async (abort) => {
+      const { page, story } = await makeStory(id, abort);
+      const file = `${fileName(name, 'story')}.html`;
+      downloadBlob(file, page);
+      const left = story.left_out.length > 0 ? ` Not included: ${story.left_out.join(' ')}` : '';
+      return `Saved ${file} (${(page.size / 1e6).toFixed(1)} MB).${left}`;
+    });
+  return (
+    <section class="share-part" aria-label="Story">
+      <h3>Story: one HTML file without a server</h3>
+      <p class="faint">
+        Holds graph, NaN path, histograms, values, source code and your bookmarks with their notes. Read it before you publish it.
+      </p>
+      <div class="row">
+        <SaveButton task={task} label="Save story" onClick={save} testid="save-story" />
+      </div>
+    </section>
+  );
+}
+
+interface SaveProps {
+  task: Task;
+  label: string;
+  onClick: () => void;
+  testid?: string;
+}
+
+function SaveButton({ task, label, onClick, testid }: SaveProps) {
+  // It keeps the focus while it works.
+  return (
+    <button type="button" class="button" aria-disabled={task.busy} data-testid={testid} onClick={() => task.busy || onClick()}>
+      <Icon name="download" />
+      {label}
+    </button>
+  );
+}
+
+interface Task {
+  readonly busy: boolean;
+  readonly status: string;
+  readonly error: string;
+  /** Does one thing at a time; `work` returns what to say of it. */
+  run(doing: string, work: (abort: AbortSignal) => Promise<string>): void;
+}
+
+function useTask(): Task {
+  const [state, setState] = useState({ busy: false, status: '', error: '' });
+  const abort = useRef(new AbortController());
+  useEffect(() => () => abort.current.abort(), []);
+  const run = async (doing: string, work: (abort: AbortSignal) => Promise<string>): Promise<void> => {
+    setState({ busy: true, status: doing, error: '' });
+    try {
+      setState({ busy: false, status: await work(abort.current.signal), error: '' });
+    } catch (error) {
+      setState({ busy: false, status: '', error: wording(error) });
+    }
+  };
+  return { ...state, run: (doing, work) => void run(doing, work) };
+}
+
+function wording(error: unknown): string {
+  if (error instanceof ApiError) return [error.message, error.hint].filter(Boolean).join(' ');
+  return error instanceof Error ? error.message : String(error);
+}

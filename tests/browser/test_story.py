@@ -1,0 +1,142 @@
+"""A story: one HTML file, opened from the disk without a network; and the Share menu that saves it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browser_page import READY, TapPage
+from browser_site import Site
+from playwright.sync_api import Browser, Page, Route, expect
+
+from tensortap.__main__ import main
+
+ORIGIN = "compile_loss/_careless_loss/Log"
+
+
+@pytest.fixture(scope="module")
+def story(demo_logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("stories") / "digits-nan.html"
+    assert main(["story", str(demo_logs / "digits-nan"), "--out", str(out)]) == 0
+    return out
+
+
+@pytest.fixture
+def offline(browser: Browser) -> Iterator[Page]:
+    """A page of a browser that reaches nothing but files; what it logs or asks for besides fails the test."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, offline=True)
+    complaints: list[str] = []
+    context.on("console", lambda message: complaints.append(message.text))
+    context.on("weberror", lambda error: complaints.append(f"thrown: {error.error}"))
+
+    def refuse(route: Route) -> None:
+        complaints.append(f"asked for {route.request.url}")
+        route.abort()
+
+    context.route(re.compile("^(https?|wss?):"), refuse)
+    yield context.new_page()
+    context.close()
+    assert complaints == []
+
+
+def open_story(page: Page, path: Path) -> None:
+    page.goto(path.as_uri())
+    page.wait_for_function(READY)
+
+
+def test_the_nan_leads_to_its_line_histogram_and_values(offline: Page, story: Path) -> None:
+    open_story(offline, story)
+    expect(offline.get_by_test_id("story-banner")).to_contain_text("A story of digits-nan")
+    card = offline.get_by_test_id("birth-card").first
+    expect(card).to_contain_text("log(0) = -inf")
+    card.get_by_role("button", name=f"{ORIGIN}:0").first.click()
+    tap = TapPage(offline)
+    tap.expect_inspected(ORIGIN)
+    tap.show_tab("source")
+    expect(offline.get_by_test_id("inspector")).to_contain_text("tf.math.log(probabilities)")
+    tap.show_tab("histogram")
+    expect(offline.locator("figure.plot.js-plotly-plot").first).to_be_visible()
+    tap.show_tab("value")
+    cells = tap.value_cells()
+    assert any("inf" in text.lower() or "∞" in text for text in cells.values()), cells
+    assert len(cells) > 10
+
+
+@pytest.mark.parametrize("view", ["layers", "graph", "table", "timeline", "source"])
+def test_every_view_is_drawn(offline: Page, story: Path, view: str) -> None:
+    open_story(offline, story)
+    run = offline.evaluate("() => new URLSearchParams(location.hash.slice(1)).get('run')")
+    offline.goto(f"{story.as_uri()}#run={run}&view={view}")
+    offline.wait_for_function(READY)
+    expect(offline.get_by_test_id("error-state")).to_have_count(0)
+    if view in ("layers", "graph"):
+        assert len(TapPage(offline).drawn_nodes()) > 3
+    if view == "table":
+        expect(offline.get_by_test_id("tensor-row").first).to_be_visible()
+
+
+def test_the_share_menu_saves_a_story_with_notes_and_a_run_that_the_viewer_opens(
+    tap: TapPage, site: Site, offline: Page, tmp_path: Path
+) -> None:
+    page = tap.page
+    tap.enter(site)
+    tap.go_to(site, "digits-nan", f"{ORIGIN}:0", 25)
+    page.get_by_test_id("bookmarks").click()
+    page.get_by_role("button", name="Bookmark this view").click()
+    page.get_by_label(re.compile("^Name and note of")).click()
+    page.get_by_role("textbox", name="Note", exact=True).fill("here it begins</script>")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Escape")
+    page.get_by_test_id("share").click()
+    expect(page.get_by_test_id("share-loopback")).to_be_visible()
+    expect(page.locator(".share-popover")).to_contain_text(re.compile(r"ssh -L \d+:localhost:\d+ USER@HOST"))
+    with page.expect_download(timeout=120_000) as story:
+        page.get_by_test_id("save-story").click()
+    story.value.save_as(tmp_path / "story.html")
+    expect(page.get_by_test_id("share-status")).to_contain_text("Saved digits-nan_story.html")
+    with page.expect_download(timeout=120_000) as packed:
+        page.get_by_role("button", name="Step 25").click()
+    packed.value.save_as(tmp_path / "part.tap.zip")
+
+    open_story(offline, tmp_path / "story.html")
+    TapPage(offline).expect_inspected(ORIGIN)
+    TapPage(offline).expect_step(25)
+    offline.get_by_test_id("bookmarks").click()
+    expect(offline.locator(".bookmark-note")).to_have_text("here it begins</script>")
+
+    viewer = tmp_path / "viewer.html"
+    viewer.write_bytes(page.request.get(f"{site.url}viewer.html").body())
+    offline.goto(viewer.as_uri())
+    expect(offline.get_by_test_id("open-file")).to_be_visible()
+    offline.get_by_label("Choose a .tap.zip").set_input_files(story_of_nothing(tmp_path))
+    expect(offline.get_by_role("alert")).to_contain_text("This is not a .tap.zip")
+    offline.get_by_label("Choose a .tap.zip").set_input_files(tmp_path / "part.tap.zip")
+    offline.wait_for_function(READY)
+    expect(offline.get_by_test_id("story-banner")).to_contain_text("digits-nan")
+    TapPage(offline).expect_step(25)
+
+
+def story_of_nothing(folder: Path) -> Path:
+    path = folder / "text.zip"
+    path.write_text("no archive")
+    return path
+
+
+@pytest.mark.parametrize("format_name", ["PNG", "SVG"])
+def test_the_layers_are_saved_as_an_image(tap: TapPage, site: Site, tmp_path: Path, format_name: str) -> None:
+    page = tap.page
+    tap.enter(site)
+    page.goto(f"{site.url}#run={tap.run_id('digits')}&view=layers")
+    tap.wait_until_ready()
+    page.get_by_test_id("share").click()
+    with page.expect_download() as image:
+        page.get_by_role("button", name=format_name, exact=True).first.click()
+    path = tmp_path / "image"
+    image.value.save_as(path)
+    data = path.read_bytes()
+    if format_name == "PNG":
+        assert data.startswith(b"\x89PNG") and len(data) > 5000
+    else:
+        assert b"<svg" in data and b"conv1" in data
