@@ -12,11 +12,9 @@ from typing import Any, NoReturn, Protocol
 from tensortap.core.text import escaped
 
 from .commands import (
-    bundle,
     check,
     demo,
     diff,
-    export,
     import_,
     info,
     ledger,
@@ -28,9 +26,9 @@ from .commands import (
     serve,
     show,
     step,
-    story,
     watch,
 )
+from .commands.sharing import bundle, export, story
 from .commands.statistics import compact, sql
 from .exit import INTERRUPTED
 

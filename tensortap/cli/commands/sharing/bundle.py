@@ -10,8 +10,8 @@ from typing import Any
 
 from tensortap.core.text import bytes_text
 
-from ..argument_types import add_follow_links, local, source
-from ..console import cell, console, print_json
+from ...argument_types import add_follow_links, local, source
+from ...console import cell, console, print_json
 
 HELP = "write one recorded step into a file that replays anywhere, without the model's code"
 EXAMPLE = """tensortap bundle logs/digits --step 100 --out step.tapbundle

@@ -7,10 +7,10 @@ import argparse
 from tensortap.core.text import bytes_text, counted
 from tensortap.importers.remote_copy import staged_output
 
-from ..argument_types import chosen_steps, steps, target
-from ..console import cell, console, print_json
-from ..progress import part_progress
-from ..select_run import add_path, only_run
+from ...argument_types import chosen_steps, steps, target
+from ...console import cell, console, print_json
+from ...progress import part_progress
+from ...select_run import add_path, only_run
 
 HELP = "write a run as one HTML file: graph, NaN path, histograms, values and source, without a server"
 EXAMPLE = "tensortap story logs/digits-nan --out digits-nan.html"

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from tensortap.core.text import bytes_text, counted
 from tensortap.importers.remote_copy import staged_output
 
-from ..argument_types import chosen_steps, condition, steps, target
-from ..console import cell, console, print_json
-from ..progress import part_progress
-from ..select_run import add_path, only_run
+from ...argument_types import chosen_steps, condition, steps, target
+from ...console import cell, console, print_json
+from ...progress import part_progress
+from ...select_run import add_path, only_run
 
 if TYPE_CHECKING:
     import numpy as np
