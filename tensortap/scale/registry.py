@@ -9,13 +9,15 @@ from tensortap.core.errors import InvalidValueError
 from .engine import Engine
 from .local import LocalEngine
 
+PROCESS_BYTES = 2 << 30  # of memory that the work of one process may take
+
 
 def open_engine(name: str = "", processes: int | None = None) -> Engine:
     """The engine of a name: empty or `local`: processes of this machine; `dask`: a Dask cluster that is
     started on this machine; `dask://host:port`: the cluster of that scheduler.
 
     Args:
-        processes: of this machine; by default one for each usable core. Not of `dask://host:port`.
+        processes: of this machine; by default one for each usable core, if there are 2 GB of memory for each. Not of `dask://host:port`.
 
     Raises:
         InvalidValueError: there is no such engine.
@@ -24,16 +26,19 @@ def open_engine(name: str = "", processes: int | None = None) -> Engine:
     if processes is not None and processes < 1:
         raise InvalidValueError(f"{processes} is not a number of processes.", "Use 1 or more.")
     if name in ("", "local"):
-        return LocalEngine(processes or usable_cores())
+        return LocalEngine(processes or default_processes())
     if name == "dask" or name.startswith("dask://"):
         from .dask_cluster import DaskEngine
 
-        return DaskEngine(name.removeprefix("dask").removeprefix("://"), processes or usable_cores())
+        return DaskEngine(name.removeprefix("dask").removeprefix("://"), processes or default_processes())
     raise InvalidValueError(f"There is no engine {name!r:.80}.", "Use local, dask or dask://host:port.")
 
 
-def usable_cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def default_processes() -> int:
+    """One for each core that this process may use, as far as the machine's memory goes."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # Windows
+        return cores
+    return max(1, min(cores, memory // PROCESS_BYTES))

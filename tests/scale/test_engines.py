@@ -17,7 +17,7 @@ from tensortap.compact.compactor import compact_run
 from tensortap.compact.parts import scan_workers
 from tensortap.core.errors import InvalidValueError, TensortapError
 from tensortap.scale.engine import Engine, reduce_tree
-from tensortap.scale.registry import open_engine
+from tensortap.scale.registry import default_processes, open_engine
 from tensortap.scale.task import run_task
 
 TABLES = ("rows", "histograms", "by_step")
@@ -109,6 +109,16 @@ def test_a_task_that_fails(tmp_path: Path) -> None:
 def test_only_functions_of_the_package_are_tasks(name: str) -> None:
     with pytest.raises(TensortapError, match="not a task"):
         run_task(name, {})
+
+
+@pytest.mark.parametrize(("gigabytes", "processes"), [(1, 1), (7, 3), (1000, 8)])
+def test_processes_have_enough_memory(
+    monkeypatch: pytest.MonkeyPatch, gigabytes: int, processes: int
+) -> None:
+    pages = {"SC_PHYS_PAGES": gigabytes << 18, "SC_PAGE_SIZE": 4096}
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)), raising=False)
+    monkeypatch.setattr(os, "sysconf", pages.__getitem__)
+    assert default_processes() == processes
 
 
 def test_engines_that_do_not_exist() -> None:
