@@ -17,7 +17,7 @@ def open_engine(name: str = "", processes: int | None = None) -> Engine:
     started on this machine; `dask://host:port`: the cluster of that scheduler.
 
     Args:
-        processes: of this machine; by default one for each usable core, if there are 2 GB of memory for each. Not of `dask://host:port`.
+        processes: of this machine; by default as many as `default_processes` says. Not of `dask://host:port`.
 
     Raises:
         InvalidValueError: there is no such engine.

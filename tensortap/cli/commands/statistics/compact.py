@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what does the work: local (the default), dask (a cluster on this machine), dask://host:port",
     )
     parser.add_argument(
-        "--processes", type=int, metavar="N", help="processes of this machine (default: one per core and 2 GB)"
+        "--processes", type=int, metavar="N", help="processes of this machine (default: one a core and 2 GB)"
     )
     parser.add_argument(
         "--rebuild", action="store_true", help="write all files anew, not only what is not compacted yet"
