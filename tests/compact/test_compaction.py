@@ -36,7 +36,7 @@ from tensortap.dump.write.writer import DumpWriter
 from tensortap.storage.files import json_bytes
 from tensortap.system.locks import lock_file
 
-SMALL = 6000  # bytes of streams a part: a few steps of the runs below
+SMALL = 2500  # bytes of streams a part: a few steps of the runs below
 
 
 @pytest.fixture(autouse=True)
@@ -71,7 +71,7 @@ def test_a_run_of_several_workers(tmp_path: Path) -> None:
     write_worker(tmp_path, range(0, 24, 2), rank=1)
     done = compact(tmp_path / "r")
     assert (done.snapshots, done.added, done.rebuilt, done.damage) == (192, 192, "", [])
-    assert done.parts == done.written > 2
+    assert done.parts == done.written > 1
     check_rows(tmp_path / "r")
     again = compact(tmp_path / "r")
     assert (again.added, again.written, again.rebuilt) == (0, 0, "")

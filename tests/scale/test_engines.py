@@ -26,7 +26,7 @@ TABLES = ("rows", "histograms", "by_step")
 @pytest.fixture
 def run_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A run of three workers, which is compacted to many parts."""
-    monkeypatch.setattr(compactor, "PART_BYTES", 8000)
+    monkeypatch.setattr(compactor, "PART_BYTES", 2500)
     for rank in range(3):
         write_worker(tmp_path, range(20), rank=rank)
     return tmp_path / "r"
