@@ -23,6 +23,7 @@ class Recorder:
         self.written: list[int] = []
         self.told_dropped = 0
         self.flushes = 0
+        self.commits = 0
         self.prepared = 0
         self.closed = False
         self.open = threading.Event()
@@ -36,6 +37,9 @@ class Recorder:
         assert isinstance(message, TensorBatch)
         self.written.append(message.step)
         return 0
+
+    def commit(self) -> None:
+        self.commits += 1
 
     def flush(self, dropped: int) -> int:
         self.told_dropped += dropped
@@ -61,6 +65,17 @@ def batch(step: int, nbytes: int = 40) -> TensorBatch:
         ]
     )
     return TensorBatch(step, 0.0, GraphHandle(), captured, nbytes)
+
+
+def test_what_was_written_is_committed_in_a_pause() -> None:
+    """A page shows a burst of tensors, though none follows."""
+    sink = Recorder()
+    thread = background(sink)
+    thread.put(batch(1))
+    until(lambda: sink.commits == 1, "the commit")
+    assert (sink.written, sink.flushes) == ([1], 0)
+    assert thread.stop(30)
+    assert sink.commits == 1
 
 
 def test_batches_are_written_in_order_and_flush_waits_for_them() -> None:

@@ -127,6 +127,14 @@ class BatchWriter:
                 self._warn_of_disk(error)
         return 0
 
+    def commit(self) -> None:
+        """Commits what was written, so that a page shows it while the program pauses."""
+        if self._writer is not None:
+            try:
+                self._writer.commit()
+            except Exception as error:
+                self._warn_of_disk(error)
+
     def close(self, dropped: int) -> int:
         """Commits and closes the files; returns how many snapshots had waited for the disk in vain."""
         self._next_try = 0.0  # the last chance to note what was lost

@@ -14,6 +14,7 @@ from .messages import Message, size_of
 
 WhenFull = Literal["wait", "drop"]
 
+_PAUSE = 0.5  # seconds without a message after which what was written is committed
 _FIRST_REPORT = 1.0  # seconds that training has waited in all; then at 2, 4, 8, …
 
 
@@ -23,6 +24,8 @@ class Sink(Protocol):
     def prepare(self) -> None: ...
 
     def write(self, message: Message) -> int: ...
+
+    def commit(self) -> None: ...
 
     def flush(self, dropped: int) -> int: ...
 
@@ -63,6 +66,7 @@ class WriterThread:
         self._stopping = False
         self._thread: threading.Thread | None = None
         self._sink = self._make_sink()
+        self._is_committed = True
         self._flushes_wanted = 0
         self._flushes_done = 0
         self.dropped = 0
@@ -198,16 +202,22 @@ class WriterThread:
             self._changed.notify_all()
 
     def _work(self) -> bool:
-        """One message, or one flush when nothing waits; False when it is time to end."""
+        """One message, or one flush when nothing waits; a commit in a pause. False when it is time to end."""
         with self._changed:
-            self._changed.wait_for(
-                lambda: bool(self._messages) or self._stopping or self._flushes_wanted > self._flushes_done
+            is_needed = self._changed.wait_for(
+                lambda: bool(self._messages) or self._stopping or self._flushes_wanted > self._flushes_done,
+                timeout=None if self._is_committed else _PAUSE,
             )
             message = self._messages.popleft() if self._messages else None
             flushes = self._flushes_wanted
+        if not is_needed:
+            self._sink.commit()
+            self._is_committed = True
+            return True
         if message is not None:
             _, nbytes = size_of(message)
             lost = self._sink.write(message)
+            self._is_committed = False
             with self._changed:
                 self.dropped += lost
                 self.refused += lost
@@ -215,6 +225,7 @@ class WriterThread:
                 self._changed.notify_all()
             return True
         self._with_drop_count(self._sink.flush)
+        self._is_committed = True
         with self._changed:
             self._flushes_done = flushes
             self._changed.notify_all()

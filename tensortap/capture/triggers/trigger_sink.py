@@ -75,6 +75,10 @@ class TriggerSink:
             lost += self._sink.write(message)
         return lost
 
+    def commit(self) -> None:
+        """See `Sink`."""
+        self._sink.commit()
+
     def flush(self, dropped: int) -> int:
         return self._write(self._ring.empty(fired=False)) + self._sink.flush(dropped)
 

@@ -275,9 +275,17 @@ class DumpWriter:
             DumpClosedError: the writer is closed. OSError: the disk refused; the rows stay queued. Or an
                 upload failed, and is tried again.
         """
+        self.commit()
+        self._destination.wake()
+
+    def commit(self) -> None:
+        """Commits everything logged so far; unlike `flush`, it leaves uploads to their own time.
+
+        Raises:
+            DumpClosedError: the writer is closed. OSError: the disk refused; the rows stay queued.
+        """
         with self._lock:
             self._commit(self._current())
-        self._destination.wake()
 
     def close(self) -> None:
         """Commits, seals the files and ends them in order, and waits until all is uploaded.
