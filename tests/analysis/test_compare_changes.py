@@ -67,7 +67,7 @@ def test_a_learning_rate_is_named_with_both_numbers(runs: dict[str, RunIndex]) -
 
 def test_of_weights_alone_the_constant_of_the_optimizer_is_named(runs: dict[str, RunIndex]) -> None:
     found = first(runs, "weights", "weights_momentum")
-    # Keras numbers the optimizers of a program (adam_5), and more of them each time that the program gains a run.
+    # Keras numbers the optimizers of a program: adam_5.
     assert re.match(r"the constant adam(_\d+)?/", found.extra) and "is 0.9 in A, 0.8 in B" in found.extra
 
 
