@@ -111,3 +111,31 @@ def test_two_runs_introduced_and_received(
     assert main(["replay", str(tmp_path / "a"), "--dtype", "bfloat16", "--nodes", "norm|total"]) == 0
     out = capsys.readouterr().out
     assert "introduced" in out and "in bfloat16" in out
+
+
+def test_renamed_layers_are_compared(ask: Callable[..., Any], tmp_path: Path) -> None:
+    """Each renamed node is compared with its partner, and the one that computes something else is named."""
+    for name, factor in (("old", 2.0), ("new", 3.0)):
+        with Tap(tmp_path / name, recorded_programs.NONE, record=every(1)) as tap:
+
+            @tap.function
+            def step(x: tf.Tensor) -> tf.Tensor:
+                with tf.GradientTape() as tape:
+                    tape.watch(x)
+                    with tf.name_scope(f"{name}_block"):  # noqa: B023
+                        hidden = tf.tanh(x * factor) + 1.0  # noqa: B023
+                    with tf.name_scope(f"{name}_head"):  # noqa: B023
+                        loss = tf.reduce_sum(hidden**2)
+                return tape.gradient(loss, x)
+
+            step(tf.constant([[0.1, 0.3], [0.5, -0.2]]))
+    found = ask(tmp_path / "old", "compare", step=0, source=str(locate(tmp_path / "new", 0, None)))
+    assert found["unpaired"] == [[], []] and found["renamed"] > 5
+    rows = {row["tensor"]: row for row in found["differences"]}
+    assert rows["old_block/mul/y:0"]["other"] == "new_block/mul/y:0"
+    assert rows["old_block/mul/y:0"]["introduced"] > 0.1
+    assert rows["old_block/Tanh:0"]["introduced"] < 1e-6 < 1e-3 < rows["old_block/Tanh:0"]["received"]
+    some = ask(
+        tmp_path / "old", "compare", step=0, source=str(locate(tmp_path / "new", 0, None)), nodes="Tanh"
+    )
+    assert some["unpaired"] == [[], []]

@@ -62,6 +62,8 @@ def print_differences(found: Mapping[str, Any], out: Console) -> None:
     """`--compare-with`: nodes of one side only, and those that compute something else of the same inputs."""
     if any(found["unpaired"]):
         out.print(cell(_structure_text(found["unpaired"]), "yellow"))
+    if found["renamed"]:
+        out.print(f"{counted(found['renamed'], 'node')} matched by what they compute: their names differ")
     numeric = ("introduced", "received", "difference")
     table = plain_table("tensor", "op type", "dtype", *numeric, "", "line", numeric=numeric)
     for row in found["differences"][:_MOST_ROWS]:

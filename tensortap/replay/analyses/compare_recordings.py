@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ class NodeDifference:
     """A tensor that both calls have.
 
     Attributes:
+        tensor, other: its names in this call and the other.
         introduced: the larger `born` of both directions: what the nodes make differently of one and the same
             inputs, in units of the tensor.
         received: the larger `inherited`.
@@ -38,6 +39,7 @@ class NodeDifference:
     """
 
     tensor: str
+    other: str
     op_types: tuple[str, str]
     dtypes: tuple[str, str]
     introduced: float
@@ -58,16 +60,19 @@ def compare_recordings(
 
     Returns:
         `differences` (`NodeDifference` as objects with `file`, `line`, `function` and `text` of the program,
-        most introduced first), `same` (tensors without any
-        difference), `unpaired` (names of nodes that only one call has, a list each), `unlike` (other shapes,
-        or another number of inputs or visits), `skipped` (reason -> nodes).
+        most introduced first), `same` (tensors without any difference), `renamed` (pairs of other names),
+        `unpaired` (names of nodes that only one call has, a list each), `unlike` (other shapes, or another
+        number of inputs or visits), `skipped` (reason -> nodes).
 
     Raises:
         TensortapError: the other recording cannot be read or run.
     """
     other = open_recording(Path(str(options["source"])))
     with LoadedCall(recording) as one, LoadedCall(other) as two:
-        pair = _Pair(_Side(one, pattern), _Side(two, pattern))
+        pairs, own = _pairs(one, two), _Side(one, pattern)
+        renamed = any(pairs.get(key, key)[1] != key[1] for key in own.chosen.operations)
+        # Their names in the other call need not match.
+        pair = _Pair(own, _Side(two, re.compile("") if renamed else pattern), pairs)
         found = pair.differences()
     differing = [each for each in found if each.total or each.introduced]
     differing.sort(key=lambda each: (each.given, -each.introduced, -each.received))
@@ -76,7 +81,8 @@ def compare_recordings(
         "source": str(options["source"]),
         "differences": [{**asdict(each), **lines.of(each.tensor.rpartition(":")[0])} for each in differing],
         "same": len(found) - len(differing),
-        "unpaired": pair.unpaired,
+        "unpaired": [[node for node in nodes if pattern.search(f"{node}:0")] for nodes in pair.unpaired],
+        "renamed": pair.renamed,
         "unlike": pair.unlike,
         "skipped": dict(pair.skipped),
     }
@@ -101,22 +107,107 @@ class _Side:
         return self.chosen.inputs(self.keys[node], self.values)
 
 
-class _Pair:
-    """Exchanges the inputs of nodes of one name."""
+def _pairs(one: LoadedCall, two: LoadedCall) -> dict[NodeKey, NodeKey]:
+    """Nodes of one name and op; of the others those that do the same to what are pairs (renamed layers)."""
+    found: dict[NodeKey, NodeKey] = {}
+    functions = [list(call.recorded.functions.items()) for call in (one, two)]
+    for (name, function), (other_name, other) in zip(*functions, strict=False):
+        pairs = _pairs_within(function, other)
+        found |= {(name, node): (other_name, partner) for node, partner in pairs.items()}
+    return found
 
-    def __init__(self, one: _Side, two: _Side) -> None:
+
+def _pairs_within(function: Any, other: Any) -> dict[str, str]:
+    others = other.operations
+    pairs = {
+        name: name
+        for name, operation in function.operations.items()
+        if name in others and others[name].type == operation.type
+    }
+    if len(function.arguments) == len(other.arguments):
+        pairs |= dict(zip(function.arguments, other.arguments, strict=True))
+    taken = set(pairs.values())
+    for name, operation in function.operations.items():
+        if name in pairs or not operation.inputs:
+            continue
+        partner = next(
+            (each for each in _same_uses(operation, others, pairs) if each.name not in taken), None
+        )
+        if partner is None:
+            continue
+        constants = {
+            mine.op.name: its.op.name
+            for mine, its in zip(operation.inputs, partner.inputs, strict=True)
+            if mine.op.name not in pairs
+        }
+        pairs |= {name: partner.name, **constants}
+        taken |= {partner.name, *constants.values()}
+    return pairs | _by_scope(function, others, pairs, taken)
+
+
+def _by_scope(
+    function: Any, others: Mapping[str, Any], pairs: Mapping[str, str], taken: Set[str]
+) -> dict[str, str]:
+    """Nodes that nothing but their name tells (of shapes), in scopes that others found to be renamed."""
+    scopes = {name.rpartition("/")[0]: partner.rpartition("/")[0] for name, partner in pairs.items()}
+    found: dict[str, str] = {}
+    for name, operation in function.operations.items():
+        scope, _, last = name.rpartition("/")
+        at = next((each for each in _prefixes(scope) if each in scopes), "")
+        partner = f"{scopes[at]}{scope[len(at) :]}/{last}" if at else ""
+        if name in pairs or partner in taken or partner not in others:
+            continue
+        if others[partner].type == operation.type:
+            found[name] = partner
+    return found
+
+
+def _prefixes(scope: str) -> Iterator[str]:
+    while scope:
+        yield scope
+        scope = scope.rpartition("/")[0]
+
+
+def _same_uses(operation: Any, others: Mapping[str, Any], pairs: Mapping[str, str]) -> Iterator[Any]:
+    """Nodes of the other function that do to pairs, and to constants, what a node does."""
+    known = next((tensor for tensor in operation.inputs if tensor.op.name in pairs), None)
+    source = None if known is None else others.get(pairs[known.op.name])
+    if known is None or source is None or known.value_index >= len(source.outputs):
+        return
+    for taker in source.outputs[known.value_index].consumers():
+        if taker.type == operation.type and len(taker.inputs) == len(operation.inputs):
+            both = zip(operation.inputs, taker.inputs, strict=True)
+            if all(_is_pair(mine, its, pairs) for mine, its in both):
+                yield taker
+
+
+def _is_pair(mine: Any, its: Any, pairs: Mapping[str, str]) -> bool:
+    if mine.op.name in pairs:
+        return bool(pairs[mine.op.name] == its.op.name and mine.value_index == its.value_index)
+    constant = mine.op.type == its.op.type == "Const"
+    return bool(constant and mine.dtype == its.dtype and mine.shape == its.shape)
+
+
+class _Pair:
+    """Exchanges the inputs of nodes that are pairs."""
+
+    def __init__(self, one: _Side, two: _Side, pairs: Mapping[NodeKey, NodeKey]) -> None:
         self._one, self._two = one, two
         self.skipped: Counter[str] = Counter()
         self.unlike: list[str] = []
-        self._shared = [node for node in one.keys if node in two.keys]
+        names = {key: node for node, key in two.keys.items()}
+        partners = {node: names.get(pairs.get(key, key), "") for node, key in one.keys.items()}
+        self._partners = {node: partner for node, partner in partners.items() if partner}
+        taken = set(self._partners.values())
         self.unpaired = [
-            [node for node in side.keys if node not in others.keys]
-            for side, others in ((one, two), (two, one))
+            [node for node in one.keys if node not in self._partners],
+            [node for node in two.keys if node not in taken],
         ]
+        self.renamed = sum(node != partner for node, partner in self._partners.items())
 
     def differences(self) -> list[NodeDifference]:
         exchanged, given = [], []
-        for node in self._shared:
+        for node in self._partners:
             why = self._why_not_exchanged(node)
             if not why:
                 exchanged.append(node)
@@ -125,10 +216,10 @@ class _Pair:
             elif why != "unlike":
                 self.skipped[why] += 1
         found = [each for node in given for each in self._compared(node, None, None)]
-        there, here = (
-            self._crossed(exchanged, self._two, self._one),
-            self._crossed(exchanged, self._one, self._two),
-        )
+        swapped = {self._partners[node]: node for node in exchanged}
+        outputs = self._crossed(swapped, self._two, self._one)
+        there = {node: outputs[partner] for partner, node in swapped.items() if partner in outputs}
+        here = self._crossed({node: self._partners[node] for node in exchanged}, self._one, self._two)
         for node in exchanged:
             if node in there and node in here:
                 found += self._compared(node, there[node], here[node])
@@ -137,11 +228,11 @@ class _Pair:
         return found
 
     def _why_not_exchanged(self, node: str) -> str:
-        for side in (self._one, self._two):
-            why = why_not_isolated(side.operation(node))
+        for side, name in ((self._one, node), (self._two, self._partners[node])):
+            why = why_not_isolated(side.operation(name))
             if why:
                 return why
-        inputs = self._one.inputs(node), self._two.inputs(node)
+        inputs = self._one.inputs(node), self._two.inputs(self._partners[node])
         if inputs[0] is None or inputs[1] is None:
             return "did not run, or reads a tensor that did not"
         if len(inputs[0][0]) != len(inputs[1][0]):
@@ -154,26 +245,27 @@ class _Pair:
         return not operation.inputs or draws(operation.type) or "IteratorGetNext" in operation.type
 
     @staticmethod
-    def _crossed(nodes: Sequence[str], owner: _Side, giver: _Side) -> dict[str, list[list[Array]]]:
-        """Outputs of the nodes of one call, computed from inputs of the other's, by visit and slot."""
+    def _crossed(nodes: Mapping[str, str], owner: _Side, giver: _Side) -> dict[str, list[list[Array]]]:
+        """Outputs of the nodes of one call, computed from inputs of their partners, by visit and slot."""
         with IsolatedNodes({node: owner.operation(node) for node in nodes}) as alone:
-            return alone.run_visits({node: giver.inputs(node) or [] for node in nodes})
+            return alone.run_visits({node: giver.inputs(partner) or [] for node, partner in nodes.items()})
 
     def _compared(
         self, node: str, there: list[list[Array]] | None, here: list[list[Array]] | None
     ) -> list[NodeDifference]:
         found = []
-        slots = min(len(side.operation(node).outputs) for side in (self._one, self._two))
+        partner = self._partners[node]
+        slots = min(len(self._one.operation(node).outputs), len(self._two.operation(partner).outputs))
         for slot in range(slots):
-            name = f"{node}:{slot}"
-            types = [side.chosen.candidates.get(name) for side in (self._one, self._two)]
+            name, theirs = f"{node}:{slot}", f"{partner}:{slot}"
+            types = [self._one.chosen.candidates.get(name), self._two.chosen.candidates.get(theirs)]
             if (
                 types[0] is None
                 or types[1] is None
                 or {each.dtype for each in types if each} - set(_SPLIT_DTYPES)
             ):
                 continue
-            own, other = self._one.values.get(name, []), self._two.values.get(name, [])
+            own, other = self._one.values.get(name, []), self._two.values.get(theirs, [])
             first = split_error(own, other, None if there is None else [visit[slot] for visit in there])
             second = split_error(other, own, None if here is None else [visit[slot] for visit in here])
             if first is None or second is None:
@@ -182,6 +274,7 @@ class _Pair:
             found.append(
                 NodeDifference(
                     name,
+                    theirs,
                     (types[0].op_type, types[1].op_type),
                     (types[0].dtype, types[1].dtype),
                     max(first.born, second.born),
