@@ -14,7 +14,7 @@ FOR_DEMO := .venv/.for-demo-$(KEY)
 FOR_TESTS := .venv/.for-tests-$(KEY)
 
 .NOTPARALLEL:
-.PHONY: help demo check test test-quick test-python test-frontend lint types frontend chromium bench fuzz wheel build sbom lock audit docs docker clean
+.PHONY: help demo check test nightly test-quick test-python test-frontend lint types frontend chromium bench fuzz wheel build sbom lock audit docs docker clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -25,6 +25,9 @@ demo: $(FOR_DEMO) frontend ## set up what is missing, train the demo and open it
 check: lint types test-quick ## the inner loop: lint, types, and the tests that need neither TensorFlow nor a browser
 
 test: lint types test-frontend test-python ## set up what is missing and run all tests
+
+nightly: PYTEST_ARGS += --nightly
+nightly: test fuzz ## `test` with more programs, then `fuzz`
 
 lint: $(FOR_TESTS) ## ruff, import rules (import-linter) and biome
 	$(PY) -m ruff check .

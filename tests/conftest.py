@@ -1,5 +1,6 @@
 """What all tests share: a quiet TensorFlow, property tests that repeat themselves, and `--quick`."""
 
+import gc
 import importlib.abc
 import os
 import signal
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from polling import until
+from shared_folder import shared_folder
 from tensorboard_process import Start, TensorBoard
 
 from tensortap.server import log_reader
@@ -43,6 +45,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 def pytest_addoption(parser: pytest.Parser) -> None:
     help_text = "skip what needs TensorFlow or a browser, or takes seconds"
     parser.addoption("--quick", action="store_true", help=help_text)
+    parser.addoption("--nightly", action="store_true", help="add what repeats the rest on more programs")
 
 
 class _NotQuick(importlib.abc.MetaPathFinder):
@@ -55,6 +58,7 @@ class _NotQuick(importlib.abc.MetaPathFinder):
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: takes seconds; not part of `make check`")
+    config.addinivalue_line("markers", "nightly: repeats the rest on more programs; not part of `make test`")
     if config.getoption("quick"):
         sys.meta_path.insert(0, _NotQuick())
 
@@ -69,18 +73,28 @@ def _is_slow(item: pytest.Item) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    left_out: set[pytest.Item] = set()
     if config.getoption("quick"):
-        slow = [item for item in items if _is_slow(item)]
-        config.hook.pytest_deselected(items=slow)
-        items[:] = [item for item in items if item not in slow]
+        left_out.update(item for item in items if _is_slow(item))
+    if not config.getoption("nightly"):
+        left_out.update(item for item in items if item.get_closest_marker("nightly"))
+    if left_out:
+        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+        items[:] = [item for item in items if item not in left_out]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _nothing_to_collect() -> Iterator[None]:
+    """Graphs of TensorFlow that earlier modules left make a full collection take tens of seconds."""
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
 def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the sdist of this checkout and the wheel built from that sdist."""
-    folder = tmp_path_factory.mktemp("dist")
-    build_distributions(CHECKOUT, folder)
-    return folder
+    return shared_folder(tmp_path_factory, "dist", lambda folder: build_distributions(CHECKOUT, folder))
 
 
 def build_distributions(source: Path, folder: Path) -> None:
@@ -93,15 +107,17 @@ def build_distributions(source: Path, folder: Path) -> None:
 @pytest.fixture(scope="session")
 def distributions_again(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same, built from the sdist, at another place and time."""
-    folder = tmp_path_factory.mktemp("dist-again")
-    (sdist,) = distributions.glob("*.tar.gz")
-    with tarfile.open(sdist) as archive:
-        archive.extractall(folder / "source", filter="data")
-    (source,) = (folder / "source").iterdir()
-    for file in source.rglob("*.py"):
-        file.touch()
-    build_distributions(source, folder / "dist")
-    return folder / "dist"
+
+    def build(folder: Path) -> None:
+        (sdist,) = distributions.glob("*.tar.gz")
+        with tarfile.open(sdist) as archive:
+            archive.extractall(folder / "source", filter="data")
+        (source,) = (folder / "source").iterdir()
+        for file in source.rglob("*.py"):
+            file.touch()
+        build_distributions(source, folder / "dist")
+
+    return shared_folder(tmp_path_factory, "dist-again", build) / "dist"
 
 
 @pytest.fixture(scope="session")

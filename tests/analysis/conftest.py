@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from analysis_runs import Get
+from shared_folder import shared_folder
 
 from tensortap.index.logdir_index import LogIndex
 
@@ -18,17 +19,14 @@ TESTS = Path(__file__).resolve().parent.parent
 @pytest.fixture(scope="session")
 def broken_logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A log directory with a run for each model of broken_models.py and program of nan_programs.py."""
-    folder = tmp_path_factory.mktemp("broken")
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
-    done = subprocess.run(
-        [sys.executable, str(TESTS / "broken_models.py"), str(folder)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return folder
+
+    def train(folder: Path) -> None:
+        command = [sys.executable, str(TESTS / "broken_models.py"), str(folder)]
+        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[-3000:]
+
+    return shared_folder(tmp_path_factory, "broken", train)
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ import pytest
 from browser_page import TapPage
 from browser_site import Serve, Site, serving
 from playwright.sync_api import Browser, ConsoleMessage, expect, sync_playwright
+from shared_folder import shared_folder
 
 SCREENSHOTS = Path(__file__).resolve().parents[2] / "test-output"
 DEMO_STEPS = "60"
@@ -30,10 +31,13 @@ expect.set_options(timeout=20_000)
 @pytest.fixture(scope="session")
 def demo_logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A log directory with the runs of `tensortap demo`, made by what `make demo` runs; only read it."""
-    logdir = tmp_path_factory.mktemp("demo") / "demo-logs"
-    command = ["-m", "tensortap", "demo", "--no-serve", "--steps", DEMO_STEPS, "--logdir", str(logdir)]
-    subprocess.run([sys.executable, *command], check=True, stdin=subprocess.DEVNULL)
-    return logdir
+
+    def train(folder: Path) -> None:
+        command = ["-m", "tensortap", "demo", "--no-serve", "--steps", DEMO_STEPS]
+        command += ["--logdir", str(folder / "demo-logs")]
+        subprocess.run([sys.executable, *command], check=True, stdin=subprocess.DEVNULL)
+
+    return shared_folder(tmp_path_factory, "demo", train) / "demo-logs"
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """Tapping programs like Keras' and TensorFlow's examples changes no bit of their training.
 
-Each runs plain and tapped, from the same seeds, with all tensors captured at every third step.
+Each runs plain and tapped, from the same seeds, with all tensors captured at every third step. `make test` runs
+one of each idiom, `make nightly` all of them.
 """
 
 from __future__ import annotations
@@ -25,6 +26,14 @@ PROGRAMS = {
     for module in (keras_programs, loop_programs, session_programs)
     for program in module.PROGRAMS
 }
+
+# One of each idiom.
+ALWAYS = {
+    *("cnn", "seq2seq", "gpt", "mixed_precision", "xla", "vae", "gan"),
+    *("dcgan", "actor_critic", "draws_in_loops", "eager_tape", "neural_ode", "recurrent_by_hand"),
+    *("session_mlp", "session_loop"),
+}
+assert PROGRAMS.keys() >= ALWAYS
 
 # Limits that docs/capture.md names.
 KNOWN = {
@@ -56,9 +65,11 @@ def plain(name: str) -> dict[str, bytes]:
 
 
 def marked(name: str) -> Any:
-    """A program, as one that fails if it does."""
-    reason = KNOWN.get(name)
-    return pytest.param(name, marks=[pytest.mark.xfail(reason=reason)] if reason else [])
+    """A program, as one that fails if it does, and as one of the night unless it is in `ALWAYS`."""
+    marks = [] if name in ALWAYS else [pytest.mark.nightly]
+    if reason := KNOWN.get(name):
+        marks.append(pytest.mark.xfail(reason=reason))
+    return pytest.param(name, marks=marks)
 
 
 @pytest.mark.parametrize("name", [marked(name) for name in PROGRAMS])

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from shared_folder import shared_folder
 
 from tensortap.api.logdir import Log, open_logdir
 from tensortap.api.run import Run
@@ -22,12 +23,13 @@ MAKER = Path(__file__).with_name("make_artefacts.py")
 @pytest.fixture(scope="session")
 def artefacts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with them (see make_artefacts.py)."""
-    folder = tmp_path_factory.mktemp("artefacts")
-    done = subprocess.run(
-        [sys.executable, str(MAKER), str(folder)], capture_output=True, text=True, check=False, timeout=300
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return folder
+
+    def make(folder: Path) -> None:
+        command = [sys.executable, str(MAKER), str(folder)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+        assert done.returncode == 0, done.stderr[-4000:]
+
+    return shared_folder(tmp_path_factory, "artefacts", make)
 
 
 @pytest.fixture(scope="session")

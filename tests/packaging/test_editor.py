@@ -23,7 +23,7 @@ def test_an_editor_resolves_every_import_of_the_package(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True)
     node = bundle.machines_node() or bundle.packaged_node()
     assert node is not None
-    folders = ["tensortap", "server", "plugin", "tests", "benchmarks"]
+    folders = ["tensortap", "server", "plugin"]
     done = subprocess.run(
         [
             *(str(node.folder / "node"), "frontend/node_modules/pyright/index.js", "--outputjson"),
@@ -34,7 +34,7 @@ def test_an_editor_resolves_every_import_of_the_package(tmp_path: Path) -> None:
         text=True,
     )
     report = json.loads(done.stdout)
-    assert report["summary"]["filesAnalyzed"] > 500
+    assert report["summary"]["filesAnalyzed"] > 400
     unresolved = [
         f"{each['file']}:{each['range']['start']['line'] + 1}: {each['message']}"
         for each in report["generalDiagnostics"]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from shared_folder import shared_folder
 
 from tensortap.replay.locate import locate
 from tensortap.replay.protocol import Answer, Progress, Request, ignore_progress
@@ -20,9 +21,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A log directory with the runs of `recorded_programs.record_all`."""
     import recorded_programs  # imports TensorFlow
 
-    base = tmp_path_factory.mktemp("studied")
-    recorded_programs.record_all(base)
-    return base
+    return shared_folder(tmp_path_factory, "studied", recorded_programs.record_all)
 
 
 @pytest.fixture(scope="session")

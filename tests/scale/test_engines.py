@@ -16,6 +16,7 @@ from tensortap.compact import compactor
 from tensortap.compact.compactor import compact_run
 from tensortap.compact.parts import scan_workers
 from tensortap.core.errors import InvalidValueError, TensortapError
+from tensortap.scale import dask_cluster
 from tensortap.scale.engine import Engine, reduce_tree
 from tensortap.scale.registry import default_processes, open_engine
 from tensortap.scale.task import run_task
@@ -94,8 +95,9 @@ def test_a_dask_cluster_of_which_a_worker_is_killed(run_dir: Path, cluster: Any)
 
 
 @pytest.mark.slow
-def test_no_scheduler() -> None:
+def test_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
+    monkeypatch.setattr(dask_cluster, "_CONNECT_SECONDS", 1)
     with pytest.raises(TensortapError, match=r"No Dask scheduler answers at 127\.0\.0\.1:1"):
         open_engine("dask://127.0.0.1:1")
 
