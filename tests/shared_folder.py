@@ -15,7 +15,7 @@ def shared_folder(
 ) -> Path:
     """The folder `name` of this session, filled by `make(folder)` in the first process that asks for it.
 
-    Processes that ask meanwhile wait. What `make` raises is raised to each that asks: the next one tries again.
+    Processes that ask meanwhile wait. An error of `make` is raised, and the next process tries again.
     """
     base = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:

@@ -1,7 +1,7 @@
 """Tapping programs like Keras' and TensorFlow's examples changes no bit of their training.
 
-Each runs plain and tapped, from the same seeds, with all tensors captured at every third step. `make test` runs
-one of each idiom, `make nightly` all of them.
+Each runs plain and tapped, from the same seeds, with all tensors captured at every third step.
+`make test` runs one of each idiom, `make nightly` all of them.
 """
 
 from __future__ import annotations
