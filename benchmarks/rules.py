@@ -1,0 +1,118 @@
+"""What `tensortap rules` says of thirty programs with a mistake, of the same without it, and of public ones.
+
+    python benchmarks/rules.py [--only NAME …] [--keep FOLDER]
+
+Of a program with a mistake the first finding of high severity counts, as `rules` prints it: *led* if its source
+line is one that the mistake is on, *named* if it names the cause and another line, *misled* if it names another
+cause, *missed* if there is none. Healthy are the same programs without the mistake, and those of
+`tests/programs`, after Keras' and TensorFlow's examples: a finding of high severity there is a false alarm.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT / "tests"))
+
+import _bugs
+import keras
+from _table import print_table
+from programs import keras_programs, loop_programs
+from programs.capturing import Capture
+
+from tensortap import Tap, Watch, every
+from tensortap.analysis.rules.finding import Finding
+from tensortap.analysis.rules.runner import check_rules
+from tensortap.index.logdir_index import LogIndex
+
+
+def high_findings(folder: Path) -> list[Finding]:
+    """The findings of high severity on a run, in the order of the command."""
+    log = LogIndex(folder.parent)
+    log.refresh()
+    (run,) = (each for each in log.runs if each.name == folder.name)
+    found = check_rules(run)
+    if found.failed:
+        print(f"{folder.name}: rules failed: {found.failed}", file=sys.stderr)
+    return [each for each in found.findings if each.severity == "high"]
+
+
+def trained(folder: Path, program: _bugs.Bug, *, broken: bool) -> list[Finding]:
+    keras.backend.clear_session()
+    keras.utils.set_random_seed(1)
+    with Tap(folder, watch=Watch(steps=every(2), keep="value")) as tap:
+        program.program(tap, broken)
+    return high_findings(folder)
+
+
+def verdict(bug: _bugs.Bug, found: list[Finding]) -> str:
+    if not found:
+        return "missed"
+    first = found[0]
+    if first.rule not in bug.rules:
+        return "misled"
+    is_there = first.frame is not None and Path(first.frame.file).name == "_bugs.py"
+    return "led" if is_there and first.frame and first.frame.line in bug.lines else "named"
+
+
+def first_text(found: list[Finding]) -> str:
+    if not found:
+        return ""
+    line = found[0].frame.line if found[0].frame else 0
+    return f"{found[0].rule}, line {line}: {found[0].text}"[:110]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--only", nargs="*", default=[], help="names of programs")
+    parser.add_argument("--keep", type=Path, help="where the runs are left")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = arguments.keep or Path(temporary)
+        bugs = [bug for bug in _bugs.BUGS if not arguments.only or bug.name in arguments.only]
+        _run_bugs(folder, bugs)
+        if not arguments.only:
+            _run_public(folder)
+
+
+def _run_bugs(folder: Path, bugs: list[_bugs.Bug]) -> None:
+    rows, counts, alarms = [], Counter[str](), 0
+    for bug in bugs:
+        found = trained(folder / f"{bug.name}-broken", bug, broken=True)
+        healthy = trained(folder / f"{bug.name}-healthy", bug, broken=False)
+        word = verdict(bug, found)
+        counts[word] += 1
+        alarms += bool(healthy)
+        rows.append([bug.name, word, first_text(found), first_text(healthy) or "-"])
+        print("  ".join(rows[-1]), flush=True)
+    print_table("Programs with a mistake", ["program", "", "first finding", "without it"], rows)
+    print(f"{len(bugs)} mistakes: {', '.join(f'{count} {word}' for word, count in counts.most_common())}")
+    print(f"{len(bugs)} without: {alarms} with a finding of high severity")
+
+
+def _run_public(folder: Path) -> None:
+    rows, alarms = [], 0
+    for program in [*keras_programs.PROGRAMS, *loop_programs.PROGRAMS]:
+        keras.backend.clear_session()
+        keras.utils.set_random_seed(1)
+        path = folder / f"public-{program.__name__}"
+        with Tap(path, watch=Watch(steps=every(1), keep="value")) as tap:
+            program(Capture(tap))
+        found = high_findings(path)
+        alarms += bool(found)
+        rows.append([program.__name__, first_text(found) or "-"])
+        print("  ".join(rows[-1]), flush=True)
+    print_table("Programs after public examples", ["program", "finding of high severity"], rows)
+    print(f"{len(rows)} programs: {alarms} with a finding of high severity")
+
+
+if __name__ == "__main__":
+    main()
