@@ -260,7 +260,8 @@ def wrong_sign(tap: Tap, broken: bool) -> None:
     x, y = table()
 
     def loss(labels: Any, outputs: Any) -> Any:
-        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(tf.reshape(labels, [-1]), outputs)
+        classes = tf.cast(tf.reshape(labels, [-1]), tf.int32)
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(classes, outputs)
         return -losses if broken else losses  # bug
 
     model = mlp(layers.Dense(32, activation="relu"))
