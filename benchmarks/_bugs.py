@@ -1,6 +1,6 @@
 """Thirty programs with one common mistake each, and the same without it.
 
-Each trains a small model as Keras' and TensorFlow's examples do. A line that the mistake is on ends in `# bug`.
+Each trains a small model as Keras' and TensorFlow's examples do. Lines that hold the mistake end in `# bug`.
 """
 
 from __future__ import annotations
@@ -286,7 +286,7 @@ def tanh_pictures(tap: Tap, broken: bool) -> None:
     y = x * 255 if broken else x
     head = layers.Dense(64, activation="tanh", name="picture")  # bug
     model = mlp(layers.Dense(32, activation="relu"), head=head, features=64)
-    model.compile(keras.optimizers.Adam(1e-2), "mse")  # bug
+    model.compile("adam", "mse")  # bug
     model.fit(x, y, **fitting(tap))  # bug
 
 
@@ -297,7 +297,7 @@ def pixels_to_255(tap: Tap, broken: bool) -> None:
     model = keras.Sequential(
         [keras.Input((8, 8, 1)), layers.Conv2D(8, 3, activation="relu"), layers.Flatten(), layers.Dense(2)]
     )
-    model.compile("adam", from_logits())
+    model.compile(keras.optimizers.Adam(1e-2), from_logits())
     model.fit(x, y, **fitting(tap))  # bug
 
 
@@ -338,9 +338,9 @@ def narrow_start(tap: Tap, broken: bool) -> None:
 def deep_sigmoids(tap: Tap, broken: bool) -> None:
     x, y = table()
     kind = "sigmoid" if broken else "relu"
-    hidden = [layers.Dense(8, activation=kind, name=f"deep{number}") for number in range(12)]  # bug
+    hidden = [layers.Dense(16, activation=kind, name=f"deep{number}") for number in range(10)]  # bug
     model = mlp(*hidden)
-    model.compile(keras.optimizers.Adam(1e-3), from_logits())
+    model.compile(keras.optimizers.Adam(3e-3), from_logits())
     model.fit(x, y, **fitting(tap))
 
 
@@ -383,14 +383,15 @@ def bfloat16_weights(tap: Tap, broken: bool) -> None:
 @bug("ExplodingTensor")
 def log_of_zero(tap: Tap, broken: bool) -> None:
     x, y = table()
-    x = x * 30
+    temperature = layers.Rescaling(100.0)
 
     def loss(labels: Any, outputs: Any) -> Any:
         wanted = tf.one_hot(tf.cast(tf.reshape(labels, [-1]), tf.int32), 3)
         return -tf.reduce_sum(wanted * tf.math.log(outputs + (0.0 if broken else 1e-7)), axis=-1)  # bug
 
-    model = mlp(layers.Dense(32, activation="relu"), head=layers.Dense(3, activation="softmax", name="head"))
-    model.compile(keras.optimizers.SGD(1e-3), loss)
+    scores = layers.Dense(3, name="scores")
+    model = mlp(layers.Dense(32, activation="relu"), scores, temperature, head=layers.Softmax(name="head"))
+    model.compile(keras.optimizers.Adam(1e-3), loss)
     model.fit(x, y, **fitting(tap))
 
 
@@ -421,22 +422,22 @@ def division_by_zero(tap: Tap, broken: bool) -> None:
     deviation = keras.ops.std(inputs, axis=1, keepdims=True)
     scaled = inputs / (deviation + (0.0 if broken else 1e-6))  # bug
     model = keras.Model(inputs, layers.Dense(3, name="head")(layers.Dense(16, activation="relu")(scaled)))
-    model.compile("adam", from_logits())
+    model.compile(keras.optimizers.Adam(1e-2), from_logits())
     model.fit(x, y, **fitting(tap))
 
 
 @bug("ExplodingTensor")
 def exp_overflow(tap: Tap, broken: bool) -> None:
     x, y = table()
-    x = x * 40
 
     class OwnSoftmax(layers.Layer):
         def call(self, x: Any) -> Any:
             powers = tf.exp(x if broken else x - tf.reduce_max(x, -1, keepdims=True))  # bug
             return powers / tf.reduce_sum(powers, -1, keepdims=True)
 
-    model = mlp(layers.Dense(32, activation="relu"), layers.Dense(3, name="scores"), head=OwnSoftmax())
-    model.compile(keras.optimizers.SGD(1e-4), keras.losses.SparseCategoricalCrossentropy())
+    scores = layers.Dense(3, name="scores")
+    model = mlp(layers.Dense(32, activation="relu"), scores, layers.Rescaling(100.0), head=OwnSoftmax())
+    model.compile(keras.optimizers.Adam(1e-3), keras.losses.SparseCategoricalCrossentropy())
     model.fit(x, y, **fitting(tap))
 
 
@@ -463,11 +464,11 @@ def whole_row_masked(tap: Tap, broken: bool) -> None:
 @bug("Float16Overflow", "ExplodingTensor")
 def float16_overflow(tap: Tap, broken: bool) -> None:
     x, y = table()
-    x = x * 100
     dtype = "float16" if broken else "float32"
     inputs = keras.Input((8,))
     hidden = layers.Dense(16, dtype=dtype, name="hidden")(inputs)
-    squared = hidden * hidden  # bug
+    scaled = hidden * 150.0
+    squared = scaled * scaled  # bug
     model = keras.Model(inputs, layers.Dense(3, dtype=dtype, name="head")(squared))
     model.compile(keras.optimizers.SGD(1e-6), from_logits())
     model.fit(x, y, **fitting(tap))
@@ -477,8 +478,10 @@ def float16_overflow(tap: Tap, broken: bool) -> None:
 def generator_not_trained(tap: Tap, broken: bool) -> None:
     """A GAN whose second step trains the critic once more instead of the generator."""
     x, _ = table()
-    generator = keras.Sequential([keras.Input((4,)), layers.Dense(16, "relu"), layers.Dense(8)], "generator")
-    critic = keras.Sequential([keras.Input((8,)), layers.Dense(16, "relu"), layers.Dense(1)], "critic")
+    generator = keras.Sequential(
+        [keras.Input((4,)), layers.Dense(16, "relu"), layers.Dense(8)], name="generator"
+    )
+    critic = keras.Sequential([keras.Input((8,)), layers.Dense(16, "relu"), layers.Dense(1)], name="critic")
     first, second = keras.optimizers.Adam(1e-3), keras.optimizers.Adam(1e-3)
     loss_of = keras.losses.BinaryCrossentropy(from_logits=True)
     trained = critic if broken else generator  # bug

@@ -2,10 +2,11 @@
 
     python benchmarks/rules.py [--only NAME …] [--keep FOLDER]
 
-Of a program with a mistake the first finding of high severity counts, as `rules` prints it: *led* if its source
-line is one that the mistake is on, *named* if it names the cause and another line, *misled* if it names another
-cause, *missed* if there is none. Healthy are the same programs without the mistake, and those of
-`tests/programs`, after Keras' and TensorFlow's examples: a finding of high severity there is a false alarm.
+Of a program with a mistake the first finding of high severity counts, as `tensortap rules RUN`, one command,
+prints it: *led* if its source line holds the mistake, *named* if it names the cause and another line,
+*misled* if it names another cause, *missed* if there is none. Healthy are the same programs without the
+mistake, and those of `tests/programs`, after Keras' and TensorFlow's examples: a finding of high severity
+there is a false alarm.
 """
 
 from __future__ import annotations
@@ -19,8 +20,7 @@ from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.append(str(ROOT / "tests"))
+sys.path.append(str(Path(__file__).resolve().parent.parent / "tests"))
 
 import _bugs
 import keras
@@ -48,7 +48,7 @@ def high_findings(folder: Path) -> list[Finding]:
 def trained(folder: Path, program: _bugs.Bug, *, broken: bool) -> list[Finding]:
     keras.backend.clear_session()
     keras.utils.set_random_seed(1)
-    with Tap(folder, watch=Watch(steps=every(2), keep="value")) as tap:
+    with Tap(folder, watch=Watch(steps=every(1), keep="value")) as tap:
         program.program(tap, broken)
     return high_findings(folder)
 

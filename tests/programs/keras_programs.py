@@ -147,7 +147,7 @@ def autoencoder(capture: Capture) -> Results:
         [layers.Input((8,)), layers.GaussianNoise(0.2), layers.Dense(4, "selu"), layers.Dense(8, "tanh")]
     )
     model.compile(keras.optimizers.Adam(1e-2, use_ema=True, gradient_accumulation_steps=2), "mse")
-    x = floats(ROWS, 8)
+    x = np.clip(floats(ROWS, 8), -1, 1)
     return fit(capture, model, x, x, epochs=2)
 
 

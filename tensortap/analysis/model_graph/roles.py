@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -34,6 +35,8 @@ class Roles:
         kind, variable: row -> `input`, `output`, `weight`, `gradient`; path of the variable (where told).
         trainable: path of a variable -> whether the step asks for its gradient (where told).
         left_out: paths of trainable variables that a tape records, without being asked for their gradients.
+        unread: path of a variable whose gradient is asked for though nothing reads it -> the line that made
+            its layer (file, line, function), or None.
     """
 
     def __init__(self, graph: GraphIndex) -> None:
@@ -42,9 +45,12 @@ class Roles:
         self.variable: dict[int, str] = {}
         self.trainable: dict[str, bool] = {}
         self.left_out: set[str] = set()
+        self.unread: dict[str, tuple[str, int, str] | None] = {}
         for row, attributes in _marked(graph):
             if attributes.get("tensortap.kind"):
                 self.kind[row] = attributes["tensortap.kind"]
+            if attributes.get("tensortap.unread"):
+                self.unread |= _lines(attributes["tensortap.unread"])
             if attributes.get("tensortap.variable"):
                 self.variable[row] = attributes["tensortap.variable"]
                 if attributes.get("tensortap.trainable"):
@@ -188,12 +194,29 @@ def _marked(graph: GraphIndex) -> Iterator[tuple[int, dict[str, str]]]:
             yield row, _parsed(text)
 
 
+def _lines(text: str) -> dict[str, tuple[str, int, str] | None]:
+    """The lines of variables that nothing reads; what is not as it should be counts as unknown."""
+    found: dict[str, tuple[str, int, str] | None] = {}
+    for path, line in _read_json(text).items():
+        match line:
+            case [str(file), int(number), str(function)]:
+                found[path] = file, number, function
+            case _:
+                found[path] = None
+    return found
+
+
 def _parsed(text: str | None) -> dict[str, str]:
+    return {key: str(value) for key, value in _read_json(text).items()}
+
+
+def _read_json(text: str | None) -> dict[str, Any]:
+    """A JSON object; empty if it is none."""
     try:
         found = json.loads(text or "{}")
     except (ValueError, RecursionError):
         return {}
-    return {key: str(value) for key, value in found.items()} if isinstance(found, dict) else {}
+    return found if isinstance(found, dict) else {}
 
 
 @lru_cache(maxsize=GRAPHS)

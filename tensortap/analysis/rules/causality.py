@@ -12,16 +12,33 @@ from itertools import product
 
 from ..model_graph.roles import TensorRole
 from ..run_view.run_view import RunView
+from .builtin.losses import explodes
 from .finding import SEVERITIES, Finding, Hit, Severity
 
-_BIRTHS = "ExplodingTensor"  # spoils all that comes behind it
+_ORIGINS = "ExplodingTensor"  # spoils all that comes behind it
+_OF_TRAINING = (
+    *("DeadRelu", "SaturatedActivation", "ExplodingGradient", "DeadGradient", "VanishingGradient"),
+    *("UnchangedTensor", "WeightUpdateRatio", "LargeWeights", "LossNotDecreasing", "LargeLoss"),
+)
 # Rule -> what its findings lead to, causes before what follows from them.
 _LEADS_TO: Mapping[str, tuple[str, ...]] = {
+    "LossInputMismatch": _OF_TRAINING,
+    "TargetOutOfRange": _OF_TRAINING,
+    "NegatedLoss": (_ORIGINS, *_OF_TRAINING),
+    "UnusedLayer": ("UnchangedTensor", "LossNotDecreasing"),
+    "HighDropout": ("DeadGradient", "VanishingGradient", "LossNotDecreasing"),
     "LearningRate": (
-        *("AbsorbedUpdate", "DeadRelu", "SaturatedActivation", "ExplodingGradient", "UnchangedTensor"),
+        *(
+            _ORIGINS,
+            "AbsorbedUpdate",
+            "DeadRelu",
+            "SaturatedActivation",
+            "ExplodingGradient",
+            "UnchangedTensor",
+        ),
         *("WeightUpdateRatio", "LargeWeights", "LossNotDecreasing", "LargeLoss"),
     ),
-    "InputNotNormalised": ("DeadRelu", "SaturatedActivation", "LossNotDecreasing", "LargeLoss"),
+    "InputNotNormalised": (_ORIGINS, "DeadRelu", "SaturatedActivation", "LossNotDecreasing", "LargeLoss"),
     "PoorWeightInit": ("SaturatedActivation", "ExplodingGradient", "VanishingGradient"),
     "AbsorbedUpdate": ("UnchangedTensor", "LossNotDecreasing"),
     "AllZero": ("DeadRelu", "DeadGradient", "LossNotDecreasing"),
@@ -38,6 +55,7 @@ _LEADS_TO: Mapping[str, tuple[str, ...]] = {
     "LargeWeights": ("LossNotDecreasing",),
     "LossNotDecreasing": ("LargeLoss",),
     "LargeLoss": (),
+    _ORIGINS: (),
 }
 _RANKS = {name: rank for rank, name in enumerate(_LEADS_TO)}
 
@@ -45,11 +63,16 @@ _RANKS = {name: rank for rank, name in enumerate(_LEADS_TO)}
 def sort_key(view: RunView, findings: Sequence[Finding]) -> Callable[[Finding], tuple[object, ...]]:
     """The sort key of some findings of a run.
 
-    Those that are not muted first; of these the worst, of equals NaN that is born, then the newest, then
-    in data flow order. What leads to others of its graph that are as bad is as new as these, and comes
-    before them.
+    Those that are not muted first; of these the worst, of equals origins of NaN and infinity (and what makes
+    numbers grow, where they grew until then), then the newest, then in data flow order. What leads to others
+    of its graph that are as bad is as new as these, and comes before them.
     """
     places = view.once("places of tensors", lambda: _places(view))
+    origins: dict[str, int] = {}  # graph -> the first step with NaN or infinity
+    for finding in findings:
+        if finding.rule == _ORIGINS and finding.severity == SEVERITIES[0] and not finding.muted:
+            origins[finding.graph] = min(origins.get(finding.graph, finding.first_step), finding.first_step)
+    grown = {graph for graph in origins if explodes(view, graph)}
     newest: dict[tuple[str, str, bool, str], int] = {}
     for finding in findings:
         key = _peers(finding, finding.rule)
@@ -61,7 +84,12 @@ def sort_key(view: RunView, findings: Sequence[Finding]) -> Callable[[Finding], 
         severity = SEVERITIES.index(finding.severity)
         rank = _RANKS.get(finding.rule, 0)
         place = places[finding.graph, finding.tensor]
-        return finding.muted, severity, finding.rule != _BIRTHS, -since, rank, -finding.first_step, place
+        origin = finding.rule == _ORIGINS or (
+            _ORIGINS in _all_consequences(finding.rule)
+            and finding.graph in grown
+            and finding.first_step < origins[finding.graph]
+        )
+        return finding.muted, severity, not origin, -since, rank, -finding.first_step, place
 
     return order
 

@@ -38,6 +38,7 @@ class Hit:
         looked_at: what `of` counts where it is not all captured steps ("kept values, the last of 120").
         unless: rules that give the reason for it, where they tell of the same variable: then it is left out.
         explains: rules whose findings on its graph it is a reason for: it is as bad as one of high severity.
+        source_node: the node whose source line is shown, if it is not the tensor's; frame: the line itself.
     """
 
     tensor: int
@@ -53,6 +54,8 @@ class Hit:
     next_look: str = ""
     unless: tuple[str, ...] = ()
     explains: tuple[str, ...] = ()
+    source_node: str = ""
+    frame: FrameDetail | None = None
 
     @classmethod
     def at(

@@ -6,7 +6,7 @@ import logging
 from importlib.metadata import entry_points
 
 from .builtin.activations import dead_relu, high_dropout, saturated_activation
-from .builtin.dead_gradients import absorbed_update, dead_gradient
+from .builtin.dead_gradients import absorbed_update, dead_gradient, unused_layer
 from .builtin.gradients import exploding_gradient, vanishing_gradient
 from .builtin.initialization import poor_weight_init
 from .builtin.inputs import class_imbalance, input_not_normalised, label_in_input
@@ -28,6 +28,7 @@ BUILT_IN: tuple[Rule, ...] = (
     negated_loss,
     label_in_input,
     high_dropout,
+    unused_layer,
     exploding_tensor,
     float16_overflow,
     subnormals,

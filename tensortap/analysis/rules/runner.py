@@ -133,18 +133,19 @@ def _finding(view: RunView, rule: Rule, hit: Hit, settings: Settings) -> Finding
         thresholds=dict(rule.thresholds),
         next_look=hit.next_look or rule.next_look,
         muted=settings.mutes(rule.name, tensor.name, hit.text),
+        frame=_frame(view.run, tensor.graph, hit.source_node) if hit.source_node else hit.frame,
     )
 
 
 def _with_source(run: RunIndex, finding: Finding, number: int) -> Finding:
-    if number >= _SOURCES:
+    if number >= _SOURCES or finding.frame is not None:
         return finding
-    return replace(finding, frame=_frame(run, finding))
+    return replace(finding, frame=_frame(run, finding.graph, finding.node))
 
 
-def _frame(run: RunIndex, finding: Finding) -> FrameDetail | None:
+def _frame(run: RunIndex, graph: str, node: str) -> FrameDetail | None:
     try:
-        stack = node_detail(run, finding.node, graph=finding.graph).stack
+        stack = node_detail(run, node, graph=graph).stack
     except TensortapError:
         return None
     return stack[-1] if stack else None

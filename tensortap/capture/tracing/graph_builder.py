@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -17,6 +18,7 @@ from tensortap.tfproto.attributes import attribute_texts
 from tensortap.tfproto.function_calls import argument_inputs, callees
 
 from .candidate import Candidate
+from .keras_lines import line_of_variable
 from .layer_map import LayerMap
 from .node_descriptions import describe_node
 from .source_stacks import Stack
@@ -32,6 +34,7 @@ MAX_GRAPH_DEF = 256 << 20  # bytes; constants can make a GraphDef of any size, p
 
 # They hold numbers that differ from process to process.
 _FUNCTION_LINKS = ("forward_function_name", "backward_function_name")
+_MAX_UNREAD = 20  # variables that are listed
 _NODE_NUMBERS = ("_gradient_op_type", "_user_specified_name")
 
 
@@ -57,6 +60,7 @@ def graph_of(
     stacks = _Stacks()
     passed = _passed_arguments(functions, names)
     replicas = _replica_numbers(names.values())
+    unread = {} if replicas else _unread_variables(functions, layers)
     nodes = []
     for function in functions.values():
         where = made_at[function.name]
@@ -71,7 +75,7 @@ def graph_of(
                     inputs=passed.get(unique, ()) if is_argument else _inputs(function, operation, names),
                     function=short[function.name],
                     device=operation.device,
-                    attributes=_attributes(function, operation, candidates, layers)
+                    attributes=_attributes(function, operation, candidates, layers, unread)
                     | _meaning(functions, function, operation, layer)
                     | ({"tensortap.replica": str(replicas[unique])} if unique in replicas else {}),
                     layer=layer,
@@ -165,15 +169,29 @@ def _passed_arguments(functions: Mapping[str, TracedFunction], names: Names) -> 
     return passed
 
 
+def _unread_variables(functions: Mapping[str, TracedFunction], layers: LayerMap) -> dict[str, Frame | None]:
+    """Variables whose gradients are asked for and that no function reads -> where their layers were made."""
+    read = {path for function in functions.values() for path in function.variables.values()}
+    if not layers.asked & read:
+        return {}  # nothing is known, or by other names
+    return {path: line_of_variable(path) for path in sorted(layers.asked - read)[:_MAX_UNREAD]}
+
+
 def _attributes(
-    function: TracedFunction, operation: Any, candidates: Candidates, layers: LayerMap
+    function: TracedFunction,
+    operation: Any,
+    candidates: Candidates,
+    layers: LayerMap,
+    unread: Mapping[str, Frame | None],
 ) -> dict[str, str]:
     """TensorFlow's attributes, and what the tensor is to the model (`tensortap.kind`, `…variable`, and where
-    gradients are asked for `…trainable` and `…left_out`)."""
+    gradients are asked for `…trainable`, `…left_out` and `…unread`)."""
     texts = {} if operation.name in function.arguments else attribute_texts(operation.node_def.attr)
     candidate = candidates.get((function.name, operation.name, 0))
     if candidate is not None and candidate.kind:
         texts["tensortap.kind"] = candidate.kind
+        if unread and candidate.kind == "loss":
+            texts["tensortap.unread"] = json.dumps(unread)
     variable = function.variable_of(operation) if candidate is None else candidate.variable
     if variable:
         texts["tensortap.variable"] = variable

@@ -82,6 +82,16 @@ def _first_argument(frame: Any) -> Any:
     return frame.f_locals.get(names[0]) if names else None
 
 
+def line_of_variable(path: str) -> Frame | None:
+    """Where the layer was made that has a trainable variable; None if no layer or no line is known."""
+    for made, line in list(_LINES.items()):
+        if isinstance(made, keras.layers.Layer):
+            own = getattr(made, "_trainable_variables", ())  # without those of layers inside
+            if any(str(variable.path) == path for variable in own):
+                return line
+    return None
+
+
 def line_of_call(called: Any) -> MadeLine | None:
     """Of an object that Keras calls and the user made; None where the user's own line calls it.
 

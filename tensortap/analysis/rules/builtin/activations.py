@@ -77,14 +77,15 @@ def _active(rows: Rows) -> Array:
 
 def _dead_units(view: RunView, tensor: TensorRole, rows: Rows, limits: Limits) -> Iterator[Hit]:
     """Looks into the last kept values: a unit is a position of the last dimension."""
-    shares, steps = [], []
+    shares, steps, samples = [], [], 0
     finite = rows.finite == rows["size"]
     for snapshot, value in stored_values(view.run, rows.rows[finite & rows.kept][-_LOOKED_INTO:]):
         if value.ndim > 1 and value.shape == snapshot.shape:
             shares.append((value.reshape(-1, value.shape[-1]) > 0).mean(axis=0))
             steps.append(snapshot.step)
-    if len(shares) < 2 or len({len(share) for share in shares}) > 1:
-        return
+            samples += value.size // max(value.shape[-1], 1)
+    if len(shares) < 2 or len({len(share) for share in shares}) > 1 or samples * limits["active"] < 1:
+        return  # of so few samples a unit that is active enough may miss all
     active = np.mean(shares, axis=0)
     dead = active < limits["active"]
     if dead.mean() > limits["layer_share"]:

@@ -8,6 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from tensortap.core.text import counted
+from tensortap.index.query.node_detail import FrameDetail
+from tensortap.index.query.source_lines import source_lines
 
 from ...dead_layers.ledger import UNUSED, LedgerEntry, dead_layer_ledger
 from ...model_graph.gradient_cuts import STOPS
@@ -110,7 +112,7 @@ def _cut_off(view: RunView) -> Iterator[Hit]:
                 asked, note = False, "It changes all the same: something else updates it."
             text = f"{entry.variable} gets no gradient: {entry.why}. {note}"
             evidence = Evidence(int(steps[0]), "steps with a gradient", 0.0)
-            meant = entry.cut_by in ("", STOPS)  # perhaps: a head that is not used yet, a target network
+            meant = not entry.cut_by  # perhaps: a head that is not used yet
             severity: Severity = ("medium" if meant else "high") if asked and tensor.is_kernel else "low"
             hit = Hit.at(steps, len(steps), tensor, text, evidence, severity=severity)
             yield _advised(hit, entry)
@@ -125,8 +127,48 @@ def _moves(view: RunView, weight: TensorRole) -> bool:
 def _advised(hit: Hit, entry: LedgerEntry) -> Hit:
     """With what to do about a variable that the loss gives no gradient, and where to look."""
     advice = {"": _UNUSED_HELP, STOPS: _NO_STOP}.get(entry.cut_by, _OTHER_OP)
-    look = "The node that lets no gradient through." if entry.cut_by else "What the layer's output is for."
-    return replace(hit, help=advice, next_look=look)
+    if not entry.cut_by:
+        return replace(hit, help=advice, next_look="What the layer's output is for.")
+    node = entry.begins.rpartition(":")[0]
+    look = "The node that lets no gradient through."
+    return replace(hit, help=advice, next_look=look, source_node=node)
+
+
+@rule(
+    "UnusedLayer",
+    "layers that are to be trained, and that the step never calls",
+    severity="high",
+    source="tensortap: variables whose gradients the step asks for, though nothing reads them",
+    help="Call the layer where the model computes its output, or remove it from the model.",
+    next_look="The line that makes the layer, and the model's call().",
+)
+def unused_layer(view: RunView, limits: Limits) -> Iterable[Hit]:
+    del limits
+    graphs = {tensor.graph for tensor in view.tensors}
+    for loss in view.of_kind("loss"):
+        read = {path for graph in graphs for path in view.roles(graph).reads}
+        unread = {path: at for path, at in view.roles(loss.graph).unread.items() if path not in read}
+        layers: dict[str, list[str]] = {}
+        for path in unread:
+            layers.setdefault(path.rpartition("/")[0], []).append(path)
+        steps = view.rows([loss]).steps
+        for layer, paths in layers.items() if len(steps) else ():
+            names = ", ".join(path.rpartition("/")[2] for path in paths)
+            text = f"No step calls {layer}: its gradients are asked for ({names}), and nothing reads it."
+            if not layer:
+                text = f"No step reads {names}, though its gradient is asked for."
+            evidence = Evidence(int(steps[0]), "variables that nothing reads", float(len(paths)))
+            frame = _frame_of(view, loss.graph, unread[paths[0]])
+            yield replace(Hit.at(steps, len(steps), loss, text, evidence), frame=frame)
+
+
+def _frame_of(view: RunView, graph: str, line: tuple[str, int, str] | None) -> FrameDetail | None:
+    if line is None:
+        return None
+    file, number, function = line
+    texts = source_lines(view.run.graph(graph).about.get("sources", {}).get(file))
+    text = texts[number - 1].strip() if 0 < number <= len(texts) else None
+    return FrameDetail(file, number, function, text)
 
 
 def _ledger(view: RunView) -> list[LedgerEntry]:

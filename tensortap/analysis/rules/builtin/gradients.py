@@ -15,6 +15,7 @@ from ...run_view.snapshot_rows import Rows
 from ...run_view.trained_variables import trained_gradients
 from ..finding import Evidence, Hit, Severity
 from ..rule import MOSTLY, Limits, incremental_hits, rule
+from .initialization import is_lookup_table
 from .losses import has_converged
 
 SPIKE = 10.0  # times the limit: an explosion that worries at a single step, too
@@ -109,7 +110,13 @@ def _in_forward_order(view: RunView, graph: str) -> list[TensorRole]:
     for row in roles.of_kind("weight"):
         path = roles.variable.get(row, "")
         read[path] = min(read.get(path, 2**31), int(roles.graph.order[_used(view, graph, row)]))
-    kernels = [t for t in trained_gradients(view) if t.graph == graph and t.is_kernel and t.variable in read]
+    # Of a table only the rows of a batch get a gradient.
+    kernels = [
+        tensor
+        for tensor in trained_gradients(view)
+        if tensor.graph == graph and tensor.is_kernel and tensor.variable in read
+        if not is_lookup_table(roles, tensor.variable)
+    ]
     computed = [tensor for tensor in kernels if tensor.backward]
     changed = [tensor for tensor in kernels if not tensor.backward]  # clipped, or without the loss scale
     most = max(changed, computed, key=len)

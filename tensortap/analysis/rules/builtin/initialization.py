@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -23,6 +23,8 @@ from ..rule import Limits, rule
 from .activations import share_beyond
 from .weights import layer_weights
 
+# What a kernel that begins too small or too large leads to.
+_FOLLOWS = ("ExplodingGradient", "VanishingGradient", "SaturatedActivation")
 _FEW = 16  # elements of which a variance says little
 _NONE = np.zeros(0, np.int64)
 
@@ -112,7 +114,8 @@ def _hit(scale: _Scale, count: int, limits: Limits, narrow: TensorRole | None = 
         text += f", and 90 % of the first gradients of {narrow.variable} lie within {span:g}"
     text += f". {counted(count - 1, 'further kernel')} likewise." if count > 1 else "."
     evidence = Evidence(scale.step, "variance ratio", ratio, limits["variance_ratio"])
-    return Hit.at(np.array([scale.step]), 1, scale.tensor, text, evidence)
+    hit = Hit.at(np.array([scale.step]), 1, scale.tensor, text, evidence)
+    return replace(hit, explains=_FOLLOWS)
 
 
 def _scales(view: RunView, rows: Rows) -> list[_Scale]:

@@ -193,6 +193,8 @@ def _leaked(view: RunView, feature: TensorRole, label: TensorRole, limits: Limit
     classes = np.concatenate([y[step].reshape(len(y[step]), -1) for step in steps]).astype(np.float64)
     if len(values) < limits["samples"] or not (np.isfinite(values).all() and np.isfinite(classes).all()):
         return
+    if classes.shape[1] > 1 and not _is_one_hot(classes):
+        return  # an autoencoder, or the next value of a series: several targets that are measured
     if classes.shape[1] == 1 and len(kinds := np.unique(classes)) <= _MOST_SHOWN:
         classes = np.concatenate([classes, (classes == kinds).astype(np.float64)], axis=1)
     if classes.shape[1] > _MOST_SHOWN or values.shape[1] > _MOST_CLASSES:
@@ -209,6 +211,10 @@ def _leaked(view: RunView, feature: TensorRole, label: TensorRole, limits: Limit
 
 
 _MOST_SHOWN = 100  # classes, of which each is compared with each feature
+
+
+def _is_one_hot(classes: Array) -> bool:
+    return bool(np.isin(classes, (0, 1)).all() and (classes.sum(axis=1) == 1).all())
 
 
 def _kept_by_step(view: RunView, tensor: TensorRole) -> dict[int, Array]:

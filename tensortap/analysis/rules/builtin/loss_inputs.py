@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -210,27 +211,28 @@ def negated_loss(view: RunView, limits: Limits) -> Iterable[Hit]:
         loss = roles.loss
         if loss is None or len(roles.of_kind("loss")) > 1:
             continue
-        signs = {_sign_at(roles, row, loss) for row in _forward(roles, _CROSS_ENTROPIES.__contains__)}
+        found = [_sign_at(roles, row, loss) for row in _forward(roles, _CROSS_ENTROPIES.__contains__)]
         tensor = _captured(view, roles, (loss, 0), exactly=True)
         rows = view.rows([tensor] if tensor else [])
-        if signs == {-1} and tensor is not None and len(rows):
+        if {sign for sign, _ in found} == {-1} and tensor is not None and len(rows):
             lowest = float(np.nanmin(rows["min"]))
             text = (
                 f"The loss is the negative of a cross-entropy ({rows['mean'][0]:.3g} at step {rows.step[0]},"
                 f" down to {lowest:.3g}): training makes the model's answers worse."
             )
-            yield Hit.at(
-                rows.steps, len(rows.steps), tensor, text, Evidence(int(rows.step[0]), "loss", lowest, 0.0)
-            )
+            evidence = Evidence(int(rows.step[0]), "loss", lowest, 0.0)
+            hit = Hit.at(rows.steps, len(rows.steps), tensor, text, evidence)
+            yield replace(hit, source_node=roles.graph.names[found[0][1]])
 
 
-def _sign_at(roles: Roles, row: int, loss: int) -> int:
-    """The sign with which a cross-entropy enters a loss; 0 where it does in another way, or not at all."""
-    waiting, seen = [(row, 1)], set[int]()
+def _sign_at(roles: Roles, row: int, loss: int) -> tuple[int, int]:
+    """(the sign with which a cross-entropy enters a loss, the last node that changes it); the sign is 0 where
+    it does in another way, or not at all."""
+    waiting, seen = [(row, 1, row)], set[int]()
     while waiting and len(seen) < _MOST:
-        row, sign = waiting.pop()
+        row, sign, changed = waiting.pop()
         if row == loss:
-            return sign
+            return sign, changed
         if row in seen:
             continue
         seen.add(row)
@@ -245,5 +247,5 @@ def _sign_at(roles: Roles, row: int, loss: int) -> int:
                 if op_type == "Mul" and len(constants) != len(others):
                     continue  # of a weight that the data give, as in a policy gradient
                 factor = -1 if any(number < 0 for number in constants) else 1
-            waiting.append((user, sign * factor))
-    return 0
+            waiting.append((user, sign * factor, user if factor < 0 else changed))
+    return 0, row

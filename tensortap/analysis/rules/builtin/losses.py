@@ -20,9 +20,10 @@ from ..rule import MOSTLY, Limits, incremental_hits, rule
 _REPLICA = re.compile(r"(^|(?<=/))replica_\d+/")
 _FAR = 100.0  # times the largest usual learning rate: no optimizer's default (Adadelta's is 1.0) is beyond
 # What weights do that steps of it take, and those that hardly move.
-_BY_STEPS = ("DeadRelu", "SaturatedActivation", "DeadGradient", "ExplodingTensor", "LossNotDecreasing")
+_BY_STEPS = ("DeadRelu", "SaturatedActivation", "DeadGradient", "LossNotDecreasing")
 _BY_REST = ("UnchangedTensor", "AbsorbedUpdate", "LossNotDecreasing")
 _JUMP = 2.0  # times the first loss, which all of the last third are above
+_EXPLODED = 10.0  # times the first loss, from where one that does not come back explodes
 _FEW = 20  # losses, of which one does not know yet whether they will fall
 
 
@@ -223,10 +224,31 @@ def learning_rate(view: RunView, limits: Limits) -> Iterable[Hit]:
             text=lambda t, value: f"The learning rate is {value:.3g}.",
         )
         for hit in found:
-            far = low or hit.evidence[0].value > _FAR * limit
-            yield replace(hit, explains=(_BY_REST if low else _BY_STEPS) if far else ())
+            tensor, value = view.tensors[hit.tensor], hit.evidence[0].value
+            if low:
+                constant = hit.steps == hit.of >= _FEWEST and np.all(view.rows([tensor])["max"] == value)
+                yield replace(hit, explains=_BY_REST, severity="high" if constant else None)
+            elif explodes(view, tensor.graph):
+                yield replace(hit, explains=(*_BY_STEPS, "ExplodingTensor"))
+            else:
+                yield replace(hit, explains=_BY_STEPS if value > _FAR * limit else ())
 
 
+def explodes(view: RunView, graph: str) -> bool:
+    """Whether a loss of a graph grows to many times the first one, and stays there or turns non-finite."""
+    for tensor in _training_losses(view):
+        if tensor.graph == graph:
+            rows = view.rows([tensor])
+            broken = rows.step[rows.finite < rows["size"]]
+            steps, loss = _by_step(rows)
+            loss = np.abs(loss[steps < broken[0]]) if len(broken) else np.abs(loss)
+            last = loss[-1:] if len(broken) else loss[-max(len(loss) // 3, 2) :]
+            if len(loss) > 1 and 0 < _EXPLODED * loss[0] < last.min():
+                return True
+    return False
+
+
+_FEWEST = 3  # steps at which a rate is the same
 _LEFT = 1e-6  # of the largest loss: then gradients are small, as they are to be
 
 

@@ -96,6 +96,8 @@ def unchanged_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
         if ends and not np.allclose(ends[0], ends[1], rtol, atol, equal_nan=True):
             continue  # few elements move: the ledger tells of updates that are lost
         gradient = trained.get((tensor.graph, tensor.variable))
+        if gradient is not None and _is_skipped(view, tensor.graph, same):
+            continue  # a loss scale that is still too large
         zero = gradient is not None and _is_zero(view, gradient, same)
         severity, why = _at_rest(view, tensor, gradient, zero=zero)
         if same.steps < MOSTLY * steps:
@@ -151,6 +153,21 @@ def _is_zero(view: RunView, gradient: TensorRole, same: Stretch) -> bool:
     rows = view.rows([gradient])
     rows = rows.part((rows.step >= same.first) & (rows.step < same.last))
     return len(rows) > 0 and bool(np.all(rows["zero"] == rows["size"]))
+
+
+def _is_skipped(view: RunView, graph: str, same: Stretch) -> bool:
+    """Whether any gradient of a graph is not finite at each step of a stretch: the program skips such steps."""
+    gradients = [tensor for tensor in view.of_kind("gradient") if tensor.graph == graph]
+    steps = view.once(f"steps of {graph} with NaN or infinite gradients", lambda: _broken(view, gradients))
+    rows = view.rows(gradients[:1])
+    within = {step for step in rows.steps.tolist() if same.first <= step < same.last}
+    return bool(within) and within <= steps
+
+
+def _broken(view: RunView, gradients: list[TensorRole]) -> set[int]:
+    return {
+        step for _, rows in view.each(gradients) for step in rows.step[rows.finite < rows["size"]].tolist()
+    }
 
 
 def _unchanged(tensor: TensorRole, same: Stretch, steps: int, by_values: bool, why: str) -> str:
