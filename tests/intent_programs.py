@@ -212,6 +212,50 @@ def all_zero_kernel(logdir: Path, run: str, broken: bool) -> None:
     fit(logdir, run, mlp(hidden=hidden), *table(), loss=loss)
 
 
+def layer_never_called(logdir: Path, run: str, broken: bool) -> None:
+    """The model's call leaves one of its layers out."""
+
+    class Model(keras.Model):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__(name="model")
+            self.second = keras.layers.Dense(32, activation="relu", name="second")  # never called
+            self.inner = mlp()
+
+        def build(self, shape: Any) -> None:
+            self.second.build((None, 8))
+            self.inner.build(shape)
+
+        def call(self, x: Any) -> Any:
+            return self.inner(x if broken else x + self.second(x)[:, :8])
+
+    fit(logdir, run, Model(), *table(), loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+
+
+def exploding_rate(logdir: Path, run: str, broken: bool) -> None:
+    """A regression that ends in NaN, as its weights grow from step to step."""
+    x, _ = table()
+    y = (x @ np.linspace(-1, 1, 8) * 3).astype(np.float32)[:, None]
+    optimizer = keras.optimizers.SGD(0.8 if broken else 0.01)
+    fit(logdir, run, mlp(classes=1), x, y, loss="mse", optimizer=optimizer)
+
+
+def stopped_gradient(logdir: Path, run: str, broken: bool) -> None:
+    """A gradient that is stopped between two layers, although both are to be trained."""
+    inputs = keras.Input((8,))
+    hidden = keras.layers.Dense(32, activation="relu", name="low")(inputs)
+    if broken:
+        hidden = keras.ops.stop_gradient(hidden)  # stopped
+    model = keras.Model(inputs, keras.layers.Dense(3, name="head")(hidden))
+    fit(logdir, run, model, *table(), loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+
+
+def autoencoder(logdir: Path, run: str, broken: bool) -> None:
+    """What it learns is its input: no label among the inputs. Broken: the output cannot be that small."""
+    x, _ = table()
+    model = mlp(classes=8, activation="sigmoid" if broken else None)
+    fit(logdir, run, model, x, x, loss="mse", optimizer=keras.optimizers.Adam(1e-2))
+
+
 PROGRAMS: dict[str, tuple[Program, str]] = {  # name -> the program, and the rule that must find the mistake
     program.__name__: (program, rule)
     for program, rule in (
@@ -222,11 +266,15 @@ PROGRAMS: dict[str, tuple[Program, str]] = {  # name -> the program, and the rul
         (forgotten_encoder, "UnchangedTensor"),
         (labels_as_feature, "LabelInInput"),
         (keep_probability, "HighDropout"),
-        (large_rate, "LossNotDecreasing"),
+        (large_rate, "LearningRate"),
         (wrong_sign, "NegatedLoss"),
         (relu_head, "TargetOutOfRange"),
         (pixels, "InputNotNormalised"),
         (all_zero_kernel, "DeadGradient"),
+        (layer_never_called, "UnusedLayer"),
+        (exploding_rate, "LearningRate"),
+        (stopped_gradient, "DeadGradient"),
+        (autoencoder, "TargetOutOfRange"),
     )
 }
 

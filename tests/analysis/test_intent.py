@@ -22,14 +22,20 @@ FOUND_BY = {  # program -> (rule, part of the text)
     "forgotten_encoder": ("UnchangedTensor", "encoder/inner/kernel"),
     "labels_as_feature": ("LabelInInput", "Column 5"),
     "keep_probability": ("HighDropout", "mlp/drop drops 0.95"),
-    "large_rate": ("LossNotDecreasing", "grew"),
+    "large_rate": ("LearningRate", "The learning rate is 50."),
     "wrong_sign": ("NegatedLoss", "negative of a cross-entropy"),
     "relu_head": ("TargetOutOfRange", "can only be 0 or more"),
     "pixels": ("InputNotNormalised", "reaches 255"),
     "all_zero_kernel": ("DeadGradient", "mlp/empty/kernel"),
+    "layer_never_called": ("UnusedLayer", "No step calls model/second: "),
+    "exploding_rate": ("LearningRate", "The learning rate is 0.8."),
+    "stopped_gradient": ("DeadGradient", "low/kernel gets no gradient"),
+    "autoencoder": ("TargetOutOfRange", "can only be 0 … 1"),
 }
+LINES = {"layer_never_called": "never called", "stopped_gradient": "stopped"}  # where the comment is
 ALONE = {  # those whose rule is the first to be named
     *("probabilities_as_logits", "logits_as_probabilities", "sigmoid_as_logits", "frozen_norm"),
+    *("layer_never_called", "exploding_rate", "stopped_gradient", "autoencoder", "large_rate"),
     *("forgotten_encoder", "labels_as_feature", "keep_probability", "wrong_sign", "relu_head", "pixels"),
 }
 
@@ -58,6 +64,11 @@ def test_the_mistake_is_found(runs: dict[str, RunIndex], program: str) -> None:
     high = [each for each in check_rules(runs[f"{program}-broken"]).findings if each.severity == "high"]
     assert [each for each in high if each.rule == rule and text in each.text], high
     assert program not in ALONE or high[0].rule == rule
+    if program in LINES:
+        lines = [
+            n for n, text in enumerate(FILE.read_text().splitlines(), 1) if text.endswith(LINES[program])
+        ]
+        assert high[0].frame is not None and [high[0].frame.line] == lines
 
 
 @pytest.mark.slow

@@ -156,7 +156,7 @@ def _is_zero(view: RunView, gradient: TensorRole, same: Stretch) -> bool:
 
 
 def _is_skipped(view: RunView, graph: str, same: Stretch) -> bool:
-    """Whether any gradient of a graph is not finite at each step of a stretch: the program skips such steps."""
+    """Whether a gradient of a graph is not finite at each step of a stretch: the program skips such steps."""
     gradients = [tensor for tensor in view.of_kind("gradient") if tensor.graph == graph]
     steps = view.once(f"steps of {graph} with NaN or infinite gradients", lambda: _broken(view, gradients))
     rows = view.rows(gradients[:1])
