@@ -25,7 +25,7 @@ Program = Callable[[Path, str, bool], None]
 
 WATCH = [
     Watch(steps=every(2), kinds=("input", "weight", "gradient", "output"), keep="value"),
-    Watch(steps=every(2), nodes="loss|learning_rate|Softmax|dropout", keep="value"),
+    Watch(steps=every(2), nodes="loss|Softmax|dropout|^(sgd|adam)(_[0-9]+)?/Cast/ReadVariableOp", keep="value"),
 ]
 
 
@@ -219,11 +219,8 @@ def layer_never_called(logdir: Path, run: str, broken: bool) -> None:
         def __init__(self) -> None:
             super().__init__(name="model")
             self.second = keras.layers.Dense(32, activation="relu", name="second")  # never called
-            self.inner = mlp()
-
-        def build(self, shape: Any) -> None:
             self.second.build((None, 8))
-            self.inner.build(shape)
+            self.inner = mlp()
 
         def call(self, x: Any) -> Any:
             return self.inner(x if broken else x + self.second(x)[:, :8])

@@ -27,7 +27,7 @@ FOUND_BY = {  # program -> (rule, part of the text)
     "relu_head": ("TargetOutOfRange", "can only be 0 or more"),
     "pixels": ("InputNotNormalised", "reaches 255"),
     "all_zero_kernel": ("DeadGradient", "mlp/empty/kernel"),
-    "layer_never_called": ("UnusedLayer", "No step calls model/second: "),
+    "layer_never_called": ("UnusedLayer", "No step calls second: "),
     "exploding_rate": ("LearningRate", "The learning rate is 0.8."),
     "stopped_gradient": ("DeadGradient", "low/kernel gets no gradient"),
     "autoencoder": ("TargetOutOfRange", "can only be 0 … 1"),

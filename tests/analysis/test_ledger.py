@@ -193,7 +193,7 @@ def test_what_cuts_a_variable_off_is_named(
     [
         ("Round", "head/kernel", "true", [("high", "an op with a gradient there")]),
         ("Round", "head/bias", "true", [("low", "an op with a gradient there")]),
-        ("StopGradient", "head/kernel", "true", [("medium", "let the gradient through")]),
+        ("StopGradient", "head/kernel", "true", [("high", "let the gradient through")]),
         ("Unused", "head/kernel", "true", [("medium", "let the loss use the layer")]),
         ("Round", "head/kernel", "false", []),
         ("Unused", "head/kernel", "false", []),

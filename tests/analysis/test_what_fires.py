@@ -304,7 +304,7 @@ def test_findings_come_the_worst_first_then_the_newest_then_in_data_flow_order(t
 
 
 def test_units_that_were_looked_at_in_kept_values_say_so(tmp_path: Path) -> None:
-    value = np.where(np.arange(8) < 3, 1.0, 0.0) * np.ones((4, 8))
+    value = np.where(np.arange(8) < 3, 1.0, 0.0) * np.ones((16, 8))
     fed = [("relu", value.astype(np.float32), step) for step in range(20)]
     run = made_run(tmp_path, (X, node("relu", "Relu", "x", kind="output")), fed, keep="value")
     (found,) = found_by("DeadRelu", run)
@@ -312,6 +312,28 @@ def test_units_that_were_looked_at_in_kept_values_say_so(tmp_path: Path) -> None
     out = io.StringIO()
     print_findings("made", check_rules(run), Console(file=out, width=200), muted=False)
     assert "(8 of 8 kept values, the last of 20)" in out.getvalue()
+
+
+def test_few_samples_prove_no_dead_units(tmp_path: Path) -> None:
+    """Of four samples at two steps a unit that is active in one of fifty may miss all."""
+    value = np.where(np.arange(8) < 3, 1.0, 0.0) * np.ones((4, 8))
+    fed = [("relu", value.astype(np.float32), step) for step in range(2)]
+    run = made_run(tmp_path, (X, node("relu", "Relu", "x", kind="output")), fed, keep="value")
+    assert found_by("DeadRelu", run) == []
+
+
+@pytest.mark.parametrize(("gradient", "times"), [(PUSH, 1), (np.float32([np.inf] * 8), 0)])
+def test_weights_rest_while_gradients_are_infinite(tmp_path: Path, gradient: Any, times: int) -> None:
+    """A loss scale that is still too large: such steps are skipped."""
+    fed: list[Fed] = [(GRADIENT.name, gradient, step) for step in range(6)]
+    fed += [("w", np.asarray(WEIGHTS, np.float32), step) for step in range(6)]
+    assert len(found_by("UnchangedTensor", made_run(tmp_path, TRAINING, fed))) == times
+
+
+def test_a_negated_mask_is_no_overflow(tmp_path: Path) -> None:
+    masked = np.float32([np.finfo(np.float32).max, 0.5, -1.0])
+    run = made_run(tmp_path, (X, node("gradient_tape/Neg", "Neg", "x")), [("gradient_tape/Neg", masked, 0)])
+    assert found_by("Float16Overflow", run) == []
 
 
 def test_of_two_graphs_of_a_variable_the_worse_story_is_told(tmp_path: Path) -> None:
