@@ -25,7 +25,7 @@ Program = Callable[[Path, str, bool], None]
 
 WATCH = [
     Watch(steps=every(2), kinds=("input", "weight", "gradient", "output"), keep="value"),
-    Watch(steps=every(2), nodes="loss|Softmax|dropout|^(sgd|adam)(_[0-9]+)?/Cast/ReadVariableOp", keep="value"),
+    Watch(steps=every(2), nodes="loss|Softmax|dropout|^(sgd|adam)[^/]*/Cast/Read", keep="value"),
 ]
 
 
