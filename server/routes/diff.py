@@ -156,7 +156,8 @@ def _read_pair(
     if both is None:
         raise ValueNotKeptError(
             f"{tensor!r} and {other!r} cannot be subtracted.",
-            "Both need the same shape, whole values (or the same sample), and at most 16 MiB: select a part.",
+            "Both need the same shape, whole values (or the same sample), and at most 16 MiB. "
+            "Select a slice with selection=.",
         )
     return both, (left, right), resolved
 

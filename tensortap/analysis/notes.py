@@ -50,7 +50,7 @@ def missing_values_note(a: Sequence[str], b: Sequence[str]) -> str:
     text = f"Values are missing: {'; '.join(others)}." if others else ""
     if asked:
         where = "both runs" if len(asked) == 2 else asked[0]
-        text += f' Watch(keep="value") in {where} tells {"more" if others else "all"}.'
+        text += f' Capture with Watch(keep="value") in {where} for exact results.'
     return text.strip()
 
 
@@ -77,12 +77,12 @@ def _captured_steps_text(run: RunIndex) -> str:
         return why if why.startswith("Nothing was captured") else f"No step was captured. {why}"
     first, last = steps[0], steps[-1]
     if len(steps) == 1:
-        text = f"Only step {first} was captured: other steps were not looked at."
+        text = f"Only step {first} was captured."
     elif last - first + 1 == len(steps):
-        text = f"Steps {first} to {last} were captured: others were not looked at."
+        text = f"Steps {first} to {last} were captured, no others."
     else:
         text = f"{len(steps):,} steps from {first} to {last} were captured: those between, before and after"
-        text += " were not looked at."
+        text += " were not."
     captured = set(steps)
     recorded = sorted({place.step for place in find_recordings(run.path)} - captured)
     if not recorded:

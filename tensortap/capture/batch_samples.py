@@ -86,7 +86,7 @@ class BatchSamples:
             raise WatchError("trace_batches() notes nothing.", "Give ids=, files=, or both.")
         if not isinstance(dataset, tf.data.Dataset):
             raise WatchError(
-                f"{type(dataset).__name__} is no tf.data.Dataset.", "Use tap.batch(…) in a loop."
+                f"{type(dataset).__name__} is not a tf.data.Dataset.", "Use tap.batch(…) in a loop."
             )
         traced = TracedDataset(dataset, ids, files, feed)
         self._traced.append(traced)
@@ -140,7 +140,7 @@ def _listed(given: Any) -> Any:
         return given.numpy()
     if isinstance(given, Iterable):
         return given if isinstance(given, np.ndarray) else list(given)
-    raise WatchError(f"{given!r} is no list of samples.", "Use a list, an array or a tensor.")
+    raise WatchError(f"{given!r} is not a list of samples.", "Use a list, an array or a tensor.")
 
 
 def _facts(noted: SampleIds) -> dict[str, Any]:

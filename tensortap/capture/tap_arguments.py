@@ -34,7 +34,9 @@ def run_directory(path: Any) -> Path:
         WatchError: it is empty, or no path.
     """
     if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str) or not os.fspath(path):
-        raise WatchError(f"Tap({path!r}) names no run.", "Give the directory of the run: Tap('logs/first').")
+        raise WatchError(
+            f"Tap({path!r}) does not name a run.", "Give the directory of the run: Tap('logs/first')."
+        )
     try:
         return target_run(path) if is_address(os.fspath(path)) else Path(path).absolute()
     except RemoteError as error:
@@ -81,7 +83,7 @@ def byte_count(argument: str, value: Any) -> int:
     """
     if not _is_count(value):
         raise WatchError(
-            f"{argument}={value!r} is no number of bytes.",
+            f"{argument}={value!r} is not a number of bytes.",
             f"Use a whole number of at least 0, as {argument}=512 << 20 for 512 MiB.",
         )
     return int(value)
@@ -109,7 +111,7 @@ def seconds(argument: str, value: Any) -> float:
     number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
     if not 0 <= number <= threading.TIMEOUT_MAX:
         raise WatchError(
-            f"{argument}={value!r} is no time to wait.", f"Use seconds from 0, as {argument}=30."
+            f"{argument}={value!r} is not a valid wait time.", f"Use seconds from 0, as {argument}=30."
         )
     return number
 
@@ -123,7 +125,7 @@ def process_rank(value: Any) -> int | None:
     if value is None:
         return job_rank(os.environ)
     if not _is_count(value):
-        raise WatchError(f"rank={value!r} is no number of a process.", "Use a whole number from 0, or None.")
+        raise WatchError(f"rank={value!r} is not a process number.", "Use a whole number from 0, or None.")
     return int(value)
 
 
@@ -168,7 +170,7 @@ def run_facts(info: Any) -> dict[str, Any]:
         pass  # keys inside of it that JSON does not have, or an object that holds itself
     shown = repr(info)
     raise WatchError(
-        f"info={shown[:80]}{'…' if len(shown) > 80 else ''} is no JSON object.",
+        f"info={shown[:80]}{'…' if len(shown) > 80 else ''} is not a JSON object.",
         "Use a dict with names as keys, as info={'lr': 0.1}.",
     )
 

@@ -103,28 +103,30 @@ def column(text: str) -> str:
     from tensortap.index.query.sorting import SORT_COLUMNS
 
     if text not in SORT_COLUMNS:
-        raise argparse.ArgumentTypeError(f"{text[:80]!r} is no column; use one of {', '.join(SORT_COLUMNS)}")
+        raise argparse.ArgumentTypeError(
+            f"{text[:80]!r} is not a column; use one of {', '.join(SORT_COLUMNS)}"
+        )
     return text
 
 
 def natural(text: str) -> int:
     """A number from 0 on, of at most 18 digits."""
     if not (text.isascii() and text.isdigit() and len(text) <= 18):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 on")
+        raise argparse.ArgumentTypeError(f"{text!r} must be an integer >= 0")
     return int(text)
 
 
 def positive(text: str) -> int:
     """A number from 1 on, of at most 18 digits."""
     if not (text.isascii() and text.isdigit() and len(text) <= 18 and int(text)):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
+        raise argparse.ArgumentTypeError(f"{text!r} must be an integer >= 1")
     return int(text)
 
 
 def steps(text: str) -> str:
     """An argparse type: one step, a range whose end is not included, or a step from the end."""
     if _STEPS.fullmatch(text) is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no step; write 7, 3:10, 3:, or -1 for the last one")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a step; write 7, 3:10, 3:, or -1 for the last one")
     return text
 
 
@@ -170,5 +172,6 @@ def _part(part: str, asked: str) -> Any:
     if part.isascii() and part.isdigit() and len(part) <= 18:
         return int(part)
     raise SelectionError(
-        f"{part!r} says no steps.", "Use 'next 3', 'every 10', 'log 10', 100:200, 100:200:5 or 5,6,7."
+        f"Invalid step selection {part!r}.",
+        "Use 'next 3', 'every 10', 'log 10', 100:200, 100:200:5 or 5,6,7.",
     )

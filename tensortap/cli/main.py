@@ -130,7 +130,7 @@ def dispatch(arguments: Sequence[str]) -> int:
                 follow_links()
             return int(parsed.run(parsed))
     except argparse.ArgumentError as error:  # options that do not go together
-        _failed(str(error), f"'tensortap {parsed.command} --help' tells all options.")
+        _failed(str(error), f"'tensortap {parsed.command} --help' lists all options.")
         return _WRONG_USAGE
     except TensortapError as error:
         return _failed(error.message, error.hint)

@@ -101,7 +101,7 @@ def _amount(text: str) -> float:
     except ValueError:
         number = math.nan
     if not 0 < number <= 1e6:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no number above 0, of at most a million")
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} must be a number above 0 and at most a million")
     return number
 
 

@@ -312,7 +312,7 @@ def _count(text: str) -> int:
     if not text.strip():
         return 1
     if not (text.strip().isascii() and text.strip().isdigit() and len(text.strip()) < 10):
-        raise SelectionError(f"{text.strip()[:40]!r} is no number of nodes.", "Write it as in: next 5")
+        raise SelectionError(f"{text.strip()[:40]!r} is not a node count.", "Write it as in: next 5")
     return int(text)
 
 

@@ -97,7 +97,7 @@ def _scan(run_dir: Path, worker: str, position: Record | None) -> Record:
     try:
         marks = Marks(run_dir / worker).update(where) if where.file or where.offset else []
     except FileNotFoundError as error:
-        hint = "'tensortap check --repair' writes what is left beside it: compact that."
+        hint = "'tensortap check --repair' writes a repaired copy; compact the copy."
         raise DamagedError(f"A statistics file of {worker} is missing.", hint) from error
     return {
         "position": asdict(where),

@@ -118,8 +118,8 @@ def _as_array(value: Any) -> Array:
         return value
     if np.ma.is_masked(value):
         raise InvalidValueError(
-            "What is masked in an array has no place in a dump.",
-            "Say what stands there, as in array.filled(np.nan), or leave it out: array.compressed().",
+            "Masked arrays cannot be stored.",
+            "Fill the masked elements, as in array.filled(np.nan), or leave it out: array.compressed().",
         )
     try:
         return np.asarray(value)

@@ -73,7 +73,7 @@ def resolved_source(source: Path) -> Path:
 
 def _row(source: Path, format: str) -> Importer:
     if format and format not in BY_NAME:
-        raise UnknownFormatError(f"{format!r} is no format.", f"Use one of: {', '.join(BY_NAME)}.")
+        raise UnknownFormatError(f"{format!r} is not a format.", f"Use one of: {', '.join(BY_NAME)}.")
     if not source.exists() and not detect(source):
         raise UnknownFormatError(f"There is no {str(source)!r}.", "Name a file or folder to import.")
     row = BY_NAME[format] if format else detect(source)
@@ -109,6 +109,6 @@ def notes_on_other_formats(folder: Path, format: Importer) -> Iterator[str]:
     for title, files in others.items():
         named = f"{files[0].as_posix()[:200]}{', …' if len(files) > 1 else ''}"
         yield (
-            f"Left out: {counted(len(files), 'file')} {title} ({named}). "
-            "A folder is read in one format: import what lies in it one by one."
+            f"Skipped: {counted(len(files), 'file')} {title} ({named}). "
+            "A folder is read in one format: import its files one at a time."
         )

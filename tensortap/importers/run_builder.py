@@ -147,7 +147,7 @@ class RunBuilder:
         found = self.imported
         if not (found.snapshots or found.graphs or found.recordings):
             because = " ".join(self.imported.notes)
-            raise RefusedError("The source holds no tensor and no graph that can be shown.", because)
+            raise RefusedError("The source has no tensor and no graph that can be shown.", because)
         for kind, count in self._more_notes.items():
             if count > 3 and kind not in self.imported.notes:
                 self.imported.notes.append(f"{count - 3:,} more: {kind}.")
@@ -242,7 +242,7 @@ class RunWriter:
         try:
             yield
         except (InvalidValueError, InvalidNameError) as error:
-            self.note(f"Left out: {self._below}{name[:200]} at step {step}: {error}", "tensors left out")
+            self.note(f"Skipped: {self._below}{name[:200]} at step {step}: {error}", "tensors skipped")
             return
         imported.snapshots += 1
         if imported.snapshots % 20 == 1:

@@ -263,7 +263,7 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
         try:
             archive = zipfile.ZipFile(file)
         except (*ZIP_ERRORS, OSError) as error:
-            raise RefusedError(f"{path.name} is no zip archive, or a damaged one: {error}") from error
+            raise RefusedError(f"{path.name} is not a zip archive, or is damaged: {error}") from error
         with archive:
             _check(archive, path.name)
             yield archive

@@ -78,5 +78,5 @@ def _of_library(
         found = graphs_of(graph_def.SerializeToString(), name, note)
         return next((graph for graph in found if graph.name == short_function_name(name)), None)
     except TensortapError as error:
-        note(f"The graph is left out: {error}")
+        note(f"The graph is skipped: {error}")
         return None

@@ -22,7 +22,7 @@ class NoValue(NamedTuple):
 
 _WORDS = {
     "summary": NoValue("not kept", "only the summary was asked for", 'Capture it again with keep="value".'),
-    "source": NoValue("not kept", "the source of the import ({source}) holds no value of it", ""),
+    "source": NoValue("not kept", "the source of the import ({source}) has no value for it", ""),
     "pruned": NoValue(
         "pruned",
         "it was removed to save space",

@@ -27,7 +27,7 @@ def recordings_in(path: Path) -> list[RecordingPlace]:
     if not found:
         reasons = _why_unrecorded(runs[0][1])
         hint = " ".join(reasons) or "Record steps with Tap(…, record=every(100))."
-        raise NotFoundError(f"The run {runs[0][0]!r} holds no recording.", hint)
+        raise NotFoundError(f"The run {runs[0][0]!r} has no recording.", hint)
     return found
 
 

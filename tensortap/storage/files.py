@@ -208,7 +208,7 @@ def parse_json(data: bytes, name: str) -> dict[str, Any]:
         name: what errors call it.
 
     Raises:
-        DamagedError: it does not match its checksum, or is no JSON object.
+        DamagedError: it does not match its checksum, or is not a JSON object.
     """
     end = _END.search(data)
     if end is not None or _BEGIN.match(data) is not None:

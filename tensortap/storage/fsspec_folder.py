@@ -174,7 +174,7 @@ class RemoteFolder:
         if known is None or time.monotonic() - known[0] > BELIEVED:
             info = self._ask(lambda: self._fs.info(self._place(name)), name)
             if not isinstance(info.get("size"), int):
-                raise NoAnswerError(errno.EIO, "the size is not told", self.shown_name(name))
+                raise NoAnswerError(errno.EIO, "the server reports no size", self.shown_name(name))
             _evict_some(self._files)
             entry = self._timed(name, _entry(name.rpartition("/")[2], info))
             known = self._files[name] = (time.monotonic(), entry)

@@ -110,7 +110,7 @@ def target_run(text: str | os.PathLike[str]) -> Path:
     if not run or logdir.endswith(("/", ":")):
         shown = without_secrets(text)
         raise RemoteError(
-            f"{shown} names no run.", "Name one below a bucket or folder: s3://bucket/logs/run."
+            f"{shown} does not name a run.", "Name one below a bucket or folder: s3://bucket/logs/run."
         )
     return target_path(logdir) / run
 

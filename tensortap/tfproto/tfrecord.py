@@ -45,6 +45,6 @@ def read_records(file: BinaryIO, size: int, name: str, note: Callable[[str], Non
         at += _HEAD.size + length + _TAIL.size
         count += 1
         if len(tail) != _TAIL.size or masked_crc32c(data) != _TAIL.unpack(tail)[0]:
-            note(f"{name}: record {count:,} is damaged and was left out.")
+            note(f"{name}: record {count:,} is damaged and was skipped.")
             continue
         yield data

@@ -47,8 +47,8 @@ def test_it_begins_in_the_forward_pass_and_names_the_node_that_is_another(tmp_pa
     assert found.first is not None
     assert found.first.difference.tensor == "mul:0"
     assert found.first.text == (
-        "Its captured inputs agree. In B it takes Rsqrt (Rsqrt), which is made of something else there; that "
-        "begins at Mean_1 (Mean): model.py:15."
+        "Its captured inputs agree. Its input Rsqrt (Rsqrt) is computed differently in B; that begins at "
+        "Mean_1 (Mean): model.py:15."
     )
 
 
@@ -251,7 +251,7 @@ def test_it_begins_where_the_program_is_another_though_that_passes_for_rounding(
     assert found.first.difference.node == "relu"
     assert found.first.difference in listed_tensors(found, "order", 5)[0]
     assert found.first.text.startswith("It differs by more than rounding explains")
-    assert found.first.text.endswith("In B it takes shift (AddV2), which A lacks: model.py:12.")
+    assert found.first.text.endswith("Its input shift (AddV2) exists only in B: model.py:12.")
 
 
 def test_one_number_in_two_dtypes_is_no_other_constant(tmp_path: Path) -> None:
@@ -300,7 +300,7 @@ def test_a_bias_that_one_side_lacks_is_named_by_its_variable(tmp_path: Path) -> 
     b = [X, node("relu", "Relu", "x", shape=[2, 4])]
     found = compared(tmp_path, (a, {"x": DATA, "relu": DATA + 1}), (b, {"x": DATA, "relu": DATA}))
     assert found.first is not None
-    assert "which B lacks; that begins at the variable net/bias" in found.first.text
+    assert "exists only in A; that begins at the variable net/bias" in found.first.text
 
 
 def drawn(key: int, draws: np.ndarray, op: str = "StatelessRandomUniformV2") -> tuple[list[Node], Values]:

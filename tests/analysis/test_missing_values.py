@@ -50,7 +50,7 @@ def test_a_birth_without_its_value_says_why(runs: dict[str, RunIndex]) -> None:
     assert "elements" not in notes["whole"]
     assert 'with Watch(keep="value") the offending elements are shown too' in notes["summaries"]
     assert "the value of y:0 is pruned, as it was removed to save space." in notes["pruned"]
-    assert "the source of the import (tfdbg2) holds no value of it" in notes["imported"]
+    assert "the source of the import (tfdbg2) has no value for it" in notes["imported"]
     assert not any(
         "Watch" in notes[name] or "Only summaries" in notes[name] for name in ("pruned", "imported")
     )
@@ -62,10 +62,12 @@ def test_a_comparison_of_summaries_says_why(runs: dict[str, RunIndex]) -> None:
         assert "lower bounds" not in note  # they agree
         return note.partition("may still differ. ")[2]
 
-    assert noted("summaries", "summaries") == 'Watch(keep="value") in both runs tells all.'
-    assert noted("whole", "summaries") == 'Watch(keep="value") in B tells all.'
+    assert (
+        noted("summaries", "summaries") == 'Capture with Watch(keep="value") in both runs for exact results.'
+    )
+    assert noted("whole", "summaries") == 'Capture with Watch(keep="value") in B for exact results.'
     assert noted("pruned", "whole") == "Values are missing: 2 pruned in A."
     assert noted("summaries", "pruned") == (
-        'Values are missing: 2 pruned in B. Watch(keep="value") in A tells more.'
+        'Values are missing: 2 pruned in B. Capture with Watch(keep="value") in A for exact results.'
     )
     assert "3 not in the source of the import in B." in noted("whole", "imported")

@@ -258,4 +258,4 @@ def test_what_numpy_made_between_runs_is_not_captured(report_of: Report) -> None
 
     op_type, verdict, text = first(report_of(program))
     assert (op_type, verdict) == ("Placeholder", "suspected")
-    assert "code between the runs, which was not captured" in text
+    assert "uncaptured code between runs" in text

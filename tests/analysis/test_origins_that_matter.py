@@ -58,7 +58,7 @@ def test_where_nothing_matters_the_first_that_heals_is_told(tmp_path: Path) -> N
     report = nan_report(made_run(tmp_path, HEALING, fed))
     assert report.step == 0
     assert report.origins[0].aftermath.startswith(
-        "It reaches neither loss nor gradients nor weights, but no op"
+        "It reaches neither loss nor gradients nor weights, but it looks"
     )
 
 

@@ -146,7 +146,7 @@ def test_a_file_changes_thresholds_adds_and_mutes(run_named: Get, tmp_path: Path
         ("[LargeWeights\n", "cannot be parsed"),
         ("mute = 3\n", "no list"),
         ('mute = ["AllZero: ("]\n', "cannot be muted"),
-        ("LargeWeights = 5\n", "is no rule"),
+        ("LargeWeights = 5\n", "is not a rule"),
     ],
 )
 def test_a_wrong_file_is_refused_with_a_sentence(text: str, says: str, tmp_path: Path) -> None:

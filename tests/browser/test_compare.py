@@ -132,9 +132,9 @@ def test_what_nan_tells_apart_is_counted_beside_the_verdict(
     cells = tap.page.get_by_test_id("compare-row").get_by_role("cell")
     expect(cells.nth(2)).to_have_text("1 NaN/Inf")
     expect(cells.nth(2)).to_have_attribute(
-        "title", "1 element apart by NaN or infinity; where A and B are finite: 0"
+        "title", "NaN/Inf differs in 1 element; where A and B are finite: 0"
     )
-    expect(tap.page.get_by_test_id("first-divergence")).to_contain_text("1 element apart by NaN or infinity")
+    expect(tap.page.get_by_test_id("first-divergence")).to_contain_text("NaN/Inf differs in 1 element")
     pictures = tap.page.get_by_test_id("compare-values")
     cells.first.click()
     expect(pictures.get_by_text("grey is 0", exact=True)).to_be_visible()

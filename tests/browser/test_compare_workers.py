@@ -64,7 +64,7 @@ def test_two_workers_are_chosen_and_compared(tap: TapPage, workers: Site) -> Non
     of_a.select_option(label="rank 1")
     expect(page.get_by_test_id("compare-itself")).to_be_visible()
     of_b.select_option(label="rank 0")
-    expect(page.get_by_test_id("first-divergence")).to_contain_text("In A it takes net_1/hidden_1/add")
+    expect(page.get_by_test_id("first-divergence")).to_contain_text("Its input net_1/hidden_1/add")
 
 
 def test_a_link_leads_to_two_workers_and_back_leads_out_of_it(tap: TapPage, workers: Site) -> None:

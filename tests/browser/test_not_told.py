@@ -40,13 +40,13 @@ def test_what_is_not_told_is_said_everywhere(tap: TapPage, serve: Serve, tmp_pat
     expect(tap.page.get_by_test_id("no-numbers")).to_contain_text("There are 2 snapshots of it")
     tap.page.get_by_role("tab", name="Value").click()
     expect(tap.page.get_by_test_id("not-kept")).to_contain_text(
-        "The source of the import holds no value of it."
+        "The source of the import has no value for it."
     )
     expect(tap.page.get_by_test_id("not-kept")).not_to_contain_text("Watch")
     tap.page.keyboard.press("w")
     expect(tap.page.get_by_test_id("healthy")).to_contain_text("NaN/Inf were not counted")
     tap.page.evaluate("location.hash = location.hash.replace(/view=[a-z]*/, 'view=table')")
     tap.page.get_by_test_id("table-where").fill("nan > 0")
-    expect(tap.page.get_by_test_id("table-undecided")).to_contain_text("2 snapshots left out")
+    expect(tap.page.get_by_test_id("table-undecided")).to_contain_text("2 snapshots skipped")
     tap.page.get_by_test_id("table-where").fill("size > 4")
     expect(tap.page.get_by_test_id("table-undecided")).to_have_count(0)

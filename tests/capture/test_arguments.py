@@ -23,24 +23,24 @@ from tensortap.dump.write.writer import DumpWriter
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"queue_bytes": -1}, "queue_bytes=-1 is no number of bytes.*512 << 20"),
-        ({"queue_bytes": 1e9}, "is no number of bytes"),
-        ({"disk_reserve": "x"}, "disk_reserve='x' is no number of bytes"),
-        ({"wait_seconds": -1}, "wait_seconds=-1 is no time.*wait_seconds=30"),
-        ({"wait_seconds": math.inf}, "wait_seconds=inf is no time"),
-        ({"close_seconds": -1}, "close_seconds=-1 is no time"),
+        ({"queue_bytes": -1}, "queue_bytes=-1 is not a number of bytes.*512 << 20"),
+        ({"queue_bytes": 1e9}, "is not a number of bytes"),
+        ({"disk_reserve": "x"}, "disk_reserve='x' is not a number of bytes"),
+        ({"wait_seconds": -1}, "wait_seconds=-1 is not a valid wait time.*wait_seconds=30"),
+        ({"wait_seconds": math.inf}, "wait_seconds=inf is not a valid wait time"),
+        ({"close_seconds": -1}, "close_seconds=-1 is not a valid wait time"),
         ({"close_seconds": math.nan}, "close_seconds=nan"),
-        ({"rank": "a"}, "rank='a' is no number of a process.*from 0"),
+        ({"rank": "a"}, "rank='a' is not a process number.*from 0"),
         ({"rank": -1}, "rank=-1"),
         ({"rank": True}, "rank=True"),
         ({"exact": "no"}, "exact='no' is neither True nor False.*exact=True or False"),
         ({"sources": 1}, "sources=1 is neither True nor False"),
-        ({"info": {1: 2}}, "info=.1: 2. is no JSON object.*'lr'"),
-        ({"info": {"a": {(1, 2): 3}}}, "is no JSON object"),
-        ({"info": "x"}, "info='x' is no JSON object"),
-        ({"path": None}, r"Tap\(None\) names no run.*'logs/first'"),
-        ({"path": ""}, r"Tap\(''\) names no run"),
-        ({"path": b"logs/r"}, "names no run"),
+        ({"info": {1: 2}}, "info=.1: 2. is not a JSON object.*'lr'"),
+        ({"info": {"a": {(1, 2): 3}}}, "is not a JSON object"),
+        ({"info": "x"}, "info='x' is not a JSON object"),
+        ({"path": None}, r"Tap\(None\) does not name a run.*'logs/first'"),
+        ({"path": ""}, r"Tap\(''\) does not name a run"),
+        ({"path": b"logs/r"}, "does not name a run"),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, arguments: dict[str, Any], message: str) -> None:
@@ -83,9 +83,9 @@ def test_what_is_no_step_session_or_function(tmp_path: Path) -> None:
             with pytest.raises(WatchError, match="whole numbers"), tap.step(wrong):
                 pass
         for wrong in (None, "x"):
-            with pytest.raises(WatchError, match="is no session"):
+            with pytest.raises(WatchError, match="is not a session"):
                 tap.session(wrong)
-        with pytest.raises(WatchError, match="is no function"):
+        with pytest.raises(WatchError, match="is not a function"):
             tap.function(3)
 
 

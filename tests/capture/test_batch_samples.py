@@ -189,9 +189,9 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
     tap = Tap(tmp_path / "r")
     for call, message in (
         (lambda: tap.batch(), "says nothing"),
-        (lambda: tap.batch(ids=object()), "is no list of samples"),
+        (lambda: tap.batch(ids=object()), "is not a list of samples"),
         (lambda: tap.trace_batches(numbered()), "notes nothing"),
-        (lambda: tap.trace_batches([1], ids=len), "list is no tf.data.Dataset"),
+        (lambda: tap.trace_batches([1], ids=len), "list is not a tf.data.Dataset"),
     ):
         with pytest.raises(WatchError, match=message):
             call()

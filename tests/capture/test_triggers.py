@@ -283,12 +283,12 @@ def test_a_trigger_that_finds_no_finding_is_told_and_all_is_written(tmp_path: Pa
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"on": 3}, "on=3 is no trigger.*NonFinite"),
-        ({"on": NonFinite}, "on=.* is no trigger"),
+        ({"on": 3}, "on=3 is not a trigger.*NonFinite"),
+        ({"on": NonFinite}, "on=.* is not a trigger"),
         ({"before": 3}, r"before= says what happens when a trigger fires.*on=NonFinite\(\)"),
         ({"stop": True}, "stop= says what happens"),
         ({"on": NonFinite(), "stop": "now"}, "stop='now' is unknown"),
-        ({"on": NonFinite(), "before": "all"}, "before='all' is no flight recorder"),
+        ({"on": NonFinite(), "before": "all"}, "before='all' is not a flight recorder"),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, arguments: dict[str, Any], message: str) -> None:

@@ -194,8 +194,8 @@ def test_the_command_asks_and_the_job_answers(job: Job, capsys: pytest.CaptureFi
     assert job.kept == {"total:0": [0, 5], "root:0": [2, 3, 4]}
 
     for words, message in (
-        (("--steps", "often"), "'often' says no steps.*Use 'next 3'"),
-        (("--reset", "--nodes", "x"), "--reset takes no rule"),
+        (("--steps", "often"), "Invalid step selection 'often'.*Use 'next 3'"),
+        (("--reset", "--nodes", "x"), "--reset cannot be combined with a rule"),
     ):
         assert ask(*words) == 1
         with pytest.raises(AssertionError, match=message):

@@ -39,7 +39,7 @@ def test_the_limits_of_a_replay_name_units_and_defaults(
     assert f"in GB of 10^9 bytes, as 0.5 (default: {memory})" in told
     for refused in ("nan", "0", "-1", "2G", "1e9"):
         status, _, err = run(command, "logs", f"--{prefix}memory={refused}")
-        assert status == 2 and "is no number above 0" in err
+        assert status == 2 and "must be a number above 0" in err
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS.keys() - {"serve", "demo", "step"}))

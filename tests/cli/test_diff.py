@@ -42,7 +42,7 @@ def test_the_first_lines_say_what_and_where(run: Run, two: Path) -> None:
     lines = out.splitlines()
     assert status == 1
     assert lines[0] == "A = a, step 1; B = b, step 1"
-    assert lines[1] == "They differ: 2 of 3 tensors (1 equal, 0 apart by rounding). The step before agrees."
+    assert lines[1] == "They differ: 2 of 3 tensors (1 equal, 0 within rounding). The step before agrees."
     assert lines[2] == "It begins at Exp:0 (Exp)."
     computed = "Computed again from its own inputs, B is not what Exp gives; A is."
     assert lines[3] == f"All its inputs are equal, so this op computes something else. {computed}"
@@ -51,7 +51,7 @@ def test_the_first_lines_say_what_and_where(run: Run, two: Path) -> None:
 
 def test_equal_runs_end_with_0(run: Run, two: Path) -> None:
     status, out, _ = run("diff", two / "a", two / "b", "--step", "0")
-    assert (status, out.splitlines()[1]) == (0, "They agree: 3 equal, 0 apart by rounding, of 3 tensors.")
+    assert (status, out.splitlines()[1]) == (0, "They agree: 3 equal, 0 within rounding, of 3 tensors.")
 
 
 def test_files_and_json(run: Run, two: Path, tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_what_rounding_explains_is_not_listed_and_the_first_divergence_always(
     rows = [line.split()[0] for line in out.splitlines() if line.endswith(("noise", "first", "inherited"))]
     assert rows == ["wrong:0"], "though `also` comes before it"
     assert "… 1 more" in out
-    assert "Not listed: 1 tensor apart by rounding (--all)" in out
+    assert "Not listed: 1 tensor within rounding (--all)" in out
     assert "Note: 2 later steps were not compared." in out
     assert "rounded:0" in run("diff", tmp_path / "a", tmp_path / "b", "--all")[1]
 
@@ -103,7 +103,7 @@ def test_what_makes_no_sense(run: Run, two: Path) -> None:
     ("arguments", "told"),
     [
         ((), "compares a run with itself: name a second run"),
-        (("b", "--sort", "beauty"), "is no metric; use one of order, "),
+        (("b", "--sort", "beauty"), "is not a metric; use one of order, "),
         (("b", "--where", "op =="), "--where"),
         (("b", "--match", "Exp"), "NODE_IN_A=NODE_IN_B"),
         (("b", "--match", "nope=Exp"), "--match: No graph of A that was captured has a node 'nope'"),
@@ -120,10 +120,10 @@ def test_a_condition_that_nothing_that_differs_fits(run: Run, two: Path) -> None
     status, out, _ = run("diff", two / "a", two / "b", "--where", "op == 'Relu'")
     assert (status, out.splitlines()[1]) == (1, "Nothing could be compared.")
     assert "Note: No tensor that both captured at this step fits the condition." in out
-    assert "Note: Beyond rounding, but left out by the condition: 2 tensors." in out
+    assert "Note: Beyond rounding, but excluded by the condition: 2 tensors." in out
     assert "It begins" not in out
     status, out, _ = run("diff", two / "a", two / "b", "--where", "op == 'Placeholder'")
-    assert (status, "It begins" in out, "left out by the condition: 2 tensors." in out) == (0, False, True)
+    assert (status, "It begins" in out, "excluded by the condition: 2 tensors." in out) == (0, False, True)
 
 
 def test_nothing_compared_is_no_agreement(run: Run, two: Path, tmp_path: Path) -> None:

@@ -280,7 +280,7 @@ def test_commands_that_work_on_addresses_and_those_that_say_why_not(memory: str,
     assert run("rules", big)[0] == run("nan", big)[0] == 0
     for command, why in (
         (["prune", big, "--keep-last", "1"], "nothing is removed there"),
-        (["watch", big], "reads no watch.json"),
+        (["watch", big], "do not read watch.json"),
         (["replay", big], "on a disk"),
         (["demo", "--logdir", memory], "on a disk"),
     ):

@@ -51,11 +51,11 @@ def test_nan_cannot_tell(run: Run, shapes_only: Path) -> None:
 def test_values_that_an_import_lacks_cannot_be_captured_again(run: Run, tmp_path: Path) -> None:
     imported = write(tmp_path, {"imported from": "events", "format": "tfdbg2"})
     assert (
-        "values: not kept: the source of the import (tfdbg2) holds no value of it."
+        "values: not kept: the source of the import (tfdbg2) has no value for it."
         in run("show", imported, "shape:0")[1]
     )
     status, _, err = run("show", imported, "shape:0", "--selection", "0")
-    assert (status, "(tfdbg2) holds no value of it" in err, "keep=" in err) == (1, True, False)
+    assert (status, "(tfdbg2) has no value for it" in err, "keep=" in err) == (1, True, False)
 
 
 def test_lists_and_summaries_say_unknown(run: Run, shapes_only: Path) -> None:
@@ -130,7 +130,7 @@ def test_a_condition_on_an_unknown_count_is_told_once(run: Run, tmp_path: Path) 
     for condition in ("nan > 0", "nan == 0", "not nan == 0"):
         status, out, err = run("show", path, "--where", condition)
         assert (status, out.strip()) == (0, "No snapshot fits.")
-        assert err.count("2 snapshots left out: it is unknown whether the condition holds") == 1
+        assert err.count("2 snapshots skipped: whether the condition holds is unknown") == 1
     out, err = run("show", path, "--where", "size == 4")[1:]
     assert "a:0" in out and not err
 

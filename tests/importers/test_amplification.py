@@ -155,7 +155,7 @@ def test_functions_that_all_call_the_same_ones_are_shown_up_to_a_limit(tmp_path:
     found = import_source(file, tmp_path / "logs")
 
     assert 1 < found.graphs < 500
-    assert "Left out" in " ".join(found.notes) and "functions of the library" in " ".join(found.notes)
+    assert "Skipped" in " ".join(found.notes) and "functions of the library" in " ".join(found.notes)
 
 
 def test_calls_with_long_names_are_refused(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_an_odd_event_takes_no_other_along(tmp_path: Path, odd: str) -> None:
     assert names["loss:0"] == 1 and "beside:0" in names
     if odd != "a histogram of text":  # which is text
         assert "odd:0" not in names
-        assert "Left out: odd" in " ".join(found.notes)
+        assert "Skipped: odd" in " ".join(found.notes)
 
 
 def test_a_histogram_of_text_is_text(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_hdf5_with_odd_attributes_keeps_its_other_datasets(tmp_path: Path) -> No
     found, run = imported(tmp_path / "w.h5", tmp_path / "logs")
 
     assert [tensor.name for tensor in run.find()] == ["good:0"]
-    assert "Left out: odd0" in " ".join(found.notes)
+    assert "Skipped: odd0" in " ".join(found.notes)
 
 
 def _write(archive: zipfile.ZipFile, number: float) -> None:

@@ -112,7 +112,7 @@ def test_a_bundle_is_known_by_what_it_holds(bundle: Path, tmp_path: Path) -> Non
     kinds = [detect(path) for path in (bundle, Path(renamed), tmp_path / "empty.tapbundle")]
     assert [kind.name if kind else "" for kind in kinds] == ["bundle"] * 3
     assert detect(tmp_path / "other.zip") is None
-    with pytest.raises(RefusedError, match=r"empty\.tapbundle is no zip archive"):
+    with pytest.raises(RefusedError, match=r"empty\.tapbundle is not a zip archive"):
         import_source(tmp_path / "empty.tapbundle", tmp_path / "logs")
 
 

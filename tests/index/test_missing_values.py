@@ -78,7 +78,7 @@ CASES = [
         "t",
         0,
         "source",
-        "was not kept: the source of the import (tfdbg2) holds no value of it",
+        "was not kept: the source of the import (tfdbg2) has no value for it",
         "",
     ),
 ]

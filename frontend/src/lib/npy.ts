@@ -32,7 +32,7 @@ export function decodeNpy(buffer: ArrayBuffer): NpyArray {
   const view = new DataView(buffer);
   const { header, dataOffset } = readHeader(view);
   const descr = /'descr'\s*:\s*'([<>|=]?)([a-zA-Z])(\d*)'/.exec(header);
-  if (!descr) throw new NpyError(`the .npy header names no plain dtype: ${header.trim()}`);
+  if (!descr) throw new NpyError(`the .npy header has an unsupported dtype: ${header.trim()}`);
   if (descr[1] === '>') throw new NpyError('big-endian .npy files are not supported');
   const shape = readShape(header);
   const count = shape.reduce((product, size) => product * size, 1);

@@ -215,7 +215,7 @@ class _StepComparison:
             yield "No tensor that both captured at this step fits the condition."
         if self.differs and not any(entry.verdict in _DIFFER for entry in shown):
             apart = counted(sum(entry.verdict in _DIFFER for entry in self.tensors), "tensor")
-            yield f"Beyond rounding, but left out by the condition: {apart}."
+            yield f"Beyond rounding, but excluded by the condition: {apart}."
 
     def _left(self) -> tuple[list[Unmatched], list[Unmatched]]:
         left, right = list[Unmatched](), list[Unmatched]()

@@ -34,13 +34,13 @@ def read_matches(path: Path) -> dict[str, str]:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InvalidValueError(f"{path.name} is no JSON: {error}", _HINT) from None
+        raise InvalidValueError(f"{path.name} is not valid JSON: {error}", _HINT) from None
     version = found.get("tensortap_matches") if isinstance(found, dict) else None
     if version != VERSION:
-        raise InvalidValueError(f"{path.name} is no file of matches of version {VERSION}.", _HINT)
+        raise InvalidValueError(f"{path.name} is not a file of matches of version {VERSION}.", _HINT)
     nodes = found.get("nodes")
     if not isinstance(nodes, dict) or not all(isinstance(node, str) for node in nodes.values()):
-        raise InvalidValueError(f'The "nodes" of {path.name} are no pairs of names.', _HINT)
+        raise InvalidValueError(f'The "nodes" of {path.name} must map each node of A to a node of B.', _HINT)
     return nodes
 
 

@@ -169,7 +169,7 @@ def _computed(first: TensorDifference, inputs: list[TensorDifference], missing: 
     if first.verdict == "noise":
         return "It differs by more than rounding explains, though by less than ten times what its inputs do."
     if first.verdict != "diverges":
-        return "No single op stands out: the differences grew on the way here."
+        return "No single op stands out: the difference grew gradually upstream."
     if inputs and not missing:
         worst = max(entry.metrics.relative if entry.metrics.relative >= 0 else 0.0 for entry in inputs)
         if worst == 0:
@@ -181,7 +181,7 @@ def _computed(first: TensorDifference, inputs: list[TensorDifference], missing: 
         named = " and ".join(missing[:2]) + (", …" if len(missing) > 2 else "")
         return f"{agree}; the difference may begin further up: capture {named}, too."
     if not math.isfinite(first.before):
-        return "It takes what differs already."
+        return "Its inputs already differ."
     return "The graph does not say what it was made of."
 
 

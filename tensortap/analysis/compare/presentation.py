@@ -22,10 +22,10 @@ def beyond_rounding(compared: Comparison) -> int:
 
 
 def headline(compared: Comparison) -> str:
-    """`They differ: 2 of 3 tensors (1 equal, 0 apart by rounding).`, or that they agree."""
+    """`They differ: 2 of 3 tensors (1 equal, 0 within rounding).`, or that they agree."""
     counts = compared.counts
     total = sum(counts.values())
-    equal = f"{counts['same']:,} equal, {counts['noise']:,} apart by rounding"
+    equal = f"{counts['same']:,} equal, {counts['noise']:,} within rounding"
     if compared.differ:
         several = f" The {compared.steps - 1} steps before agree."
         before = {1: "", 2: " The step before agrees."}.get(compared.steps, several)

@@ -31,12 +31,12 @@ _WHY = (
         "dead activation",
         "the ReLU passes nothing on",
     ),
-    (ops("TanhGrad SigmoidGrad SoftplusGrad"), "saturated activation", "the activation is stuck at an end"),
+    (ops("TanhGrad SigmoidGrad SoftplusGrad"), "saturated activation", "the activation is saturated"),
     (ops("Cast"), "cast", "the numbers are too small for the dtype they are cast to"),
     (
         ops("Select SelectV2 Mul MulNoNan ZerosLike Pad PadV2"),
         "mask",
-        "a mask or a factor of 0 takes them out",
+        "a mask or a zero factor removes them",
     ),
     (
         ops(
@@ -101,7 +101,7 @@ def find_zero_origin(view: RunView, tensor: TensorRole, step: int) -> ZeroOrigin
     name, op_type = roles.graph.names[row], roles.graph.op_type[row]
     reason, why, sure = _reason(flow, row)
     if not sure:
-        why = f"it is zero already at {name} ({op_type}), and what that takes was not captured"
+        why = f"{name} ({op_type}) is already zero; its inputs were not captured"
         return ZeroOrigin("unknown", why, f"{name}:0")
     # What the backward pass is made of has the line that asked for it, which says nothing.
     line = "" if roles.is_backward(row) else source_of(view.run, tensor.graph, name)
@@ -166,7 +166,7 @@ def _why_chosen(flow: _Flow, row: int, left_out: list[int]) -> str:
     for source in left_out:
         if flow.seen[source].bad:
             what = counted(flow.seen[source].bad, "NaN or infinite element")
-            return f"{names[source]}:0 holds {what}, in place of which it puts 0"
+            return f"{names[source]}:0 holds {what}, which it replaces by 0"
     condition = next((source for source, _, position in flow.roles.inputs(row) if position == 0), -1)
     seen = flow.seen.get(condition)
     always = "" if seen is None else "False" if seen.zero else "True" if seen.full else ""

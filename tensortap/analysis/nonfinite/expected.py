@@ -58,7 +58,7 @@ def recovery_text(flow: NonfiniteFlow, origin: FlowTensor, reached: Reached) -> 
         what = f"what is divided by it becomes 0 in {healer.node} ({healer.op_type})"
     else:
         what = f"it becomes finite again in {healer.node} ({healer.op_type})"
-    return f"{_UNTOUCHED.removesuffix('.')}, but no op of the program intends this infinity: {what}."
+    return f"{_UNTOUCHED.removesuffix('.')}, but it looks unintended: {what}."
 
 
 def discard_text(flow: NonfiniteFlow, origin: FlowTensor, reached: Reached) -> str:

@@ -113,13 +113,13 @@ def reason_text(origin: Origin) -> str:
     if origin.verdict == "carried":
         return f"{origin.node} only reads it. Capture the steps before, each of them, to find the origin."
     if origin.verdict == "data":
-        return "Look at the input pipeline: the model did nothing wrong."
+        return "Look at the input pipeline: the model is not the cause."
     if origin.verdict == "constant":
-        return f"The program says so in {origin.node}."
+        return f"{origin.node} is a constant in the program."
     if origin.verdict == "suspected":
         return f"It may have come from what was not captured: {', '.join(origin.missing) or 'an input'}."
     of = "infinities" if origin.verdict == "turned" else "finite inputs"
-    return f"{origin.op_type} made it of {of}; no known pattern fits."
+    return f"{origin.op_type} produced it from {of}; cause unknown."
 
 
 def more_text(origins: Sequence[Origin]) -> str:

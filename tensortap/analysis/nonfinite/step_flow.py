@@ -238,8 +238,8 @@ class StepFlow:
         fed_to = flow.tensors.graph.op_type[bad.slot[0]] != "_Arg"
         between = "runs" if fed_to else "calls"
         text = (
-            f"{count}. The program passed it to {called} after other {between} of the step: it came with the "
-            f"data, or from code between the {between}, which was not captured."
+            f"{count}. The program passed it to {called} after other {between} of the step. It came "
+            f"from the input data, or from uncaptured code between {between}."
         )
         return Entry(
             "suspected", Explanation(NOT_CAPTURED, text, _PYTHON if fed_to else f"{_PYTHON} {_EAGER}")
@@ -269,7 +269,7 @@ class StepFlow:
                 return Entry("born", replace(known, text=text), (), tuple(inputs), parts[-1])
         if not parts:
             inner = _listed([each.tensor for each in inputs]) or "a result"
-            text = f"{out.tensor}, {what}, is made of {inner}, and how was not captured."
+            text = f"{out.tensor}, {what}, was computed from {inner} by ops that were not captured."
             return Entry("suspected", Explanation(NOT_CAPTURED, text, _WATCH_ALL), (), tuple(inputs))
         verb = "was" if len(parts) == 1 else "were"
         text = f"{out.tensor}, {what}, was made by {named}, which {verb} not captured."

@@ -126,7 +126,7 @@ def read_table(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise SettingsError(f"{path} cannot be parsed: {error}.", _EXAMPLE) from error
     if not isinstance(found, dict):
-        raise SettingsError(f"{path} holds no table.", _EXAMPLE)
+        raise SettingsError(f"{path} is not a table.", _EXAMPLE)
     return found
 
 
@@ -134,14 +134,14 @@ def parse_settings(found: Mapping[str, Any]) -> Settings:
     """Settings from what a file holds. Raises SettingsError."""
     mute = found.get("mute", [])
     if not isinstance(mute, list):
-        raise SettingsError("'mute' is no list.", 'Write mute = ["LargeWeights", "AllZero: dense_3/"].')
+        raise SettingsError("'mute' is not a list.", 'Write mute = ["LargeWeights", "AllZero: dense_3/"].')
     changes: dict[str, Mapping[str, Any]] = {}
     added = []
     for name, table in found.items():
         if name == "mute":
             continue
         if not isinstance(table, dict):
-            raise SettingsError(f"{name!r} is no rule.", _EXAMPLE)
+            raise SettingsError(f"{name!r} is not a rule.", _EXAMPLE)
         if "where" in table:
             added += [] if table.get("enabled") is False else [condition_rule(name, table)]
         else:

@@ -36,7 +36,7 @@ class TappedFunction:
         numbers: Iterator[int] | None = None,
     ) -> None:
         if not callable(function):
-            raise WatchError(f"{function!r} is no function.", "Use tap.function(f), or @tap.function.")
+            raise WatchError(f"{function!r} is not a function.", "Use tap.function(f), or @tap.function.")
         self._steps = steps
         self._function: Any = function if _is_traced(function) else tf.function(function, **options)
         self._numbers = itertools.count() if numbers is None else numbers

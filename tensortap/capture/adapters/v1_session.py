@@ -50,7 +50,7 @@ class TappedSession:
 
     def __init__(self, steps: TapSteps, session: Any) -> None:
         if not callable(getattr(session, "run", None)) or not hasattr(session, "graph"):
-            raise WatchError(f"{session!r} is no session.", "Pass a tf.compat.v1.Session.")
+            raise WatchError(f"{session!r} is not a session.", "Pass a tf.compat.v1.Session.")
         self.session = session
         self._steps = steps
         steps.leave_unrecorded(*UNRECORDED_RUNS)

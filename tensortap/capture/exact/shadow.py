@@ -131,7 +131,7 @@ def _copied_variable(handle: Any) -> Any:
     """
     data = internals.handle_data(handle)
     if data is None:
-        raise ValueError("a variable does not tell its dtype and shape")
+        raise ValueError("a variable has no known dtype and shape")
     (held,) = data.shape_and_type
     with tf.device(handle.device):
         copy = tf.raw_ops.VarHandleOp(

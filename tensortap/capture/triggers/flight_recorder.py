@@ -61,7 +61,7 @@ def as_recorder(given: Any) -> FlightRecorder:
     if isinstance(given, Integral) and not isinstance(given, bool):
         return FlightRecorder(int(given))
     raise WatchError(
-        f"before={given!r} is no flight recorder.", "Use FlightRecorder(5), or a number of steps."
+        f"before={given!r} is not a flight recorder.", "Use FlightRecorder(5), or a number of steps."
     )
 
 

@@ -149,7 +149,7 @@ class TriggerSink:
             self._warnings.warn(
                 "firings",
                 f"{trigger} fired more than {MAX_FIRINGS} times; later firings are not recorded",
-                "A trigger that is true less often tells more.",
+                "Use a trigger that fires less often.",
             )
             self._settle(entry, "")
             return self._write(self._ring.push(held))

@@ -185,7 +185,7 @@ class LossSpike(Trigger):
 
     def __init__(self, factor: float = 10.0, *, tensor: str | None = None, window: int = 20) -> None:
         if not _is_number(factor) or not factor > 1:
-            raise WatchError(f"LossSpike({factor!r}) is no factor.", "Use a number above 1.")
+            raise WatchError(f"LossSpike({factor!r}) is not a valid factor.", "Use a number above 1.")
         if not _is_number(window) or not window >= _LEAST_LOSSES:
             raise WatchError(f"window={window!r} is too short.", f"Use at least {_LEAST_LOSSES} steps.")
         self._factor, self._tensor, self._window = float(factor), tensor, window
@@ -284,7 +284,7 @@ def as_trigger(given: Any) -> Trigger:
     if callable(given) and not isinstance(given, type):
         return Condition(given)
     raise WatchError(
-        f"on={given!r} is no trigger.",
+        f"on={given!r} is not a trigger.",
         "Use NonFinite(), LossSpike(10), or a callable over the summaries of a step.",
     )
 

@@ -121,7 +121,7 @@ def step_predicate(steps: Any) -> Callable[[int], bool]:
         if parts and len(numbers) + len(spans) == len(parts) and all(map(_not_empty, spans)):
             return _any_of(frozenset(map(int, numbers)), [step_predicate(span) for span in spans])
     raise WatchError(
-        f"steps={steps!r} says no steps.",
+        f"Invalid step selection steps={steps!r}.",
         "Use every(100), log_spaced(10), a range, a list of these and of step numbers from 0,"
         " or a callable step -> bool.",
     )

@@ -309,7 +309,7 @@ def rules_of(text: str) -> list[Rule]:
     """The rules of a watch.json as they stand there; a single rule, or a list of them, may stand alone.
 
     Raises:
-        WatchError: it is no JSON, or holds no rules.
+        WatchError: it is no JSON, or has no rules.
     """
     if len(text) > MAX_TEXT:
         raise WatchError(
@@ -322,7 +322,7 @@ def rules_of(text: str) -> list[Rule]:
     if isinstance(found, dict):
         found = found.get("rules", [found])
     if not isinstance(found, list) or not found or not all(isinstance(rule, dict) for rule in found):
-        raise WatchError("It holds no rules.", _JSON_HINT)
+        raise WatchError("It has no rules.", _JSON_HINT)
     if len(found) > _MAX_RULES:
         raise WatchError(f"It holds {len(found)} rules.", f"At most {_MAX_RULES} are possible.")
     return found
@@ -345,7 +345,7 @@ def _watch_of_json(rule: Rule, step: int) -> Watch:
     given: dict[str, Any] = {}
     for name, value in rule.items():
         if name in _TEXT_KEYS and not isinstance(value, str):
-            raise WatchError(f"{name}={value!r} is no text.", _JSON_HINT)
+            raise WatchError(f"{name}={value!r} is not text.", _JSON_HINT)
         if name == "steps":
             value = _steps_of_json(value, step)
         elif name == "sample":
@@ -409,7 +409,8 @@ def _span_of_json(part: Any, step: int) -> Any:
     if keys == {"next"} and isinstance(part["next"], int) and part["next"] >= 1:
         return range(step, step + part["next"])
     raise WatchError(
-        f"steps={part!r} says no steps.", 'Use numbers, {"every": 10}, {"range": [5, 9]} or {"next": 3}.'
+        f"Invalid step selection steps={part!r}.",
+        'Use numbers, {"every": 10}, {"range": [5, 9]} or {"next": 3}.',
     )
 
 
@@ -453,7 +454,7 @@ def _check_visits(visits: Any) -> None:
         not isinstance(visits, Integral) or isinstance(visits, bool) or int(visits) < 2
     ):
         raise WatchError(
-            f"visits={visits!r} is no number of visits.",
+            f"visits={visits!r} is not a number of iterations.",
             "Use a whole number from 2 (the first and the last), or None for all.",
         )
 
@@ -464,7 +465,7 @@ def _check_sizes(low: Any, high: Any) -> bool:
         if value is not None and (
             not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 0
         ):
-            raise WatchError(f"{name}={value!r} is no number of elements.", "Use a whole number from 0.")
+            raise WatchError(f"{name}={value!r} is not a number of elements.", "Use a whole number from 0.")
     if low is not None and high is not None and low > high:
         raise WatchError(f"min_size={low} is above max_size={high}.", "Swap them.")
     return low is not None or high is not None
@@ -513,7 +514,7 @@ def dtype_name(dtype: Any) -> str:
         numpy_dtype(name)
     except (TypeError, InvalidValueError) as error:
         raise WatchError(
-            f"dtypes={dtype!r} is no dtype.", "Use names as 'float32', or NumPy or TensorFlow dtypes."
+            f"dtypes={dtype!r} is not a dtype.", "Use names as 'float32', or NumPy or TensorFlow dtypes."
         ) from error
     return str(name)
 
@@ -521,7 +522,7 @@ def dtype_name(dtype: Any) -> str:
 def _check_ops(ops: Iterable[Any]) -> None:
     for op in ops:
         if not isinstance(op, str) or not op:
-            raise WatchError(f"ops={op!r} is no op type.", "Use a name as 'MatMul', or a list of them.")
+            raise WatchError(f"ops={op!r} is not an op type.", "Use a name as 'MatMul', or a list of them.")
 
 
 def _text(value: Any) -> str:

@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _steps(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 1_000_000):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of steps; use 1 to 1000000")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of steps; use 1 to 1000000")
     return int(text)
 
 

@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--limit", type=natural, default=30, help="tensors that are listed (default: 30)")
     parser.add_argument(
-        "--all", action="store_true", help="list equal tensors and those apart by rounding, too"
+        "--all", action="store_true", help="list equal tensors and those within rounding, too"
     )
     parser.add_argument(
         "--match",
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--matches", type=Path, metavar="FILE", help="a JSON file of such pairs")
     parser.add_argument(
-        "--save-matches", type=Path, metavar="FILE", help="write the pairs that names do not tell, to edit"
+        "--save-matches", type=Path, metavar="FILE", help="write node pairs not matched by name, for editing"
     )
     parser.add_argument("--html", type=Path, metavar="FILE", help="also write a report of one HTML file")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="also write all tensors and metrics as CSV")
@@ -73,7 +73,7 @@ def _sort(text: str) -> str:
 
     if text not in DIFFERENCE_SORTS:
         raise argparse.ArgumentTypeError(
-            f"{text[:80]!r} is no metric; use one of {', '.join(DIFFERENCE_SORTS)}"
+            f"{text[:80]!r} is not a metric; use one of {', '.join(DIFFERENCE_SORTS)}"
         )
     return text
 

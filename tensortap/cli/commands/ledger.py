@@ -17,7 +17,7 @@ from ..select_run import add_path, only_run
 if TYPE_CHECKING:
     from tensortap.analysis.dead_layers.ledger import LedgerEntry
 
-HELP = "list dead layers: gradients that are exactly zero and why, updates that are rounded away"
+HELP = "list dead layers: gradients that are exactly zero and why, updates lost to rounding"
 EXAMPLE = "tensortap ledger logs/digits; tensortap ledger logs/digits --all --json"
 
 

@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     retention = Retention(arguments.keep_last, arguments.max_bytes)
     if retention.everything:
-        raise InvalidValueError("Nothing says what to keep.", "Add --keep-last N or --max-bytes SIZE.")
+        raise InvalidValueError("No retention limit given.", "Add --keep-last N or --max-bytes SIZE.")
     runs = find_runs(arguments.path) if arguments.path.is_dir() else []
     if not runs:
         raise NotARunError(

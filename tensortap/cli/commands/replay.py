@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--observer-effect",
         action="store_true",
-        help="whether capturing (all tensors, or --nodes) changes a bit of the step, and whether the run"
+        help="check that capturing (all tensors, or --nodes) does not change results, and that the run"
         " holds what is computed",
     )
     for old, name in (("--verdict", "accuracy"), ("--certify", "observer_effect")):  # until 1.0
@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _change(text: str) -> tuple[str, str]:
     name, equals, expression = text.partition("=")
     if not equals or not name.strip() or not expression.strip():
-        raise argparse.ArgumentTypeError(f"{text!r} is no change; write NAME=EXPR")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a change; write NAME=EXPR")
     return name.strip(), expression.strip()
 
 

@@ -86,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def port_number(text: str) -> int:
     """An argparse type: 0 … 65535."""
     if not (text.isascii() and text.isdigit() and int(text) <= 65535):
-        raise argparse.ArgumentTypeError(f"{text!r} is no port; use 0 to 65535")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port; use 0 to 65535")
     return int(text)
 
 

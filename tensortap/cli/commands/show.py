@@ -113,7 +113,7 @@ def _check_options(arguments: argparse.Namespace) -> None:
         return
     if arguments.tensor is None:
         raise argparse.ArgumentError(None, f"--{given[0]} needs TENSOR; without it, tensors are listed.")
-    raise argparse.ArgumentError(None, f"--{given[0]} is for lists, and goes without TENSOR.")
+    raise argparse.ArgumentError(None, f"--{given[0]} applies to lists only; remove TENSOR.")
 
 
 def _list(found: RunIndex, arguments: argparse.Namespace) -> None:

@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "path",
-        type=on_disk("a job whose run is there reads no watch.json"),
+        type=on_disk("jobs that write to an address do not read watch.json"),
         metavar="RUN",
         help="the directory of the run",
     )
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     asked = time.time()
     before = list(_watch_events(reader))
     if arguments.reset and rule:
-        raise InvalidValueError("--reset takes no rule.", "Leave the others out.")
+        raise InvalidValueError("--reset cannot be combined with a rule.", "Remove the other options.")
     if rule or arguments.reset:
         _check_running(reader)
     if rule and not arguments.only:
@@ -106,7 +106,7 @@ def _check_obeyed(path: Path, latest: dict[str, Any]) -> None:
     if "error" in latest and path.exists() and path.stat().st_mtime <= float(latest.get("time", 0)):
         raise InvalidValueError(
             f"The job refuses what is written there already: {latest['error']}",
-            "Correct it, replace all by --only, or take it back by --reset.",
+            "Correct it, replace all by --only, or undo it with --reset.",
         )
 
 
@@ -164,7 +164,7 @@ def _rules(path: Path, only: bool) -> list[Rule]:
         raise InvalidValueError(f"{path} is not JSON: {error}.", "Correct it, or add --only.") from error
     rules = found.get("rules", [found]) if isinstance(found, dict) else found
     if not isinstance(rules, list) or not all(isinstance(rule, dict) for rule in rules):
-        raise InvalidValueError(f"{path} holds no rules.", "Correct it, or add --only.")
+        raise InvalidValueError(f"{path} has no rules.", "Correct it, or add --only.")
     return rules
 
 

@@ -37,7 +37,7 @@ _DROPPABLE = ("cosine", "rounding", "scale", "op", "max ULP", "dtypes", "relativ
 def print_comparison(
     compared: Comparison, out: Console, sort: str, limit: int, *, everything: bool = False
 ) -> None:
-    """Prints a comparison. `everything`: equal tensors and those apart by rounding, too."""
+    """Prints a comparison. `everything`: equal tensors and those within rounding, too."""
     from tensortap.analysis.compare.presentation import listed_tensors
 
     _print_headline(compared, out)
@@ -51,7 +51,7 @@ def print_comparison(
     if more:
         out.print(f"… {more:,} more (--limit, --json and --html have all)")
     if compared.differ and compared.counts["noise"] and not everything:
-        out.print(f"Not listed: {counted(compared.counts['noise'], 'tensor')} apart by rounding (--all)")
+        out.print(f"Not listed: {counted(compared.counts['noise'], 'tensor')} within rounding (--all)")
     _print_matching(compared, out)
     for note in compared.notes:
         out.print(cell(f"Note: {note}", "yellow"))
@@ -108,7 +108,7 @@ def _sentence(entry: TensorDifference) -> str:
     if entry.basis == "shapes":
         return f"{list(entry.shape_a)} in A, {list(entry.shape_b)} in B"
     if metrics.nonfinite_apart:
-        return f"{bound}{counted(metrics.nonfinite_apart, 'element')} apart by NaN or infinity"
+        return f"{bound}NaN/Inf differs in {counted(metrics.nonfinite_apart, 'element')}"
     if math.isnan(metrics.max_abs):
         return f"{entry.verdict}, {entry.basis}"
     rounding = f"rounding explains {entry.limit:.1e}" if entry.limit else "rounding explains none"

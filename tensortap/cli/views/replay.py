@@ -144,8 +144,8 @@ def print_observer_effect(effect: Mapping[str, Any], out: Console) -> None:
         for name in effect["changed"][:_MOST_NAMES]:
             out.print(cell(f"  {name}"))
     else:
-        which = "the others" if unstable else "any output or variable"
-        out.print(cell(f"capturing {captured} changes no bit of {which}", "green"))
+        which = "the other outputs and variables are" if unstable else "every output and variable is"
+        out.print(cell(f"{which} bit-identical with and without capturing {captured}", "green"))
     if effect["unlike_kept"]:
         unlike = effect["unlike_kept"]
         kept = counted(effect["kept"], "tensor")

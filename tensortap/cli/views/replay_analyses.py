@@ -180,7 +180,7 @@ def _print_found(title: str, found: Mapping[str, Any], out: Console) -> None:
     for repair in found["repair"]:
         _print_repair(repair, out)
     if found["alternatives"]:
-        out.print("each of these alone helps, too:")
+        out.print("Alternative repairs:")
         for repair in found["alternatives"][:_MOST]:
             _print_repair(repair, out)
 
@@ -193,7 +193,7 @@ def _print_births(found: Mapping[str, Any], out: Console) -> None:
 
 def _print_given(found: Mapping[str, Any], out: Console) -> None:
     """The step was given what is not finite, so that nothing in it is to be repaired."""
-    out.print(cell(f"not finite before it already: {_some(found['given'])}", "red"))
+    out.print(cell(f"Inputs already non-finite: {_some(found['given'])}", "red"))
     for name, rows in found["rows"].items():
         out.print(cell(f"  in rows {_some(list(map(str, rows)))} of {name}"))
     earlier = found["earlier"]

@@ -45,7 +45,7 @@ def print_findings(run: str, found: Findings, out: Console, *, muted: bool) -> N
     if hidden:
         out.print(cell(f"{counted(hidden, 'more finding')} muted; --muted shows them.", "dim"))
     for rule, count in found.left_out.items():
-        out.print(cell(f"{rule}: {counted(count, 'finding')} beyond those told left out.", "dim"))
+        out.print(cell(f"{rule}: {counted(count, 'more finding')} not shown.", "dim"))
     for rule, reason in found.failed.items():
         out.print(cell(f"The rule {rule} failed: {reason}", "red"))
 

@@ -69,8 +69,8 @@ def print_snapshots(run: RunIndex, arguments: argparse.Namespace) -> None:
     page = snapshots(run, sort=sort, limit=arguments.limit or _LIMIT, **filters)
     unknown = undecided(run, **filters)
     if unknown:
-        what = f"{counted(unknown, 'snapshot')} left out: it is unknown whether the condition holds"
-        console(stderr=True).print(f"{what}, as the import's source does not tell the count.", style="yellow")
+        what = f"{counted(unknown, 'snapshot')} skipped: whether the condition holds is unknown"
+        console(stderr=True).print(f"{what}, as the import has no such count.", style="yellow")
     if arguments.json:
         print_json([row.as_dict() for row in page.rows])
         return

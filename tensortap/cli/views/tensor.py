@@ -325,7 +325,9 @@ def parse_highlight(text: str) -> Highlight:
     except ValueError:
         first = last = math.nan
     if math.isnan(first) or math.isnan(last) or first > last:
-        raise argparse.ArgumentTypeError(f"{text!r} is no range; use 'nan', '1:', ':-1', '-1:1' or a number")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a range; use 'nan', '1:', ':-1', '-1:1' or a number"
+        )
     return Highlight(first, last)
 
 

@@ -47,7 +47,7 @@ def encode_event(record: Mapping[str, Any]) -> bytes:
     try:
         text = json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(", ", ": "))
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidValueError(f"An event is no JSON: {error}.") from error
+        raise InvalidValueError(f"An event is not valid JSON: {error}.") from error
     # What no UTF-8 can hold becomes the text of its escape, as everywhere in a dump.
     rest = _SURROGATE.sub(_escape, text[1:]).encode()
     if not record or len(rest) + _START >= MAX_LINE:
@@ -73,7 +73,7 @@ def decode_event(line: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise DamagedError("A line is not JSON.") from error
     if not isinstance(found, dict):
-        raise DamagedError("A line holds no JSON object.")
+        raise DamagedError("A line is not a JSON object.")
     return found
 
 

@@ -92,7 +92,9 @@ def check_info(info: Any) -> dict[str, Any]:
     if info is None:
         return {}
     if not isinstance(info, dict) or not all(isinstance(name, str) for name in info):
-        raise InvalidValueError(f"info={info!r:.80} is no JSON object.", "Use a dict, as info={'lr': 0.1}.")
+        raise InvalidValueError(
+            f"info={info!r:.80} is not a JSON object.", "Use a dict, as info={'lr': 0.1}."
+        )
     return dict(info)
 
 
@@ -144,7 +146,7 @@ def _number(name: str, value: Any) -> float:
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidValueError(f"{name}={value!r:.80} is no number.", "Use a float.") from error
+        raise InvalidValueError(f"{name}={value!r:.80} is not a number.", "Use a float.") from error
 
 
 def _check_histogram(histogram: Histogram) -> None:

@@ -79,7 +79,7 @@ def read_run_info(path: Path) -> RunInfo:
     except NoAnswerError:  # it may be there
         raise
     except (OSError, DamagedError) as error:
-        why = error if isinstance(error, DamagedError) else "it holds no run.json."
+        why = error if isinstance(error, DamagedError) else "it has no run.json."
         raise NotARunError(
             f"{shown_path(path)} is not a run: {why}",
             "Name a directory that a tensortap writer made, or one above it.",

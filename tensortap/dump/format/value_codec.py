@@ -139,7 +139,7 @@ def unpack_nonzero(frame: bytes | memoryview, size: int, item: int) -> memoryvie
     items = np.zeros(count, f"<u{item}")
     stored = len(frame) - bits.size
     if stored != item * np.count_nonzero(some):
-        raise DamagedError("A packed value has not as many items as its bits say.")
+        raise DamagedError("A packed value is damaged: its item count does not match its bitmap.")
     items[some[:count]] = np.frombuffer(frame, items.dtype, stored // item, bits.size)
     octets: Any = items.view(np.uint8)
     return memoryview(octets)

@@ -124,7 +124,7 @@ class Completeness:
         elif self._sizes[name] == 0:
             what = f"{name} is empty"
         if what is not None and (has_values or self._closing is not None or last):
-            self.damage.append(f"{what}. Copy it again; what it told of the values is lost without it.")
+            self.damage.append(f"{what}. Copy it again; its value metadata is lost.")
         elif what is not None:
             self.pending.append(f"{what}: the process is just beginning, or was stopped as it began.")
         following = _least_above(last, self._sizes)

@@ -100,7 +100,9 @@ def _check_events(path: Path, worker: str, report: Report) -> int | None:
     report.events += count
     report.damage += tail.left_out
     if tail.pending and exists(path / worker / CLOSED_FILE):
-        report.damage.append(f"{worker}: its events end in {tail.pending:,} bytes that are no whole line.")
+        report.damage.append(
+            f"{worker}: its events end in {tail.pending:,} bytes that are not a complete line."
+        )
     return None if tail.denied else count
 
 

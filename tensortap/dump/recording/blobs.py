@@ -67,7 +67,7 @@ def get(reader: BlobReader, reference: object) -> bytes:
         DamagedError: the reference makes no sense, or the bytes are not those that were written.
     """
     if not isinstance(reference, dict):
-        raise DamagedError("A reference of a recording is no object.")
+        raise DamagedError("A reference of a recording is not an object.")
     digest, length, at = reference.get("sha256"), reference.get("length"), reference.get("at")
     if not (isinstance(digest, str) and _HASH.match(digest)) or not _is_count(length):
         raise DamagedError("A reference of a recording has no hash or length.")

@@ -153,4 +153,4 @@ def _read_steps(files: list[Path], out: RunWriter) -> None:
         try:
             write_arrays(out, found.stored_arrays(file), step)
         except RefusedError as error:
-            out.note(f"Left out: {file.name}: {error}", "files left out")
+            out.note(f"Skipped: {file.name}: {error}", "files skipped")

@@ -99,7 +99,7 @@ def _check_weights(archive: zipfile.ZipFile, what: str, free: int) -> None:
     about = archive.getinfo(WEIGHTS)
     with archive.open(about) as packed:
         if packed.read(len(SIGNATURE)) != SIGNATURE:
-            raise RefusedError(f"{WEIGHTS} in {what} is no HDF5 file.")
+            raise RefusedError(f"{WEIGHTS} in {what} is not an HDF5 file.")
     UnpackBudget().take(about.file_size, about.compress_size, f"{WEIGHTS} in {what}")
     if about.file_size > free // 2:
         raise RefusedError(
@@ -162,6 +162,6 @@ def _dtype(record: dict[str, Any]) -> np.dtype[Any]:
         dtype = np.dtype(name) if record["native"] else numpy_dtype(name)
     except (TensortapError, TypeError, ValueError) as error:
         raise RefusedError(f"Its dtype {name[:40]!r} is not known here.") from error
-    if dtype.hasobject:  # text is no dtype of bytes
-        raise RefusedError(f"Its bytes are no {name[:40]!r}.")
+    if dtype.hasobject:  # text is not a dtype of bytes
+        raise RefusedError(f"Its bytes are not {name[:40]!r}.")
     return dtype

@@ -121,7 +121,7 @@ def _header(file: BinaryIO, what: str) -> tuple[tuple[int, ...], bool, np.dtype[
     except RefusedError:
         raise
     except Exception as error:  # NumPy evaluates literals here, which fail in many ways
-        raise RefusedError(f"{what} is no .npy file, or a damaged one: {str(error)[:200]}") from error
+        raise RefusedError(f"{what} is not an .npy file, or is damaged: {str(error)[:200]}") from error
     raise RefusedError(f"{what} is a .npy file of version {version}, which holds structs only.")
 
 

@@ -59,7 +59,7 @@ def write_arrays(out: RunWriter, arrays: Iterable[StoredArray], step: int) -> No
         try:
             out.log(name, array.load(), step=at)
         except RefusedError as error:
-            out.note(f"Left out: {array.name[:200]}: {error}", "tensors left out")
+            out.note(f"Skipped: {array.name[:200]}: {error}", "tensors skipped")
 
 
 def from_bytes(data: bytes, dtype: np.dtype[Any], shape: tuple[int, ...], what: str) -> Array:

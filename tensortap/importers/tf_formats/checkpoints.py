@@ -72,7 +72,7 @@ def read(path: Path, builder: RunBuilder) -> None:
                 except RefusedError as error:
                     if not path.is_dir():
                         raise
-                    out.note(f"Left out: {prefix.name}: {error}")
+                    out.note(f"Skipped: {prefix.name}: {error}")
 
 
 def _prefixes(path: Path) -> list[Path]:
@@ -141,7 +141,7 @@ class _Bundle:
         entry = parse("BundleEntryProto", value, f"The entry of {name!r}")
         dtype = data_type_name(entry.dtype)
         if dtype in ("resource", "variant", "invalid", "unknown"):
-            raise RefusedError(f"It holds a {dtype}, which is no array.")
+            raise RefusedError(f"It holds a {dtype}, which is not an array.")
         extents = proto_shape(entry.shape) or ()
         shape = tuple(-1 if extent is None else extent for extent in extents)
         if entry.slices:

@@ -92,7 +92,7 @@ class _Reader:
                 for value in event.summary.value:
                     self._value_or_note(event, value)
         except TensortapError as error:
-            self._out.note(f"Left out: {error}", "events left out")
+            self._out.note(f"Skipped: {error}", "events skipped")
 
     def _exported(self, event: Message) -> None:
         tensor, histogram = tensor_of(event), histogram_of(event)
@@ -102,14 +102,14 @@ class _Reader:
                 _check_buckets(*buckets[:3])
             self._log_summary(event, tensor, summary_of(event, tensor, buckets))
         except TensortapError as error:
-            self._out.note(f"Left out: {tensor[:200]}: {error}", "values left out")
+            self._out.note(f"Skipped: {tensor[:200]}: {error}", "values skipped")
 
     def _value_or_note(self, event: Message, value: Message) -> None:
         """One value; a bad one takes no other of its event along."""
         try:
             self._value(event, value)
         except TensortapError as error:
-            self._out.note(f"Left out: {value.tag[:200]}: {error}", "values left out")
+            self._out.note(f"Skipped: {value.tag[:200]}: {error}", "values skipped")
 
     def _graph(self, data: bytes) -> None:
         for graph in graphs_of(data, "graph", self._out.note):
@@ -130,12 +130,10 @@ class _Reader:
         if plugin in _TRACES:
             self._traced_graphs(value.tensor)
         elif event.step < 0:
-            self._out.note(f"Left out: {tag[:200]} at step {event.step}: steps begin at 0.", "negative steps")
+            self._out.note(f"Skipped: {tag[:200]} at step {event.step}: steps begin at 0.", "negative steps")
         elif which in ("image", "audio") or plugin in _SHOWN_BY_TENSORBOARD:
             kind = plugin or which
-            self._out.note(
-                f"Left out: what the tab {kind!r} of TensorBoard shows ({tag[:200]} …).", f"{kind}"
-            )
+            self._out.note(f"Skipped: what the tab {kind!r} of TensorBoard shows ({tag[:200]} …).", f"{kind}")
         elif which == "simple_value":
             self._out.log(tag, np.float32(value.simple_value), step=event.step, time=_time(event))
         elif which == "histo":
@@ -239,7 +237,7 @@ def summary_of(event: Message, tensor: str, buckets: Buckets | None) -> Summary:
         known = histogram_summary(np.where(zeros, 0, left), np.where(zeros, 0, right), counts, **exact)
     size = known.size + sum(bad.values())
     if not size:
-        raise RefusedError("It is text or empty: an event file tells no more of it.")
+        raise RefusedError("It is text or empty: event files store nothing else for it.")
     return replace(known, size=size, shape=(size,), **bad)
 
 

@@ -71,7 +71,7 @@ def graphs_of(data: bytes, name: str, note: Callable[[str], None]) -> Iterator[G
         functions = _closure(LibraryFunction(name, nodes), library)
         left = len(library) - sum(function in library for function in functions)
         if left:
-            note(f"{left:,} functions of the library are called by no node that is shown, and are left out.")
+            note(f"{left:,} functions of the library are skipped: no node that is shown calls them.")
         yield _graph(functions, kept, limits)
     else:
         yield from _library_graphs(library, kept, limits, note)
@@ -99,7 +99,7 @@ def _library_graphs(
         try:
             graph = _graph(functions, None if shown else kept, limits)
         except RefusedError as error:
-            note(f"Left out: {len(library.keys() - shown):,} functions of the library: {error}")
+            note(f"Skipped: {len(library.keys() - shown):,} functions of the library: {error}")
             return
         yield graph
         shown |= functions.keys()

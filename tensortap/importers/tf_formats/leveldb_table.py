@@ -27,7 +27,7 @@ def entries(data: bytes) -> Iterator[tuple[bytes, bytes]]:
         RefusedError: it is no such table, compressed, or damaged.
     """
     if len(data) < _FOOTER or data[-8:] != MAGIC:
-        raise RefusedError("It is no index of a checkpoint, or a truncated one.")
+        raise RefusedError("It is not the index of a checkpoint, or it is truncated.")
     footer = data[-_FOOTER:]
     at = 0
     for _ in range(2):  # the handle of the meta index, which is empty

@@ -34,7 +34,7 @@ def read_saved_model(path: Path, builder: RunBuilder) -> None:
     file = path / SAVED_MODEL if path.is_dir() else path
     model = parse("SavedModel", read_whole(file, MAX_GRAPH_DEF), file.name)
     if not model.meta_graphs:
-        raise RefusedError(f"{file.name} holds no graph.")
+        raise RefusedError(f"{file.name} has no graph.")
     with builder.writer() as out:
         for meta in model.meta_graphs:
             name = "_".join(meta.meta_info_def.tags) or "graph"

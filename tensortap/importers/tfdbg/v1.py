@@ -99,7 +99,7 @@ def _read_session_run(folder: Path, step: int, out: RunWriter) -> None:
             try:
                 _read_tensor(tensor, step, graph_id, _device_name(device), out)
             except TensortapError as error:
-                out.note(f"Left out: {tensor.path.name[:200]}: {error}", "tensors left out")
+                out.note(f"Skipped: {tensor.path.name[:200]}: {error}", "tensors skipped")
 
 
 def _device_name(device: Path) -> str:
@@ -115,7 +115,7 @@ def _read_graph(file: Path, out: RunWriter) -> str:
         for graph in graphs_of(_clean(graph_def).SerializeToString(), "graph", out.note):
             return out.graph(graph)
     except TensortapError as error:
-        out.note(f"Left out: {error}", "graphs left out")
+        out.note(f"Skipped: {error}", "graphs skipped")
     return ""
 
 
@@ -157,7 +157,7 @@ def _parsed_names(device: Path) -> Iterator[_TensorFile]:
 def _read_tensor(file: _TensorFile, step: int, graph: str, device: str, out: RunWriter) -> None:
     event = parse("Event", read_whole(file.path, MAX_MESSAGE), file.path.name)
     if len(event.summary.value) != 1:
-        raise RefusedError("It holds no tensor.")
+        raise RefusedError("It has no tensor.")
     value = event.summary.value[0]
     name, _, debug_op = value.node_name.rpartition(":")
     parse_tensor_name(name)

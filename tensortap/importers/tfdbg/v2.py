@@ -155,7 +155,7 @@ class _Reader:
         if mode == NO_TENSOR:
             return
         if not proto.dtype:  # of text, and of handles, most modes write an empty message
-            self._out.note(f"Left out: {name[:200]}: tfdbg recorded nothing of it.", "tensors left out")
+            self._out.note(f"Skipped: {name[:200]}: tfdbg recorded nothing of it.", "tensors skipped")
             return
         try:
             array = tensor_array(proto)
@@ -164,7 +164,7 @@ class _Reader:
             elif array.size:  # a mode of health leaves nothing of what is no float
                 self._out.log_summary(name, health_summary(mode, array), **where)
         except (TensortapError, ValueError, TypeError) as error:
-            self._out.note(f"Left out: {name[:200]}: {error}", "tensors left out")
+            self._out.note(f"Skipped: {name[:200]}: {error}", "tensors skipped")
 
     def _note_mode(self, mode: int) -> None:
         if mode in NOTES:

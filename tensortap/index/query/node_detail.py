@@ -127,7 +127,8 @@ def find_graph(run: RunIndex, node: str) -> GraphIndex:
             return graph
         names += graph.names
     raise NotFoundError(
-        f"No graph has a node {node[:200]!r}.", did_you_mean(node, names, "Look at the graphs.")
+        f"No graph has a node {node[:200]!r}.",
+        did_you_mean(node, names, "'tensortap info RUN' lists the graphs."),
     )
 
 

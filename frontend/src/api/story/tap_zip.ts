@@ -13,7 +13,7 @@ export async function storyOfTapZip(file: Blob): Promise<StoryFile> {
   const member = await findMember(file, VIEWER_PART);
   if (member === null)
     throw new StoryFileError(
-      'This .tap.zip holds no part for the viewer. Make it with "tensortap export RUN --viewer --out run.tap.zip", or open it with "tensortap serve run.tap.zip".',
+      'This .tap.zip has no part for the viewer. Make it with "tensortap export RUN --viewer --out run.tap.zip", or open it with "tensortap serve run.tap.zip".',
     );
   return unpackStory(member);
 }

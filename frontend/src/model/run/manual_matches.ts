@@ -40,13 +40,13 @@ export function parseMatches(text: string): Pairs {
   try {
     found = JSON.parse(text);
   } catch {
-    throw new Error('The file is no JSON.');
+    throw new Error('The file is not valid JSON.');
   }
   const { tensortap_matches, nodes } = (typeof found === 'object' && found !== null ? found : {}) as Record<string, unknown>;
   if (tensortap_matches !== VERSION)
-    throw new Error('The file holds no matches: {"tensortap_matches": 1, "nodes": {"node in A": "node in B"}}.');
+    throw new Error('The file has no matches: {"tensortap_matches": 1, "nodes": {"node in A": "node in B"}}.');
   const pairs = pairsOf(nodes);
-  if (pairs === null) throw new Error('The "nodes" of the file are no pairs of names.');
+  if (pairs === null) throw new Error('The "nodes" of the file must map a node of A to a node of B.');
   return pairs;
 }
 

@@ -27,7 +27,7 @@ test('what the source of an import does not tell is no empty chart', () => {
   };
   const statistics = { min: unknown, max: unknown, mean: unknown, std: unknown, l2: unknown, abs_max: unknown };
   const unreported = { dtype: 'float32', size: 9, ...counts, ...statistics };
-  expect(noNumbers([unreported, unreported])).toContain('tells neither statistics nor histograms of it. There are 2 snapshots');
+  expect(noNumbers([unreported, unreported])).toContain('has no statistics or histograms. There are 2 snapshots');
   expect(hasNoStatistics({ ...unreported, size: unknown })).toBe(true);
   expect(hasNoStatistics({ ...unreported, nan: 9 })).toBe(false); // all of them NaN: nothing is left to tell
   expect(noNumbers([unreported, { ...unreported, abs_max: 1 }])).toBeNull();
@@ -48,7 +48,7 @@ test('what was lost is not called not kept', () => {
 });
 
 test('of two values, each side says why it is missing', () => {
-  expect(valuesMissing('summary', 'summary')).toBe('The values were not kept: Watch(keep="value") in both runs shows them.');
+  expect(valuesMissing('summary', 'summary')).toBe('Values not stored: Watch(keep="value") in both runs shows them.');
   expect(valuesMissing('', 'summary')).toBe('B: Value not stored. Watch(keep="value") keeps it.');
   expect(valuesMissing('source', 'summary')).toMatch(/^A: .* B: .*keeps it\.$/);
   expect(valuesMissing('pruned', '')).toMatch(/^A: The value was pruned\..*/);

@@ -15,7 +15,7 @@ export function noNumbers(rows: readonly (Pick<Snapshot, 'dtype' | 'size'> & Par
   const what = counted(rows.length, 'snapshot');
   if (rows.every((row) => row.size === 0)) return `A tensor without elements has no numbers to draw. There ${are(rows)} ${what} of it.`;
   if (rows.every((row) => row.dtype !== 'string' && row.abs_max !== undefined && hasNoStatistics(row as Measures)))
-    return `The source of the import tells neither statistics nor histograms of it. There ${are(rows)} ${what} of it.`;
+    return `The source of the import has no statistics or histograms. There ${are(rows)} ${what} of it.`;
   if (rows.some((row) => row.dtype !== 'string' && row.size > 0)) return null;
   return `Text has no numbers to draw. There ${are(rows)} ${what} of it; "Value" shows the strings of those that were kept.`;
 }
@@ -29,7 +29,7 @@ interface NoValueWords {
 
 /** Those of the command line. */
 const WORDS: Record<Exclude<NoValueReason, 'summary'>, NoValueWords> = {
-  source: { title: 'Value not stored', text: 'The source of the import holds no value of it.' },
+  source: { title: 'Value not stored', text: 'The source of the import has no value for it.' },
   pruned: {
     title: 'The value was pruned',
     text: 'Pruned to save space (see keep_last, max_bytes, tensortap prune).',
@@ -54,7 +54,7 @@ export function valuesMissing(a: NoValueReason | '' | undefined, b: NoValueReaso
     reason === null || reason === 'summary' ? [] : [`${name}: ${WORDS[reason].title}. ${WORDS[reason].text}`],
   );
   const asked = sides.filter(({ reason }) => reason === 'summary').map(({ name }) => name);
-  if (asked.length === 2) told.push('The values were not kept: Watch(keep="value") in both runs shows them.');
+  if (asked.length === 2) told.push('Values not stored: Watch(keep="value") in both runs shows them.');
   else if (asked[0] !== undefined) told.push(`${asked[0]}: Value not stored. Watch(keep="value") keeps it.`);
   return told.join(' ') || 'Values above 64 MiB, and those that cannot be read, are compared by their summaries.';
 }

@@ -246,7 +246,7 @@ export interface SamplePage {
 
 export interface SnapshotPage {
   total: number;
-  /** Snapshots of which it is unknown whether the condition holds: they are left out. */
+  /** Snapshots of which whether the condition holds is unknown: they are left out. */
   undecided?: number;
   rows: Snapshot[];
 }

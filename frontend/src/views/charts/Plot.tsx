@@ -116,7 +116,7 @@ export async function chartImage(element: HTMLElement, format: 'png' | 'svg'): P
   const canvas = document.createElement('canvas');
   [canvas.width, canvas.height] = [width * PNG_SCALE, height * PNG_SCALE];
   const context = canvas.getContext('2d');
-  if (!context) throw new Error('This browser gives no canvas for the picture. Choose SVG.');
+  if (!context) throw new Error('This browser cannot make a canvas for the picture. Choose SVG.');
   context.fillStyle = getComputedStyle(element).getPropertyValue('--surface');
   context.fillRect(0, 0, canvas.width, canvas.height);
   const below = element.parentElement?.querySelector<HTMLCanvasElement>(':scope > canvas');

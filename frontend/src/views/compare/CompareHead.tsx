@@ -63,7 +63,7 @@ export function CompareHead() {
           onChange={() => {
             equalShown.value = !equalShown.value;
           }}
-          title="List tensors that are equal or apart by rounding, too"
+          title="List tensors that are equal or within rounding, too"
           testid="compare-equal"
         />
         {reportHref.value !== null && (

@@ -147,7 +147,7 @@ function Metric({ row, id }: { row: TensorDifference; id: MetricId }) {
   return (
     <td
       class={replaced ? 'right nan' : 'right'}
-      title={count > 0 ? `${counted(count, 'element')} apart by NaN or infinity; ${where}` : String(value)}
+      title={count > 0 ? `NaN/Inf differs in ${counted(count, 'element')}; ${where}` : String(value)}
       data-zero={value === 0 && count === 0}
     >
       {replaced ? `${bound}${formatCount(count)} NaN/Inf` : number}

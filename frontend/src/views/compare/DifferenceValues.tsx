@@ -9,7 +9,7 @@ import { metricText } from './CompareTable';
 
 const WITHOUT_VALUES = {
   shapes: 'The shapes differ.',
-  sample: 'Of the values a sample was kept: Watch(keep="value") without a sample in both runs shows them.',
+  sample: 'Only a sample was stored: Watch(keep="value") without a sample in both runs shows them.',
 };
 
 /** The selected tensor as four pictures: A, B, A - B, and how many representable numbers lie between. */
@@ -33,7 +33,7 @@ function vectorText(row: TensorDifference): string {
   const [most, mean] = [metricOf(row, 'max_abs'), metricOf(row, 'mean_abs')];
   const apart = nonfiniteApart(row);
   const said = [
-    ...(apart > 0 ? [`${counted(apart, 'element')} apart by NaN or infinity`] : []),
+    ...(apart > 0 ? [`NaN/Inf differs in ${counted(apart, 'element')}`] : []),
     ...(Number.isNaN(most) ? [] : [`${apart > 0 ? 'the others ' : ''}${metricText(most)} apart at most, ${metricText(mean)} on average`]),
   ];
   return `Of ${row.shape_a.join('×') || 'a scalar'}: ${said.join('; ') || 'nothing to tell'}.`;

@@ -49,7 +49,7 @@ export function FirstDivergence({ first }: { first: NonNullable<Comparison['firs
 function distance(entry: TensorDifference): string {
   if (entry.basis === 'shapes') return `[${entry.shape_a.join(', ')}] in A, [${entry.shape_b.join(', ')}] in B`;
   const bound = isBound(entry) ? 'at least ' : '';
-  if (nonfiniteApart(entry) > 0) return `${bound}${counted(nonfiniteApart(entry), 'element')} apart by NaN or infinity`;
+  if (nonfiniteApart(entry) > 0) return `${bound}NaN/Inf differs in ${counted(nonfiniteApart(entry), 'element')}`;
   const [apart, scale] = [metricText(metricOf(entry, 'max_abs')), metricText(metricOf(entry, 'scale'))];
   if (apart === '') return entry.verdict;
   return `max |A−B| ${bound || '= '}${apart} (max |x| = ${scale}; rounding allows ${metricText(Number(entry.limit))} of it)`;

@@ -60,7 +60,7 @@ export class LayersCanvas {
     private readonly events: LayersEvents,
   ) {
     const context = canvas.getContext('2d', { alpha: false });
-    if (!context) throw new Error('this browser gives no 2D canvas; the layers cannot be drawn');
+    if (!context) throw new Error('this browser has no 2D canvas; the layers cannot be drawn');
     this.context = context;
     this.fitter = new TextFitter(context);
     this.observer = new ResizeObserver(() => this.resize());

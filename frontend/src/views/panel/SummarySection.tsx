@@ -63,7 +63,7 @@ export function SummaryCard({ row, histogram, onHistogram }: SummaryCardProps) {
           <CountsBar row={row} />
           {hasNoStatistics(row) ? (
             <p class="faint" data-testid="untold">
-              The source of the import tells neither statistics nor a histogram of it.
+              The source of the import has no statistics or histogram.
             </p>
           ) : hasFinite(row) ? (
             <>
@@ -173,13 +173,13 @@ function CountsBar({ row }: { row: Snapshot }) {
           </li>
         ))}
         {unknown > 0 && (
-          <li title="The run was imported from a format that does not tell">
+          <li title="The run was imported from a format without such counts">
             <i class="count-unknown" />
             not counted <b>{formatCount(unknown)}</b> <span class="faint">{formatShare(unknown, row.size)}</span>
           </li>
         )}
         {unreported.length > 0 && (
-          <li class="faint" data-testid="counts-unknown" title="The run was imported from a format that does not tell">
+          <li class="faint" data-testid="counts-unknown" title="The run was imported from a format without such counts">
             {unreported.map((name) => LABELS[name]).join(', ')}: unknown
           </li>
         )}

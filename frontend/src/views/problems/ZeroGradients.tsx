@@ -11,7 +11,7 @@ import { TensorLink } from './PlaceLinks';
 
 const MOST = 100; // variables that are listed
 
-/** Variables that do not learn: gradients that are exactly zero and why, and updates that are rounded away. */
+/** Variables that do not learn: gradients that are exactly zero and why, and updates lost to rounding. */
 export function ZeroGradients() {
   const news = ledgerNews.value;
   return (

@@ -214,7 +214,7 @@ function NumberCell({ column, value }: { column: TableColumn; value: number }) {
   return (
     <td
       class={`right ${bad}`}
-      title={unknown ? 'unknown: the run was imported from a format that does not tell' : String(value)}
+      title={unknown ? 'unknown: the run was imported from a format without such counts' : String(value)}
       data-zero={value === 0 && !plain}
     >
       {numberText(column, value)}

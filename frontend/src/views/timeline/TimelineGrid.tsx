@@ -175,7 +175,7 @@ function Strips({ timeline, scroll, height, hover, setHover }: StripsProps) {
       <canvas
         ref={canvas}
         role="img"
-        aria-label="Steps across, scopes down; the names on the left say the health of each row"
+        aria-label="Steps across, scopes down; row names show health"
         onPointerMove={(event) => point(cellAt(event))}
         onPointerLeave={() => point(null)}
         onClick={onClick}

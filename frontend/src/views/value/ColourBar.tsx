@@ -48,7 +48,7 @@ export function ColourBar({ paint, dtype, children }: ColourBarProps) {
 export function Magnitude({ dtype }: { dtype: string }) {
   if (!isComplex(dtype)) return null;
   return (
-    <span class="chip" title="Complex elements are drawn by their magnitude, the root of re² + im²; pointing at one tells both parts">
+    <span class="chip" title="Complex elements are drawn by their magnitude, the root of re² + im²; hover to see both parts">
       magnitude
     </span>
   );

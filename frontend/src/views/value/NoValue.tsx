@@ -41,7 +41,7 @@ function NoFiniteTensor({ whole, sentence }: { whole: Snapshot; sentence: string
   return (
     <div class="nothing-finite" role="status" data-testid="nothing-finite">
       <p>
-        <b>{sentence}</b> There is no number to look at here. Look next at:
+        <b>{sentence}</b> Nothing to plot. Next steps:
       </p>
       <div class="row">
         {nonfiniteCount.value > 0 && (

@@ -172,13 +172,13 @@ def _taken(matching: Matching, row: int, frame: Frames) -> list[str]:
     if not in_a and not in_b:
         return []
     has, only, new = ("B", only_b, in_b[0]) if in_b else ("A", only_a, in_a[0])
-    text = f"In {has} it takes {_node(only.graph, new)}, "
+    text = f"Its input {_node(only.graph, new)} "
     if in_a and in_b and a.names[in_a[0]] == b.names[new]:
-        text += "which is made of something else there"
+        text += f"is computed differently in {has}"
     elif in_a and in_b:
-        text += f"in A {_node(a, in_a[0])}"
+        text += f"in B is {_node(a, in_a[0])} in A"
     else:
-        text += f"which {'A' if has == 'B' else 'B'} lacks"
+        text += f"exists only in {has}"
     begins = only.beginning(new)
     if begins != new:
         text += f"; that begins at {_variable(only.graph, begins) or _node(only.graph, begins)}"

@@ -1,4 +1,4 @@
-"""Rules of the ledger: gradients that are exactly zero, updates that are rounded away."""
+"""Rules of the ledger: gradients that are exactly zero, updates lost to rounding."""
 
 from __future__ import annotations
 
@@ -87,9 +87,9 @@ _WHICH_STEPS = "The gradient's history: at which steps is it 0, and which batche
 
 _OTHER_OP = (
     "An op with a gradient there (softmax instead of argmax, a straight-through estimator). If it is meant, "
-    "leave the variable out of what is trained (trainable=False)."
+    "exclude it from training (trainable=False)."
 )
-_NO_STOP = "Let the gradient through, or leave the variable out of what is trained (trainable=False)."
+_NO_STOP = "Let the gradient through, or exclude it from training (trainable=False)."
 _UNUSED_HELP = "Let the loss use the layer, or leave it out of what is trained (trainable=False)."
 
 
@@ -177,7 +177,7 @@ def _ledger(view: RunView) -> list[LedgerEntry]:
 
 @rule(
     "AbsorbedUpdate",
-    "updates that are rounded away: w + update == w",
+    "updates lost to rounding: w + update == w",
     thresholds={"share": 0.5},
     source="tensortap: counted in kept values of neighbouring steps",
     help="Keep a float32 copy of the weights (mixed precision), or a larger learning rate.",

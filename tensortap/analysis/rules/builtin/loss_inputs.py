@@ -99,7 +99,7 @@ def _mismatch(view: RunView, roles: Roles, output: Slot, loss: int, activation: 
     names = roles.graph.names
     text = (
         f"{names[output[0]]} is a {activation}, and the loss ({names[loss]}) applies another one"
-        " to it: it takes logits, and is given probabilities, so that its gradients are small."
+        " to it: the loss expects logits but gets probabilities (gradients become small)."
     )
     steps = view.rows([tensor]).steps
     if len(steps):

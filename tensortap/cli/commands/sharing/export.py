@@ -97,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
     what = counted(exported.snapshots, "snapshot")
     page.print(cell(f"{shown_path(arguments.out)}: {what}, {bytes_text(exported.bytes)}"))
     for sentence in exported.left_out[:_SHOWN]:
-        page.print(cell(f"  left out: {sentence}", "yellow"))
+        page.print(cell(f"  skipped: {sentence}", "yellow"))
     if len(exported.left_out) > _SHOWN:
         page.print(cell(f"  … and {len(exported.left_out) - _SHOWN:,} more (--json lists them)", "yellow"))
     return 0

@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     from tensortap.server.story import story_html, story_of
 
     if not arguments.out.name.endswith((".html", ".htm")):
-        raise InvalidNameError(f"{arguments.out.name!r} is no name of an HTML file.", "End it in .html.")
+        raise InvalidNameError(f"{arguments.out.name!r} is not the name of an HTML file.", "End it in .html.")
     found = only_run(arguments.path)
     held = None
     if arguments.step is not None:
@@ -76,5 +76,5 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     console().print(cell(f"{arguments.out}: {counted(len(story['answers']), 'answer')}, {bytes_text(size)}"))
     for sentence in story["left_out"]:
-        console().print(cell(f"  left out: {sentence}", "yellow"))
+        console().print(cell(f"  skipped: {sentence}", "yellow"))
     return 0

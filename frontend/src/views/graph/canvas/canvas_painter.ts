@@ -177,6 +177,6 @@ export class CanvasPainter {
 
 function context(canvas: HTMLCanvasElement, alpha: boolean): CanvasRenderingContext2D {
   const found = canvas.getContext('2d', { alpha });
-  if (!found) throw new Error('this browser gives no 2D canvas; the graph cannot be drawn');
+  if (!found) throw new Error('this browser has no 2D canvas; the graph cannot be drawn');
   return found;
 }

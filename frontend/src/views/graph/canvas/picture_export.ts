@@ -140,7 +140,7 @@ export function canvasOf(width: number, height: number): { canvas: HTMLCanvasEle
   const canvas = document.createElement('canvas');
   [canvas.width, canvas.height] = [width, height];
   const context = canvas.getContext('2d');
-  if (!context) throw new Error(`This browser gives no canvas of ${width} × ${height} pixels. Choose a smaller picture, or SVG.`);
+  if (!context) throw new Error(`This browser cannot make a canvas of ${width} × ${height} pixels. Choose a smaller picture, or SVG.`);
   return { canvas, context };
 }
 
