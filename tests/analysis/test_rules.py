@@ -144,7 +144,7 @@ def test_a_file_changes_thresholds_adds_and_mutes(run_named: Get, tmp_path: Path
         ("[NoSuchRule]\nx = 1\n", "no rule 'NoSuchRule'"),
         ("[LargeWeights]\nabs_mix = 1\n", "abs_mix"),
         ("[LargeWeights\n", "cannot be parsed"),
-        ("mute = 3\n", "no list"),
+        ("mute = 3\n", "not a list"),
         ('mute = ["AllZero: ("]\n', "cannot be muted"),
         ("LargeWeights = 5\n", "is not a rule"),
     ],

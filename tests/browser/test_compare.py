@@ -110,7 +110,7 @@ def test_nodes_are_paired_by_hand_side_by_side(tap: TapPage, two: Site, tmp_path
     page.get_by_test_id("pairs-open").set_input_files(
         {"name": "wrong.json", "mimeType": "application/json", "buffer": b"[]"}
     )
-    expect(page.get_by_role("alert")).to_contain_text("holds no matches")
+    expect(page.get_by_role("alert")).to_contain_text("has no matches")
     page.get_by_role("button", name="One graph").click()
     expect(page.get_by_test_id("compare-graphs").get_by_role("application")).to_have_count(1)
     expect(page.get_by_label("Legend").get_by_text("diverges")).to_be_visible()

@@ -220,8 +220,8 @@ def test_a_callable_is_no_json(argument: str) -> None:
     [
         ("{", "It is not JSON"),
         ("[" * 100_000, "It is not JSON"),
-        ("3", "It holds no rules"),
-        ('{"rules": []}', "It holds no rules"),
+        ("3", "It has no rules"),
+        ('{"rules": []}', "It has no rules"),
         ('{"rules": [{"node": "x"}]}', "In rule 1: 'node' is unknown.*nodes, layers"),
         ('[{}, {"nodes": "("}]', r"In rule 2: nodes='\(' is not a regular expression"),
         ('{"nodes": 3}', "In rule 1: nodes=3 is not text"),

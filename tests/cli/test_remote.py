@@ -262,7 +262,7 @@ def test_what_is_read_only_is_not_written_to(run, tmp_path: Path, monkeypatch: p
         assert "secret" not in str(caught.value)
     with pytest.raises(TensortapError, match="Nothing can be written"):
         Tap("https://host/logs/r", Watch())
-    with pytest.raises(TensortapError, match="names no run"):
+    with pytest.raises(TensortapError, match="does not name a run"):
         Tap("memory://r", Watch())
     for limit in ({"record": 3}, {"keep_last": 3}, {"max_bytes": 1 << 20}):
         with pytest.raises(TensortapError, match="not possible for a run at an address"):
@@ -286,7 +286,7 @@ def test_commands_that_work_on_addresses_and_those_that_say_why_not(memory: str,
     ):
         status, _, err = run(*command)
         assert (status, why in err) == (2, True), err
-    assert "holds no recording" in run("bundle", big, "--out", tmp_path / "x.tapbundle")[2]
+    assert "has no recording" in run("bundle", big, "--out", tmp_path / "x.tapbundle")[2]
 
 
 @pytest.mark.parametrize("format", ["tap.zip", "csv", "tensorboard"])

@@ -108,7 +108,7 @@ def test_options_choose_what_is_listed_or_are_refused(run, tmp_path):
         status, out, err = run("show", tmp_path, "--match", "nan", option, value)
         assert (status, out) == (2, "") and f"{option} needs TENSOR" in err
     status, _, err = run("show", tmp_path, "nan", "--where", "nan > 0")
-    assert status == 2 and "--whereapplies to lists only; remove TENSOR" in err
+    assert status == 2 and "--where applies to lists only; remove TENSOR" in err
     for options in (("--worker", "zz"), ("--graph", "zz")):
         assert "zz" in run("show", tmp_path, *options)[2]
 

@@ -80,7 +80,7 @@ def test_what_is_not_a_run_says_so(tmp_path: Path, text: str) -> None:
 
 
 def test_a_missing_run(tmp_path: Path) -> None:
-    with pytest.raises(NotARunError, match="holds no run"):
+    with pytest.raises(NotARunError, match="has no run"):
         RunReader(tmp_path)
 
 

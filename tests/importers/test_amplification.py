@@ -238,7 +238,7 @@ def test_members_of_a_zip_do_not_share_bytes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("first", "length", "free", "why"),
     [
-        (b"PK", 1 << 20, 1 << 40, "no HDF5"),
+        (b"PK", 1 << 20, 1 << 40, "not an HDF5"),
         (hdf5.SIGNATURE, 320 << 20, 1 << 40, "more than is allowed"),
         (hdf5.SIGNATURE, 1 << 20, 1 << 20, "more than half"),
     ],

@@ -10,8 +10,8 @@ test('a node has one partner: a later pair takes the place of those that it cont
 test('a file of the page is read again, and anything else is refused with a sentence', () => {
   const pairs = { 'old/MatMul': 'new/MatMul' };
   expect(parseMatches(matchesFile(pairs))).toEqual(pairs);
-  expect(() => parseMatches('{')).toThrow('no JSON');
-  expect(() => parseMatches('[]')).toThrow('holds no matches');
+  expect(() => parseMatches('{')).toThrow('not valid JSON');
+  expect(() => parseMatches('[]')).toThrow('has no matches');
   expect(() => parseMatches('{"tensortap_matches": 1, "nodes": {"a": 3}}')).toThrow('no pairs');
 });
 
