@@ -12,7 +12,7 @@ test('a file of the page is read again, and anything else is refused with a sent
   expect(parseMatches(matchesFile(pairs))).toEqual(pairs);
   expect(() => parseMatches('{')).toThrow('not valid JSON');
   expect(() => parseMatches('[]')).toThrow('has no matches');
-  expect(() => parseMatches('{"tensortap_matches": 1, "nodes": {"a": 3}}')).toThrow('no pairs');
+  expect(() => parseMatches('{"tensortap_matches": 1, "nodes": {"a": 3}}')).toThrow('must map');
 });
 
 test('an address takes so many pairs and no more', () => {

@@ -99,7 +99,6 @@ export function TableToolbar({ list, undecided, refused }: ToolbarProps) {
       {refused === null && undecided > 0 && (
         <span class="table-note faint" role="status" data-testid="table-undecided">
           {formatCounted(undecided, 'snapshot')} skipped: whether the condition holds is unknown, as the import has no such count
-          the count
         </span>
       )}
     </div>
