@@ -14,10 +14,11 @@ _TOLD = 5
 _NAMED = 4  # recorded steps that are named
 
 
-def raised_steps(run: RunIndex) -> list[str]:
-    """The last 5 of them, a sentence each: the node that TensorFlow names, and the error."""
+def raised_steps(run: RunIndex, step: int | None = None) -> list[str]:
+    """The last 5, of all or of a step, a sentence each: the node that TensorFlow names, and the error."""
+    events = [event for event in run.events.events("raised") if step is None or event.step == step]
     sentences = []
-    for event in run.events.events("raised")[-_TOLD:]:
+    for event in events[-_TOLD:]:
         node = event.facts.get("node")
         where = f" in {node}" if node else ""
         sentences.append(f"Step {event.step} raised{where}: {str(event.facts.get('error', '')).rstrip('.')}.")

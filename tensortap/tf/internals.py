@@ -8,6 +8,7 @@ this room imports from `tensorflow.python` or `tensorflow.core`.
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -64,6 +65,7 @@ def _unsupported(what: str) -> UnsupportedTensorFlowError:
 
 with imported_from_tensorflow():
     from tensorflow.core.framework import function_pb2, types_pb2
+    from tensorflow.python.autograph.pyct import origin_info
     from tensorflow.python.eager import context, execute, record
     from tensorflow.python.framework import (
         function_def_to_graph,
@@ -102,6 +104,7 @@ check_names(
         script_ops: "py_func_common",
         function_utils: "get_disabled_rewriter_config",
         tf_stack: "extract_stack",
+        origin_info: "create_source_map",
         ops.Graph: "_get_control_flow_context _set_control_flow_context _unsafe_unfinalize",
     }
 )
@@ -223,6 +226,34 @@ def remove_function(name: str) -> None:
 def debug_info(name: str) -> GraphDebugInfo:
     """Where the nodes of a registered function were created (Autograph frames point at the user's lines)."""
     return context.context().get_graph_debug_info(name.encode())
+
+
+def note_generated_lines() -> None:
+    """From now on, note the user's line of each line that AutoGraph generates (`user_line`).
+
+    TensorFlow itself maps them only in the thread that converts a function, not in those of replicas.
+    """
+    create = origin_info.create_source_map
+    if hasattr(create, "__wrapped__"):
+        return
+
+    @functools.wraps(create)
+    def noting(*args: Any, **kwargs: Any) -> Any:
+        found = create(*args, **kwargs)
+        for generated, origin in found.items():
+            line = str(origin.loc.filename), int(origin.loc.lineno), str(origin.function_name)
+            _GENERATED[str(generated.filename), int(generated.lineno)] = line
+        return found
+
+    origin_info.create_source_map = noting
+
+
+_GENERATED: dict[tuple[str, int], tuple[str, int, str]] = {}
+
+
+def user_line(file: str, line: int, function: str) -> tuple[str, int, str]:
+    """The line of the user's that AutoGraph generated a line from; the line itself, if it is no such."""
+    return _GENERATED.get((file, line), (file, line, function))
 
 
 def current_stack() -> list[tuple[str, int, str]]:

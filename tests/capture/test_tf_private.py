@@ -121,3 +121,17 @@ def test_stateful_ops_are_known() -> None:
         True,
         True,
     ]
+
+
+def test_lines_that_autograph_generates_are_those_of_the_program() -> None:
+    internals.note_generated_lines()
+
+    def program(x: Any) -> Any:
+        return tf.add(x, 1.0)
+
+    converted = tf.autograph.to_graph(program)
+    code = converted.__code__
+    first = inspect.getsourcelines(program)[1]
+    found = [internals.user_line(code.co_filename, line, "f") for line in range(code.co_firstlineno, 40)]
+    assert (__file__, first + 1) in [line[:2] for line in found]
+    assert internals.user_line(__file__, 3, "f") == (__file__, 3, "f")

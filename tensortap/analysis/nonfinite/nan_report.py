@@ -14,7 +14,7 @@ from tensortap.index.run_index import RunIndex
 
 from ..model_graph.call_dataflow import dataflow_of
 from ..model_graph.roles import Slot
-from ..notes import coverage_note, missing_elements_note, uncaptured_functions
+from ..notes import coverage_note, missing_elements_note, raised_steps, uncaptured_functions
 from .expected import nonfinite_gradient_text, replacement_text
 from .nonfinite_flow import NonfiniteFlow
 from .origin import Origin, describe_origin, with_details
@@ -71,6 +71,13 @@ def nan_report(
     Raises:
         NotFoundError: nothing was captured at that step.
     """
+    report = _report(run, step, advance)
+    raised = [] if report.step is None else raised_steps(run, report.step)
+    new = [sentence for sentence in raised if not any(sentence in note for note in report.notes)]
+    return replace(report, notes=[*new, *report.notes]) if new else report
+
+
+def _report(run: RunIndex, step: int | None, advance: Advance) -> NanReport:
     if step is not None:
         if run.catalog.steps.code(step) is None:
             raise NotFoundError(f"The run has no snapshot at step {step}.", _span(run))

@@ -41,6 +41,7 @@ def note_lines() -> None:
     _wrap(keras.Operation, "__new__")
     _wrap(keras.losses.Loss, "__init__")
     _wrap(keras.optimizers.Optimizer, "__init__")
+    internals.note_generated_lines()
     _wrap(keras.Model, "compile")  # the line of losses and optimizers that are named by a string
 
 

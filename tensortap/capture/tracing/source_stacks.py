@@ -49,7 +49,7 @@ def stacks_of(function: str) -> dict[str, Stack]:
 
 
 def _frame(info: internals.GraphDebugInfo, frame: Any) -> Frame:
-    return info.files[frame.file_index], int(frame.line), str(frame.func)
+    return internals.user_line(info.files[frame.file_index], int(frame.line), str(frame.func))
 
 
 def without_repeats(stack: Stack) -> Stack:

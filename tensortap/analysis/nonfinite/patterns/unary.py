@@ -168,7 +168,23 @@ _OVERFLOW = (
     "(bfloat16 has float32's range)."
 )
 
+
+def python(ins: Sequence[Operand], out: Operand) -> Explanation | None:
+    """A Python function that TensorFlow calls: nothing is known of what it computes."""
+    if any(x.nan or x.inf for x in ins if x.known):
+        return None
+    zeros = [f"{elements(x.zero)} of {x.tensor} {are(x.zero)} exactly 0" for x in ins if x.zero]
+    beside = f"; {zeros[0]}" if zeros else ""
+    text = f"The Python function that it calls returned it for finite inputs{beside}."
+    return Explanation("Python function", text, _PYTHON)
+
+
+_PYTHON = "Look into the Python function: np.seterr(all='raise') stops where NumPy makes it."
+
 UNARY: dict[str, Check] = {
+    "EagerPyFunc": python,
+    "PyFunc": python,
+    "PyFuncStateless": python,
     "Log": log,
     "Log1p": log1p,
     "Exp": exp,
