@@ -117,6 +117,10 @@ class Roles:
         """Whether a node belongs to the backward pass, told by its scope."""
         return _BACKWARD.search(self.graph.names[row]) is not None
 
+    def read_variable(self, row: int) -> str:
+        """The path of the variable that a node reads; empty for other nodes, and where nobody knows."""
+        return self.variable.get(row, "") if row >= 0 and self.graph.op_type[row] in _READS else ""
+
     def is_update(self, row: int) -> bool:
         """Whether a node changes a variable, its first input."""
         return _UPDATE.match(self.graph.op_type[row]) is not None

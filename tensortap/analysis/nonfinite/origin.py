@@ -40,6 +40,7 @@ class Origin:
         forward: that op, or None.
         elements: the offending elements, where values were kept.
         made_by: the op between calls that made it, where the numbers prove that; else empty.
+        variable: path of the variable that the tensor is read from, or empty.
     """
 
     tensor: str
@@ -63,6 +64,7 @@ class Origin:
     forward: Forward | None
     elements: list[ElementTrace]
     made_by: str = ""
+    variable: str = ""
 
 
 def describe_origin(step: StepFlow, graph_id: str, bad: FlowTensor, reached: Reached) -> Origin:
@@ -97,6 +99,7 @@ def describe_origin(step: StepFlow, graph_id: str, bad: FlowTensor, reached: Rea
         aftermath=recovery_text(flow, bad, reached) or discard_text(flow, bad, reached),
         missing=_missing(flow, bad) if entry is None else list(entry.missing),
         made_by="" if entry is None else entry.made_by,
+        variable=tensors.roles.read_variable(row),
         ends=reached.ends,
         reached=reached.count - 1,
         frame=None,

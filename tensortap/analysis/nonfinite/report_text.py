@@ -92,7 +92,8 @@ def title_text(origin: Origin, previous: int | None, *, kind: str, when: str, no
     of = "" if forward is None else f", the gradient of {forward.node} ({forward.op_type})"
     if origin.verdict == "carried":
         since = "before it" if previous is None else f"after step {previous}"
-        return f"{kind} was in a variable when step {origin.step} began: it arose {since}"
+        where = f"the variable {origin.variable}" if origin.variable else "a variable"
+        return f"{kind} was in {where} when step {origin.step} began: it arose {since}"
     if origin.made_by:
         return f"{kind} originates{when} in {origin.made_by}, outside of functions"
     if origin.verdict == "data":

@@ -82,7 +82,8 @@ class Finding:
     Attributes:
         rule, severity, text, help: which rule, how bad, what was found, what usually helps.
         source: where the rule's thresholds come from; thresholds: the ones that were applied.
-        tensor, node, graph, op_type, layer: where. frame: the innermost line of user code, or None.
+        tensor, node, graph, op_type, layer: where. variable: path of the one that it is read from, or empty.
+        frame: the innermost line of user code, or None.
         next_look: what to look at next, a sentence.
         muted: the user does not want to see it.
         looked_at: what `of` counts, as in `Hit`; empty: captured steps.
@@ -108,3 +109,4 @@ class Finding:
     frame: FrameDetail | None = None
     muted: bool = False
     looked_at: str = ""
+    variable: str = ""

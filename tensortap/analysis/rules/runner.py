@@ -122,6 +122,7 @@ def _finding(view: RunView, rule: Rule, hit: Hit, settings: Settings) -> Finding
         graph=tensor.graph,
         op_type=tensor.op_type,
         layer=tensor.layer,
+        variable=view.roles(tensor.graph).read_variable(tensor.row),
         first_step=hit.first_step,
         last_step=hit.last_step,
         steps=hit.steps,

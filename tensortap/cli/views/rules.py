@@ -79,7 +79,8 @@ def _print_finding(finding: Finding, count: int, out: Console) -> None:
     steps = f"{finding.steps} of {counted(finding.of, 'captured step')}"
     if finding.looked_at:
         steps = f"{finding.steps:,} of {finding.of:,} {finding.looked_at}"
-    out.print(cell(f"  where     {finding.tensor}, since step {finding.first_step} ({steps})"))
+    place = f"{finding.variable} ({finding.tensor})" if finding.variable else finding.tensor
+    out.print(cell(f"  where     {place}, since step {finding.first_step} ({steps})"))
     if finding.layer:
         out.print(cell(f"  layer     {finding.layer}"))
     if finding.frame is not None:
