@@ -11,9 +11,10 @@ from tensortap.analysis.compare.compare import check_pairs
 from tensortap.analysis.compare.comparison_records import Comparison, TensorDifference
 from tensortap.analysis.compare.metrics.ulp import common_dtype, subtracted, ulp_distance, worst_element
 from tensortap.analysis.compare.presentation import SORTS as DIFFERENCE_SORTS
-from tensortap.analysis.compare.presentation import sorted_tensors
+from tensortap.analysis.compare.presentation import distance_text, divergence_title, sorted_tensors
 from tensortap.analysis.compare.side import Side
 from tensortap.analysis.compare.tensor_pairs import read_both
+from tensortap.analysis.notes import missing_pair_text
 from tensortap.core.errors import NotFoundError, SelectionError, ValueNotKeptError
 from tensortap.html.comparison_report import comparison_html
 from tensortap.index.query.tensor_lookup import find_snapshot
@@ -68,7 +69,7 @@ def difference() -> Response:
         | {
             "comparison": None if result is None else _without_tensors(result),
             "total": len(rows),
-            "rows": rows[offset : offset + limit],
+            "rows": [_row(row) for row in rows[offset : offset + limit]],
         }
     )
 
@@ -109,10 +110,23 @@ def _rows(result: Comparison, sort: str, *, everything: bool) -> list[TensorDiff
     return rows if everything else [row for row in rows if row.verdict != "same"]
 
 
+def _row(row: TensorDifference) -> dict[str, Any]:
+    fields: dict[str, Any] = plain(row)
+    if row.basis == "summaries":
+        fields["missing"] = missing_pair_text(row.no_value_a, row.no_value_b)
+    return fields
+
+
 def _without_tensors(result: Comparison) -> dict[str, Any]:
     """The comparison as JSON without its tensors, which are sent a page at a time."""
     fields: dict[str, Any] = plain(result)
     del fields["tensors"]
+    if result.first is not None:
+        first = fields["first"]
+        first["title"] = divergence_title(result.first)
+        first["difference"]["distance"] = distance_text(result.first.difference)
+        for row, entry in zip(first["inputs"], result.first.inputs, strict=True):
+            row["distance"] = distance_text(entry)
     return fields
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from flask import Blueprint, Response
 
 from tensortap.core.errors import DamagedError
+from tensortap.index.missing_values import no_value
 from tensortap.index.query.search import snapshot_place, snapshots, undecided
 from tensortap.index.run_index import RunIndex
 from tensortap.index.series.histogram_bins import Binned
@@ -81,11 +82,14 @@ def _histogram(binned: Binned) -> dict[str, object]:
 
 
 def _stored_form(run: RunIndex, snapshot: Snapshot) -> dict[str, object]:
-    """Which elements were stored; whether parts can be verified. Damage is reported with the value itself."""
+    """Which elements were stored, whether parts can be verified, why there are none. Damage is reported with
+    the value itself."""
+    words = no_value(snapshot.no_value, run.catalog.source) if snapshot.no_value else None
+    missing: dict[str, object] = {"missing": words and words._asdict()}
     try:
-        return {
+        return missing | {
             "sample": stored_sample(run, snapshot),
             "unverified": unverified_parts(run, snapshot),
         }
     except DamagedError:
-        return {"sample": None, "unverified": ""}
+        return missing | {"sample": None, "unverified": ""}

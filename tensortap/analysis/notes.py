@@ -55,6 +55,13 @@ def missing_values_note(a: Sequence[str], b: Sequence[str]) -> str:
     return text.strip()
 
 
+def missing_pair_text(a: str, b: str) -> str:
+    """Why two values cannot be compared element by element, by `Snapshot.no_value` of each: sentences."""
+    if not a and not b:
+        return "Values above 64 MiB, and those that cannot be read, are compared by their summaries."
+    return missing_values_note([a], [b])
+
+
 def _counts_text(codes: Counter[str]) -> str:
     """`3 pruned, 1 not in the source of the import`."""
     words = Counter[str]()

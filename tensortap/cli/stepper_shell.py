@@ -454,8 +454,8 @@ def _facts_text(facts: TensorFacts | None) -> str:
         return "(not a tensor that can be shown, or did not run)"
     shape = "×".join(map(str, facts.shape)) or "scalar"
     bad = [f"{facts.nan:,} NaN"] * bool(facts.nan) + [f"{facts.inf:,} Inf"] * bool(facts.inf)
-    since = [f"from visit {facts.bad_visit} on"] * (facts.bad_visit > 0)
-    visits = [f"{facts.visits} visits"] * (facts.visits > 1)
+    since = [f"from iteration {facts.bad_visit} on"] * (facts.bad_visit > 0)
+    visits = [f"{facts.visits} iterations"] * (facts.visits > 1)
     return "  ".join((f"{facts.dtype} {shape}", *bad, *since, *visits))
 
 

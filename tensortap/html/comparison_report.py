@@ -13,7 +13,7 @@ from tensortap.analysis.compare.comparison_records import (
     TensorDifference,
 )
 from tensortap.analysis.compare.metrics.distances import LARGEST_DISTANCE, METRICS
-from tensortap.analysis.compare.presentation import headline, sorted_tensors
+from tensortap.analysis.compare.presentation import divergence_title, headline, sorted_tensors
 from tensortap.core.text import counted
 
 from .environment import render
@@ -54,6 +54,7 @@ def comparison_html(compared: Comparison) -> str:
         compared=compared,
         headline=headline(compared),
         first=first,
+        first_title="" if first is None else divergence_title(first),
         first_rows=[] if first is None else _rows([first.difference, *first.inputs], first),
         beyond=_table(beyond, "verdict", first),
         noise=_table(noise, "relative", first),

@@ -1,4 +1,4 @@
-"""Why a value is not there, and what helps: one set of words for the command line, Python, API and page."""
+"""Why a value is not there, and the fix: the words of the command line, Python, the API and the page."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensortap.core.dtypes import Array
+from tensortap.dump.read.values_reader import PRUNED_FIX, PRUNED_WHY
 
 from .catalog.catalog import Catalog
 from .catalog.decode import LOST, REFUSED
 
 
 class NoValue(NamedTuple):
-    """What happened to a value in a word or two, why, and the way out (empty: there is none)."""
+    """What happened to a value in a word or two, why, and the fix (empty: there is none)."""
 
     happened: str
     why: str
@@ -21,13 +22,9 @@ class NoValue(NamedTuple):
 
 
 _WORDS = {
-    "summary": NoValue("not kept", "only the summary was asked for", 'Capture it again with keep="value".'),
-    "source": NoValue("not kept", "the source of the import ({source}) has no value for it", ""),
-    "pruned": NoValue(
-        "pruned",
-        "it was removed to save space",
-        "Its statistics and histogram stay; keep_last, max_bytes and tensortap prune say how much is kept.",
-    ),
+    "summary": NoValue("not stored", "only the summary was requested", 'Capture it again with keep="value".'),
+    "source": NoValue("not stored", "the source of the import ({source}) has no value for it", ""),
+    "pruned": NoValue("pruned", PRUNED_WHY, PRUNED_FIX),
     "refused": NoValue(
         "lost",
         "the disk refused it when it was written, as a full one does",

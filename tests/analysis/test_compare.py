@@ -239,7 +239,7 @@ def test_steps_that_do_not_meet(runs: dict[str, RunIndex]) -> None:
 def test_reports(compared: Compare) -> None:
     found = compared("first", "injected")
     page = comparison_html(found)
-    assert "First divergence: <code>net_1/hidden_1/Relu:0</code>" in page
+    assert "First divergence: net_1/hidden_1/Relu:0 (Relu)" in page
     assert "default-src 'none'" in page
     assert "<script" not in page
     table = comparison_csv(found).splitlines()

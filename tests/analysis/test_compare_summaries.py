@@ -230,7 +230,7 @@ def test_a_layer_that_only_one_side_has_is_named_first(tmp_path: Path) -> None:
     out = io.StringIO()
     print_comparison(found, Console(file=out, width=200), "order", 5)
     assert (
-        "It begins at the layer net/noise, which only B has; of what both have, at net/out/Tanh:0"
+        "First divergence: the layer net/noise, which only B has; first shared tensor: net/out/Tanh:0"
         in out.getvalue()
     )
     back = compare(Side(runs["b"]), Side(runs["a"])).first

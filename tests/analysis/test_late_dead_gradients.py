@@ -45,7 +45,7 @@ def test_a_gradient_that_stays_zero_is_dead(
 def test_a_gradient_that_is_zero_at_some_visits_of_each_step_is_not_dead(tmp_path: Path) -> None:
     fed: list[Fed] = [(GRADIENT.name, value, step) for step in range(8) for value in (ONES, ZERO)]
     (hit,) = found_by("DeadGradient", made_run(tmp_path, TRAINING, fed))
-    assert (hit.severity, "at 8 of 8 captured steps, but not at every visit" in hit.text) == ("low", True)
+    assert (hit.severity, "at 8 of 8 captured steps, but not in every iteration" in hit.text) == ("low", True)
 
 
 def test_with_no_loss_left_there_is_nothing_to_learn(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def test_a_birth_in_a_loop_is_shown_at_its_visit(tap: TapPage, serve: Serve, tmp
     tap.enter(site)
     tap.page.keyboard.press("w")
     card, visit = tap.page.get_by_test_id("birth-card"), tap.page.get_by_test_id("visit-picker")
-    expect(card.locator("h3").first).to_have_text("Infinity originates at step 0 (visit 2) in while/Exp")
+    expect(card.locator("h3").first).to_have_text("Infinity originates at step 0 (iteration 2) in while/Exp")
     card.get_by_test_id("origin-title").click()
     tap.expect_inspected("while/Exp")
     expect(visit).to_have_value("2")

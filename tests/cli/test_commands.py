@@ -149,7 +149,7 @@ def test_show_a_selection_as_json(run: Run, logdir: Path) -> None:
 def test_show_what_was_not_kept(run: Run, logdir: Path) -> None:
     status, out, _ = run("show", logdir / "exp" / "first", "dense/Relu:0")
     assert status == 0
-    assert 'values: not kept: only the summary was asked for. Capture it again with keep="value".' in out
+    assert 'values: not stored: only the summary was requested. Capture it again with keep="value".' in out
     assert run("show", logdir / "exp" / "first", "dense/Relu:0", "--selection", "0")[0] == 1
 
 

@@ -43,7 +43,7 @@ def test_the_first_lines_say_what_and_where(run: Run, two: Path) -> None:
     assert status == 1
     assert lines[0] == "A = a, step 1; B = b, step 1"
     assert lines[1] == "They differ: 2 of 3 tensors (1 equal, 0 within rounding). The step before agrees."
-    assert lines[2] == "It begins at Exp:0 (Exp)."
+    assert lines[2] == "First divergence: Exp:0 (Exp)."
     computed = "Computed again from its own inputs, B is not what Exp gives; A is."
     assert lines[3] == f"All its inputs are equal, so this op computes something else. {computed}"
     assert any(line.startswith("Exp:0") and line.endswith("diverges <- first") for line in lines)
@@ -121,9 +121,13 @@ def test_a_condition_that_nothing_that_differs_fits(run: Run, two: Path) -> None
     assert (status, out.splitlines()[1]) == (1, "Nothing could be compared.")
     assert "Note: No tensor that both captured at this step fits the condition." in out
     assert "Note: Beyond rounding, but excluded by the condition: 2 tensors." in out
-    assert "It begins" not in out
+    assert "First divergence" not in out
     status, out, _ = run("diff", two / "a", two / "b", "--where", "op == 'Placeholder'")
-    assert (status, "It begins" in out, "excluded by the condition: 2 tensors." in out) == (0, False, True)
+    assert (status, "First divergence" in out, "excluded by the condition: 2 tensors." in out) == (
+        0,
+        False,
+        True,
+    )
 
 
 def test_nothing_compared_is_no_agreement(run: Run, two: Path, tmp_path: Path) -> None:

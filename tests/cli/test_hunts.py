@@ -69,4 +69,4 @@ def test_the_remedies_help(
     assert "Dead" not in rules
     assert "high" not in rules
     told = printed("diff logs/float32 logs/bfloat16", folder, monkeypatch, capsys)
-    assert "It begins at net_1/normalise_1/sub" not in told
+    assert "First divergence: net_1/normalise_1/sub" not in told

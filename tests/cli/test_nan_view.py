@@ -52,6 +52,6 @@ def test_an_input_of_a_birth_in_a_loop_names_its_visit() -> None:
     at_visit, at_once = (
         Operand("x:0", True, size=2, positive=2, min=0.5, max=1.0, visit=visit) for visit in (1, 0)
     )
-    assert tensor_text(at_visit.tensor, at_visit.visit) == "x:0 (visit 1)"
+    assert tensor_text(at_visit.tensor, at_visit.visit) == "x:0 (iteration 1)"
     assert tensor_text(at_once.tensor, at_once.visit) == "x:0"
     assert operand_text(at_once) == "2, 0.5 … 1"

@@ -71,14 +71,14 @@ CASES = [
         "was lost: it was missing or damaged when the run was repaired",
         "before the repair",
     ),
-    ("r", "asked", 1, "summary", "was not kept: only the summary was asked for", 'keep="value"'),
+    ("r", "asked", 1, "summary", "was not stored: only the summary was requested", 'keep="value"'),
     ("pruned", "old", 0, "pruned", "was pruned: it was removed to save space", "keep_last"),
     (
         "imported",
         "t",
         0,
         "source",
-        "was not kept: the source of the import (tfdbg2) has no value for it",
+        "was not stored: the source of the import (tfdbg2) has no value for it",
         "",
     ),
 ]

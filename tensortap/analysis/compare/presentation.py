@@ -7,11 +7,12 @@ from collections.abc import Iterable
 
 from tensortap.core.text import counted, natural_key
 
-from .comparison_records import Comparison, TensorDifference
+from .comparison_records import Comparison, FirstDivergence, TensorDifference
 from .metrics.distances import LARGEST_DISTANCE, LOWER_IS_WORSE, METRICS, OF_FINITE
 from .propagation.difference_flow import VERDICTS
 
 _EXPLAINED = ("noise", "same")
+BOUNDED = ("summaries", "sample")  # of these the distances are lower bounds
 SORTS = ("order", "verdict", "tensor", *METRICS)
 
 
@@ -34,6 +35,36 @@ def headline(compared: Comparison) -> str:
         return "Nothing could be compared."
     steps = f" at all {compared.steps} steps" if compared.steps > 1 else ""
     return f"They agree{steps}: {equal}, of {counted(total, 'tensor')}."
+
+
+def divergence_title(first: FirstDivergence) -> str:
+    """`First divergence: net/Relu:0 (Relu, iteration 2)`, without a full stop."""
+    entry = first.difference
+    iteration = f", iteration {entry.visit}" if entry.visits > 1 else ""
+    place = f"{entry.tensor} ({entry.op_type}{iteration})"
+    if first.variable:
+        place = f"the variable {first.variable}, {place}"
+    if first.extra:
+        place = f"{first.extra}; first shared tensor: {place}"
+    return f"First divergence: {place}"
+
+
+def distance_text(entry: TensorDifference) -> str:
+    """How far apart a tensor's two sides are, and how much of that rounding explains."""
+    metrics = entry.metrics
+    bound = "at least " if entry.basis in BOUNDED else ""
+    if entry.verdict == "same":
+        return {"values": "equal", "sample": "equal sample and summaries"}.get(entry.basis, "equal summaries")
+    if entry.basis == "shapes":
+        return f"{list(entry.shape_a)} in A, {list(entry.shape_b)} in B"
+    if metrics.nonfinite_apart:
+        return f"{bound}NaN/Inf differs in {counted(metrics.nonfinite_apart, 'element')}"
+    if math.isnan(metrics.max_abs):
+        return f"{entry.verdict}, {entry.basis}"
+    apart = f"max |A-B| = {bound}{metrics.max_abs:.3g} at max |x| = {metrics.scale:.3g}"
+    rounding = f"rounding explains {entry.limit:.1e}" if entry.limit else "rounding explains none"
+    ulp = "" if math.isnan(metrics.max_ulp) else f"; up to {metrics.max_ulp:,.0f} ULP"
+    return f"{apart}: relative {metrics.relative:.1e}, {rounding}{ulp}"
 
 
 def sorted_tensors(tensors: Iterable[TensorDifference], by: str) -> list[TensorDifference]:

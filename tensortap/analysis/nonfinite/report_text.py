@@ -224,4 +224,4 @@ def _count(origins: Sequence[Origin], noun: str) -> str:
 
 
 def _visit(visit: int) -> str:
-    return f" (visit {visit})" if visit else ""
+    return f" (iteration {visit})" if visit else ""

@@ -80,7 +80,8 @@ class Finding:
     """A hit with all that a person needs to judge it.
 
     Attributes:
-        rule, severity, text, help: which rule, how bad, what was found, what usually helps.
+        rule, title, severity, text, help: which rule, its name as a heading, how bad, what was found, the
+            usual fix.
         source: where the rule's thresholds come from; thresholds: the ones that were applied.
         tensor, node, graph, op_type, layer: where. variable: path of the one that it is read from, or empty.
         frame: the innermost line of user code, or None.
@@ -110,3 +111,4 @@ class Finding:
     muted: bool = False
     looked_at: str = ""
     variable: str = ""
+    title: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +27,7 @@ class Rule:
 
     Attributes:
         name: as it is known. about: what it notices, a short sentence.
+        title: its name as a heading; without one, the words of the name.
         check: yields hits. thresholds: names and defaults of its limits.
         severity, source, help, next_look: as in `Finding`; a hit may say otherwise of all but source.
         severity_set: the user chose the severity, whatever a hit says.
@@ -40,6 +42,14 @@ class Rule:
     help: str = ""
     next_look: str = "Its history and histograms over steps."
     severity_set: bool = False
+    title: str = ""
+
+    @property
+    def heading(self) -> str:
+        """`UnchangedTensor` -> `Unchanged tensor`, unless the rule has a title."""
+        return self.title or re.sub(
+            r"(?<=[a-z0-9])[A-Z](?=[a-z])", lambda letter: f" {letter[0].lower()}", self.name
+        )
 
 
 def rule(name: str, about: str, **options: Any) -> Callable[[Check], Rule]:

@@ -115,6 +115,7 @@ def _finding(view: RunView, rule: Rule, hit: Hit, settings: Settings) -> Finding
     tensor = view.tensors[hit.tensor]
     return Finding(
         rule=rule.name,
+        title=rule.heading,
         severity=rule.severity if rule.severity_set else hit.severity or rule.severity,
         text=hit.text,
         tensor=tensor.name,

@@ -184,7 +184,7 @@ def _print_others(origins: Sequence[Origin], out: Console) -> None:
     out.print()
     out.print(cell(f"{more_text(origins)} at this step", "bold"))
     for origin in origins[:_OTHERS]:
-        visit = f", visit {origin.visit}" if origin.visit else ""
+        visit = f", iteration {origin.visit}" if origin.visit else ""
         texts = [f"  {origin.tensor} ({origin.op_type}{visit}): {reason_text(origin)}", origin.aftermath]
         out.print(cell(" ".join(filter(None, texts))))
     if len(origins) > _OTHERS:

@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--step", type=int, help="default: the last one that was recorded")
     parser.add_argument("--call", type=int, help="which recorded call of the step; default: the last one")
     parser.add_argument("--tensor", action="append", default=[], metavar="NAME", help="compute and show it")
-    parser.add_argument("--visit", type=int, default=0, help="of the tensor that is shown (default: 0)")
+    parser.add_argument("--visit", type=int, default=0, help="iteration of the tensor to show (default: 0)")
     parser.add_argument(
         "--nodes", metavar="REGEX", help="compute all tensors whose name matches; needs --out"
     )

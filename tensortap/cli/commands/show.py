@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--visit",
         type=natural,
-        help="which run of the node within the step (default: 0); without TENSOR: only of that one",
+        help="which iteration of the node within the step (default: 0); without TENSOR: only that one",
     )
     parser.add_argument("--worker", help="which worker's; default: the latest, or without TENSOR all")
     parser.add_argument("--graph", help="which graph's, where several have the tensor; -: of none")

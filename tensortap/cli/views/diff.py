@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from tensortap.analysis.compare.metrics.distances import Metrics
     from tensortap.index.query.node_detail import FrameDetail
 
-_BOUNDED = ("summaries", "sample")  # of these the distances are lower bounds
 _STYLES = {"diverges": "bold red", "amplified": "red", "inherited": "yellow", "noise": "", "same": "dim"}
 _UNMATCHED = 8  # nodes of one side that are listed
 _RENAMES = 8
@@ -74,14 +73,10 @@ def _print_headline(compared: Comparison, out: Console) -> None:
 
 
 def _print_first(first: FirstDivergence, out: Console) -> None:
+    from tensortap.analysis.compare.presentation import distance_text, divergence_title
+
     entry = first.difference
-    visit = f", visit {entry.visit}" if entry.visits > 1 else ""
-    place = f"{entry.tensor} ({entry.op_type}{visit})"
-    if first.variable:
-        place = f"the variable {first.variable} ({entry.tensor}{visit})"
-    if first.extra:
-        place = f"{first.extra}; of what both have, at {place}"
-    out.print(cell(f"It begins at {place}.", "bold red"))
+    out.print(cell(f"{divergence_title(first)}.", "bold red"))
     out.print(cell(first.text, "yellow"))
     if entry.other != entry.tensor:
         out.print(cell(f"  in B    {entry.other}{_GUESSED.get(entry.matched, '')}"))
@@ -91,41 +86,26 @@ def _print_first(first: FirstDivergence, out: Console) -> None:
         out.print(cell(f"  source  {_line(first.frame)}", "cyan"))
     if first.frame_b is not None and (first.frame is None or _line(first.frame_b) != _line(first.frame)):
         out.print(cell(f"  in B    {_line(first.frame_b)}", "cyan"))
-    out.print(cell(f"  output  {_sentence(entry)}"))
+    out.print(cell(f"  output  {distance_text(entry)}"))
     for operand in first.inputs:
-        out.print(cell(f"  input   {operand.tensor}  {_sentence(operand)}"))
+        out.print(cell(f"  input   {operand.tensor}  {distance_text(operand)}"))
 
 
 def _line(frame: FrameDetail) -> str:
     return f"{frame.file}:{frame.line}  {frame.text or ''}"
 
 
-def _sentence(entry: TensorDifference) -> str:
-    metrics = entry.metrics
-    bound = "at least " if entry.basis in _BOUNDED else ""
-    if entry.verdict == "same":
-        return {"values": "equal", "sample": "equal sample and summaries"}.get(entry.basis, "equal summaries")
-    if entry.basis == "shapes":
-        return f"{list(entry.shape_a)} in A, {list(entry.shape_b)} in B"
-    if metrics.nonfinite_apart:
-        return f"{bound}NaN/Inf differs in {counted(metrics.nonfinite_apart, 'element')}"
-    if math.isnan(metrics.max_abs):
-        return f"{entry.verdict}, {entry.basis}"
-    rounding = f"rounding explains {entry.limit:.1e}" if entry.limit else "rounding explains none"
-    apart = f"{bound}{metrics.max_abs:.3g} apart at a scale of {metrics.scale:.3g}"
-    ulp = "" if math.isnan(metrics.max_ulp) else f"; up to {metrics.max_ulp:,.0f} ULP"
-    return f"{apart}: {metrics.relative:.1e}, {rounding}{ulp}"
-
-
 def _print_tensors(tensors: list[TensorDifference], compared: Comparison, out: Console) -> None:
     if not tensors:
         return
     out.print()
+    from tensortap.analysis.compare.presentation import BOUNDED
+
     casts = any(entry.dtype_a != entry.dtype_b for entry in tensors)
     columns = ("tensor", "op", *(["dtypes"] if casts else []), *_NUMBERS, "")
     rows = []
     for entry in tensors:
-        metrics, bound = entry.metrics, "≥" if entry.basis in _BOUNDED else ""
+        metrics, bound = entry.metrics, "≥" if entry.basis in BOUNDED else ""
         first = compared.first is not None and entry is compared.first.difference
         dtypes = [entry.dtype_a if entry.dtype_a == entry.dtype_b else f"{entry.dtype_a}, {entry.dtype_b}"]
         numbers = (

@@ -146,7 +146,7 @@ class TensorView:
         """Writes it as a page of text, the elements in the ranges of `highlights` marked."""
         snapshot = self.snapshot
         out.print(cell(snapshot.tensor, "bold"))
-        visit = f", visit {snapshot.visit}" if snapshot.visit else ""
+        visit = f", iteration {snapshot.visit}" if snapshot.visit else ""
         step = f"step {snapshot.step}{visit} ({_steps(self.steps)})"
         out.print(cell(f"{snapshot.dtype} {snapshot_shape_text(snapshot)}, {step}, worker {snapshot.worker}"))
         if self.others:

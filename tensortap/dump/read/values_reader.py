@@ -34,6 +34,9 @@ from ..format.value_codec import (
     unpack,
 )
 
+# Also the words of `tensortap.index.missing_values` for a value that is known to be pruned.
+PRUNED_WHY = "it was removed to save space"
+PRUNED_FIX = "Its statistics and histogram stay; keep_last, max_bytes, tensortap prune set how much is kept."
 MOST_DIMENSIONS = 64  # NumPy's limit; the shapes of summaries may have more
 # Stored bytes of a value without checksums by block (version 1.0) that is read whole, once, to verify a part
 # of it: some 20 ms from the page cache. Parts of longer ones are not verified, and marked (`is_verifiable`).
@@ -362,9 +365,8 @@ def _open(ref: ValueRef) -> FileReader:
     except FileNotFoundError as error:
         if is_pruned(path):
             raise ValuePrunedError(
-                "The value was pruned: it was removed to save space.",
-                "Its statistics and histogram stay; keep_last, max_bytes and tensortap prune say how much is"
-                " kept.",
+                f"The value was pruned: {PRUNED_WHY}.",
+                PRUNED_FIX,
             ) from error
         raise DamagedError(f"{path.name} is missing.", "Copy the run again, with all its files.") from error
 

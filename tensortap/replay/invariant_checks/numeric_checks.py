@@ -250,7 +250,7 @@ def check_determinism(recording: Recording, graph: Graph | None, options: Mappin
 
 def _hashes(call: LoadedCall) -> Iterator[tuple[str, str]]:
     for candidate, visit, array in call.run(lambda candidate: True).tensors:
-        yield f"{candidate.name}{f' visit {visit}' if visit else ''}", array_hash(array)
+        yield f"{candidate.name}{f' iteration {visit}' if visit else ''}", array_hash(array)
 
 
 def check_sensitivity(recording: Recording, graph: Graph | None, options: Mapping[str, Any]) -> CheckResult:

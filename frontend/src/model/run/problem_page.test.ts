@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { NonfiniteProblem } from '../wire/answers';
 import type { Finding, NanReport, Origin } from '../wire/findings';
-import { groupFindings, groupOrigins, isIntended, mutes, originsFirst, pageHead, ruleTitle, withoutOrigins } from './problem_page';
+import { groupFindings, groupOrigins, isIntended, mutes, originsFirst, pageHead, withoutOrigins } from './problem_page';
 
 const finding = (rule: string, severity: Finding['severity'], first_step: number, tensor = 'a:0') =>
   ({ rule, severity, first_step, tensor, muted: false }) as Finding;
@@ -104,15 +104,6 @@ describe('what the page says of origins', () => {
       '2 high-severity findings',
       '1 medium-severity finding',
       '12 low-severity findings',
-    ]);
-  });
-
-  it('names rules in words', () => {
-    expect(['UnchangedTensor', 'DeadRelu', 'PoorWeightInit', 'MyRule2X'].map(ruleTitle)).toEqual([
-      'Unchanged tensor',
-      'Dead ReLU units',
-      'Poor weight init',
-      'My rule2X',
     ]);
   });
 });

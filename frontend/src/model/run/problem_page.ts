@@ -7,6 +7,7 @@ import type { Finding, NanReport, Origin, Severity } from '../wire/findings';
 /** Findings of one rule and severity. */
 export interface FindingGroup {
   rule: string;
+  title: string;
   severity: Severity;
   findings: Finding[];
 }
@@ -20,9 +21,9 @@ export function mutes(entries: readonly string[], finding: Finding): boolean {
 export function groupFindings(findings: readonly Finding[]): FindingGroup[] {
   const groups = new Map<string, FindingGroup>();
   for (const finding of findings) {
-    const { rule, severity } = finding;
+    const { rule, title, severity } = finding;
     const key = `${severity} ${rule}`;
-    const group = groups.get(key) ?? { rule, severity, findings: [] };
+    const group = groups.get(key) ?? { rule, title, severity, findings: [] };
     group.findings.push(finding);
     groups.set(key, group);
   }
@@ -67,24 +68,6 @@ export function pageHead(origins: readonly Origin[], counts: Readonly<Record<Sev
   if (origins.length > 0) return 'NaN/Inf occur but do not reach the loss or weights';
   return counts.medium > 0 ? counted(counts.medium, 'medium-severity finding') : counted(counts.low, 'low-severity finding');
 }
-
-/** Where the words of a rule's name do not say enough. */
-const RULE_TITLES: Readonly<Record<string, string>> = {
-  AbsorbedUpdate: 'Updates lost to rounding',
-  AllZero: 'All zeros',
-  DeadGradient: 'Zero gradient',
-  DeadRelu: 'Dead ReLU units',
-  ExplodingTensor: 'Exploding values',
-  Float16Overflow: 'Float16 overflow',
-  InputNotNormalised: 'Input not normalized',
-  LearningRate: 'Learning rate',
-  Overfit: 'Overfitting',
-  Subnormals: 'Subnormal numbers',
-};
-
-/** `UnchangedTensor` -> `Unchanged tensor`: a rule's name as a heading. */
-export const ruleTitle = (rule: string): string =>
-  RULE_TITLES[rule] ?? rule.replace(/(?<=[a-z0-9])[A-Z](?=[a-z])/g, (letter) => ` ${letter.toLowerCase()}`);
 
 /** Births after the first, the same verdict and op told as one line. */
 interface OriginGroup {

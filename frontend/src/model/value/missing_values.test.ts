@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Snapshot } from '../wire/answers';
-import { hasNoStatistics, lastFiniteStep, noNumbers, nothingFinite, noValueWords, valuesMissing } from './missing_values';
+import { hasNoStatistics, lastFiniteStep, noNumbers, nothingFinite } from './missing_values';
 
 const row = (dtype: string, size: number) => ({ dtype, size });
 
@@ -31,29 +31,6 @@ test('what the source of an import does not tell is no empty chart', () => {
   expect(hasNoStatistics({ ...unreported, size: unknown })).toBe(true);
   expect(hasNoStatistics({ ...unreported, nan: 9 })).toBe(false); // all of them NaN: nothing is left to tell
   expect(noNumbers([unreported, { ...unreported, abs_max: 1 }])).toBeNull();
-});
-
-const withReason = (facts: Partial<Snapshot>): Snapshot => ({ kept: false, ...facts }) as Snapshot;
-
-test('a watch is offered only where it would have helped', () => {
-  expect(noValueWords(withReason({ no_value: 'summary' }))).toBeNull();
-  expect(noValueWords(withReason({}))).toBeNull();
-  expect(noValueWords(withReason({ no_value: 'source' }))?.text).toContain('import');
-});
-
-test('what was lost is not called not kept', () => {
-  expect(noValueWords(withReason({ no_value: 'refused' }))).toMatchObject({ title: 'The value was lost' });
-  expect(noValueWords(withReason({ no_value: 'damaged' }))?.text).toContain('repaired');
-  expect(noValueWords(withReason({ pruned: true }))?.title).toBe('The value was pruned');
-});
-
-test('of two values, each side says why it is missing', () => {
-  expect(valuesMissing('summary', 'summary')).toBe('Values not stored: Watch(keep="value") in both runs shows them.');
-  expect(valuesMissing('', 'summary')).toBe('B: Value not stored. Watch(keep="value") keeps it.');
-  expect(valuesMissing('source', 'summary')).toMatch(/^A: .* B: .*keeps it\.$/);
-  expect(valuesMissing('pruned', '')).toMatch(/^A: The value was pruned\..*/);
-  expect(valuesMissing('pruned', '')).not.toContain('Watch');
-  expect(valuesMissing('', '')).toContain('above 64 MiB');
 });
 
 const withCounts = (size: number, nan: number, pos_inf = 0, neg_inf = 0, step = 0) => ({ size, nan, pos_inf, neg_inf, step }) as Snapshot;

@@ -1,7 +1,7 @@
 /** Why there is no value, no number or nothing finite to show, in words. */
 
 import { counted, formatCount } from '../../lib/format';
-import type { NoValueReason, Snapshot } from '../wire/answers';
+import type { Snapshot } from '../wire/answers';
 import { infinities, isUnknown, type Measures, uncounted } from '../wire/statistics';
 
 /** Whether the source of an import tells neither statistics nor a histogram of a snapshot. */
@@ -21,49 +21,6 @@ export function noNumbers(rows: readonly (Pick<Snapshot, 'dtype' | 'size'> & Par
 }
 
 const are = (rows: readonly unknown[]): string => (rows.length === 1 ? 'is' : 'are');
-
-interface NoValueWords {
-  title: string;
-  text: string;
-}
-
-/** Those of the command line. */
-const WORDS: Record<Exclude<NoValueReason, 'summary'>, NoValueWords> = {
-  source: { title: 'Value not stored', text: 'The source of the import has no value for it.' },
-  pruned: {
-    title: 'The value was pruned',
-    text: 'Pruned to save space (see keep_last, max_bytes, tensortap prune).',
-  },
-  refused: {
-    title: 'The value was lost',
-    text: 'The disk refused it when it was written, as a full one does; make room before it is captured again.',
-  },
-  damaged: {
-    title: 'The value was lost',
-    text: 'It was missing or damaged when the run was repaired; the run as it was before the repair says what was wrong.',
-  },
-};
-
-/** Of two values that are compared: why they are not both there, and what would tell more. */
-export function valuesMissing(a: NoValueReason | '' | undefined, b: NoValueReason | '' | undefined): string {
-  const sides = [
-    { name: 'A', reason: a || null },
-    { name: 'B', reason: b || null },
-  ];
-  const told = sides.flatMap(({ name, reason }) =>
-    reason === null || reason === 'summary' ? [] : [`${name}: ${WORDS[reason].title}. ${WORDS[reason].text}`],
-  );
-  const asked = sides.filter(({ reason }) => reason === 'summary').map(({ name }) => name);
-  if (asked.length === 2) told.push('Values not stored: Watch(keep="value") in both runs shows them.');
-  else if (asked[0] !== undefined) told.push(`${asked[0]}: Value not stored. Watch(keep="value") keeps it.`);
-  return told.join(' ') || 'Values above 64 MiB, and those that cannot be read, are compared by their summaries.';
-}
-
-/** What to say of a value that is not there; null where it was never asked for, and can be. */
-export function noValueWords(row: Snapshot): NoValueWords | null {
-  const reason = row.no_value || (row.pruned ? 'pruned' : 'summary');
-  return reason === 'summary' ? null : (WORDS[reason] ?? null);
-}
 
 const finiteElements = (row: Measures) => row.size - row.nan - infinities(row);
 

@@ -183,9 +183,6 @@ export interface NodeDetail {
   forward: string | null;
 }
 
-/** Why a value is not there: see server/http_api.md. */
-export type NoValueReason = 'summary' | 'source' | 'pruned' | 'refused' | 'damaged';
-
 export interface Snapshot extends Measures {
   tensor: string;
   node: string;
@@ -201,10 +198,12 @@ export interface Snapshot extends Measures {
   kept: boolean;
   /** The value was kept, and removed to save space. */
   pruned?: boolean;
-  /** Why the value is not there; empty where it is. */
-  no_value?: NoValueReason | '';
+  /** Why the value is not there, see server/http_api.md; empty where it is. */
+  no_value?: 'summary' | 'source' | 'pruned' | 'refused' | 'damaged' | '';
   /** Which part of the value was kept; null for all of it. Asked for where values are shown. */
   sample?: Sample | null;
+  /** Of a value that is not there: what happened to it, why, and the fix, in words. Asked for with `sample`. */
+  missing?: { happened: string; why: string; fix: string } | null;
   /** Why a part of the value cannot be compared with a checksum; empty where it can. Asked for with `sample`. */
   unverified?: string;
   /** In lists: see `Trend`. */

@@ -1,6 +1,5 @@
 /** Answers of `api/diff` (server/http_api.md), as far as the page shows them, and what it makes of them. */
 
-import type { NoValueReason } from './answers';
 import { type GraphData, rowOf } from './graph';
 
 /** The worst first; a node of the graph is coloured by the place of its worst tensor's verdict. */
@@ -57,8 +56,10 @@ export interface TensorDifference {
   shape_a: number[];
   shape_b: number[];
   basis: 'values' | 'sample' | 'summaries' | 'shapes';
-  no_value_a?: NoValueReason | '';
-  no_value_b?: NoValueReason | '';
+  /** Where `basis` is `summaries`: why, in sentences. */
+  missing?: string;
+  /** Of the first divergence: how far apart the sides are, in words. */
+  distance?: string;
   verdict: Verdict;
   limit: MetricNumber;
   metrics: Record<string, MetricNumber>;
@@ -110,12 +111,13 @@ export interface Comparison {
   }[];
   counts: Record<Verdict, number>;
   first: {
+    /** Names the tensor, or what the other side lacks before it. */
+    title: string;
     difference: TensorDifference;
     text: string;
     inputs: TensorDifference[];
     frame: Frame | null;
     frame_b: Frame | null;
-    extra?: string;
   } | null;
   only_a: Unmatched[];
   only_b: Unmatched[];

@@ -31,6 +31,8 @@ interface Evidence {
 
 export interface Finding {
   rule: string;
+  /** The rule's name as a heading. */
+  title: string;
   severity: Severity;
   text: string;
   tensor: string;

@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks';
 import { type Query, queryText } from '../../api/provider';
 import { counted } from '../../lib/format';
-import { valuesMissing } from '../../model/value/missing_values';
 import { metricOf, nonfiniteApart, pictureSelection, type TensorDifference } from '../../model/wire/comparison';
 import { differenceQuery, selectedDifference, worstElement } from '../../state/compare/comparison';
 import { api } from '../../state/provider';
@@ -19,7 +18,7 @@ export function DifferenceValues() {
   return (
     <section class="compare-values" data-testid="compare-values" aria-label="Values side by side">
       {row.basis !== 'values' ? (
-        <p class="faint">{row.basis === 'summaries' ? valuesMissing(row.no_value_a, row.no_value_b) : WITHOUT_VALUES[row.basis]}</p>
+        <p class="faint">{row.basis === 'summaries' ? row.missing : WITHOUT_VALUES[row.basis]}</p>
       ) : row.shape_a.length < 2 || row.shape_a.includes(0) ? (
         <p class="faint num">{vectorText(row)}</p>
       ) : (

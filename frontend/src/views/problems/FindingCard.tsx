@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
-import { type FindingGroup as Group, ruleTitle } from '../../model/run/problem_page';
+import type { FindingGroup as Group } from '../../model/run/problem_page';
 import type { Finding } from '../../model/wire/findings';
 import { isMutedHere, toggleMute } from '../../state/problems/findings';
 import { Prose } from '../kit/Prose';
@@ -22,7 +22,7 @@ export function FindingCard({ group }: { group: Group }) {
           {group.severity}
         </span>
         <span class="grow">
-          <span class="rule-title">{ruleTitle(group.rule)}</span> <span class="rule-id faint">{group.rule}</span>
+          <span class="rule-title">{group.title}</span> <span class="rule-id faint">{group.rule}</span>
         </span>
         <Mute group={group} />
       </h3>

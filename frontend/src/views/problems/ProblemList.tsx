@@ -1,6 +1,6 @@
 import { formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
-import { badColour, ruleTitle } from '../../model/run/problem_page';
+import { badColour } from '../../model/run/problem_page';
 import type { NonfiniteProblem } from '../../model/wire/answers';
 import type { Finding } from '../../model/wire/findings';
 import { splitScope } from '../../model/wire/names';
@@ -130,7 +130,7 @@ function findingRow(finding: Finding): ProblemRow {
   const colour = { high: 'nan', medium: 'inf', low: '' }[finding.severity];
   return {
     key: `${finding.rule} ${finding.graph} ${finding.tensor} ${finding.text}`,
-    title: ruleTitle(finding.rule),
+    title: finding.title,
     chips: [{ text: finding.severity, class: colour }],
     about: { sentence: finding.text },
     when: `from step ${finding.first_step} (${finding.steps} of ${finding.of} steps)`,

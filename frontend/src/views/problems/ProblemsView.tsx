@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks';
 import { counted, formatCount } from '../../lib/format';
-import { badColour, type FindingGroup as Group, groupOrigins, pageHead, ruleTitle } from '../../model/run/problem_page';
+import { badColour, type FindingGroup as Group, groupOrigins, pageHead } from '../../model/run/problem_page';
 import { type Findings, type Origin, SEVERITIES } from '../../model/wire/findings';
 import { raised } from '../../state/problems/events';
 import {
@@ -119,7 +119,7 @@ function Muted({ groups }: { groups: readonly Group[] }) {
   if (groups.length === 0) return null;
   return (
     <details class="problems-more">
-      <summary>Muted: {groups.map((group) => ruleTitle(group.rule)).join(', ')}</summary>
+      <summary>Muted: {groups.map((group) => group.title).join(', ')}</summary>
       {groups.map((group) => (
         <FindingCard key={`${group.severity} ${group.rule}`} group={group} />
       ))}

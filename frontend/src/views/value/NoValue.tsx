@@ -1,6 +1,6 @@
 import { formatCount, formatShare } from '../../lib/format';
 import { nearestStep } from '../../model/run/step_list';
-import { lastFiniteStep, nothingFinite, noValueWords } from '../../model/value/missing_values';
+import { lastFiniteStep, nothingFinite } from '../../model/value/missing_values';
 import type { Snapshot } from '../../model/wire/answers';
 import { panelTab, view } from '../../state/choices';
 import { history } from '../../state/node';
@@ -77,15 +77,14 @@ function showHistogram(): void {
 
 /** Only a summary is there: says which line keeps values where that helps, else what became of it, and where there is one. */
 export function NotKept({ row, kept }: { row: Snapshot; kept: number[] }) {
-  const words = noValueWords(row);
+  const missing = row.no_value === 'summary' ? null : row.missing;
   const nearest = nearestStep(kept, row.step);
   const code = `tensortap.Watch(nodes=${JSON.stringify(escapeRegex(row.node))}, keep="value")`;
   return (
-    <Message title={words?.title ?? 'Values not stored (summary only)'} testid="not-kept">
-      {words ? (
+    <Message title={missing ? `The value was ${missing.happened}` : 'Values not stored (summary only)'} testid="not-kept">
+      {missing ? (
         <p>
-          {words.text}
-          {row.no_value === 'source' ? '' : ` Counts, statistics and histogram of step ${row.step} are here.`}
+          {missing.why.charAt(0).toUpperCase() + missing.why.slice(1)}. {missing.fix}
         </p>
       ) : (
         <>

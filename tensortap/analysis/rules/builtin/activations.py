@@ -32,6 +32,7 @@ def _how_many(share: float) -> str:
 @rule(
     "DeadRelu",
     "ReLU units that hardly ever fire",
+    title="Dead ReLU units",
     thresholds={"active": 0.01, "layer_share": 0.5},
     severity="high",
     source="SageMaker Debugger",

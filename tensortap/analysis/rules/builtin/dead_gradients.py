@@ -29,6 +29,7 @@ _TURNS = 2  # times as long as any stretch of zeros before: longer than it takes
 @rule(
     "DeadGradient",
     "gradients that are exactly zero, and where the zeros begin",
+    title="Zero gradient",
     thresholds={"steps_share": MOSTLY, "last_steps": 5},
     severity="high",
     source="tensortap: exact zeros, followed back through the graph",
@@ -71,7 +72,7 @@ def _at_times(view: RunView, entry: LedgerEntry, tensor: TensorRole) -> Hit:
     """A gradient that is 0 at most captured steps, and comes back: what a part of the batches trains."""
     first, share = entry.first_zero_step or 0, entry.zero_steps / entry.steps
     seen = f"is exactly 0 at {entry.zero_steps:,} of {counted(entry.steps, 'captured step')}"
-    more = "and comes back" if entry.zero_steps < entry.steps else "but not at every visit"
+    more = "and comes back" if entry.zero_steps < entry.steps else "but not in every iteration"
     text = f"The gradient of {entry.variable} {seen}, {more}: {entry.why}."
     evidence = [Evidence(first, "share of steps with zeros only", share, 1.0)]
     at = (first, snapshot_counts_of(view).last(tensor.code), entry.zero_steps, entry.steps)
@@ -178,6 +179,7 @@ def _ledger(view: RunView) -> list[LedgerEntry]:
 @rule(
     "AbsorbedUpdate",
     "updates lost to rounding: w + update == w",
+    title="Updates lost to rounding",
     thresholds={"share": 0.5},
     source="tensortap: counted in kept values of neighbouring steps",
     help="Keep a float32 copy of the weights (mixed precision), or a larger learning rate.",

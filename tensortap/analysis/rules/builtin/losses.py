@@ -168,6 +168,7 @@ def large_loss(view: RunView, limits: Limits) -> Iterable[Hit]:
 @rule(
     "Overfit",
     "a loss on other data that is clearly above the training's",
+    title="Overfitting",
     thresholds={"ratio": 0.1, "steps": 10},
     source="SageMaker Debugger",
     help="More data or augmentation, dropout, weight decay, a smaller model, or stopping earlier.",

@@ -33,6 +33,7 @@ _OTHERWISE = {
 @rule(
     "ExplodingTensor",
     "NaN and infinities that originate in the run and matter",
+    title="Exploding values",
     thresholds={"elements": 1},
     severity="high",
     source="SageMaker Debugger (any NaN or Inf); their origins: tensortap nan",
@@ -141,6 +142,7 @@ def _end(dtype: str, limits: Limits) -> float:
 @rule(
     "Subnormals",
     "many numbers below the smallest normal one",
+    title="Subnormal numbers",
     thresholds={"share": 0.1},
     severity="low",
     source="TorchLens",

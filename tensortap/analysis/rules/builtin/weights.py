@@ -190,6 +190,7 @@ def _kept_ends(view: RunView, same: Stretch) -> list[Array]:
 @rule(
     "AllZero",
     "tensors that hold nothing but zeros",
+    title="All zeros",
     thresholds={"zeros": 1.0, "steps": 3},
     source="SageMaker Debugger",
     help="Look where the zeros begin: a dead activation, a mask, a disconnected branch, or an initializer.",
