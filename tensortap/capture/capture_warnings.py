@@ -171,7 +171,7 @@ class CaptureWarnings:
         self._say(
             "visits",
             f"{node} runs more than {visits} times in a step: of each node in such a loop the first, the last"
-            f" and every k-th iteration are captured, {visits} at most, and where a NaN or an infinity comes first."
+            f" and every k-th iteration are captured, {visits} at most, and the first with NaN or infinity."
             " Watch(visits=None) keeps all, Watch(visits=…) more or fewer.",
         )
 

@@ -199,7 +199,7 @@ def assert_report(found: Comparison) -> None:
     """The report says what the command says: first what goes beyond rounding, folded what does not."""
     page = comparison_html(found)
     assert f"<b>{headline(found)}</b>" in page
-    before, folded = page.split("<details><summary>Apart by rounding: ")
+    before, folded = page.split("<details><summary>Within rounding: ")
     beyond = [entry for entry in found.tensors if entry.verdict not in ("same", "noise")]
     assert f"<h2>Beyond rounding: {len(beyond)} tensors in data flow order</h2>" in before
     assert folded.startswith(f"{found.counts['noise']} tensor")
