@@ -179,7 +179,7 @@ def python(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     return Explanation("Python function", text, _PYTHON)
 
 
-_PYTHON = "Look into the Python function: np.seterr(all='raise') stops where NumPy makes it."
+_PYTHON = "Check the Python function: np.seterr(all='raise') stops where NumPy makes it."
 
 UNARY: dict[str, Check] = {
     "EagerPyFunc": python,
