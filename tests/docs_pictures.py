@@ -96,8 +96,8 @@ PICTURES: dict[str, Picture] = {
     "tutorial_problems": Picture(
         "first",
         "view=problems&step=28",
-        "birth-card",
-        marks=(css(".problem-reason"), css("[data-testid=birth-card] .place")),
+        "origin-card",
+        marks=(css(".problem-reason"), css("[data-testid=origin-card] .place")),
         panel=False,
         size=(1000, 700),
     ),
@@ -130,7 +130,7 @@ PICTURES: dict[str, Picture] = {
         "tower", f"view=timeline&color=statistic:abs_max&step={STEPS - 1}", "timeline-first", panel=False
     ),
     "source": Picture("first", "view=source&step=28", "source-view"),
-    "problems": Picture("reader", "view=problems", "birth-card", panel=False, size=(1000, 900)),
+    "problems": Picture("reader", "view=problems", "origin-card", panel=False, size=(1000, 900)),
     "compare": Picture(
         "float32",
         f"view=compare&other=bfloat16&{SUB}",
@@ -151,7 +151,7 @@ PICTURES: dict[str, Picture] = {
     "histograms": Picture("digits", f"view=graph&{RELU}&panel=histogram", "histogram", dark=True),
     "value": Picture("digits", f"view=graph&step=100&{RELU}&panel=value&enlarged=1", "value"),
     # The hunts
-    "hunt_nan": Picture("reader", "view=problems", "birth-card", panel=False, size=(1000, 700)),
+    "hunt_nan": Picture("reader", "view=problems", "origin-card", panel=False, size=(1000, 700)),
     "hunt_dead": Picture(
         "cnn", "view=problems", "problems-page", to_rule("DeadRelu"), panel=False, size=(1000, 700)
     ),

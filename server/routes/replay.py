@@ -228,5 +228,5 @@ def _result(computed: ComputedStep) -> dict[str, Any]:
         "proofs": proofs_json(computed.answer),
         "changed": list(computed.changed),
         "order": list(computed.order),
-        "births": list(computed.origins),
+        "origins": list(computed.origins),
     }

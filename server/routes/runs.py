@@ -77,9 +77,9 @@ def one_run(run: str) -> Response:
     )
 
 
-@blueprint.get("/api/runs/<run>/likest")
+@blueprint.get("/api/runs/<run>/most-similar")
 def find_most_similar_run(run: str) -> Response:
-    """GET api/runs/<run>/likest"""
+    """GET api/runs/<run>/most-similar"""
     Parameters().done()
     found = most_similar_run(current_run(run), current_log().runs)
     other, common = found or (None, 0)

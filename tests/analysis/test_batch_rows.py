@@ -88,7 +88,7 @@ def test_of_two_calls_of_a_function_the_right_one_is_told(runs: dict[str, RunInd
     """GIVEN a function that is called twice, of which the second call makes an infinity."""
     report = nan_report(runs["called twice"])
     origin = report.origins[0]
-    assert (origin.op_type, origin.verdict, origin.visit) == ("Log", "born", 1)
+    assert (origin.op_type, origin.verdict, origin.visit) == ("Log", "origin", 1)
     assert origin.explanation is not None
     assert origin.explanation.text == "log(0) = -inf: 1 element of x:0 is exactly 0."
     assert "PartitionedCall" not in {each.op_type for each in report.origins}

@@ -50,7 +50,7 @@ def report_of(folder: Path, captured: Iterable[str], **options: object) -> NanRe
 
 def test_summaries_are_enough_to_explain(tmp_path: Path) -> None:
     origin, *others = report_of(tmp_path, VALUES).origins
-    assert (origin.tensor, origin.verdict) == ("log:0", "born")
+    assert (origin.tensor, origin.verdict) == ("log:0", "origin")
     assert origin.explanation is not None
     assert origin.explanation.text == "log(0) = -inf: 1 element of relu:0 is exactly 0."
     assert origin.elements == others == []

@@ -55,7 +55,7 @@ def report_of(tmp_path: Path) -> Report:
         logs = LogIndex(tmp_path)
         logs.refresh()
         found = nan_report(logs.runs[0])
-        assert found.nonfinite == len(found.origins) + len(found.demoted) + found.passed
+        assert found.nonfinite == len(found.origins) + len(found.demoted) + found.propagated
         return found
 
     return report
@@ -90,7 +90,7 @@ def test_two_functions_under_an_eager_tape_end_at_the_log(report_of: Report) -> 
 
     report = report_of(program)
     op_type, verdict, text = first(report)
-    assert (report.step, op_type, verdict) == (0, "Log", "born")
+    assert (report.step, op_type, verdict) == (0, "Log", "origin")
     assert text.startswith("log(0) = -inf")
     assert not any(origin.verdict == "data" for origin in report.origins)
     assert {"entropy", "model_backward"} <= set(report.graph_names)
@@ -103,7 +103,7 @@ def test_the_path_leads_through_three_functions(report_of: Report) -> None:
             loss(log(relu(tf.constant(ZERO))))
 
     report = report_of(program)
-    assert first(report)[:2] == ("Log", "born")
+    assert first(report)[:2] == ("Log", "origin")
     assert [link.op_type for link in report.chain] == ["Log", "Identity", "_Arg", "Mul", "Mean", "Identity"]
     assert len({link.graph for link in report.chain}) == 2
 
@@ -127,7 +127,7 @@ def test_an_eager_scope_between_functions_holds_the_origin(report_of: Report) ->
             loss(tf.math.log(relu(tf.constant(ZERO))))
 
     report = report_of(program)
-    assert first(report)[:2] == ("Log", "born") and report.graph_name == "eager"
+    assert first(report)[:2] == ("Log", "origin") and report.graph_name == "eager"
     assert [link.op_type for link in report.chain][:4] == ["Log", "_Arg", "Mul", "Mean"]
 
 
@@ -186,7 +186,7 @@ def test_a_variable_that_a_function_assigned_leads_to_it(report_of: Report) -> N
             read()
 
     report = report_of(program)
-    assert first(report)[:2] == ("Log", "born") and len(report.origins) == 1
+    assert first(report)[:2] == ("Log", "origin") and len(report.origins) == 1
 
 
 def test_a_variable_that_eager_code_assigned_is_no_earlier_step(report_of: Report) -> None:
@@ -216,7 +216,7 @@ def test_functions_that_are_steps_of_their_own_are_joined(report_of: Report) -> 
                 value = each(value)
 
     report = report_of(program)
-    assert (report.step, *first(report)[:2]) == (0, "Log", "born")
+    assert (report.step, *first(report)[:2]) == (0, "Log", "origin")
     assert len(report.origins) == 1 and "Mean" in {link.op_type for link in report.chain}
 
 
@@ -246,7 +246,7 @@ def test_runs_of_a_session_are_joined_by_what_is_fed(report_of: Report) -> None:
             session.run(t["double"], {t["y"]: session.run(t["log"], {t["y"]: values})})
 
     report = report_of(program)
-    assert first(report)[:2] == ("Log", "born") and len(report.origins) == 1
+    assert first(report)[:2] == ("Log", "origin") and len(report.origins) == 1
 
 
 def test_what_numpy_made_between_runs_is_not_captured(report_of: Report) -> None:

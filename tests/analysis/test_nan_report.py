@@ -131,7 +131,7 @@ def test_a_birth_is_found_and_explained(program: str, run_named: Get) -> None:
     origin = report.origins[0]
     assert origin.explanation is not None
     assert (origin.op_type, origin.explanation.pattern) == BORN[program]
-    assert origin.verdict in ("born", "turned")
+    assert origin.verdict in ("origin", "inf_to_nan")
     assert origin.frame is not None
     assert marked_line(program) in (None, origin.frame.line)
     assert all(operand.known for operand in origin.inputs)
@@ -152,7 +152,7 @@ def test_a_birth_is_found_and_explained(program: str, run_named: Get) -> None:
 )
 def test_infinity_turns_into_nan(program: str, pattern: str, run_named: Get) -> None:
     turned = nan_report(run_named(program)).origins[1]
-    assert turned.verdict == "turned"
+    assert turned.verdict == "inf_to_nan"
     assert turned.explanation is not None
     assert turned.explanation.pattern == pattern
 
@@ -221,5 +221,5 @@ def test_the_chain_ends_at_the_loss_of_a_model(run_named: Get) -> None:
 
 def test_a_later_step_says_that_the_weights_held_it(run_named: Get) -> None:
     report = nan_report(run_named("log_of_zero"), 5)
-    assert report.origins[0].verdict == "carried"
+    assert report.origins[0].verdict == "from_variable"
     assert "already when step 5 began" in report.notes[0]

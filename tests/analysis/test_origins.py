@@ -73,7 +73,7 @@ def test_the_forward_origin_comes_first_and_what_hands_on_gives_no_birth(tmp_pat
     run = run_of(tmp_path, LOOPS, FUNCTIONS, [OVERFLOW])
     origins = nan_report(run).origins
     told = [(origin.node, origin.visit, origin.verdict) for origin in origins]
-    assert told == [("mul", 1, "born"), ("loss", 0, "turned")]
+    assert told == [("mul", 1, "origin"), ("loss", 0, "inf_to_nan")]
     assert origins[0].explanation is not None
     assert origins[0].explanation.pattern == "overflow"
     found = [f.text for f in check_rules(run).findings if f.rule == "ExplodingTensor"]
@@ -105,7 +105,7 @@ def test_an_overflow_that_a_division_hides_is_no_harmless_one(tmp_path: Path) ->
     report = nan_report(run)
     assert report.demoted == []
     (origin,) = report.origins
-    assert (origin.node, origin.verdict) == ("square", "born")
+    assert (origin.node, origin.verdict) == ("square", "origin")
     assert origin.aftermath.endswith("what is divided by it becomes 0 in quotient (RealDiv).")
     assert origin.aftermath in report.notes
     (finding,) = (f for f in check_rules(run).findings if f.rule == "ExplodingTensor")

@@ -112,7 +112,7 @@ def test_the_palette_shows_a_scope_from_any_view(tap: TapPage, field: Locator) -
 
 
 def test_the_legend_has_a_command_and_bad_nodes_have_keys(tap: TapPage, site: Site) -> None:
-    """GIVEN a run with NaN WHEN m and M THEN the nodes that hold it are selected in turn, births first."""
+    """GIVEN a run with NaN WHEN m and M THEN the nodes that hold it are selected in turn, origins first."""
     tap.enter(site)
     tap.choose_run("digits-nan")
     open_palette(tap, "legend")

@@ -36,10 +36,10 @@ def site(serve: Serve, tmp_path: Path) -> Site:
 
 
 def test_overlong_names_leave_room_for_what_is_said(tap: TapPage, site: Site) -> None:
-    """GIVEN a birth behind a name of 481 letters THEN its middle is cut; tooltip and copy have all of it."""
+    """GIVEN an origin behind a name of 481 letters THEN it is cut; tooltip and copy have all of it."""
     tap.enter(site)
     select = "word => { getSelection().selectAllChildren(word); return getSelection().toString() }"
-    for testid, key in (("birth", "w"), ("birth-card", "Shift")):
+    for testid, key in (("origin", "w"), ("origin-card", "Shift")):
         cut = tap.page.get_by_test_id(testid).locator(".cut-word").first
         expect(cut).to_have_attribute("title", f"{LONG}:0")
         assert cut.evaluate("word => word.getBoundingClientRect().height") < 80
@@ -52,9 +52,9 @@ def test_overlong_names_leave_room_for_what_is_said(tap: TapPage, site: Site) ->
 
 def test_words_from_right_to_left_turn_nothing_around_them(tap: TapPage, site: Site) -> None:
     tap.enter(site)
-    expect(tap.page.get_by_test_id("birth").locator("bdi")).to_have_text(WORD)
+    expect(tap.page.get_by_test_id("origin").locator("bdi")).to_have_text(WORD)
     tap.page.keyboard.press("w")
-    link = tap.page.get_by_test_id("birth-card").get_by_title("Show the source")
+    link = tap.page.get_by_test_id("origin-card").get_by_title("Show the source")
     expect(link.locator("bdi")).to_have_text(WORD)
     after = """link => {
         const [text] = [...link.childNodes].filter(node => node.data?.includes('%2F'));
@@ -95,7 +95,7 @@ def test_an_overlong_input_leaves_room_for_its_dtype(tap: TapPage, site: Site) -
 
 def test_infinity_has_its_colour_and_the_top_level_its_name(tap: TapPage, site: Site) -> None:
     tap.enter(site)
-    expect(tap.page.get_by_test_id("birth")).to_have_attribute("data-bad", "inf")
+    expect(tap.page.get_by_test_id("origin")).to_have_attribute("data-bad", "inf")
     expect(tap.page.get_by_test_id("problem").first).to_contain_text("(root)")
     tap.page.keyboard.press("w")
     badge = tap.page.locator(".problems-head .severity").first
@@ -118,5 +118,5 @@ def test_the_nan_of_one_branch_is_not_folded_behind_the_infinity_of_another(
             writer.log(f"{name}:0", np.array(value, np.float32), step=1, graph=graph, keep="value")
     tap.enter(serve(tmp_path))
     tap.page.keyboard.press("w")
-    expect(tap.page.get_by_test_id("birth-card")).to_have_attribute("data-node", "side/Exp")
-    expect(tap.page.get_by_test_id("birth-card").locator(".births li")).to_be_visible()
+    expect(tap.page.get_by_test_id("origin-card")).to_have_attribute("data-node", "side/Exp")
+    expect(tap.page.get_by_test_id("origin-card").locator(".origins li")).to_be_visible()

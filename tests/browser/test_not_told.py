@@ -35,7 +35,7 @@ def test_what_is_not_told_is_said_everywhere(tap: TapPage, serve: Serve, tmp_pat
     site = serve(tmp_path)
     tap.enter(site)
     tap.go_to(site, "shapes", "y:0", 1)
-    expect(tap.page.get_by_test_id("untold")).to_contain_text("no statistics or histogram")
+    expect(tap.page.get_by_test_id("no-statistics")).to_contain_text("no statistics or histogram")
     tap.page.get_by_role("tab", name="Histograms").click()
     expect(tap.page.get_by_test_id("no-numbers")).to_contain_text("There are 2 snapshots of it")
     tap.page.get_by_role("tab", name="Value").click()

@@ -58,7 +58,7 @@ CONTENT = {
     "value": (".raster canvas[style*=width]", "[data-testid=value] canvas.scale"),
     "tensors": ("[data-testid=tensor-row] .sparkline path", *OVERVIEW),
     "timeline-dark": ("[data-testid=timeline-row]", "[data-testid=timeline-cells][style*=width]", *OVERVIEW),
-    "problems": (".problems-page .problems-head", "[data-testid=birth-card]", *OVERVIEW),
+    "problems": (".problems-page .problems-head", "[data-testid=origin-card]", *OVERVIEW),
 }
 UNFINISHED = "[role=progressbar], [data-testid=working], [data-pending=true], .loading"
 # What differs from run to run or machine to machine: when, where, how long, and the machine's own letters

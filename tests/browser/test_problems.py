@@ -66,10 +66,10 @@ def test_bad_nodes_are_red_on_the_canvas(tap: TapPage, site: Site) -> None:
     assert not is_red(colour(tap, str(node)))
 
 
-def test_the_birth_is_explained_and_its_chain_leads_on(tap: TapPage, site: Site) -> None:
+def test_the_origin_is_explained_and_its_chain_leads_on(tap: TapPage, site: Site) -> None:
     tap.enter(site)
     tap.choose_run("digits-nan")
-    expect(tap.page.get_by_test_id("birth")).to_contain_text("log(0) = -inf")
+    expect(tap.page.get_by_test_id("origin")).to_contain_text("log(0) = -inf")
     expect(tap.page.get_by_test_id("finding").first).to_be_visible()
     tap.page.get_by_test_id("chain-link").last.click()
     tap.expect_inspected("compile_loss/_careless_loss/div_no_nan")
@@ -78,7 +78,7 @@ def test_the_birth_is_explained_and_its_chain_leads_on(tap: TapPage, site: Site)
 def test_the_card_of_the_home_page_leads_to_the_first_bad_step(tap: TapPage, site: Site) -> None:
     """GIVEN any step WHEN title, tensor and line of the card are clicked THEN each leads to what it names."""
     tap.page.goto(f"{site.entrance}#run=digits-nan")
-    card = tap.page.get_by_test_id("birth")
+    card = tap.page.get_by_test_id("origin")
     title = card.get_by_test_id("origin-title")
     step = int(re.search(r"at step (\d+)", title.inner_text())[1])  # type: ignore[index]
     tap.page.get_by_test_id("step-slider").press("Home")
@@ -105,7 +105,7 @@ def test_the_page_of_problems_tells_the_truth_first(tap: TapPage, site: Site) ->
     tap.enter(site)
     tap.choose_run("digits-nan")
     tap.page.keyboard.press("w")
-    card = tap.page.get_by_test_id("birth-card")
+    card = tap.page.get_by_test_id("origin-card")
     expect(card.locator("h3").first).to_have_text(
         re.compile(r"^Infinity originates at step \d+ in compile_loss/_careless_loss/Log$")
     )
@@ -134,14 +134,14 @@ def test_the_page_of_problems_tells_the_truth_first(tap: TapPage, site: Site) ->
     tap.page.wait_for_function(drawn, arg=path)  # all scopes on it are open
 
 
-def test_a_birth_in_a_loop_is_shown_at_its_visit(tap: TapPage, serve: Serve, tmp_path: Path) -> None:
-    """All is finite at the first visit: the birth, and the way back from it, lead to the visits they name."""
+def test_an_origin_in_a_loop_is_shown_at_its_visit(tap: TapPage, serve: Serve, tmp_path: Path) -> None:
+    """The first iteration is finite: the origin, and the path from it, link to the iterations they name."""
     with Tap(tmp_path / "loop", watch=Watch(steps=every(1), keep="value")) as taken:
         taken.function(in_a_loop)(X)
     site = serve(tmp_path)
     tap.enter(site)
     tap.page.keyboard.press("w")
-    card, visit = tap.page.get_by_test_id("birth-card"), tap.page.get_by_test_id("visit-picker")
+    card, visit = tap.page.get_by_test_id("origin-card"), tap.page.get_by_test_id("visit-picker")
     expect(card.locator("h3").first).to_have_text("Infinity originates at step 0 (iteration 2) in while/Exp")
     card.get_by_test_id("origin-title").click()
     tap.expect_inspected("while/Exp")
@@ -170,7 +170,7 @@ def test_a_healthy_run_is_told_so(tap: TapPage, site: Site) -> None:
     tap.choose_run("digits")
     tap.page.get_by_test_id("problems-toggle").click()
     expect(tap.page.get_by_test_id("problems-page")).to_contain_text(re.compile(r"\d\d rules"))
-    expect(tap.page.get_by_test_id("birth-card")).to_have_count(0)
+    expect(tap.page.get_by_test_id("origin-card")).to_have_count(0)
 
 
 def test_steps_with_nan_are_marked_in_the_strip(tap: TapPage, site: Site) -> None:

@@ -49,7 +49,7 @@ def open_story(page: Page, path: Path) -> None:
 def test_the_nan_leads_to_its_line_histogram_and_values(offline: Page, story: Path) -> None:
     open_story(offline, story)
     expect(offline.get_by_test_id("story-banner")).to_contain_text("A story of digits-nan")
-    card = offline.get_by_test_id("birth-card").first
+    card = offline.get_by_test_id("origin-card").first
     expect(card).to_contain_text("log(0) = -inf")
     card.get_by_role("button", name=f"{ORIGIN}:0").first.click()
     tap = TapPage(offline)

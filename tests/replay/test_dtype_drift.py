@@ -34,7 +34,7 @@ def test_a_step_runs_in_another_dtype(ask: Callable[..., Any], name: str, dtype:
     assert not found["unlike"], [(row["tensor"], row["split"]["visits"]) for row in found["drifts"]]
     for row in found["drifts"]:
         parts = row["split"]
-        assert parts["total"] <= (parts["inherited"] + parts["born"]) * (1 + 1e-6) + 1e-30
+        assert parts["total"] <= (parts["inherited"] + parts["introduced"]) * (1 + 1e-6) + 1e-30
         assert parts["total"] < 50 * EPS[dtype], row
     looped = [row for row in found["drifts"] if "while/" in row["tensor"]]
     assert {row["split"]["visits"] for row in looped} == {"rnn": {6}, "loop": {3}}.get(name, set())
@@ -65,8 +65,8 @@ def test_where_numbers_overflow_is_named(ask: Callable[..., Any], tmp_path: Path
         step(tf.constant([300.0, 2.0]))
     found = ask(tmp_path / "large", "dtype", step=0, dtype="float16")
     worst = found["drifts"][0]
-    assert (worst["tensor"], worst["split"]["born_non_finite"]) == ("squared:0", 1)
-    assert all(not row["split"]["born_non_finite"] for row in found["drifts"][1:])
+    assert (worst["tensor"], worst["split"]["introduced_non_finite"]) == ("squared:0", 1)
+    assert all(not row["split"]["introduced_non_finite"] for row in found["drifts"][1:])
     with pytest.raises(InvalidValueError, match="int8"):
         ask(tmp_path / "large", "dtype", step=0, dtype="int8")
 
@@ -75,10 +75,10 @@ def test_split_of_differences() -> None:
     one, other, between = (np.array(each) for each in ([3.0, 4.0], [3.0, 3.0], [3.0, 3.5]))
     found = split_error([one], [other], [between])
     assert found is not None
-    assert (found.total, found.inherited, found.born) == pytest.approx((0.2, 0.1, 0.1))
+    assert (found.total, found.inherited, found.introduced) == pytest.approx((0.2, 0.1, 0.1))
     assert split_error([one], [other, other], None) is None
     nan = split_error([np.array([np.nan])], [np.array([1.0])], None)
-    assert nan is not None and nan.born == np.inf and nan.born_non_finite == 1
+    assert nan is not None and nan.introduced == np.inf and nan.introduced_non_finite == 1
 
 
 def test_two_runs_introduced_and_received(

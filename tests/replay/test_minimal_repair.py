@@ -38,9 +38,9 @@ EXPECTED = {  # kind of the repair, what it says, what stands in the proposed li
 def test_the_smallest_change_names_its_line(ask: Callable[..., Any], tmp_path: Path, name: str) -> None:
     nan_steps.record(tmp_path / name, nan_steps.STEPS[name])
     found = ask(tmp_path / name, "repair", step=0)
-    assert found["bad"] and found["births"] and not found["given"]
+    assert found["bad"] and found["origins"] and not found["given"]
     assert len(found["repair"]) == len(EXPECTED[name])
-    assert not any("ReadVariableOp" in birth["op_type"] for birth in found["births"])
+    assert not any("ReadVariableOp" in origin["op_type"] for origin in found["origins"])
     assert found["trials"] <= MOST_TRIALS * 2 // 3
     for repair, (kind, instead, text) in zip(found["repair"], EXPECTED[name], strict=True):
         assert (repair["kind"], Path(repair["file"]).name) == (kind, "nan_steps.py")
@@ -153,7 +153,7 @@ def test_what_overflows_inside_of_a_finite_step_is_told(
 
         step(tf.constant([300.0, 1.0], tf.float16))
     found = ask(tmp_path / "half", "repair", step=0)
-    assert not found["bad"] and [birth["node"] for birth in found["births"]] == ["large"]
+    assert not found["bad"] and [origin["node"] for origin in found["origins"]] == ["large"]
     (island,) = found["repair"]  # the step's result is 0 instead of 1
     assert (island["kind"], island["node"]) == ("float32 island", "large") and not found["left"]
     main(["replay", str(tmp_path / "half"), "--repair"])

@@ -22,7 +22,7 @@ EXAMPLES = {
     "api/runs/<run>/batch": "{first}/batch?step=1",
     "api/runs/<run>/batches": "{first}/batches?file=a.png",
     "api/runs/<run>/samples": "{first}/samples",
-    "api/runs/<run>/likest": "{first}/likest",
+    "api/runs/<run>/most-similar": "{first}/most-similar",
     "api/runs/<run>/graphs": "{first}/graphs",
     "api/runs/<run>/graphs/<graph>": "{graph}",
     "api/runs/<run>/graphs/<graph>/steps/<step>": "{graph}/steps/1",

@@ -172,7 +172,7 @@ def test_a_what_if_is_compared_with_the_call_as_it_was(asked: Asked) -> None:
     result = asked.compute(changes=[["x:0", "x + 1"]])["result"]
     assert result["changed"] == ["x:0"] and result["proofs"] is None
     assert result["order"] == ["x", "y"]
-    assert result["births"] == ["y"]
+    assert result["origins"] == ["y"]
     assert result["tensors"]["name"] == ["x:0", "y:0"]
     assert result["tensors"]["nan"] == [0, 1]
     assert [len(request.changes) for request in asked.process.computed] == [0, 1]

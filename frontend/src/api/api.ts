@@ -205,7 +205,7 @@ export class Api {
     return this.json(`runs/${pathOf(run)}/findings`, {}, signal);
   }
 
-  /** Where NaN and infinities were born. */
+  /** Origins of NaN and infinities. */
   nan(run: string, signal?: AbortSignal): Promise<NanAnswer> {
     return this.json(`runs/${pathOf(run)}/nan`, {}, signal);
   }
@@ -221,8 +221,8 @@ export class Api {
   }
 
   /** The run that is best compared with this one, or null. */
-  likest(run: string, signal?: AbortSignal): Promise<{ run: string | null; common: number }> {
-    return this.json(`runs/${pathOf(run)}/likest`, {}, signal);
+  mostSimilarRun(run: string, signal?: AbortSignal): Promise<{ run: string | null; common: number }> {
+    return this.json(`runs/${pathOf(run)}/most-similar`, {}, signal);
   }
 
   /** Where the browser downloads a comparison from. */

@@ -73,11 +73,11 @@ describe('makeColouring', () => {
   });
 
   test('health: what was captured and not counted is neither fine nor left out', () => {
-    const untold = makeStep([
+    const uncounted = makeStep([
       { node: 0, nan: Number.NaN, pos_inf: Number.NaN, neg_inf: Number.NaN },
       { node: 2, abs_max: 1 },
     ]);
-    const { index, styles, legend } = colouring({ kind: 'health' }, untold);
+    const { index, styles, legend } = colouring({ kind: 'health' }, uncounted);
     expect([0, 1, 2, a].map((entity) => styles[index[entity]!])).toEqual([
       THEMES[0]!.node,
       THEMES[0]!.hollow,

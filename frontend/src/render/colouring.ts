@@ -81,8 +81,8 @@ function byHealth({ tree, theme }: ColouringInput, health: Uint8Array): Colours 
     { label: 'finite', style: theme.fine, count: counts[FINE]! },
     { label: 'not captured', style: theme.hollow, count: counts[NOT_CAPTURED]! },
   ];
-  const untold = counts[NOT_COUNTED]!;
-  if (untold > 0) items.splice(3, 0, { label: 'not counted', style: theme.node, count: untold });
+  const uncounted = counts[NOT_COUNTED]!;
+  if (uncounted > 0) items.splice(3, 0, { label: 'not counted', style: theme.node, count: uncounted });
   return { index: health.map((state) => state + 1), styles, legend: { kind: 'items', title: 'Health', items } };
 }
 

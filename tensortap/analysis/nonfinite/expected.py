@@ -46,7 +46,7 @@ def recovery_text(flow: NonfiniteFlow, origin: FlowTensor, reached: Reached) -> 
         reached.ends.matter
         or reached.open
         or _is_expected(origin)
-        or origin.verdict not in ("born", "suspected")
+        or origin.verdict not in ("origin", "suspected")
     ):
         return ""
     if _any_nan(flow, reached.slots) or _is_stored(flow, reached):
@@ -71,7 +71,7 @@ def discard_text(flow: NonfiniteFlow, origin: FlowTensor, reached: Reached) -> s
         return ""
     if any(roles.kind.get(s[0]) == "gradient" and s not in flow.replaced for s in reached.slots):
         return ""
-    if origin.verdict not in ("born", "turned", "suspected") or flow.may_update(origin.slot):
+    if origin.verdict not in ("origin", "inf_to_nan", "suspected") or flow.may_update(origin.slot):
         return ""
     return (
         f"{replacement_text(flow, replaced)}: it does not reach the weights, which learn nothing from there."

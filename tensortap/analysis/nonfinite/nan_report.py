@@ -34,8 +34,8 @@ class NanReport:
     Attributes:
         run: its name. step: the step, None if no captured tensor of the run is non-finite.
         origins: in data flow order, those that matter. demoted: harmless ones, each with its reason.
-        chain: from the first origin to the loss. nonfinite, passed: tensors; healed: captured ones that
-            were handed non-finite values and are finite.
+        chain: from the first origin to the loss. nonfinite, propagated: tensors; recovered: captured ones,
+            finite, whose inputs are not.
         notes: sentences about what limits the answer, and what to capture to know more.
         graph, graph_name: of the first origin; graph_names: of all graphs with non-finite tensors, in the
             order they were called; worker: whose step; loss: the tensor taken for the loss, or None.
@@ -53,8 +53,8 @@ class NanReport:
     demoted: list[Origin]
     chain: list[Link]
     nonfinite: int
-    passed: int
-    healed: int
+    propagated: int
+    recovered: int
     previous: int | None
     notes: list[str]
 
@@ -185,8 +185,8 @@ def step_report(step: StepFlow, advance: Advance = lambda done, total, doing: No
         demoted=[_with_gradient_note(first, origin, origins) for origin in described if origin.demoted],
         chain=path,
         nonfinite=nonfinite,
-        passed=nonfinite - found,
-        healed=len({healer.tensor for origin in described for healer in origin.ends.healers}),
+        propagated=nonfinite - found,
+        recovered=len({healer.tensor for origin in described for healer in origin.ends.healers}),
         previous=previous,
         notes=_notes(first, detailed, step.step, previous),
     )
@@ -234,7 +234,7 @@ def _span(run: RunIndex) -> str:
 
 def _notes(flow: NonfiniteFlow, origins: list[Origin], step: int, previous: int | None) -> list[str]:
     notes = []
-    if origins and origins[0].verdict == "carried":
+    if origins and origins[0].verdict == "from_variable":
         before = (
             "before the first captured step"
             if previous is None

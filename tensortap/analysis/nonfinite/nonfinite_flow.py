@@ -16,7 +16,7 @@ from .upstream import Source, Upstream, computes_nothing
 # captured; `turned`: its inputs were infinite, it is NaN; `data`: it came in with the step's inputs;
 # `carried`: a variable held it when the step began; `constant`: the program says so; `passed`: it was handed
 # on.
-VERDICTS = ("born", "suspected", "turned", "data", "carried", "constant", "passed")
+VERDICTS = ("origin", "suspected", "inf_to_nan", "data", "from_variable", "constant", "propagated")
 
 _READS = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableV2", "Variable")
 _ENTRIES = ("IteratorGetNext", "_Arg", "Placeholder", "PlaceholderWithDefault", "OptionalGetValue")
@@ -76,7 +76,7 @@ class NonfiniteFlow:
         if bad:
             return self._handed(slot, visit, bad)
         if op_type in _READS or (kind == "weight" and not sources):
-            return "carried"
+            return "from_variable"
         if kind == "input" or (op_type in _ENTRIES and not sources):
             return "data"
         if op_type == "Const":
@@ -84,7 +84,7 @@ class NonfiniteFlow:
         unseen = any(s.uncaptured or not s.captured for s in sources if not self._known_constant(s))
         if unseen or not roles.inputs_complete(slot[0]) or not (sources or graph.cell("inputs", slot[0])):
             return "suspected"
-        return "suspected" if computes_nothing(op_type) else "born"
+        return "suspected" if computes_nothing(op_type) else "origin"
 
     def _known_constant(self, source: Source) -> bool:
         return (
@@ -98,14 +98,14 @@ class NonfiniteFlow:
         op_type = self.tensors.graph.op_type[slot[0]]
         if not computes_nothing(op_type):
             if out.nan and not any(self._held_nan(source, slot[0], visit) for source in bad):
-                return "turned"
+                return "inf_to_nan"
             if op_type in _UNARY and len(bad) == 1 and not bad[0].uncaptured:
                 before = self.upstream.operand(bad[0], self.upstream.visit_of(bad[0].slot[0], slot[0], visit))
                 if before.size == out.size and before.bad < out.nan + out.pos_inf + out.neg_inf:
-                    return "born"
+                    return "origin"
         if all(source.why == "constant" for source in bad):
             return "constant"
-        return "passed"
+        return "propagated"
 
     def _held_nan(self, source: Source, row: int, visit: int) -> bool:
         """Whether a source held NaN when `row` took it at a visit; at any, where that cannot be told."""
@@ -134,7 +134,7 @@ class NonfiniteFlow:
 
     def origins(self) -> list[FlowTensor]:
         """The tensors that were not just handed their non-finite values, in data flow order."""
-        return [tensor for tensor in self.bad.values() if tensor.verdict != "passed"]
+        return [tensor for tensor in self.bad.values() if tensor.verdict != "propagated"]
 
     @cached_property
     def replaced(self) -> dict[Slot, int]:

@@ -75,7 +75,7 @@ def describe_origin(step: StepFlow, graph_id: str, bad: FlowTensor, reached: Rea
     output = of_snapshot(tensors.snapshot(bad.slot, bad.visit))
     data = bad.verdict == "data"
     inputs = [] if data else operands(flow, bad)  # where the data come from is no tensor
-    explained = bad.verdict in ("born", "suspected", "turned")
+    explained = bad.verdict in ("origin", "suspected", "inf_to_nan")
     explanation = explain(graph.op_type[row], inputs, output) if explained else fed(output) if data else None
     forward = forward_op_of(flow, row) if explained and entry is None else None
     if entry is not None:

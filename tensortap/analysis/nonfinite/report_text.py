@@ -90,7 +90,7 @@ def title_text(origin: Origin, previous: int | None, *, kind: str, when: str, no
     """
     forward = origin.forward
     of = "" if forward is None else f", the gradient of {forward.node} ({forward.op_type})"
-    if origin.verdict == "carried":
+    if origin.verdict == "from_variable":
         since = "before it" if previous is None else f"after step {previous}"
         where = f"the variable {origin.variable}" if origin.variable else "a variable"
         return f"{kind} was in {where} when step {origin.step} began: it arose {since}"
@@ -111,7 +111,7 @@ def reason_text(origin: Origin) -> str:
     """Why an origin is not finite."""
     if origin.explanation is not None:
         return origin.explanation.text + ("" if origin.explanation.certain else " (likely)")
-    if origin.verdict == "carried":
+    if origin.verdict == "from_variable":
         return f"{origin.node} only reads it. Capture the steps before, each of them, to find the origin."
     if origin.verdict == "data":
         return "Look at the input pipeline: the model is not the cause."
@@ -119,13 +119,13 @@ def reason_text(origin: Origin) -> str:
         return f"{origin.node} is a constant in the program."
     if origin.verdict == "suspected":
         return f"It may have come from what was not captured: {', '.join(origin.missing) or 'an input'}."
-    of = "infinities" if origin.verdict == "turned" else "finite inputs"
+    of = "infinities" if origin.verdict == "inf_to_nan" else "finite inputs"
     return f"{origin.op_type} produced it from {of}; cause unknown."
 
 
 def more_text(origins: Sequence[Origin]) -> str:
     """`2 more origins and 1 constant`; `places` where some are not known to be origins."""
-    known = all(origin.verdict in ("born", "turned", "constant") for origin in origins)
+    known = all(origin.verdict in ("origin", "inf_to_nan", "constant") for origin in origins)
     return _count(origins, "more origin" if known else "more place")
 
 
@@ -134,14 +134,14 @@ def summary_text(report: NanReport) -> str:
     if report.step is None:
         return ""
     expected, constants = len(report.demoted), sum(each.verdict == "constant" for each in report.origins)
-    found = report.nonfinite - report.passed - expected - constants
+    found = report.nonfinite - report.propagated - expected - constants
     parts = [counted(found, "origin"), counted(constants, "constant"), f"{expected:,} expected"]
-    parts += [f"{report.passed:,} propagated"]
+    parts += [f"{report.propagated:,} propagated"]
     text = f"{counted(report.nonfinite, 'non-finite tensor')} at step {report.step}{_where(report)}: "
     text += ", ".join(part for part in parts if not part.startswith("0 ")) + "."
-    if report.healed:
-        verb = "takes" if report.healed == 1 else "take"
-        text += f" {counted(report.healed, 'op')} {verb} it in and return finite values."
+    if report.recovered:
+        verb = "takes" if report.recovered == 1 else "take"
+        text += f" {counted(report.recovered, 'op')} {verb} it in and return finite values."
     return text + ("" if report.previous is None else f" The captured step before is {report.previous}.")
 
 

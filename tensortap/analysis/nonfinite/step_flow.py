@@ -99,11 +99,11 @@ class StepFlow:
         for graph, flow in self.flows.items():
             eager = graph == self.calls.eager_graph
             for slot, bad in list(flow.bad.items()):
-                if eager and bad.verdict != "passed":
+                if eager and bad.verdict != "propagated":
                     self._join_eager(graph, flow, bad)
                 elif bad.verdict in ("data", "suspected") and is_entry(flow.tensors, slot):
                     self._join_argument(graph, flow, bad)
-                elif bad.verdict == "carried":
+                elif bad.verdict == "from_variable":
                     self._join_variable(graph, flow, bad)
 
     def _join_eager(self, graph: str, flow: NonfiniteFlow, bad: FlowTensor) -> None:
@@ -119,8 +119,8 @@ class StepFlow:
         out = of_snapshot(flow.tensors.snapshot(bad.slot, bad.visit))
         known = explain(flow.tensors.graph.op_type[row], inputs, out)
         if known is not None:
-            self.entries[graph, bad.slot] = Entry("born", known, (), tuple(inputs))
-            flow.bad[bad.slot] = replace(bad, verdict="born")
+            self.entries[graph, bad.slot] = Entry("origin", known, (), tuple(inputs))
+            flow.bad[bad.slot] = replace(bad, verdict="origin")
 
     def _captured(self, results: Iterable[CallResult]) -> list[Operand]:
         """The numbers of those results that were captured."""
@@ -143,7 +143,7 @@ class StepFlow:
         flow.bad[bad.slot] = replace(bad, verdict=entry.verdict)
 
     def _hand(self, graph: str, flow: NonfiniteFlow, bad: FlowTensor, source: Tensor) -> None:
-        flow.bad[bad.slot] = replace(bad, verdict="passed")
+        flow.bad[bad.slot] = replace(bad, verdict="propagated")
         self.handed[graph, bad.slot] = source
 
     def _bad_behind(self, result: CallResult) -> Iterator[Tensor]:
@@ -266,7 +266,7 @@ class StepFlow:
             known = explain(argument.ops[0].op_type, inputs, out)
             if known is not None:
                 text = f"{known.text} {parts[-1]} made {out.tensor}, {what}, outside of functions."
-                return Entry("born", replace(known, text=text), (), tuple(inputs), parts[-1])
+                return Entry("origin", replace(known, text=text), (), tuple(inputs), parts[-1])
         if not parts:
             inner = _listed([each.tensor for each in inputs]) or "a result"
             text = f"{out.tensor}, {what}, was computed from {inner} by ops that were not captured."
@@ -290,7 +290,7 @@ class StepFlow:
             found = [
                 bad
                 for slot, bad in flow.bad.items()
-                if bad.verdict != "passed" or (graph, slot) in self.handed
+                if bad.verdict != "propagated" or (graph, slot) in self.handed
             ]
             begins[graph] = {bad.slot: number for number, bad in enumerate(found)}
             reaches[graph] = Reach(flow, found)

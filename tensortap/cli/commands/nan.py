@@ -167,9 +167,9 @@ def _print_chain(report: NanReport, out: Console) -> None:
             if number == _ENDS:
                 table.add_row(cell(f"… {len(links) - 2 * _ENDS} more"))
             continue
-        style = "" if link.verdict == "passed" else "red"
+        style = "" if link.verdict == "propagated" else "red"
         numbers = [f"{count:,}" if count else "" for count in (link.nan, link.inf)]
-        word = "" if link.verdict == "passed" else link.verdict
+        word = "" if link.verdict == "propagated" else link.verdict
         table.add_row(
             cell(link.tensor, style), cell(link.op_type), *numbers, f"{link.size:,}", cell(word, style)
         )

@@ -41,8 +41,8 @@ def print_drifts(found: Mapping[str, Any], out: Console) -> None:
             cell(row["tensor"]),
             cell(row["op_type"]),
             cell(row["dtype"]),
-            *(number_text(parts[key]) for key in ("total", "inherited", "born")),
-            cell(_drift_note(row), "red" if parts["born_non_finite"] else "dim"),
+            *(number_text(parts[key]) for key in ("total", "inherited", "introduced")),
+            cell(_drift_note(row), "red" if parts["introduced_non_finite"] else "dim"),
         )
     out.print(table)
     if len(found["drifts"]) > _MOST_ROWS:
@@ -92,13 +92,13 @@ def print_differences(found: Mapping[str, Any], out: Console) -> None:
 
 
 def print_repair(found: Mapping[str, Any], out: Console) -> None:
-    """`--repair`: where NaN is born, the proposed change with its line, and what else would do."""
+    """`--repair`: the origin of NaN, the proposed change with its line, and what else would do."""
     if not found["bad"]:
         nothing = "" if found["repair"] else "nothing to repair: "
         out.print(cell(f"{nothing}all outputs and variables of the step are finite", "green"))
-        if found["births"]:
+        if found["origins"]:
             out.print("Inside of the step there are numbers that are not, which do not reach these:")
-            _print_births(found, out)
+            _print_origins(found, out)
         if found["repair"]:
             _print_found(f"{_change(found)} that keeps them finite", found, out)
         return
@@ -106,7 +106,7 @@ def print_repair(found: Mapping[str, Any], out: Console) -> None:
     if found["given"]:
         _print_given(found, out)
         return
-    _print_births(found, out)
+    _print_origins(found, out)
     if not found["repair"]:
         none = f"no repair helped in {counted(found['trials'], 'replay')}, then the search was cut"
         none = none if found["cut"] else "no known repair helps"
@@ -136,8 +136,8 @@ def print_test(found: Mapping[str, Any], out: Console) -> None:
 
 def _drift_note(row: Mapping[str, Any]) -> str:
     parts = row["split"]
-    if parts["born_non_finite"]:
-        return f"{counted(parts['born_non_finite'], 'number')} became NaN or infinite here"
+    if parts["introduced_non_finite"]:
+        return f"{counted(parts['introduced_non_finite'], 'number')} became NaN or infinite here"
     if row["given"]:
         return "given to the step"
     return f"{parts['visits']} visits" if parts["visits"] > 1 else ""
@@ -185,10 +185,12 @@ def _print_found(title: str, found: Mapping[str, Any], out: Console) -> None:
             _print_repair(repair, out)
 
 
-def _print_births(found: Mapping[str, Any], out: Console) -> None:
-    for birth in found["births"][:_MOST]:
-        out.print(cell(f"origin: {birth['node']} ({birth['op_type']}, {counted(birth['count'], 'number')})"))
-        _print_line(birth, out)
+def _print_origins(found: Mapping[str, Any], out: Console) -> None:
+    for origin in found["origins"][:_MOST]:
+        out.print(
+            cell(f"origin: {origin['node']} ({origin['op_type']}, {counted(origin['count'], 'number')})")
+        )
+        _print_line(origin, out)
 
 
 def _print_given(found: Mapping[str, Any], out: Console) -> None:

@@ -30,8 +30,8 @@ class NodeDifference:
 
     Attributes:
         tensor, other: its names in this call and the other.
-        introduced: the larger `born` of both directions: what the nodes make differently of one and the same
-            inputs, in units of the tensor.
+        introduced: the larger `introduced` of both directions: how differently the nodes compute from
+            the same inputs, in units of the tensor.
         received: the larger `inherited`.
         there: this tensor, beside what the other call's node makes of the inputs of this one.
         here: the other way round.
@@ -277,7 +277,7 @@ class _Pair:
                     theirs,
                     (types[0].op_type, types[1].op_type),
                     (types[0].dtype, types[1].dtype),
-                    max(first.born, second.born),
+                    max(first.introduced, second.introduced),
                     max(first.inherited, second.inherited),
                     first.total,
                     there is None and types[0].op_type != "Const",

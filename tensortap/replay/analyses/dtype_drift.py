@@ -43,8 +43,9 @@ def dtype_drift(recording: Recording, pattern: re.Pattern[str], options: Mapping
     """Answers the analysis `dtype`; `options["dtype"]` is one of `DTYPES`.
 
     Returns:
-        `drifts` (`TensorDrift` as objects, most born first), `skipped` (reason -> nodes), `unlike` (tensors
-        that ran another number of times or in another shape), `lacking` (nodes that ran in their own dtype),
+        `drifts` (`TensorDrift` as objects, most introduced first), `skipped` (reason -> nodes), `unlike`
+        (tensors that ran another number of times or in another shape), `lacking` (nodes that ran in their
+        own dtype),
         `variables` and `outputs` (their relative change, the largest first), `failed` (by dtype).
 
     Raises:
@@ -64,7 +65,9 @@ def dtype_drift(recording: Recording, pattern: re.Pattern[str], options: Mapping
         low, high = pair if dtype in _WIDE else pair[::-1]
         drift = _DriftAnalysis(chosen, low, high, _hashes(recording))
         found = drift.run(dtype if dtype in _WIDE else None)
-    found.sort(key=lambda each: (-each.split.born_non_finite, -each.split.born, -each.split.total))
+    found.sort(
+        key=lambda each: (-each.split.introduced_non_finite, -each.split.introduced, -each.split.total)
+    )
     return {
         "dtype": dtype,
         "drifts": [asdict(each) for each in found],

@@ -22,16 +22,16 @@ class Split:
         total: how far the tensor is from its reference; infinite if a number is finite in one of them only.
         inherited: how far the reference's own node is from the reference, when it is given the inputs that
             the tensor's node had.
-        born: how far the tensor is from that. `total` is at most `inherited + born`.
-        born_non_finite: elements that became NaN or infinite here, from inputs of which the reference's node
-            makes finite numbers.
+        introduced: how far the tensor is from that. `total` is at most `inherited + introduced`.
+        introduced_non_finite: elements that became NaN or infinite here; the reference's node computes finite
+            numbers from the same inputs.
         visits: how many were compared.
     """
 
     total: float
     inherited: float
-    born: float
-    born_non_finite: int
+    introduced: float
+    introduced_non_finite: int
     visits: int
 
 
@@ -42,7 +42,7 @@ def split_error(
 
     Args:
         between: what the reference's node makes of the tensor's inputs; None of a node without inputs: then
-            all of it is born.
+            all of it is introduced.
 
     Returns:
         None if shapes or the numbers of visits differ.
@@ -58,8 +58,8 @@ def split_error(
         a, b, c = _beside_masks(one, other, there)
         sums += [_square(a, b), _square(c, b), _square(a, c), _size(a), _size(b)]
         count += int((~np.isfinite(a) & np.isfinite(c)).sum())
-    total, inherited, born = (_relative(each, max(sums[3:])) for each in sums[:3])
-    return Split(total, inherited, born, count, len(tensor))
+    total, inherited, introduced = (_relative(each, max(sums[3:])) for each in sums[:3])
+    return Split(total, inherited, introduced, count, len(tensor))
 
 
 def _beside_masks(one: Array, other: Array, there: Array) -> list[Array]:

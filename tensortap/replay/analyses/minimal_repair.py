@@ -56,9 +56,9 @@ def minimal_repair(
 
     Returns:
         `bad` (what the step leaves that is not finite), `given` (what was not finite before it), `rows`
-        (see `nonfinite_rows`), `births` (see `NodeOrigin`, also where it reaches no result),
+        (see `nonfinite_rows`), `origins` (see `NodeOrigin`, also where it reaches no result),
         `repair` (the smallest set of repairs; empty if none helps, or nothing is bad and half precision makes
-        none of the births), `alternatives` (other repairs of which
+        none of the origins), `alternatives` (other repairs of which
         each alone helps), `trials` (how often the step was run), `left` (what stays non-finite if no set
         of repairs helps), `cut` (the trials were used up: a smaller set may do, or another one help),
         `largest` (`name` and `value` of the largest number of the variables and inputs that the step was
@@ -80,7 +80,7 @@ def minimal_repair(
         "bad": bad,
         "given": given,
         "rows": nonfinite_rows(recording),
-        "births": [
+        "origins": [
             {"node": b.node, "op_type": b.op_type, "count": b.count, **lines.of(b.node)} for b in origins
         ],
         "repair": [_record(repair, lines) for repair in found],

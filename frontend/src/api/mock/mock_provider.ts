@@ -36,7 +36,7 @@ export class MockProvider implements Provider {
     if (noun === 'logs') return nouns.logs(run);
     if (noun === 'findings') return { findings: [], working: false, error: null };
     if (noun === 'ledger') return { entries: [], working: false, error: null };
-    if (noun === 'likest') return { run: this.runs.find((other) => other !== run)?.id ?? null, common: 1 };
+    if (noun === 'most-similar') return { run: this.runs.find((other) => other !== run)?.id ?? null, common: 1 };
     if (noun === 'recordings') return { allowed: false, hint: '', recordings: [], tests: [] };
     if (noun === 'nan') return { report: null, working: false, error: null };
     if (noun === 'source' && query.file === MOCK_FILE) return { file: MOCK_FILE, text: MOCK_SOURCE };

@@ -40,7 +40,7 @@ export class StoryProvider implements Provider {
     if (found?.json !== undefined) return found.json;
     const noun = path.split('/').at(-1);
     if (noun === 'recordings') return { allowed: false, hint: 'A story cannot replay: open the run itself.', recordings: [], tests: [] };
-    if (noun === 'likest') return { run: null, common: 0 };
+    if (noun === 'most-similar') return { run: null, common: 0 };
     const derived =
       noun === 'snapshots'
         ? this.snapshots(path, asked)

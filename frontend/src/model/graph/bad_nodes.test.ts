@@ -20,9 +20,9 @@ test('a loop is cut where it closes, another cycle at its first node', () => {
 const GRAPH = makeGraph(['loss', 'out', 'fine', 'log', 'x'], ['x -> log', 'log -> fine', 'fine -> out', 'out -> loss']);
 const rows = (...names: string[]): number[] => names.map((name) => indexOf(GRAPH, name));
 
-function walk(from: string | null, direction: 1 | -1, births: string[] = []): string {
+function walk(from: string | null, direction: 1 | -1, origins: string[] = []): string {
   const start = from === null ? -1 : indexOf(GRAPH, from);
-  const row = nextBadNode(GRAPH, rows('loss', 'out', 'log'), rows(...births), start, direction);
+  const row = nextBadNode(GRAPH, rows('loss', 'out', 'log'), rows(...origins), start, direction);
   return row === undefined ? '' : GRAPH.paths.at(row);
 }
 
@@ -31,7 +31,7 @@ test('bad nodes follow one another as the data flows, around the ends', () => {
   expect([walk(null, -1), walk('loss', -1), walk('log', -1)]).toEqual(['loss', 'out', 'loss']);
 });
 
-test('births come first', () => {
+test('origins come first', () => {
   expect([walk(null, 1, ['out']), walk('out', 1, ['out']), walk('log', 1, ['out'])]).toEqual(['out', 'log', 'loss']);
   expect(walk(null, 1, ['fine'])).toBe('log');
 });

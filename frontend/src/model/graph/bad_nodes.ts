@@ -4,19 +4,19 @@ import { adjacency } from '../../lib/typed_arrays';
 import type { GraphData } from '../wire/graph';
 
 /**
- * The row that comes next from row `from` (-1 for none), or the one before, around the ends; undefined where `bad` is empty. What `births`
+ * The row that comes next from row `from` (-1 for none), or the one before, around the ends; undefined where `bad` is empty. What `origins`
  * holds comes first, as there it began, then all others in the order of the data's flow.
  */
 export function nextBadNode(
   graph: GraphData,
   bad: readonly number[],
-  births: readonly number[],
+  origins: readonly number[],
   from: number,
   direction: 1 | -1,
 ): number | undefined {
   const positions = flowPositions(graph);
   const held = new Set(bad);
-  const first = [...new Set(births)].filter((row) => held.has(row));
+  const first = [...new Set(origins)].filter((row) => held.has(row));
   const began = new Set(first);
   const rest = bad.filter((row) => !began.has(row)).sort((a, b) => positions[a]! - positions[b]!);
   const all = [...first, ...rest];

@@ -11,7 +11,7 @@ const origin = (fields: Partial<Origin>) =>
     node: 'loss/Log',
     op_type: 'Log',
     step: 25,
-    verdict: 'born',
+    verdict: 'origin',
     demoted: '',
     missing: [],
     output: { nan: 0 },
@@ -74,11 +74,11 @@ describe('what is intended', () => {
     expect(isIntended(problem('mask:0', 0), null)).toBe(false);
   });
 
-  it('is everything where no birth matters', () => {
+  it('is everything where no origin matters', () => {
     expect(isIntended(problem('scores:0', 7), told([], ['mask:0']))).toBe(true);
   });
 
-  it('is what was there before the first birth that matters, and what is harmless beside it', () => {
+  it('is what was there before the first origin that matters, and what is expected beside it', () => {
     const report = told(['log:0'], ['mask:0']);
     expect(isIntended(problem('mask:0', 5), report)).toBe(true);
     expect(isIntended(problem('scores:0', 2), report)).toBe(true);
@@ -108,7 +108,7 @@ describe('what the page says of origins', () => {
   });
 });
 
-it('what was born heads the tensors, in the order of the origins', () => {
+it('origins head the tensors, in the order of the origins', () => {
   const [sub, log, exp, out] = ['sub:0', 'log:0', 'exp:0', 'out:0'].map((tensor) => ({ graph: 'g', tensor }) as NonfiniteProblem);
   const told = report(null, [origin({ graph: 'g', tensor: 'exp:0' }), origin({ graph: 'g', tensor: 'log:0' })]);
   expect(originsFirst([sub!, log!, exp!, out!], told)).toEqual([exp, log, sub, out]);

@@ -44,13 +44,13 @@ export function isIntended(problem: NonfiniteProblem, report: NanReport | null):
     each.tensor === problem.tensor && (each.graph ?? report.graph) === problem.graph;
   if (report.origins.some(same) || report.chain.some(same)) return false;
   if (report.demoted.some(same) || report.origins.length === 0) return true;
-  return problem.first_step < report.step; // the report is of the first step with a birth that matters
+  return problem.first_step < report.step; // the report is of the first step with a origin that matters
 }
 
 /** The tensors that origins name head a list of them, in their order: in a loop the flow also leads back, so what stands first there may have been handed it. */
 export function originsFirst(problems: readonly NonfiniteProblem[], report: NanReport | null): NonfiniteProblem[] {
-  const born = new Map((report?.origins ?? []).map(({ graph, tensor }, i) => [`${graph} ${tensor}`, i]));
-  const place = ({ graph, tensor }: NonfiniteProblem) => born.get(`${graph} ${tensor}`) ?? born.size;
+  const origins = new Map((report?.origins ?? []).map(({ graph, tensor }, i) => [`${graph} ${tensor}`, i]));
+  const place = ({ graph, tensor }: NonfiniteProblem) => origins.get(`${graph} ${tensor}`) ?? origins.size;
   return [...problems].sort((a, b) => place(a) - place(b));
 }
 
@@ -69,7 +69,7 @@ export function pageHead(origins: readonly Origin[], counts: Readonly<Record<Sev
   return counts.medium > 0 ? counted(counts.medium, 'medium-severity finding') : counted(counts.low, 'low-severity finding');
 }
 
-/** Births after the first, the same verdict and op told as one line. */
+/** Origins after the first, the same verdict and op told as one line. */
 interface OriginGroup {
   first: Origin;
   others: Origin[];

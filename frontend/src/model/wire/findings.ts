@@ -92,7 +92,7 @@ export interface LedgerAnswer extends Analysed {
   entries: LedgerEntry[];
 }
 
-/** Counts and extrema of an output or input of a birth. */
+/** Counts and extrema of an output or input of a origin. */
 interface Operand {
   tensor: string;
   visit: number;
@@ -136,7 +136,7 @@ export interface Origin {
   output: Operand;
   inputs: Operand[];
   explanation: { pattern: string; text: string; help: string; certain: boolean } | null;
-  /** Why it is harmless, or empty. */
+  /** Why it is expected, or empty. */
   demoted: string;
   /** How an infinity becomes finite again before it reaches anything that matters, or empty. */
   aftermath: string;
@@ -176,8 +176,8 @@ export interface NanReport {
   demoted: Origin[];
   chain: Link[];
   nonfinite: number;
-  passed: number;
-  healed: number;
+  propagated: number;
+  recovered: number;
   previous: number | null;
   notes: string[];
 }

@@ -11,7 +11,7 @@ const COMPUTED: Computed = {
   proofs: { step: proof('step'), tensor: { true: proof('same'), false: proof('other'), null: proof('not captured') } },
   changed: ['net/relu:0', 'loss:0'],
   order: ['x', 'net/dense', 'net/relu', 'loss', 'done'],
-  births: ['net/dense'],
+  origins: ['net/dense'],
   tensors: {
     name: ['x:0', 'net/dense:0', 'net/relu:0', 'loss:0'],
     dtype: ['float32', 'float32', 'float32', 'float32'],
@@ -51,7 +51,7 @@ test('a computed step is asked by tensor and walked by node', () => {
   expect(step.tensor('loss:0')).toMatchObject({ nan: 1, badVisit: 2, visits: 3, changed: true, shape: [] });
   expect(step.tensor('done:0')).toBeNull();
   expect([step.isBad('net/dense'), step.isBad('x'), step.badCount]).toEqual([true, false, 2]);
-  expect([step.isBirth('net/dense'), step.isBirth('loss'), step.birthCount]).toEqual([true, false, 1]);
+  expect([step.isOrigin('net/dense'), step.isOrigin('loss'), step.originCount]).toEqual([true, false, 1]);
   const bad = (node: string) => step.isBad(node);
   expect([step.next(-1, 1, bad), step.next(1, 1, bad), step.next(3, 1, bad), step.next(3, -1, bad)]).toEqual([1, 3, -1, 1]);
   expect([step.out(1), step.out(0), step.placeOf('loss'), step.placeOf('nobody')]).toEqual([3, 4, 3, -1]);

@@ -48,7 +48,7 @@ export interface Computed {
   changed: string[];
   order: string[];
   /** Nodes that make a NaN or an infinity. */
-  births: string[];
+  origins: string[];
   tensors: TensorColumns;
 }
 
@@ -98,7 +98,7 @@ export class ComputedStep {
   /** Position of each node in `order`. */
   private readonly places: Map<string, number>;
   private readonly badNodes: Set<string>;
-  private readonly births: Set<string>;
+  private readonly origins: Set<string>;
   readonly changedNodes: Set<string>;
 
   constructor(
@@ -111,7 +111,7 @@ export class ComputedStep {
     this.places = new Map(order.map((name, place) => [name, place]));
     const bad = data.tensors.name.filter((_, row) => (data.tensors.nan[row] ?? 0) + (data.tensors.inf[row] ?? 0) > 0);
     this.badNodes = new Set(bad.map((name) => parseTensorName(name).node));
-    this.births = new Set(data.births);
+    this.origins = new Set(data.origins);
   }
 
   tensor(name: string): TensorFacts | null {
@@ -135,12 +135,12 @@ export class ComputedStep {
   }
 
   /** Whether it makes a NaN or an infinity, rather than passing one on. */
-  isBirth(node: string): boolean {
-    return this.births.has(node);
+  isOrigin(node: string): boolean {
+    return this.origins.has(node);
   }
 
-  get birthCount(): number {
-    return this.births.size;
+  get originCount(): number {
+    return this.origins.size;
   }
 
   get badCount(): number {

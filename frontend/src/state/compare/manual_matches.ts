@@ -23,23 +23,23 @@ export const otherRunMissing = computed<string | null>(() => (runList.value !== 
 export const compareShown = computed(() => view.value === 'compare' || colourBy.value.kind === 'difference');
 
 /** The run that captured most of the same tensors as A: asked for where a run B is wanted, and none was chosen. */
-const likest = resource(
+const mostSimilar = resource(
   computed(() => {
     const run = runId.value;
     if (!compareShown.value || otherRun.value !== null || run === null || runs.value.length < 2) return null;
     const key = JSON.stringify([run, runs.value.map(({ id }) => id)]);
     return { key, subject: key, run };
   }),
-  ({ run }, abort) => api().likest(run, abort),
+  ({ run }, abort) => api().mostSimilarRun(run, abort),
 );
 
 /** Whether run B is not known yet. */
-export const isOtherSought = computed(() => chosen.value === null && likest.loading.value);
+export const isOtherSought = computed(() => chosen.value === null && mostSimilar.loading.value);
 
 /** Run B: the chosen one (null if it is not there), else the one that is most like A, else the newest that is not A. */
 export const otherRunId = computed<string | null>(() => {
   if (otherRun.value !== null || isOtherSought.value) return chosen.value;
-  const found = likest.data.value?.run;
+  const found = mostSimilar.data.value?.run;
   const known = runs.value.find((run) => run.id === found) ?? runs.value.find((run) => run.id !== runId.value);
   return known?.id ?? null;
 });

@@ -43,7 +43,7 @@ async function settled<T extends Analysed>(ask: () => Promise<T>, abort: AbortSi
 /** What rules found in the run, the worst first. */
 export const findings = resource(analysedRun, ({ id }, abort) => settled(() => api().findings(id, abort), abort, rulesProgress));
 
-/** Where NaN and infinities were born, at the first step at which some were. */
+/** Origins of NaN and infinities, at the first step that has one. */
 export const nanAnswer = resource(analysedRun, ({ id }, abort) => settled(() => api().nan(id, abort), abort, nanProgress));
 
 export const report = computed(() => nanAnswer.data.value?.report ?? null);
@@ -94,12 +94,12 @@ export const ledger = resource(
 export const ledgerNews = computed(() => (ledger.data.value?.entries ?? []).filter(hasNews));
 export const ledgerHealthy = computed(() => (ledger.data.value?.entries.length ?? 0) - ledgerNews.value.length);
 
-/** Whether the graph shows how NaN went from its birth to the loss. */
+/** Whether the graph shows how NaN went from its origin to the loss. */
 export const chainShown = signal(false);
 
 const NO_ROWS: readonly number[] = [];
 
-/** Rows of the chain's nodes in the graph on show, from birth to loss. */
+/** Rows of the chain's nodes in the graph on show, from origin to loss. */
 export const chainRows = computed<readonly number[]>(() => {
   const [found, drawn] = [report.value, graph.data.value];
   if (!chainShown.value || found === null || drawn === null) return NO_ROWS;
@@ -109,7 +109,7 @@ export const chainRows = computed<readonly number[]>(() => {
     .filter((row) => row >= 0);
 });
 
-/** Goes to the birth on the graph, with the chain marked. */
+/** Goes to the origin on the graph, with the chain marked. */
 export function showChain(): void {
   const found = report.value;
   const origin = found?.origins[0];

@@ -25,7 +25,7 @@ export const problems = resource(
 const sorted = computed(() => {
   const [found, all] = [report.value, problems.data.value?.nonfinite ?? []];
   const known = found !== null && (found.origins.length > 0 || !nanAnswer.loading.value);
-  const named = new Set(found?.demoted.map((birth) => `${birth.graph} ${birth.tensor}`));
+  const named = new Set(found?.demoted.map((origin) => `${origin.graph} ${origin.tensor}`));
   const meant = (problem: NonfiniteProblem) => isIntended(problem, found) && (known || named.has(`${problem.graph} ${problem.tensor}`));
   return {
     wrong: originsFirst(
@@ -36,7 +36,7 @@ const sorted = computed(() => {
   };
 });
 
-/** Tensors whose NaN or Inf may be wrong, those that are born so first, then in order of appearance; and those whose are meant, or without effect. */
+/** Tensors whose NaN or Inf may be wrong, origins first, then in order of appearance; and those whose are meant, or without effect. */
 export const wrongProblems = computed(() => sorted.value.wrong);
 export const intendedProblems = computed(() => sorted.value.intended);
 

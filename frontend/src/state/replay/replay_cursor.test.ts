@@ -33,7 +33,7 @@ const computedRun = (run: string) => ({
   step: 1,
   changed: [],
   order: ['a'],
-  births: [],
+  origins: [],
   tensors,
 });
 

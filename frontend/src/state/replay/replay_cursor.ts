@@ -109,10 +109,10 @@ export function moveBy(offset: number): void {
 }
 
 /** What a move looks for: a node that makes NaN or Inf, that gives one, or that the what-if changed. */
-type MoveTarget = 'birth' | 'bad' | 'changed';
+type MoveTarget = 'origin' | 'bad' | 'changed';
 
 const FITS: Readonly<Record<MoveTarget, (shown: ComputedStep, node: string) => boolean>> = {
-  birth: (shown, node) => shown.isBirth(node),
+  origin: (shown, node) => shown.isOrigin(node),
   bad: (shown, node) => shown.isBad(node),
   changed: (shown, node) => shown.changedNodes.has(node),
 };

@@ -37,7 +37,7 @@ export const timeline = resource(
   ({ run, graph, query }, abort) => api().timeline(run, graph, query, abort),
 );
 
-/** Where a NaN or Inf that may be wrong was born, then where others appeared, in order. */
+/** Origins of NaN or Inf that may be wrong, then where others appeared, in order. */
 const badPlaces = computed(() => [
   ...(report.value?.origins ?? []).map(({ graph, node, tensor, step }) => ({ graph, node, tensor, step })),
   ...wrongProblems.value.map(({ graph, node, tensor, first_step }) => ({ graph, node, tensor, step: first_step })),

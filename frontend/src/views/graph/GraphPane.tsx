@@ -48,7 +48,7 @@ interface GraphPaneProps {
   readonly onHover?: (name: string | null) => void;
   /** Lends what the pane shows to the rest of the page; null when the pane goes. */
   readonly onModel?: (model: GraphView | null) => void;
-  /** Rows of nodes to mark, each leading to the next: how NaN went from its birth to the loss. */
+  /** Rows of nodes to mark, each leading to the next: how NaN went from its origin to the loss. */
   readonly chain: readonly number[];
   /** Paths of repeated blocks that are not grouped; `*` for all. */
   readonly ungrouped: readonly string[];

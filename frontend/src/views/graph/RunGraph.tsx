@@ -95,7 +95,7 @@ export function RunGraph() {
   );
 }
 
-/** Takes the chain from birth to loss off the graph again, or shows it. */
+/** Takes the chain from origin to loss off the graph again, or shows it. */
 export function ChainSwitch() {
   if ((report.value?.chain.length ?? 0) < 2 || !report.value?.chain.some((link) => link.graph === graph.data.value?.id)) return null;
   const toggle = () => {

@@ -88,7 +88,7 @@ function goTos(): Command[] {
   return commands;
 }
 
-/** Where NaN was born, else what rules hold to be worst, else the first tensor that is not finite; null where all is well. */
+/** The origin of NaN, else what rules hold to be worst, else the first tensor that is not finite; null where all is well. */
 function worstProblem(): (() => void) | null {
   if (report.value?.origins[0]) return showNanPath;
   const finding = shownGroups.value[0]?.findings[0];

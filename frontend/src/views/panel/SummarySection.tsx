@@ -62,7 +62,7 @@ export function SummaryCard({ row, histogram, onHistogram }: SummaryCardProps) {
         <>
           <CountsBar row={row} />
           {hasNoStatistics(row) ? (
-            <p class="faint" data-testid="untold">
+            <p class="faint" data-testid="no-statistics">
               The source of the import has no statistics or histogram.
             </p>
           ) : hasFinite(row) ? (

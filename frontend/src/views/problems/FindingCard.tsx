@@ -35,7 +35,7 @@ export function FindingCard({ group }: { group: Group }) {
           <summary>
             {formatCount(chosen + 1)} of {formatCount(group.findings.length)} tensors · show all
           </summary>
-          <ul class="births">
+          <ul class="origins">
             {others.map((i, place) => (
               // By its place: the focus stays where it is, on the next sentence.
               <li key={place}>

@@ -18,7 +18,7 @@ export function OriginCard({ report }: { report: NanReport }) {
     <article
       class="problem-card"
       data-severity={origin.aftermath ? 'medium' : 'high'}
-      data-testid="birth-card"
+      data-testid="origin-card"
       data-node={origin.node}
       data-verdict={origin.verdict}
     >
@@ -79,7 +79,7 @@ function MoreOrigins({ origins, count }: { origins: readonly Origin[]; count: st
   return (
     <details class="problems-more" open={groups.length < FEW}>
       <summary>{count} at this step</summary>
-      <ul class="births">
+      <ul class="origins">
         {groups.map(({ first, others }) => (
           <li key={first.tensor}>
             <TensorLink place={first} />

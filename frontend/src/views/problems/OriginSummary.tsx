@@ -11,7 +11,7 @@ export function OriginSummary() {
   if (!report || !origin) return null;
   const { graph, step } = origin;
   return (
-    <section class="problem-first" aria-label="Root cause" data-testid="birth" data-node={origin.node} data-bad={badColour(origin.output)}>
+    <section class="problem-first" aria-label="Root cause" data-testid="origin" data-node={origin.node} data-bad={badColour(origin.output)}>
       <b>
         <OriginTitle origin={origin} />
       </b>

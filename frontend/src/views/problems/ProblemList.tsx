@@ -18,7 +18,7 @@ import { Prose } from '../kit/Prose';
 import { LinkedProse } from './LinkedProse';
 import { OriginSummary } from './OriginSummary';
 
-/** The tensors that hold NaN or Inf: where it was born, then the others in order of first step and data flow. The first one is where to look. */
+/** The tensors that hold NaN or Inf: origins first, then the others in order of first step and data flow. The first one is where to look. */
 export function ProblemsSidebar() {
   return (
     <aside class="sidebar" aria-label="Problems" style={{ width: `${problemsWidth.value}px` }}>

@@ -134,10 +134,10 @@ function Limits() {
   const rules = file?.error ? [`${file.name} is not used as it is now: ${file.error} ${file.hint}`] : [];
   const leftOut = Object.entries(found?.left_out ?? {}).map(([rule, count]) => `${rule}: ${counted(count, 'less severe finding')} hidden`);
   const failed = Object.entries(findings.data.value?.failed ?? {}).map(([rule, why]) => `The rule ${rule} failed: ${why}`);
-  // The card of the first birth says what becomes of it.
+  // The card of the first origin says what becomes of it.
   const notes = (report.value?.notes ?? []).filter((note) => note !== report.value?.origins[0]?.aftermath);
-  const untold = notices.value.filter((notice) => !notes.some((note) => note.includes(notice)));
-  const sentences = [...rules, ...notes, ...leftOut, ...failed, ...untold];
+  const others = notices.value.filter((notice) => !notes.some((note) => note.includes(notice)));
+  const sentences = [...rules, ...notes, ...leftOut, ...failed, ...others];
   if (sentences.length === 0) return null;
   return (
     <ul class="problems-notes">
@@ -154,9 +154,9 @@ function Limits() {
 function Harmless({ origins }: { origins: readonly Origin[] }) {
   if (origins.length === 0) return null;
   return (
-    <details class="problems-more" data-testid="harmless">
+    <details class="problems-more" data-testid="expected">
       <summary>Expected NaN/Inf: {counted(origins.length, 'tensor')} (masks, or no effect)</summary>
-      <ul class="births">
+      <ul class="origins">
         {groupOrigins(origins).map(({ first, others }) => (
           <li key={first.tensor}>
             <TensorLink place={first} /> <span class="faint">{first.kind}</span>

@@ -21,7 +21,7 @@ export function PropagationPath({ report, step, compact = false }: PathProps) {
       go={() => goTo({ graph: link.graph, tensor: link.tensor, step, visit: link.visit })}
     />
   ));
-  if (compact) return <div class="birth-chain">{links}</div>;
+  if (compact) return <div class="origin-chain">{links}</div>;
   return (
     <ol class="chain" aria-label="Path from origin to loss">
       {links.map((link) => (

@@ -101,9 +101,9 @@ function Row({ shown, place, current, at, of }: RowProps) {
       </span>
       <span class="grow" />
       {bad && (
-        <span class={facts && facts.nan > 0 ? 'stepper-bad nan' : 'stepper-bad inf'} data-born={shown.isBirth(name)}>
+        <span class={facts && facts.nan > 0 ? 'stepper-bad nan' : 'stepper-bad inf'} data-origin={shown.isOrigin(name)}>
           {facts && facts.nan > 0 ? 'NaN' : 'Inf'}
-          {shown.isBirth(name) && ' made here'}
+          {shown.isOrigin(name) && ' made here'}
         </span>
       )}
     </div>

@@ -159,12 +159,12 @@ function Moves() {
         {formatCount(cursor.value + 1)} / {formatCount(count)}
       </span>
       <span class="grow" />
-      {(recordedStep.value?.birthCount ?? 0) + (shown?.birthCount ?? 0) > 0 && (
+      {(recordedStep.value?.originCount ?? 0) + (shown?.originCount ?? 0) > 0 && (
         <button
           type="button"
           class="button small"
-          disabled={busy || shown.birthCount === 0}
-          onClick={() => moveToNext('birth', 1) || moveToNext('birth', -1)}
+          disabled={busy || shown.originCount === 0}
+          onClick={() => moveToNext('origin', 1) || moveToNext('origin', -1)}
           title="Next node that creates a NaN or Inf (R); M also visits those that propagate one"
           data-testid="next-bad"
         >

@@ -17,7 +17,7 @@ export const REPLAY_KEYS: readonly StepperKey[] = [
   {
     keys: ['r', 'R'],
     does: 'Next, previous node that creates a NaN or Inf',
-    actions: { r: () => moveToNext('birth', 1), R: () => moveToNext('birth', -1) },
+    actions: { r: () => moveToNext('origin', 1), R: () => moveToNext('origin', -1) },
   },
   {
     keys: ['m', 'M'],

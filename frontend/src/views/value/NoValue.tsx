@@ -45,7 +45,7 @@ function NoFiniteTensor({ whole, sentence }: { whole: Snapshot; sentence: string
       </p>
       <div class="row">
         {nonfiniteCount.value > 0 && (
-          <button type="button" class="button small" onClick={explain} data-testid="look-birth">
+          <button type="button" class="button small" onClick={explain} data-testid="look-origin">
             Root cause
           </button>
         )}

@@ -25,7 +25,7 @@ _SCALES = ("dynamic_scale", "loss_scale", "current_loss_scale")
 _SKIPPED: dict[str, Any] = {"share": MOSTLY, "least": 20}
 # What is said of those that no pattern explains.
 _OTHERWISE = {
-    "carried": ": no captured step before made it.",
+    "from_variable": ": no captured step before made it.",
     "suspected": ": not all of its inputs were captured.",
 }
 
@@ -64,10 +64,10 @@ def _origin(view: RunView, origin: Origin, *, alone: bool) -> Iterable[Hit]:
     kind = "NaN" if origin.output.nan else "Infinity"
     constant = origin.verdict == _CONSTANT
     first = int(steps[0]) if constant and len(steps) else origin.step  # it was there before it did harm
-    verb = "originates in" if origin.verdict in ("born", "turned") else "appears first in"
+    verb = "originates in" if origin.verdict in ("origin", "inf_to_nan") else "appears first in"
     text = f"{kind} {verb} {origin.node} at step {origin.step}"
     text = f"{kind} in {origin.node} is a constant of the program" if constant else text
-    if origin.verdict == "carried" and origin.variable:
+    if origin.verdict == "from_variable" and origin.variable:
         text = f"{kind} was in the variable {origin.variable} when step {origin.step} began"
     why = f": {origin.explanation.text}" if origin.explanation else _OTHERWISE.get(origin.verdict, ".")
     evidence = [

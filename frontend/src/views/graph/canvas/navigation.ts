@@ -80,8 +80,8 @@ export function nextBad(model: GraphView, direction: 1 | -1): boolean {
   const { nan, inf } = model.facts();
   const bad = Array.from(graph.opTypes.codes.keys()).filter((row) => nan(row) || inf(row));
   const from = selected < tree.nodeCount ? selected : tree.owner[selected - tree.nodeCount]!;
-  const born = runFacts.value.graph?.names === graph.names ? runFacts.value.origins.map((node) => rowOf(graph, node)) : [];
-  const next = nextBadNode(graph, bad, born, from, direction);
+  const originRows = runFacts.value.graph?.names === graph.names ? runFacts.value.origins.map((node) => rowOf(graph, node)) : [];
+  const next = nextBadNode(graph, bad, originRows, from, direction);
   if (next === undefined) model.announcement.value = 'No NaN/Inf at this step';
   return goTo(model, next ?? -1);
 }
