@@ -30,6 +30,22 @@ def add_follow_links(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_engine(parser: argparse.ArgumentParser, of: str = "") -> None:
+    """The options that `tensortap.scale.registry.open_engine` takes. `of`: what they are only good for."""
+    parser.add_argument(
+        "--engine",
+        default="",
+        metavar="ENGINE",
+        help=f"what does the work{of}: local (the default), dask (a cluster on this machine), dask://host:port",
+    )
+    parser.add_argument(
+        "--processes",
+        type=int,
+        metavar="N",
+        help=f"processes of this machine{of} (default: one a core and 2 GB)",
+    )
+
+
 def source(text: str) -> Path:
     """A path, or an address that fsspec knows (`s3://bucket/logs`) as the path that stands for it."""
     if "://" not in text:

@@ -22,6 +22,7 @@ from tensortap.index.catalog.tensor_table import NO_GRAPH
 from tensortap.index.run_index import RunIndex
 from tensortap.index.snapshot import Snapshot, snapshots_at
 from tensortap.index.values import find_histogram, read_slice, stored_sample
+from tensortap.scale.engine import Engine
 from tensortap.storage.files import FileReader
 from tensortap.storage.filesystem import exists, scan, stat_path
 
@@ -36,14 +37,19 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date of a zip; equal runs give eq
 _MAX_DEPTH = 8  # folders of a run; the format has two
 
 
-def export_tap_zip(run: RunIndex, rows: Array | None, out: Path, advance: Advance) -> Exported:
+def export_tap_zip(
+    run: RunIndex, rows: Array | None, out: Path, advance: Advance, engine: Engine | None = None
+) -> Exported:
     """A run that is being written is exported up to what is there now; one that is damaged is not.
+
+    Args:
+        engine: verifies a whole run; None: this process.
 
     Raises:
         DamagedError: something in it does not match its checksum, or is missing: a copy would look whole.
     """
     if rows is None:
-        refuse_damage(run)
+        refuse_damage(run, engine)
         with new_file(out) as temporary:
             left_out = _write(temporary, run.path, run.path.name, advance)
         return Exported(out, run.catalog.rows, out.stat().st_size, left_out)
@@ -54,13 +60,13 @@ def export_tap_zip(run: RunIndex, rows: Array | None, out: Path, advance: Advanc
     return Exported(out, len(rows), out.stat().st_size, left_out)
 
 
-def refuse_damage(run: RunIndex) -> None:
+def refuse_damage(run: RunIndex, engine: Engine | None = None) -> None:
     """Checks every checksum of a run.
 
     Raises:
         DamagedError: one does not match, or something is missing.
     """
-    damage = check_run(run.name, run.path).damage
+    damage = check_run(run.name, run.path, engine=engine).damage
     if damage:
         places = counted(len(damage), "place")
         raise DamagedError(

@@ -15,10 +15,12 @@ from tensortap.dump.maintenance.repair import repair_run
 from tensortap.dump.maintenance.run_check import Report, check_run
 from tensortap.dump.read.runs import find_runs
 from tensortap.importers.resolve import check_reachable
+from tensortap.scale.registry import open_engine
 from tensortap.storage.filesystem import is_folder
 from tensortap.storage.uri import is_remote, shown_path
 from tensortap.system.progress_line import progress_line
 
+from ..argument_types import add_engine
 from ..console import cell, console, print_json
 from ..select_run import add_path, check_folders_read, report_unread
 
@@ -33,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="copy what can be read of a damaged or unfinished run to RUN.repaired, beside it",
     )
+    add_engine(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -48,9 +51,12 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.repair:
         _check_repairable(arguments.path)
     reports = []
-    with progress_line("checking", quiet=arguments.json) as advance:
+    with (
+        open_engine(arguments.engine, arguments.processes) as engine,
+        progress_line("checking", quiet=arguments.json) as advance,
+    ):
         for name, path in runs:
-            reports.append(check_run(name, path, advance))
+            reports.append(check_run(name, path, advance, engine))
             if arguments.repair and (reports[-1].damage or reports[-1].pending):
                 reports[-1].repaired = _repair(path, advance)
             if not is_remote(path):

@@ -1,21 +1,36 @@
-"""`check_run`: reads all of a run, and reports what is damaged, missing or unfinished."""
+"""`check_run`: reads all of a run, and reports what is damaged, missing or unfinished.
+
+An engine reads the workers' files: a task takes several small workers, or some of the values of a large one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tensortap.core.errors import DamagedError, DeniedError, TensortapError
 from tensortap.core.names import GRAPHS
-from tensortap.core.text import bytes_text, counted
-from tensortap.storage.filesystem import exists
+from tensortap.core.text import counted
+from tensortap.scale.engine import Engine
+from tensortap.scale.local import LocalEngine
+from tensortap.storage.filesystem import exists, scan
+from tensortap.storage.links import follow_links, links_are_followed
+from tensortap.storage.uri import is_remote
 
 from ..format.events import EventsTail
-from ..format.run_files import CLOSED_FILE, WorkerInfo
+from ..format.run_files import CLOSED_FILE, WorkerInfo, read_worker
 from ..read.runs import RunReader
 from ..recording.recording_files import find_recordings, read_recording
 from .integrity import Completeness, ValueCheck, check_graph_def
+
+TASK_BYTES = 256 << 20  # of the files that one task reads, about
+_POLL = 16 << 20  # decoded bytes of statistics at a time
 
 
 @dataclass
@@ -38,10 +53,18 @@ class Report:
     repaired: str | None = None
 
 
-def check_run(name: str, path: Path, advance: Callable[[str], object] = lambda _: None) -> Report:
+def check_run(
+    name: str, path: Path, advance: Callable[[str], object] = lambda _: None, engine: Engine | None = None
+) -> Report:
     """Reads everything in the run at `path`, and compares it with every checksum.
 
-    `advance` is called with a line of text now and then.
+    Args:
+        advance: called with a line of text now and then.
+        engine: reads the workers' files; None: this process. What is at an address, or in an archive, is read
+            by this process.
+
+    Raises:
+        TensortapError: a task failed, or a disk.
     """
     report = Report(name)
     try:
@@ -54,13 +77,16 @@ def check_run(name: str, path: Path, advance: Callable[[str], object] = lambda _
     if damage:
         report.damage.append(f"{damage} 'check --repair' writes it anew, from what the workers say.")
     _check_graphs(reader, report)
-    for worker in workers:
-        report.workers += 1
-        try:
-            for text in _check_worker(path, reader, worker, report):
-                advance(f"{name}: {text}")
-        except PermissionError:
-            report.damage.append(str(DeniedError(worker.worker)))
+    report.workers = len(workers)
+    if engine is None or is_remote(path) or not path.is_dir():
+        engine = LocalEngine(1)
+    tasks = _plan_tasks(path, workers)
+
+    def show(done: int, total: int) -> None:
+        advance(f"{name}: {done:,} of {counted(total, 'part')}")
+
+    for answer in engine.map(check_workers, tasks, show):
+        _add(report, answer)
     for place in find_recordings(path, lambda folder, error: report.damage.append(_unread(folder, error))):
         advance(f"{name}: recording of step {place.step}")
         report.recordings += 1
@@ -106,23 +132,104 @@ def _check_events(path: Path, worker: str, report: Report) -> int | None:
     return None if tail.denied else count
 
 
-def _check_worker(path: Path, reader: RunReader, worker: WorkerInfo, report: Report) -> Iterator[str]:
+def _plan_tasks(path: Path, workers: Sequence[WorkerInfo]) -> list[dict[str, Any]]:
+    """Arguments of `check_workers`: small workers together, large ones in several shares."""
+    shared = {"run": str(path if is_remote(path) else path.absolute()), "follow_links": links_are_followed()}
+    tasks: list[dict[str, Any]] = []
+    room = 0
+    for worker in workers:
+        size, value_files = _size(path / worker.worker)
+        shares = max(1, min(-(-size // TASK_BYTES), value_files))
+        for share in range(shares):
+            if not tasks or room < size // shares:
+                tasks.append(shared | {"workers": []})
+                room = TASK_BYTES
+            tasks[-1]["workers"].append([worker.worker, share, shares])
+            room -= size // shares
+    return tasks
+
+
+def _size(folder: Path) -> tuple[int, int]:
+    """Bytes of a worker's files, as far as the list tells, and how many values files there are."""
+    try:
+        entries = [entry for entry in scan(folder) if entry.is_file]
+    except (OSError, DamagedError):  # reported by who reads it
+        return 0, 0
+    files = sum(entry.name.startswith("values-") for entry in entries)
+    return sum(max(entry.size, 0) for entry in entries), files
+
+
+def check_workers(argument: dict[str, Any]) -> dict[str, Any]:
+    """A task: reads the files of workers.
+
+    Args:
+        argument: `run`; `follow_links`; `workers`: [name, share, shares]: of the values, those in every
+            `shares`-th file; what is no value belongs to share 0.
+
+    Returns:
+        The fields of a `Report`.
+    """
+    if argument["follow_links"]:
+        follow_links()
+    path = Path(argument["run"])
+    reader = RunReader(path)
+    report = Report("")
+    for name, share, shares in argument["workers"]:
+        try:
+            if share:
+                _check_values(path, reader, name, share, shares, report)
+            else:
+                _check_worker(path, reader, read_worker(path, name), shares, report)
+        except PermissionError:
+            if not share:
+                report.damage.append(str(DeniedError(name)))
+    return asdict(report)
+
+
+def _add(report: Report, part: dict[str, Any]) -> None:
+    for name, found in part.items():
+        if isinstance(found, (int, list)):
+            setattr(report, name, getattr(report, name) + found)
+
+
+def _check_worker(path: Path, reader: RunReader, worker: WorkerInfo, shares: int, report: Report) -> None:
     files = Completeness(path, worker)
     values = ValueCheck(path, worker.worker)
     tail = reader.tail(worker.worker)
-    while commits := tail.poll():
+    while commits := tail.poll(max_bytes=_POLL):
         for commit in commits:
-            for row in range(commit.batch.num_rows):
-                values.check(commit.batch, row)
+            _check_rows(values, commit.batch, 0, shares)
             files.note(commit.batch)
             report.snapshots += commit.batch.num_rows
-            size = bytes_text(report.value_bytes + values.value_bytes)
-            yield f"{counted(report.snapshots, 'snapshot')}, {size} of values"
     files.finish(tail, _check_events(path, worker.worker, report))
+    report.unnamed_bytes += files.unnamed_bytes
+    report.damage += [f"{worker.worker}: {text}" for text in (*files.damage, *tail.damage)]
+    _add_values(report, values, worker.worker)
+    report.damage += [] if tail.denied is None else [tail.denied]
+    report.pending += [f"{worker.worker}: {text}" for text in files.pending]
+
+
+def _check_values(
+    path: Path, reader: RunReader, worker: str, share: int, shares: int, report: Report
+) -> None:
+    values = ValueCheck(path, worker)
+    tail = reader.tail(worker)
+    while commits := tail.poll(max_bytes=_POLL):
+        for commit in commits:
+            _check_rows(values, commit.batch, share, shares)
+    _add_values(report, values, worker)
+
+
+def _check_rows(values: ValueCheck, batch: pa.RecordBatch, share: int, shares: int) -> None:
+    """Reads the values of a share that the rows of a commit name."""
+    kept = pc.not_equal(batch.column("value_codec"), "").to_numpy(zero_copy_only=False)
+    files = np.maximum(batch.column("value_file").to_numpy(), 0)
+    for row in np.flatnonzero(kept & (files % shares == share)).tolist():
+        values.check(batch, row)
+
+
+def _add_values(report: Report, values: ValueCheck, worker: str) -> None:
     report.values += values.values
     report.value_bytes += values.value_bytes
     report.pruned += values.pruned
-    report.unnamed_bytes += files.unnamed_bytes
-    report.damage += [f"{worker.worker}: {text}" for text in (*files.damage, *tail.damage, *values.damage())]
-    report.damage += [] if tail.denied is None else [tail.denied]
-    report.pending += [f"{worker.worker}: {text}" for text in files.pending]
+    report.damage += [f"{worker}: {text}" for text in values.damage()]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tensortap.core.text import bytes_text, counted
 from tensortap.importers.remote_copy import staged_output
 
-from ...argument_types import chosen_steps, condition, steps, target
+from ...argument_types import add_engine, chosen_steps, condition, steps, target
 from ...console import cell, console, print_json
 from ...progress import part_progress
 from ...select_run import add_path, only_run
@@ -60,12 +62,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="of a tap.zip: also store what the static viewer shows of it, without a server",
     )
+    add_engine(parser, of=", of a tap.zip of a whole run, whose checksums are verified")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
     from tensortap.core.errors import SelectionError
     from tensortap.exporters.registry import exporter_for
+    from tensortap.exporters.tap_zip import export_tap_zip
+    from tensortap.scale.registry import open_engine
     from tensortap.storage.uri import shown_path
 
     exporter = exporter_for(arguments.out, arguments.format)
@@ -75,10 +80,23 @@ def run(arguments: argparse.Namespace) -> int:
 
         if exporter.name != "tap.zip":
             raise SelectionError("--viewer is for .tap.zip files.", "Name the file FILE.tap.zip.")
+    whole = arguments.nodes is None and arguments.step is None and arguments.where is None
+    if (arguments.engine or arguments.processes) and not (whole and exporter.name == "tap.zip"):
+        raise SelectionError(
+            "--engine and --processes are for a .tap.zip of a whole run: other exports are written by one"
+            " process.",
+            "Leave them out.",
+        )
     found = only_run(arguments.path)
-    rows = _rows(found, arguments)
-    with staged_output(arguments.out) as out, part_progress(f"exporting {exporter.name}") as advance:
-        exported = exporter.export(found, rows, out, advance)
+    rows = None if whole else _rows(found, arguments)
+    with ExitStack() as opened:
+        export = exporter.export
+        if whole and exporter.name == "tap.zip":
+            engine = opened.enter_context(open_engine(arguments.engine, arguments.processes))
+            export = partial(export_tap_zip, engine=engine)
+        out = opened.enter_context(staged_output(arguments.out))
+        advance = opened.enter_context(part_progress(f"exporting {exporter.name}"))
+        exported = export(found, rows, out, advance)
         if arguments.viewer:
             add_viewer_part(out, story_of(create_app(out), seconds=_SECONDS, advance=advance))
             exported = replace(exported, bytes=out.stat().st_size)
@@ -103,11 +121,9 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _rows(found: RunIndex, arguments: argparse.Namespace) -> np.ndarray[Any, np.dtype[Any]] | None:
-    """The chosen rows of the catalog; None for all of them."""
+def _rows(found: RunIndex, arguments: argparse.Namespace) -> np.ndarray[Any, np.dtype[Any]]:
+    """The chosen rows of the catalog."""
     from tensortap.index.query.search import Filters, find_rows
 
-    if arguments.nodes is None and arguments.step is None and arguments.where is None:
-        return None
     chosen = chosen_steps(found, arguments.step)
     return find_rows(found, Filters(match=arguments.nodes, steps=chosen, where=arguments.where))

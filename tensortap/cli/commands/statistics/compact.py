@@ -10,7 +10,7 @@ from tensortap.core.errors import NotARunError
 from tensortap.core.text import bytes_text, counted
 from tensortap.dump.read.runs import find_runs
 
-from ...argument_types import on_disk
+from ...argument_types import add_engine, on_disk
 from ...console import cell, console, print_json
 from ...progress import part_progress
 
@@ -29,15 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="LOGDIR|RUN",
         help="a directory of runs, or one run",
     )
-    parser.add_argument(
-        "--engine",
-        default="",
-        metavar="ENGINE",
-        help="what does the work: local (the default), dask (a cluster on this machine), dask://host:port",
-    )
-    parser.add_argument(
-        "--processes", type=int, metavar="N", help="processes of this machine (default: one a core and 2 GB)"
-    )
+    add_engine(parser)
     parser.add_argument(
         "--rebuild", action="store_true", help="write all files anew, not only what is not compacted yet"
     )
