@@ -151,3 +151,21 @@ def test_the_browser_gets_the_token_by_a_private_file(
     assert f"{root}?token={token}" in file.read_text()
     end(process)
     assert not file.exists()
+
+
+def test_runs_are_compacted_as_they_grow(start: Start, tmp_path: Path) -> None:
+    process = start("serve", tmp_path, "--port", "0", "--compact")
+    read_address(process)
+    with DumpWriter(tmp_path, run="live") as writer:
+        writer.log("x:0", np.ones(3), step=0)
+        writer.flush()
+        until(lambda: (tmp_path / "live/compact/manifest.json").exists(), "compacted statistics", 60)
+    end(process)
+    assert process.returncode == 0
+
+
+def test_what_cannot_be_compacted_is_refused(start: Start) -> None:
+    process = start("serve", "s3://bucket/logs", "--port", "0", "--compact")
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "--compact writes beside the runs" in err

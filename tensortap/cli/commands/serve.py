@@ -11,9 +11,10 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tensortap.core.errors import InvalidValueError
 from tensortap.importers.resolve import served
 from tensortap.storage.filesystem import is_folder
-from tensortap.storage.uri import shown_path
+from tensortap.storage.uri import is_remote, shown_path
 from tensortap.system.temp_dirs import temp_folder_until_exit
 
 from ..argument_types import add_follow_links, source
@@ -79,6 +80,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="thresholds, severities, own rules for the page's problems, as 'tensortap rules' takes it; "
         "read again when it changes",
     )
+    parser.add_argument(
+        "--compact",
+        action="store_true",
+        help="compact the runs while they grow, as 'tensortap compact' does, in a process of low priority",
+    )
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
     add_follow_links(parser)
 
@@ -96,6 +102,8 @@ def run(arguments: argparse.Namespace) -> int:
         from tensortap.system.pandas_guard import hide_pandas
 
         hide_pandas()
+    if arguments.compact:
+        _check_compactable(arguments.logdir)
     logdirs = served(arguments.logdir)
     server = Server(
         logdirs,
@@ -114,6 +122,10 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"{shown_path(logdir)} does not exist yet; runs show up as they are written.")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # a container is stopped this way
     status = 0
+    if arguments.compact:
+        from tensortap.compact.background import BackgroundCompaction
+
+        BackgroundCompaction(arguments.logdir)
     try:  # either may come before it runs, or again while it ends
         announce(server, arguments.logdir)
         if arguments.open:
@@ -124,6 +136,16 @@ def run(arguments: argparse.Namespace) -> int:
     except SystemExit as ended:
         status = status_of(ended)
     leave(status)
+
+
+def _check_compactable(paths: list[Path]) -> None:
+    """Raises InvalidValueError where nothing can be written beside a run."""
+    for path in paths:
+        if is_remote(path) or path.is_file():
+            raise InvalidValueError(
+                f"--compact writes beside the runs, which {shown_path(path)} does not allow.",
+                "Serve a directory of this machine, or leave it out.",
+            )
 
 
 def _checked(rules: Path | None) -> Path | None:
