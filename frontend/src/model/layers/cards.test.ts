@@ -120,3 +120,18 @@ test.each([
 ])('size of %s', (shape, size) => {
   expect(sizeOf(shape)).toBe(size);
 });
+
+test('eager code that calls a layer again and again, and updates its weights, shows the layer once', () => {
+  const calls = ['', '_1', '_2'].flatMap((n) => [
+    `ExpandDims${n} ExpandDims`,
+    `net/dense/read${n} ReadVariableOp net/dense`,
+    `net/dense/product${n} MatMul net/dense ExpandDims${n},net/dense/read${n}`,
+    `net/out/read${n} ReadVariableOp net/out`,
+    `net/out/product${n} MatMul net/out net/dense/product${n},net/out/read${n}`,
+  ]);
+  const step = [...calls, 'Slope MatMul - net/dense/product,net/out/product', 'Update AssignSubVariableOp - Slope'];
+  const eager = written(step, Object.fromEntries(['', '_1', '_2'].map((n) => [`net/dense/read${n}`, '4×6'])));
+  expect(eager.layers.cards.map(({ title }) => title)).toEqual(['dense', 'out']);
+  expect(readBy(eager, 'out')).toEqual(['dense']);
+  expect(named(eager, 'dense').parameters).toBe(24);
+});

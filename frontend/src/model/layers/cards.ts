@@ -427,7 +427,20 @@ class Contraction {
       const shape = graph.shapes.at(row);
       return this.opIs(row, constants) && (shape.includes('×') || sizeOf(shape) > 3) && /^(?:b?float|half)/.test(graph.dtypes.at(row));
     });
-    return likely.reduce((sum, row) => sum + sizeOf(graph.shapes.at(row)), 0);
+    return likely.reduce((sum, row) => sum + sizeOf(graph.shapes.at(row)), 0) / this.eagerCalls(rows);
+  }
+
+  /** How often eager code called a layer, which reads its weights each time, from handles that no node makes; 1 in functions. */
+  private eagerCalls(rows: Int32Array): number {
+    const { graph, flow } = this;
+    const reads = rows.filter((row) => this.opIs(row, READS));
+    if (reads.length === 0 || reads.some((row) => flow.inStart[row] !== flow.inStart[row + 1])) return 1;
+    const counts = new Map<string, number>();
+    for (const row of rows) {
+      const key = this.opIs(row, READS) ? graph.shapes.at(row) : graph.opTypes.at(row);
+      counts.set(key, (counts.get(key) ?? 0) + 1);
+    }
+    return [...counts.values()].reduce(greatestCommonDivisor);
   }
 
   /** The tensor by which each card's result goes on: of several the last noted output, else what the first reader takes. */
@@ -584,6 +597,8 @@ const NOISE = /Random(?:Standard)?(?:Normal|Uniform)|TruncatedNormal|StandardNor
 
 /** What an input is called on its card. */
 const inputName = (name: string): string => (/^(?:IteratorGetNext|OptionalGetValue)/.test(name) ? 'Input' : name);
+
+const greatestCommonDivisor = (a: number, b: number): number => (b === 0 ? a : greatestCommonDivisor(b, a % b));
 
 /** Elements of a shape as the graph has it; 0 where it is not known. */
 export function sizeOf(shape: string): number {

@@ -151,7 +151,8 @@ class Partition {
     if (!training) {
       const live = flow.downstream(this.fed);
       const ends = this.rows.filter((row) => live[row] && flow.outStart[row] === flow.outStart[row + 1] && !this.saving[row]);
-      return without(flow.upstream(ends.length > 0 ? ends : flow.sinks), this.saving);
+      // Eager code is fed by nothing, and what it computes last are its updates: its layers are the model.
+      return without(flow.upstream(ends.length > 0 ? ends : [...flow.sinks, ...rowsOf(this.layered)]), this.saving);
     }
     const after = flow.downstream(rowsOf(tape));
     const before = new Set<number>();

@@ -25,6 +25,10 @@ const MARGIN = 16;
 const MOST_PIXELS = 8192;
 /** The facts of the model and the legend stand on the left, this wide. */
 const FACTS = 236;
+/** In a view no wider than this layers begin below the facts, which are this high there. */
+const NARROW = 720;
+const FACTS_HEIGHT = 100;
+const EDGE = 20;
 
 /** What happens on the canvas, for the page. */
 export interface LayersEvents {
@@ -203,11 +207,13 @@ export class LayersCanvas {
       this.viewport.jump(whole);
       return;
     }
-    const zoom = Math.min(READABLE, Math.max(LEGIBLE, (view.width - 60) / this.picture.width));
+    const facts = view.width > NARROW ? FACTS : 0;
+    const beside = view.width - facts;
+    const zoom = Math.min(READABLE, Math.max(LEGIBLE, (beside - 60) / this.picture.width));
     const first = this.picture.cards[0]!;
-    const x =
-      this.picture.width * zoom < view.width ? this.picture.width / 2 : Math.max(first.x + first.width / 2, view.width / 2 / zoom - 20);
-    this.viewport.jump({ x, y: (view.height / 2 - TOOLS) / zoom, zoom });
+    const middle =
+      this.picture.width * zoom < beside ? this.picture.width / 2 : Math.max(first.x + first.width / 2, (beside / 2 - EDGE) / zoom);
+    this.viewport.jump({ x: middle - facts / 2 / zoom, y: (view.height / 2 - (facts ? TOOLS : FACTS_HEIGHT)) / zoom, zoom });
   }
 
   private held(): { key: string; x: number; y: number } | null {
