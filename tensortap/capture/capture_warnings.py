@@ -150,15 +150,6 @@ class CaptureWarnings:
             "Tap(exact=True) captures them.",
         )
 
-    def session_bits(self, nodes: Sequence[str]) -> None:
-        """Tensors that are fetched with a session's run may change its last bits; said as a line, once."""
-        self._say(
-            "session bits",
-            f"the last bits of what the session computes may differ: {counted(len(nodes), 'tensor')} that"
-            f" TensorFlow would merge with the next ({nodes[0]}) are fetched with it."
-            " Watch(exclude=…) leaves them out.",
-        )
-
     def _say(self, kind: str, text: str) -> None:
         """A line on stderr and an event of the run, the first time."""
         if self._warnings.is_first(kind, text):
@@ -181,8 +172,10 @@ class CaptureWarnings:
             self.warn(
                 "imported control flow",
                 f"{len(imported)} nodes in or behind loops and branches are not captured ({imported[0]}),"
-                " because the graph was imported without what belongs to them",
-                "Import a MetaGraph (tf.compat.v1.train.import_meta_graph) instead of a GraphDef.",
+                " because the graph does not say which loop or branch each belongs to",
+                "Gradients of branches and imported GraphDefs lack that: import a MetaGraph"
+                " (tf.compat.v1.train.import_meta_graph), or build branches as functions"
+                " (tf.compat.v1.enable_control_flow_v2()).",
             )
         if calls:
             self.warn(

@@ -462,6 +462,38 @@ def call_in_graph(function: Callable[..., None], tensor: Any, more: Sequence[Any
     return operation
 
 
+def duplicate_operation(operation: Any, inputs: Sequence[Any]) -> Any:
+    """Adds to a version 1 graph an op like another one, in the same loop or branch, that takes `inputs`.
+
+    It waits for other ops only if it takes none, as a constant of a loop does. An attribute of its own keeps
+    the graph optimizer from taking it for the original.
+    """
+    graph = operation.graph
+    waits_for = [] if inputs else operation.control_inputs
+    attributes = {name: value for name, value in operation.node_def.attr.items() if name != "_class"}
+    attributes["_tensortap_duplicate"] = tf.compat.v1.AttrValue(b=True)
+    before = graph._get_control_flow_context()
+    with (
+        graph.as_default(),
+        graph.control_dependencies(None),
+        graph.name_scope(None),
+        graph.device(operation.device or None),
+    ):
+        try:
+            graph._set_control_flow_context(operation._get_control_flow_context())
+            with graph.control_dependencies(waits_for):
+                return graph.create_op(
+                    operation.type,
+                    list(inputs),
+                    [tensor.dtype for tensor in operation.outputs],
+                    name=f"tensortap/{operation.name}",
+                    attrs=attributes,
+                    op_def=operation.op_def,
+                )
+        finally:
+            graph._set_control_flow_context(before)
+
+
 @contextlib.contextmanager
 def unfinalized(graph: Any) -> Iterator[None]:
     """Lets ops be added to a graph although it may be closed (a MonitoredSession closes it)."""

@@ -35,11 +35,6 @@ ALWAYS = {
 }
 assert PROGRAMS.keys() >= ALWAYS
 
-# Limits that docs/capture.md names.
-KNOWN = {
-    "session_mlp": "fetched tensors are not merged with what follows; the tap says so",
-}
-
 
 def run(program: Program, tap: Tap | None = None) -> dict[str, bytes]:
     """The bytes of all results of a program, by their place in the results."""
@@ -65,11 +60,8 @@ def plain(name: str) -> dict[str, bytes]:
 
 
 def marked(name: str) -> Any:
-    """A program, as one that fails if it does, and as one of the night unless it is in `ALWAYS`."""
-    marks = [] if name in ALWAYS else [pytest.mark.nightly]
-    if reason := KNOWN.get(name):
-        marks.append(pytest.mark.xfail(reason=reason))
-    return pytest.param(name, marks=marks)
+    """A program, as one of the night unless it is in `ALWAYS`."""
+    return pytest.param(name, marks=[] if name in ALWAYS else [pytest.mark.nightly])
 
 
 @pytest.mark.parametrize("name", [marked(name) for name in PROGRAMS])

@@ -357,15 +357,31 @@ def test_sizes_and_samples_of_a_watch_hold_in_sessions(tmp_path: Path) -> None:
     assert dumped.value("y:0", 0).tolist() == [0.0, 2.0, 4.0, 6.0]
 
 
-@pytest.mark.parametrize(("watch", "warns"), [(Watch(steps=1), True), (Watch(ops="Sum", steps=1), False)])
-def test_bits_that_may_differ_are_reported_once(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], watch: Watch, warns: bool
-) -> None:
+def test_what_the_optimiser_merges_is_captured_and_stays_merged(tmp_path: Path) -> None:
+    """Products with constants become one, and round once, unless the first is read."""
     with tf.Graph().as_default(), tf1.Session() as session:
-        total = tf.reduce_sum(tf.tanh(tf.constant([1.0, 2.0]) * 0.5) * 2.0)
-        with Tap(tmp_path / "r", watch) as tap:
+        x = tf1.placeholder(tf.float32, [None], name="x")
+        scaled = tf.multiply(tf.multiply(x, 0.1, name="first"), 0.7, name="second")
+        total = tf.reduce_sum(tf.multiply(tf.tanh(scaled), 3.0, name="third") + scaled, name="total")
+        feed = {x: np.linspace(-3.0, 3.0, 1001, dtype=np.float32)}
+        plain = session.run([total, scaled], feed)
+        with Tap(tmp_path / "r", Watch(steps=1, keep="value")) as tap:
             tapped = tap.session(session)
-            for _ in range(3):
-                tapped.run(total)
-    assert capsys.readouterr().err.count("the last bits of what the session computes may differ") == warns
-    assert len(Dumped(tmp_path / "r").events("unseen")) == warns
+            for _ in range(2):
+                for got, expected in zip(tapped.run([total, scaled], feed), plain, strict=True):
+                    np.testing.assert_array_equal(got, expected)
+            assert tapped.run(total, feed) == session.run(total, feed)
+    dumped = Dumped(tmp_path / "r")
+    np.testing.assert_array_equal(dumped.value("first:0", 1), feed[x] * np.float32(0.1))
+    names = {node.name for graph in dumped.graphs() for node in graph.nodes}
+    assert names >= {"first", "second"} and not any(name.startswith("tensortap") for name in names)
+
+
+def test_optimisers_that_are_switched_off_need_no_duplicates(tmp_path: Path) -> None:
+    config = tf1.ConfigProto()
+    config.graph_options.rewrite_options.disable_meta_optimizer = True
+    with tf.Graph().as_default() as graph, tf1.Session(config=config) as session:
+        end = (tf.constant([0.5]) * 0.1) * 0.7
+        with Tap(tmp_path / "r", ALL) as tap:
+            tap.session(session).run(end)
+    assert not any("duplicate" in operation.name for operation in graph.get_operations())

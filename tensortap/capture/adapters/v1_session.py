@@ -15,30 +15,31 @@ from tensortap.core.dtypes import Array
 from tensortap.tf import internals
 
 from ..errors import WatchError
-from ..instrument.grappler_merges import may_merge
 from ..pipeline.messages import GraphHandle
 from ..step import UNRECORDED_RUNS, Step
 from ..tap_steps import TapSteps
 from ..tracing.candidate import Candidate
 from ..watching.selection import Selected, StepWatches
-from .v1_session_plan import SessionPlan, plan_run, session_graph
+from .v1_session_duplicates import Duplicates
+from .v1_session_plan import NAME, SessionPlan, plan_run, session_graph
 
 Names = tuple[frozenset[str], frozenset[str]]  # of what a run fetches, and of what it is fed
 Selection = dict[Any, Selected]  # by reference of the tensor
 
 
-NAME = "tensortap"
-
-
 @dataclass(eq=False)
 class _Run:
-    """One kind of run (by the names of what is fetched and fed), as one set of watches wants it."""
+    """One kind of run (by the names of what is fetched and fed), as one set of watches wants it.
+
+    `readable` are the tensors that are read for those in `fetched` and `tapped`: see `Duplicates`.
+    """
 
     names: Names
     handle: GraphHandle
     fetched: Selection
     tapped: Selection
     fed: Selection
+    readable: Mapping[Any, Any]
 
 
 class TappedSession:
@@ -105,13 +106,14 @@ class TappedSession:
             if request is not None:
                 asked, fed = request
                 run = self._planned(step, asked, fed)
-                taps = self._taps.ops(run.tapped) if run is not None else []
+                taps = self._taps.ops(run.tapped, run.readable) if run is not None else []
         except Exception as error:
             step.warnings.function_failed("Session.run", "could not be tapped", error)
             run = None
         if run is None:
             return self.session.run(fetches, **arguments)
-        more = {"user": fetches, "values": [tensor.deref() for tensor in run.fetched], "taps": taps}
+        values = [run.readable[tensor] for tensor in run.fetched]
+        more = {"user": fetches, "values": values, "taps": taps}
         with self._lock if taps else contextlib.nullcontext():
             try:
                 outcome = self.session.run(more, **arguments)
@@ -169,30 +171,20 @@ class TappedSession:
             if names not in self._handles:
                 graph = session_graph(plan, asked, sources=step.embeds_sources)  # may change any time
                 self._handles[names] = GraphHandle(lambda: graph)
-            self._runs[key] = _chosen(names, self._handles[names], plan, step.watched)
-            merged = _merged(self._runs[key].fetched, asked)
-            if merged:
-                step.warnings.session_bits(merged)
+            self._runs[key] = self._chosen(names, plan, asked, step.watched)
         run = self._runs[key]
         return run if run.fetched or run.tapped or run.fed else None
 
+    def _chosen(self, names: Names, plan: SessionPlan, asked: Sequence[Any], watches: StepWatches) -> _Run:
+        def choose(candidates: Mapping[Any, Candidate]) -> Selection:
+            found = {tensor: watches.select(candidate) for tensor, candidate in candidates.items()}
+            return {tensor: selected for tensor, selected in found.items() if selected is not None}
 
-def _chosen(names: Names, handle: GraphHandle, plan: SessionPlan, watches: StepWatches) -> _Run:
-    def choose(candidates: Mapping[Any, Candidate]) -> Selection:
-        found = {tensor: watches.select(candidate) for tensor, candidate in candidates.items()}
-        return {tensor: selected for tensor, selected in found.items() if selected is not None}
-
-    return _Run(names, handle, choose(plan.fetched), choose(plan.tapped), choose(plan.fed))
-
-
-def _merged(fetched: Selection, asked: Sequence[Any]) -> list[str]:
-    """Fetched tensors that nobody asked for, and that the optimiser may merge with the next op without."""
-    names = {fetch.name for fetch in asked}
-    return [
-        selected.candidate.name
-        for tensor, selected in fetched.items()
-        if tensor.deref().name not in names and may_merge(selected.candidate.op_type)
-    ]
+        fetched, tapped = choose(plan.fetched), choose(plan.tapped)
+        duplicates = Duplicates(self.session, plan, asked)
+        readable = duplicates.readable(tensor.deref() for tensor in (*fetched, *tapped))
+        pairs = dict(zip((*fetched, *tapped), readable, strict=True))
+        return _Run(names, self._handles[names], fetched, tapped, choose(plan.fed), pairs)
 
 
 def _request(graph: Any, fetches: Any, feed_dict: Any) -> tuple[list[Any], dict[Any, Array]] | None:
@@ -244,24 +236,26 @@ class SessionTaps:
 
     def __init__(self, graph: Any) -> None:
         self._graph = graph
-        self._taps: dict[Any, Any] = {}  # reference of a tensor -> its tap
+        self._taps: dict[tuple[Any, Any], Any] = {}  # references of a tensor and what is read for it -> tap
         self._clocks: dict[Any, Any] = {}  # reference of a tensor in a branch -> of its loop's condition
         self._counters: dict[Any, Any] = {}  # loop -> tensor with the number of its iteration
         self._values: dict[Any, dict[tuple[int, ...], Array]] = {}
         self._lock = threading.Lock()  # callbacks come from TensorFlow's threads
 
-    def ops(self, tensors: Iterable[Any]) -> list[Any]:
-        """The taps of tensors (given as references), to be run with the rest."""
+    def ops(self, tensors: Iterable[Any], readable: Mapping[Any, Any]) -> list[Any]:
+        """The taps of tensors (given as references), to be run with the rest; they read `readable`."""
         asked = list(tensors)
         clocks = {tensor: clock for tensor in asked if (clock := _clock(tensor.deref().op)) is not None}
         self._clocks |= clocks
-        tensors = list(dict.fromkeys([*asked, *clocks.values()]))
-        missing = [tensor for tensor in tensors if tensor not in self._taps]
-        if missing:
-            with internals.unfinalized(self._graph):
-                for tensor in missing:
-                    self._taps[tensor] = self._tap(tensor)
-        return [self._taps[tensor] for tensor in tensors]
+        tapped = {tensor: readable.get(tensor, tensor.deref()) for tensor in (*asked, *clocks.values())}
+        taps = []
+        with internals.unfinalized(self._graph):
+            for tensor, read in tapped.items():
+                key = tensor, read.ref()
+                if key not in self._taps:
+                    self._taps[key] = self._tap(tensor, read)
+                taps.append(self._taps[key])
+        return taps
 
     def take(self) -> dict[Any, list[Array | None]]:
         """Values since the last time: by tensor, in the order of iterations; None for those that
@@ -269,14 +263,14 @@ class SessionTaps:
         with self._lock:
             caught, self._values = self._values, {}
         found: dict[Any, list[Array | None]] = {}
-        for tensor in self._taps:
+        for tensor, _ in self._taps:
             visits = caught.get(tensor, {})
             clock = caught.get(self._clocks.get(tensor))
             iterations = visits if clock is None else [at for at, goes_on in clock.items() if goes_on]
             found[tensor] = [visits.get(iteration) for iteration in sorted(iterations)]
         return found
 
-    def _tap(self, reference: Any) -> Any:
+    def _tap(self, reference: Any, read: Any) -> Any:
         tensor = reference.deref()
 
         def catch(array: Array, *iterations: int) -> None:
@@ -285,7 +279,7 @@ class SessionTaps:
                 self._values.setdefault(reference, {})[key] = np.asarray(array)
 
         counters = [self._counter(loop) for loop in _loops_around(tensor.op)]
-        return internals.call_in_graph(catch, tensor, counters, name=f"{NAME}/{tensor.op.name}")
+        return internals.call_in_graph(catch, read, counters, name=f"{NAME}/{tensor.op.name}")
 
     def _counter(self, loop: Any) -> Any:
         if loop not in self._counters:

@@ -18,12 +18,15 @@ from ..tracing.candidate import Candidate, Kind
 from ..tracing.node_descriptions import describe_node
 from ..tracing.source_stacks import is_user_file, sources_of
 
+NAME = "tensortap"  # begins the names of ops that are added to a graph
 FUNCTION = "session"  # the one function of the graph of a run
 
 _LONGEST_NAME = 80  # characters
 
 _SWITCHES = frozenset({"Switch", "RefSwitch"})
 _ENTERS = frozenset({"Enter", "RefEnter"})
+_JOINS = {"Exit", "LoopCond", "Merge", "NextIteration", "RefExit", "RefMerge", "RefNextIteration"}
+CONTROL_FLOW = _SWITCHES | _ENTERS | _JOINS
 # What they hand on is captured where it comes from or where it goes to; half of it is dead at any time.
 _NEVER_TAPPED = _SWITCHES | _ENTERS
 

@@ -58,11 +58,6 @@ _RECTIFIERS = frozenset({"LeakyRelu", "Relu"})
 _LARGEST_LOOKED_AT = 64 << 10  # bytes of a constant
 
 
-def may_merge(op_type: str) -> bool:
-    """Whether the optimiser merges operations of a type with the next one, where nothing else reads them."""
-    return op_type in ELEMENTWISE - ALIASES or op_type in CONTRACTIONS or op_type in ("BiasAdd", "Softmax")
-
-
 class Uses:
     """The nodes of one function that run, and what they use. Tensors are named `node:argument:index`."""
 
