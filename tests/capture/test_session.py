@@ -316,7 +316,7 @@ def test_what_is_not_seen_is_told(network: Any, tmp_path: Path) -> None:
     tap = Tap(tmp_path / "r", ALL)
     with tf1.Session(graph=imported) as session:
         session.run("init")
-        with pytest.warns(TapWarning, match="the graph was imported"):
+        with pytest.warns(TapWarning, match="which loop or branch each belongs to"):
             tap.session(session).run("loss:0", {"x:0": X})
     with (
         tf1.Session(graph=functional) as session,
