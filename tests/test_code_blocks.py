@@ -23,8 +23,9 @@ PYTHON = {  # document -> the test that runs all its Python
     "tutorial.md": "test_tutorial.py",
 }
 TOML = {"problems.md": "cli/test_documented_code.py"}
-NO_CODE = {  # (document, how the block begins): layouts, addresses, figures, and what a command printed
+NO_CODE = {  # (document, how the block begins): layouts, addresses, figures, printed text, what needs Slurm
     ("diff.md", "$ tensortap diff logs/first"),
+    ("how-to/run-on-a-cluster.md", "from dask_jobqueue import"),
     ("hunts.md", "$ tensortap "),  # compared with what is printed: cli/test_hunts.py
     ("import.md", "dumps/step_12/dense/kernel.npy"),
     ("page.md", "#run="),
@@ -36,7 +37,8 @@ NO_CODE = {  # (document, how the block begins): layouts, addresses, figures, an
 }
 # Lines of a shell: `tensortap …` is test_documented_commands.py's, `curl` test_documented_code.py's, the
 # targets of make are looked up here; the others need another machine, an engine or a terminal.
-SHELL = r"tensortap |make\b|docker (run|compose) |ssh |curl |python (-[mc]|train\.py|fixed\.py)|export |echo "
+SHELL = r"tensortap |make\b|docker (run|compose|build) |kubectl "
+SHELL += r"|ssh |curl |python (-[mc]|train\.py|fixed\.py)|export |echo "
 BLOCKS = [block for document in DOCUMENTS for block in blocks(document)]
 
 
