@@ -1,7 +1,7 @@
 /** Colours of cards: by health, by a measure at the step on show, by size or class; the legend says what they mean. */
 
-import { CARD_COLOUR_TITLES, type CardColour } from '../model/layers/card_colours';
 import type { CardStatistics } from '../model/layers/card_statistics';
+import { CARD_COLOUR_TITLES, type CardColour } from '../model/layers/card_statistics';
 import type { Item } from '../model/layers/folding';
 import { type NodeStatistic, rangeOf, type ValueScale, valueScale } from '../model/wire/value_scale';
 import type { Legend, LegendItem } from './colouring';

@@ -18,7 +18,7 @@ import {
   modelPicture,
   panelOpen,
 } from './preferences';
-import { isRapidInput } from './rapid_input';
+import { isRapidInput } from './resource';
 import { graphId, runId } from './runs';
 import { following, step } from './steps';
 import { comparing } from './tensors/pins';

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 import type { Trace } from '../model/graph/trace';
-import type { CardColour } from '../model/layers/card_colours';
+import type { CardColour } from '../model/layers/card_statistics';
 import type { Part } from '../model/layers/parts';
 import {
   type CompareAt,

@@ -2,8 +2,7 @@ import { signal } from '@preact/signals';
 import { expect, test, vi } from 'vitest';
 import { ApiError, NoAnswer } from '../api/provider';
 import { Lru } from '../lib/lru';
-import { isRapidInput, noteRapidInput } from './rapid_input';
-import { askAgain, type Request, resource } from './resource';
+import { askAgain, isRapidInput, noteRapidInput, type Request, resource } from './resource';
 
 const request = (key: string, subject = key): Request => ({ key, subject });
 

@@ -1,7 +1,7 @@
 /** Makes the files that the Share menu saves. */
 
-import { addVisited } from '../api/story/add_visited';
 import { type StoryFile, storyPage } from '../api/story/story_file';
+import { addVisited } from '../api/story/visited';
 import { exactPlace } from '../lib/host_page';
 import { bookmarks } from './bookmarks';
 import { chosenTensor, pins } from './choices';

@@ -1,5 +1,11 @@
+/** What the reader looked at, remembered, so that a story holds it, too. */
+
+import { toBase64 } from '../../lib/bytes';
+import type { RunEntry } from '../../model/wire/answers';
 import type { Provider, Query } from '../provider';
 import { queryText } from '../provider';
+import type { StoryFile } from './story_file';
+import { namedQuery, StoryProvider } from './story_provider';
 
 interface Visit {
   readonly path: string;
@@ -50,5 +56,84 @@ export class VisitedProvider implements Provider {
     this.visits.set(key, visit);
     const oldest = this.visits.keys().next().value;
     if (this.visits.size > MOST && oldest !== undefined) this.visits.delete(oldest);
+  }
+}
+
+/** Characters that visited views may add. */
+const MOST_ADDED = 24 * 2 ** 20;
+
+/**
+ * A story with what its maker looked at besides, as other slices, filters or a comparison, asked for once more. Runs that a comparison
+ * names are listed; of them a story holds what was looked at.
+ */
+export async function addVisited(
+  story: StoryFile,
+  source: VisitedProvider,
+  runs: readonly RunEntry[],
+  abort?: AbortSignal,
+): Promise<StoryFile> {
+  const held = new StoryProvider(story);
+  const [answers, left] = [[...story.answers], [...story.left_out]];
+  const named = new Set<string>([story.run]);
+  let added = 0;
+  for (const { path, query, binary } of source.visited) {
+    const plain = decodeURIComponent(path);
+    const of = runs.find(({ id }) => plain === `runs/${id}` || plain.startsWith(`runs/${id}/`));
+    const compared = plain.startsWith('diff') && query.a === story.run;
+    if (of?.id !== story.run && !compared && !comparedWith(source, story.run, of?.id)) continue;
+    if (of) named.add(of.id);
+    if (await holds(held, path, query, binary)) continue;
+    if (added > MOST_ADDED) {
+      left.push('Some of the views that were open: the file would be too large.');
+      break;
+    }
+    const answer = await answerOf(source, path, query, binary, abort);
+    if (answer === null) continue;
+    added += answer.size;
+    answers.push({ path: plain, query: namedQuery(query), ...answer.content });
+  }
+  const listed = answers.map((answer) => {
+    if (answer.path !== 'runs') return answer;
+    const others = runs.filter(({ id }) => named.has(id) && id !== story.run).map((entry) => ({ ...entry, live: false }));
+    const list = answer.json as { runs: RunEntry[] };
+    return { ...answer, json: { ...list, runs: [...list.runs, ...others] } };
+  });
+  if (named.size > 1) left.push('Other runs than this one, but for the comparison that was open.');
+  return { ...story, answers: listed, left_out: left };
+}
+
+/** Whether a run was compared with that of the story. */
+function comparedWith(source: VisitedProvider, run: string, other: string | undefined): boolean {
+  return other !== undefined && source.visited.some(({ path, query }) => path === 'diff' && query.a === run && query.b === other);
+}
+
+async function holds(held: StoryProvider, path: string, query: object, binary: boolean): Promise<boolean> {
+  try {
+    await (binary ? held.bytes(path, { ...query }) : held.json(path, { ...query }));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function answerOf(
+  source: VisitedProvider,
+  path: string,
+  query: object,
+  binary: boolean,
+  abort?: AbortSignal,
+): Promise<{ size: number; content: { json: unknown } | { data: string } } | null> {
+  try {
+    if (binary) {
+      const data = toBase64(new Uint8Array(await source.bytes(path, { ...query }, abort)));
+      return { size: data.length, content: { data } };
+    }
+    const json = await source.json(path, { ...query }, abort);
+    if ((json as { working?: boolean } | null)?.working) return null;
+    return { size: JSON.stringify(json).length, content: { json } };
+  } catch (error) {
+    abort?.throwIfAborted();
+    if (error instanceof Error) return null; // it is gone, or was an error before
+    throw error;
   }
 }

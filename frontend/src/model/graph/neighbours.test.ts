@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { indexOf, makeGraph, treeAndMeta } from './graph_fixture';
-import { countInScopes, move, shownNeighbours } from './neighbours';
+import { countInScopes, gradientsOf, move, shownNeighbours } from './neighbours';
 import { entityLabel, findScope } from './tree';
 
 const graph = makeGraph(
@@ -71,4 +71,22 @@ describe('move', () => {
   ] as const)('%s %s leads to %s', (path, direction, to) => {
     expect(from(path, direction)).toBe(to);
   });
+});
+
+const taped = makeGraph([
+  'dense/MatMul',
+  'dense/MatMul_1',
+  'gradient_tape/dense/MatMul/MatMul_1',
+  'gradient_tape/dense/MatMul_1',
+  'step/gradient_tape/dense/MatMul/Mul',
+  'gradients/dense/MatMul_grad/MatMul',
+  'other_gradient_tape/dense/MatMul/Mul',
+]);
+
+test.each([
+  ['dense/MatMul', [2, 4, 5]],
+  ['dense/MatMul_1', [3]],
+  ['dense/Relu', []],
+])('gradients of %s', (node, rows) => {
+  expect(gradientsOf(taped, node)).toEqual(rows);
 });

@@ -1,7 +1,7 @@
 /** Edges of each node, what they look like with some scopes closed, and where an arrow key leads along them. */
 
 import { type Adjacency, adjacency, placesOf } from '../../lib/typed_arrays';
-import type { EdgeColumns } from '../wire/graph';
+import type { EdgeColumns, GraphData } from '../wire/graph';
 import type { MetaEdges } from './meta_edges';
 import { type ScopeTree, shownEntity } from './tree';
 
@@ -142,4 +142,22 @@ function beside(tree: ScopeTree, boxes: Boxes, entity: number, right: boolean): 
     nearest = other;
   }
   return nearest;
+}
+
+/** Gradients of one node; more are in the list of tensors. */
+const MOST_GRADIENTS = 20;
+
+/** Rows of the nodes that compute the gradients of a node, by the names that TensorFlow gives them. */
+export function gradientsOf(graph: GraphData, node: string): number[] {
+  const { names } = graph;
+  const [inTape, inFunction] = [`gradient_tape/${node}`, `gradients/${node}_grad/`];
+  if (!names.whole().includes(inTape) && !names.whole().includes(inFunction)) return [];
+  const found: number[] = [];
+  for (let row = 0; row < graph.nodeCount && found.length < MOST_GRADIENTS; row++) {
+    const name = names.at(row);
+    const at = name.indexOf(inTape);
+    const whole = at >= 0 && (name.length === at + inTape.length || name[at + inTape.length] === '/');
+    if ((whole && (at === 0 || name[at - 1] === '/')) || name.startsWith(inFunction)) found.push(row);
+  }
+  return found;
 }

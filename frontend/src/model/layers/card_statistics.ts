@@ -3,6 +3,21 @@
 import type { StepStatistics } from '../wire/step_statistics';
 import type { LayerCard, LayerGraph, TensorPlace } from './cards';
 
+/** What cards can be coloured by. */
+export const CARD_COLOUR_TITLES = {
+  health: 'Health',
+  gradientNorm: 'Gradient norm',
+  updateRatio: 'Update / weight',
+  zeroShare: '% zeros',
+  std: 'Std of output',
+  absMax: 'Max |x| of output',
+  mean: 'Mean of output',
+  parameters: 'Parameters',
+  class: 'Layer class',
+} as const;
+export type CardColour = keyof typeof CARD_COLOUR_TITLES;
+export const CARD_COLOURS = Object.keys(CARD_COLOUR_TITLES) as CardColour[];
+
 export interface CardStatistics {
   /** Elements that are NaN, and infinite, in all of its captured tensors. */
   readonly nan: number;

@@ -1,5 +1,5 @@
 import { isBetween, sameTrace, TRACE_KINDS, type Trace } from '../graph/trace';
-import { CARD_COLOURS, type CardColour } from '../layers/card_colours';
+import { CARD_COLOURS, type CardColour } from '../layers/card_statistics';
 import { PARTS, type Part } from '../layers/parts';
 import { type DimMapping, mappingText, parseMapping, VALUE_MODES, type ValueMode } from '../value/dims';
 import type { SampleKind } from '../wire/events';

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { isBetween, TRACE_KINDS } from '../graph/trace';
-import { CARD_COLOURS } from '../layers/card_colours';
+import { CARD_COLOURS } from '../layers/card_statistics';
 import { PARTS } from '../layers/parts';
 import { VALUE_MODES } from '../value/dims';
 import { type DeepLink, decodeLink, EMPTY_LINK, encodeLink, PANEL_TABS, VIEWS } from './deep_link';

@@ -1,4 +1,4 @@
-import { gradientsOf } from '../../model/graph/gradients';
+import { gradientsOf } from '../../model/graph/neighbours';
 import type { TraceKind } from '../../model/graph/trace';
 import type { NodeDetail } from '../../model/wire/answers';
 import { rowOf } from '../../model/wire/graph';

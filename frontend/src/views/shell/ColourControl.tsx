@@ -1,4 +1,4 @@
-import { CARD_COLOUR_TITLES, CARD_COLOURS, type CardColour } from '../../model/layers/card_colours';
+import { CARD_COLOUR_TITLES, CARD_COLOURS, type CardColour } from '../../model/layers/card_statistics';
 import { NODE_STATISTICS } from '../../model/wire/value_scale';
 import { cardColour, colour, view } from '../../state/choices';
 import { healthChosen, timelineStatistic } from '../../state/tensors/timeline';

@@ -3,12 +3,11 @@ import { counted, formatCount, formatNumber } from '../../lib/format';
 import type { LossLine } from '../../model/charts/loss_line';
 import { fractionOf, healthRuns, positionAt, shareOf } from '../../model/run/health_strip';
 import { nearestStep } from '../../model/run/step_list';
-import { lossCurves } from '../../state/logs';
 import { hoveredStep } from '../../state/node';
 import { triggers } from '../../state/problems/events';
 import { problems } from '../../state/problems/problems';
 import { graphId } from '../../state/runs';
-import { goToStep, step, stepColumns, stepIndex } from '../../state/steps';
+import { goToStep, lossCurves, step, stepColumns, stepIndex } from '../../state/steps';
 import { useSize } from '../kit/hooks';
 
 /** A heat strip over the steps that is the step slider too: every step has a place, bad steps keep their colour however many there are. */

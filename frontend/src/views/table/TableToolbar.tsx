@@ -16,7 +16,7 @@ import type { Snapshot } from '../../model/wire/answers';
 import { tableFilter as filter, tableDisplay, tableRows, tableSort } from '../../state/choices';
 import { graph } from '../../state/graph';
 import { tableColumns } from '../../state/preferences';
-import { noteRapidInput } from '../../state/rapid_input';
+import { noteRapidInput } from '../../state/resource';
 import { runEntry } from '../../state/runs';
 import { shownRange, step } from '../../state/steps';
 import { type SnapshotPages, tensorList } from '../../state/tensors/tensor_list';

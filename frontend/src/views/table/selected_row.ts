@@ -4,7 +4,7 @@ import { isAbort } from '../../lib/scheduling';
 import { scrollScale, scrollTo } from '../../lib/virtual_scroll';
 import type { Snapshot } from '../../model/wire/answers';
 import { chosenTensor, chosenVisit } from '../../state/choices';
-import { noteRapidInput } from '../../state/rapid_input';
+import { noteRapidInput } from '../../state/resource';
 import { goTo } from '../../state/selection';
 import { step } from '../../state/steps';
 import type { SnapshotPages } from '../../state/tensors/tensor_list';
