@@ -7,7 +7,6 @@ pickled: the server trusts its own code, which reads the same dumps either way.
 from __future__ import annotations
 
 import pickle
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -22,13 +21,9 @@ from tensortap.analysis.rules.runner import check_rules
 from tensortap.analysis.rules.settings import parse_settings
 from tensortap.index.run_index import RunIndex, RunReplacedError, open_run
 from tensortap.system.pandas_guard import hide_pandas
-from tensortap.system.subprocess_worker import Progress, serve
+from tensortap.system.subprocess_worker import Advance, Progress, serve, spaced
 
 _OPEN = 4  # runs that are held
-_PAUSE = 0.1  # s between two messages about progress
-
-Advance = Callable[[int, int, str], None]
-"""Takes how much is done, of how much, and what is being done."""
 
 
 class Place(NamedTuple):
@@ -114,26 +109,13 @@ def _open(place: Place) -> RunIndex:
     return open_run(Path(place.folder), place.name, place.run_id, place.generation)
 
 
-def _spaced(progress: Progress) -> Advance:
-    """Reports progress, not more often than is useful."""
-    last = float("-inf")
-
-    def advance(done: int, total: int, doing: str) -> None:
-        nonlocal last
-        if time.monotonic() - last >= _PAUSE:
-            last = time.monotonic()
-            progress((done, total, doing))
-
-    return advance
-
-
 def main() -> None:
     """Answers requests of the process that started this one."""
     runs = _Runs()
     hide_pandas()
 
     def handle(asked: dict[str, Any], progress: Progress) -> tuple[None, bytes]:
-        advance = _spaced(progress)
+        advance = spaced(progress)
         advance(0, 0, "reading")
         found = [runs.get(Place(*place)) for place in asked["places"]]
         result = perform(asked["what"], found, asked["options"], advance)

@@ -88,7 +88,9 @@ class ReplayJobs:
 
         def work(job: Job) -> Any:
             request = Request(str(recording), analysis="test", options={"test": test})
-            return self._process.replay(request, cancellation=job.cancellation).analysis
+            return self._process.replay(
+                request, lambda text: job.advance(0, 0, text), job.cancellation
+            ).analysis
 
         return self._ask((subject, recording, "test", test), work, None)
 
@@ -126,7 +128,7 @@ class ReplayJobs:
             before = job.needs.result
         name = _run_name(job)
         request = StepperRequest(str(recording), str(self._folder), name, changes, tensors)
-        answer = self._process.compute(request, job.cancellation)
+        answer = self._process.compute(request, job.cancellation, job.advance)
         reader = RunReader(self._folder / name)
         nodes = stepper_nodes(reader.graph(reader.graph_ids()[0])) if tensors is None else []
         self._log.refresh()

@@ -22,6 +22,7 @@ from tensortap.replay.proof import proofs_json
 from tensortap.replay.protocol import TESTS, CheckResult
 from tensortap.replay.stepper.what_ifs import WhatIfs, read_what_ifs, write_what_ifs
 
+from ..jobs.analysis_jobs import job_state
 from ..jobs.job_queue import Job
 from ..jobs.replay_jobs import ComputedStep, ReplayJobs
 from ..log_reader import add_hidden_runs, current_run
@@ -212,7 +213,7 @@ def _state(run: RunIndex, job: Job, result_fields: Callable[[Any], dict[str, Any
     working = job.active  # before its result, which is there once it is not
     error, hint = without_local_paths(job.error, run), without_local_paths(job.hint, run)
     result = None if working or job.result is None else result_fields(job.result)
-    return {"working": working, "error": error or None, "hint": hint, "result": result}
+    return job_state(job) | {"working": working, "error": error or None, "hint": hint, "result": result}
 
 
 def _test_result(analysis: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import traceback
 from typing import Any
 
 from tensortap.system.sandbox import leave_network, limit_memory
-from tensortap.system.subprocess_worker import Progress, serve
+from tensortap.system.subprocess_worker import Progress, serve, spaced
 
 
 def main(memory_bytes: int) -> None:
@@ -40,7 +40,7 @@ def answer(request: dict[str, Any], progress: Progress) -> tuple[dict[str, Any],
 
     try:
         if "stepper" in request:
-            return compute_run(StepperRequest.of(request["stepper"])), b""
+            return compute_run(StepperRequest.of(request["stepper"]), spaced(progress)), b""
         return replay(Request(**request["replay"]), progress), b""
     except (TensortapError, MemoryError, BrokenPipeError):
         raise

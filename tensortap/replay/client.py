@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from tensortap.core.errors import TensortapError
 from tensortap.system.subprocess_worker import Cancellation, ChildEndedError, ChildPool
 
-from .protocol import Answer, Progress, Request, StepperAnswer, StepperRequest, ignore_progress
+from .protocol import (
+    Advance,
+    Answer,
+    Progress,
+    Request,
+    StepperAnswer,
+    StepperRequest,
+    ignore_advance,
+    ignore_progress,
+)
 
 
 class ReplayError(TensortapError):
@@ -38,14 +47,20 @@ class ReplayProcess:
         memory = str(self._limits.memory_bytes)
         self._pool = ChildPool("replay", memory, idle=idle, capture_errors=True)
 
-    def compute(self, request: StepperRequest, cancellation: Cancellation | None = None) -> StepperAnswer:
+    def compute(
+        self,
+        request: StepperRequest,
+        cancellation: Cancellation | None = None,
+        advance: Advance = ignore_advance,
+    ) -> StepperAnswer:
         """Computes tensors of one what-if.
 
         Raises:
             ReplayError: it took too long or too much memory, was cancelled, or the recording cannot be
                 replayed that way.
         """
-        return StepperAnswer.of(self._ask({"stepper": asdict(request)}, ignore_progress, cancellation))
+        answer = self._ask({"stepper": asdict(request)}, lambda state: advance(*state), cancellation)
+        return StepperAnswer.of(answer)
 
     def replay(
         self,
@@ -61,7 +76,7 @@ class ReplayProcess:
         self._pool.close()
 
     def _ask(
-        self, request: Mapping[str, Any], progress: Progress, cancellation: Cancellation | None
+        self, request: Mapping[str, Any], progress: Callable[[Any], None], cancellation: Cancellation | None
     ) -> Mapping[str, Any]:
         seconds = self._limits.seconds
         try:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
 Progress = Callable[[str], None]
+Advance = Callable[[int, int, str], None]
+"""Takes how many tensors of how many are done, and what is being done."""
 """Takes one line of text: what a replay is doing now, or has found."""
 TESTS: Mapping[str, str] = {
     "batch": "Does one sample affect the numbers of another?",
@@ -252,6 +254,10 @@ class StepperAnswer(ResultComparison):
             or name not in before.tensors
             or self.tensors[name].digest != before.tensors[name].digest
         ]
+
+
+def ignore_advance(done: int, total: int, doing: str) -> None:
+    """For those who do not wait for a person."""
 
 
 def ignore_progress(text: str) -> None:

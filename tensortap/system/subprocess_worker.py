@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -30,6 +31,9 @@ from . import child_bootstrap
 
 Message = tuple[dict[str, Any], bytes]
 Progress = Callable[[Any], None]
+Advance = Callable[[int, int, str], None]
+"""Takes how much is done, of how much, and what is being done."""
+_PAUSE = 0.1  # s between two messages about progress
 MAX_BYTES = 4 << 30  # of a line, and of what stands behind it
 
 
@@ -284,6 +288,19 @@ class ChildPool:
                 return
             self._resting.remove((worker, timer))  # type: ignore[arg-type]
         worker.close()
+
+
+def spaced(progress: Progress) -> Advance:
+    """Sends how far work is, not more often than is useful."""
+    last = float("-inf")
+
+    def advance(done: int, total: int, doing: str) -> None:
+        nonlocal last
+        if time.monotonic() - last >= _PAUSE:
+            last = time.monotonic()
+            progress((done, total, doing))
+
+    return advance
 
 
 Handler = Callable[[dict[str, Any], Progress], tuple[Any, bytes]]

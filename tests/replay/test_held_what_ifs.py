@@ -13,7 +13,7 @@ from tensortap.core.records import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.replay.analyses.nonfinite_origins import count_nonfinite, largest_magnitude
 from tensortap.replay.client import ReplayProcess
-from tensortap.replay.protocol import StepperAnswer, StepperRequest
+from tensortap.replay.protocol import Advance, StepperAnswer, StepperRequest, ignore_advance
 from tensortap.replay.stepper import session as stepper_session
 from tensortap.replay.stepper import what_ifs as what_if_file
 from tensortap.replay.stepper.session import StepperSession
@@ -28,7 +28,12 @@ class Written(ReplayProcess):
         super().__init__()
         self.asked: list[list[str]] = []
 
-    def compute(self, request: StepperRequest, cancellation: Cancellation | None = None) -> StepperAnswer:
+    def compute(
+        self,
+        request: StepperRequest,
+        cancellation: Cancellation | None = None,
+        advance: Advance = ignore_advance,
+    ) -> StepperAnswer:
         texts = [text for _, text in request.changes]
         self.asked.append(texts)
         if "no" in texts:

@@ -24,7 +24,7 @@ from tensortap.dump.recording.recording_files import find_recordings
 from tensortap.replay.client import Limits, ReplayError, ReplayProcess
 from tensortap.replay.engine import replay
 from tensortap.replay.locate import locate, open_recording
-from tensortap.replay.protocol import Request, StepperAnswer, StepperRequest
+from tensortap.replay.protocol import Advance, Request, StepperAnswer, StepperRequest, ignore_advance
 from tensortap.replay.stepper.computed_run import compute_run
 from tensortap.replay.stepper.session import StepperSession
 from tensortap.system.subprocess_worker import Cancellation
@@ -55,7 +55,12 @@ class InThisProcess(ReplayProcess):
 
     asked = 0
 
-    def compute(self, request: StepperRequest, cancellation: Cancellation | None = None) -> StepperAnswer:
+    def compute(
+        self,
+        request: StepperRequest,
+        cancellation: Cancellation | None = None,
+        advance: Advance = ignore_advance,
+    ) -> StepperAnswer:
         self.asked += 1
         sent = json.loads(json.dumps(asdict(request)))
         return StepperAnswer.of(json.loads(json.dumps(compute_run(StepperRequest.of(sent)))))

@@ -85,7 +85,11 @@ def elsewhere(recordings: Path, path: Path) -> None:
 
 def test_the_stepper_tells_it(recordings: Path, tmp_path: Path, off: None) -> None:
     source = str(locate(recordings / "loop", 1, None))
-    answer = StepperAnswer.of(compute_run(StepperRequest(source, str(tmp_path), "all")))
+    progress: list[tuple[int, int, str]] = []
+    request = StepperRequest(source, str(tmp_path), "all")
+    answer = StepperAnswer.of(compute_run(request, lambda *state: progress.append(state)))
+    assert progress[0] == (0, 0, "loading the recording")
+    assert progress[-1][0] == len(answer.tensors)
     assert (answer.identical, answer.untapped, dict(answer.ulp)) == (False, True, {"w": 2})
     assert "1 differ: w, by up to 2 ULP of their largest values" in str(proof(answer))
     (loss,) = (each for each in answer.tensors if each.startswith("Neg"))

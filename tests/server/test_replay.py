@@ -23,12 +23,14 @@ from tensortap.dump.recording.recording_files import write_recording
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.replay.client import ReplayProcess
 from tensortap.replay.protocol import (
+    Advance,
     Answer,
     Progress,
     Request,
     StepperAnswer,
     StepperRequest,
     TensorFacts,
+    ignore_advance,
     ignore_progress,
 )
 from tensortap.server.app import create_app
@@ -52,8 +54,14 @@ class FakeProcess(ReplayProcess):
         self.closed = 0
         self.hold = threading.Event()
 
-    def compute(self, request: StepperRequest, cancellation: Cancellation | None = None) -> StepperAnswer:
+    def compute(
+        self,
+        request: StepperRequest,
+        cancellation: Cancellation | None = None,
+        advance: Advance = ignore_advance,
+    ) -> StepperAnswer:
         self.computed.append(request)
+        advance(1, 2, "reading tensors")
         while self.hold.is_set():
             time.sleep(0.01)
             if cancellation is not None and cancellation.cancelled:
@@ -219,7 +227,10 @@ def test_cancelling_ends_what_is_under_way_and_what_waits(asked: Asked) -> None:
     asked.process.hold.set()
     for number in range(3):
         body = {"recording": asked.recording, "tensors": [f"t{number}:0"]}
-        assert asked.post("compute", body).get_json()["working"] is True
+        answer = asked.post("compute", body).get_json()
+        assert answer["working"] is True
+        done = (1, 2) if number == 0 else (0, 0)  # the others wait
+        assert (answer["progress"]["done"], answer["progress"]["total"]) == done
     assert asked.post("cancel", {}).get_json() == {"cancelled": 3}
     asked.process.hold.clear()
     assert asked.compute(tensors=["t0:0"])["error"] == "The computation was cancelled."

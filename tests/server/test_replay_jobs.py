@@ -13,7 +13,7 @@ from tensortap.core.errors import LimitError
 from tensortap.core.records import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.replay.client import ReplayProcess
-from tensortap.replay.protocol import StepperAnswer, StepperRequest, TensorFacts
+from tensortap.replay.protocol import Advance, StepperAnswer, StepperRequest, TensorFacts, ignore_advance
 from tensortap.server.jobs.replay_jobs import Changes, ReplayJobs
 from tensortap.system.subprocess_worker import Cancellation
 
@@ -27,7 +27,12 @@ class Deaf(ReplayProcess):
         super().__init__()
         self.go_on = threading.Event()
 
-    def compute(self, request: StepperRequest, cancellation: Cancellation | None = None) -> StepperAnswer:
+    def compute(
+        self,
+        request: StepperRequest,
+        cancellation: Cancellation | None = None,
+        advance: Advance = ignore_advance,
+    ) -> StepperAnswer:
         assert self.go_on.wait(30)
         with DumpWriter(request.logdir, request.run) as writer:
             graph = writer.graph(Graph("g", [Node("x", "Relu", output_dtypes=["float32"])]))

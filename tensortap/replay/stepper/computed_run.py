@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,18 +26,26 @@ from ..execution.loaded_call import LoadedCall
 from ..execution.override import changed_names, override
 from ..execution.tensor_expression import parse_changes, value_at_step
 from ..locate import open_recording
-from ..protocol import ResultComparison, StepperAnswer, StepperRequest, TensorFacts
+from ..protocol import (
+    Advance,
+    ResultComparison,
+    StepperAnswer,
+    StepperRequest,
+    TensorFacts,
+    ignore_advance,
+)
 
 _AT_ONCE = 512 << 20  # bytes of tensors that are fetched by one run of the call, by their static shapes
 _ASSUMED_EXTENT = 64  # what an unknown dimension is taken for
 
 
-def compute_run(request: StepperRequest) -> dict[str, Any]:
+def compute_run(request: StepperRequest, advance: Advance = ignore_advance) -> dict[str, Any]:
     """Answers a request; see `StepperAnswer`.
 
     Raises:
         TensortapError: the recording cannot be read or run, or the request does not fit it.
     """
+    advance(0, 0, "loading the recording")
     source = Path(request.source)
     recording = open_recording(source)
     texts = _by_tensor(request.changes)
@@ -50,14 +59,21 @@ def compute_run(request: StepperRequest) -> dict[str, Any]:
         graph = recorded_graph(source, recording) or _graph(recording)
         names = changed_names(call, texts)
         proofs = CapturedHashes(changed)  # which has no hashes if it was changed
+        wanted = _wanted(call, names, request.tensors)
         out = _ComputedRunWriter(
             writer, writer.graph(graph), recording.step, request.value_bytes, names, proofs
         )
-        wanted = _wanted(call, names, request.tensors)
         untapped = UntappedRun(recording, call)
-        results = [
-            _run(call, recording, group, out, None if changes else untapped) for group in _groups(wanted)
-        ]
+        results = []
+        for group in _groups(wanted):
+            advance(len(out), len(wanted), "running the step")
+            again = call.run(partial(_is_among, {candidate.name for candidate in group}))
+            for candidate, visit, array in again.tensors:
+                out.add(candidate.name, visit, array)
+                advance(len(out), len(wanted), "reading tensors")
+            advance(len(out), len(wanted), "comparing results")
+            found = compare_results(recording, again, bool(changes))
+            results.append(found if changes else untapped.explain(found, again))
     return asdict(StepperAnswer.extend(_merged(results), step=recording.step, tensors=out.facts()))
 
 
@@ -100,20 +116,8 @@ def _groups(candidates: Sequence[Candidate]) -> Iterator[list[Candidate]]:
     yield group
 
 
-def _run(
-    call: LoadedCall,
-    recording: Recording,
-    group: Sequence[Candidate],
-    out: _ComputedRunWriter,
-    untapped: UntappedRun | None,
-) -> ResultComparison:
-    """Of a changed call there is no `untapped` to compare with."""
-    names = {candidate.name for candidate in group}
-    again = call.run(lambda candidate: candidate.name in names)
-    for candidate, visit, array in again.tensors:
-        out.add(candidate.name, visit, array)
-    results = compare_results(recording, again, untapped is None)
-    return results if untapped is None else untapped.explain(results, again)
+def _is_among(names: Set[str], candidate: Candidate) -> bool:
+    return candidate.name in names
 
 
 def _merged(results: Sequence[ResultComparison]) -> ResultComparison:
@@ -188,6 +192,10 @@ class _ComputedRunWriter:
         digest = array_hash(array)
         tally.digest.update(digest.encode())
         self._proofs.add(name, visit, digest)
+
+    def __len__(self) -> int:
+        """How many tensors it has seen."""
+        return len(self._tallies)
 
     def facts(self) -> dict[str, TensorFacts]:
         """What is known of each tensor."""

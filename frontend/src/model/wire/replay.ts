@@ -1,5 +1,6 @@
 /** Answers of `runs/<run>/recordings` and `replay/<run>/compute` (server/http_api.md), and what a stepper makes of them. */
 
+import type { Progress } from './findings';
 import { type GraphData, rowOf } from './graph';
 import { parseTensorName } from './names';
 
@@ -55,6 +56,7 @@ export interface Computed {
 /** What the server works at; it is asked again while `working`. */
 export interface ReplayAnswer<T> {
   working: boolean;
+  progress: Progress;
   error: string | null;
   hint: string;
   result: T | null;

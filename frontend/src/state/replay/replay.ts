@@ -1,6 +1,7 @@
 import { batch, computed, effect, signal } from '@preact/signals';
 import { ApiError } from '../../api/provider';
 import { Lru } from '../../lib/lru';
+import type { Progress } from '../../model/wire/findings';
 import { type Computed, ComputedStep, type RecordingEntry, type ReplayAnswer, recordingAt, recordingOf } from '../../model/wire/replay';
 import { type Change, changesOf } from '../../model/wire/what_ifs';
 import { chosenTensor, view } from '../choices';
@@ -47,6 +48,8 @@ effect(() => {
 
 /** What is being computed, in words; null while nothing is. */
 export const computing = signal<string | null>(null);
+/** How far that is. */
+export const computingProgress = signal<Progress>({ done: 0, total: 0, doing: '' });
 let asks = 0;
 
 /** Results that are held: as many as the server keeps. */
@@ -121,9 +124,11 @@ export async function askReplay<T>(
   if (run === null || at === null) throw new ApiError(0, 'No step of this run was recorded.', 'Record steps: Tap(…, record=every(100)).');
   const mine = ++asks;
   computing.value = words;
+  computingProgress.value = { done: 0, total: 0, doing: '' };
   try {
     for (;;) {
       const answer = await send(run, at);
+      if (mine === asks) computingProgress.value = answer.progress;
       if (answer.result !== null) return answer.result;
       if (!answer.working) throw new ApiError(0, answer.error ?? 'Nothing was computed.', answer.hint);
       await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));

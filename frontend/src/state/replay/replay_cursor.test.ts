@@ -90,7 +90,13 @@ const server: Provider = {
     const held = changes.length > 0 ? gate : null;
     if (held !== null) gate = null;
     await held?.wait();
-    return { working: false, error: null, hint: '', result: computedRun(`computed-${++computations}`) };
+    return {
+      working: false,
+      progress: { done: 0, total: 0, doing: '' },
+      error: null,
+      hint: '',
+      result: computedRun(`computed-${++computations}`),
+    };
   },
   href: (path) => path,
 };

@@ -1,11 +1,13 @@
 import { useEffect, useState } from 'preact/hooks';
 import { counted, formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
+import type { Progress } from '../../model/wire/findings';
 import { recordingLabel } from '../../model/wire/replay';
 import {
   cancelComputing,
   chosenRecording,
   computing,
+  computingProgress,
   recordedStep,
   recordedSteps,
   recording,
@@ -87,7 +89,8 @@ function Head() {
       {computing.value !== null ? (
         <span class="row" role="status">
           <span class="faint">
-            {computing.value}… <Elapsed />
+            {computing.value}
+            {progressText(computingProgress.value)}… <Elapsed />
           </span>
           <button type="button" class="button small" onClick={() => void cancelComputing()}>
             Cancel
@@ -108,6 +111,11 @@ function Head() {
       {shown?.data.failed && <p class="faint">The step raises {shown.data.failed}</p>}
     </div>
   );
+}
+
+function progressText({ done, total, doing }: Progress): string {
+  const parts = [total > 0 ? `${formatCount(done)} of ${counted(total, 'tensor')}` : '', doing].filter(Boolean);
+  return parts.length > 0 ? ` (${parts.join(', ')})` : '';
 }
 
 /** Seconds since the computation began. */
