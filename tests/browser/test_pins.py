@@ -49,6 +49,7 @@ def test_two_steps_of_a_tensor_stand_side_by_side(tap: TapPage, two_runs: Site) 
     expect(columns.last).to_have_attribute("data-step", "4")
     expect(columns.first).to_have_attribute("data-step", "1")
     assert means(tap) == ["1", "4"]
+    expect(tap.page.get_by_test_id("pinned-histograms")).to_have_attribute("data-outlines", "2")
     expect(tap.page).to_have_url(re.compile("pins=%401%7Cnet/Relu:0"))
     tap.page.reload()
     expect(columns.last).to_have_attribute("data-step", "4")
@@ -62,6 +63,10 @@ def test_a_tensor_of_another_run_stands_beside_and_in_the_chart(tap: TapPage, tw
     expect(columns.first.get_by_test_id("summary")).to_be_visible()
     expect(columns.last.get_by_test_id("summary")).to_be_visible()
     assert means(tap) == ["30", "3"]
+    overlay = tap.page.get_by_test_id("pinned-histograms")
+    expect(overlay).to_have_attribute("data-outlines", "2")
+    expect(overlay.locator(".js-plotly-plot")).to_be_visible()
+    expect(overlay.locator("figcaption")).to_contain_text("large")
     tap.page.get_by_test_id("pinned").get_by_role("button", name="Compare").click()
     rows = tap.page.get_by_test_id("compared-row")
     expect(rows).to_have_count(2)

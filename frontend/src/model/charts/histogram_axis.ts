@@ -47,7 +47,7 @@ const LONGEST_GAP = Math.log2(10);
 const BREAK = 1;
 
 /** Octaves that a bucket spans; 1 where that has no end: that of exact zeros, and those that reach to zero or infinity. */
-function octavesOf(left: number, right: number): number {
+export function octavesOf(left: number, right: number): number {
   const width = Math.abs(Math.log2(right / left));
   return width > 0 && Number.isFinite(width) ? width : 1;
 }

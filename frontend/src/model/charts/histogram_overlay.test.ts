@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { HistogramRow, Histograms } from '../wire/answers';
-import { MOST_OUTLINES, outlinesInFront, overlay } from './histogram_overlay';
+import { MOST_OUTLINES, outlinesInFront, overlay, overlayOfTensors } from './histogram_overlay';
 
 function row(step: number, counts: number[]): HistogramRow {
   return { step, counts, visit: 0, worker: 'w', nan: 0, pos_inf: 0, neg_inf: 0, zero: 0, min: 0, max: 0 };
@@ -85,4 +85,14 @@ test('exact zeros do not set the height of linear bins either', () => {
 test('nothing to draw is no error', () => {
   expect(overlay(series([0], null, [row(0, [])]), null, 0, 'symlog').outlines[0]).toMatchObject({ x: [], y: [] });
   expect(overlay(series([0], null, []), null, 0, 'linear').outlines).toEqual([]);
+});
+
+test('tensors of any size and buckets stand over each other by their shares', () => {
+  const small = series([0, 1, 2], 0, [row(0, [1, 3])]);
+  const large = series([1, 4], null, [row(9, [600])]);
+  const empty = series([], null, [row(0, [])]);
+  const { axis, outlines, top } = overlayOfTensors([small, large, empty]);
+  expect(axis.at).toEqual([0, 1, 2, 3]);
+  expect(outlines.map((outline) => outline?.y)).toEqual([[0, 25, 25, 75, 75, 0, 0, 0], [0, 0, 0, 50, 50, 50, 50, 0], undefined]);
+  expect(top).toBe(75);
 });

@@ -1,7 +1,7 @@
 import { formatNumber } from '../../lib/format';
 import type { HistogramRow, Histograms } from '../wire/answers';
-import { barHeights, type HistogramAxis, histogramAxis } from './histogram_axis';
-import { type Outline, tallestBar, thinRows } from './histogram_shapes';
+import { barHeights, type HistogramAxis, histogramAxis, octavesOf } from './histogram_axis';
+import { type Outline, stepOutline, tallestBar, thinRows } from './histogram_shapes';
 
 /** How many outlines over each other can still be told apart. */
 export const MOST_OUTLINES = 30;
@@ -65,6 +65,30 @@ function outline(row: HistogramRow, { edges }: Histograms, axis: HistogramAxis, 
   };
 }
 
+/** Histograms of several tensors over one scale of values, each as shares of its elements in percent. */
+export interface TensorOverlay {
+  axis: HistogramAxis;
+  /** One a tensor; null where it has no finite element. */
+  outlines: (Outline | null)[];
+  /** Where the bars end; those of exact zeros may go beyond it. */
+  top: number;
+}
+
+/** The first rows of histograms with native buckets, which different tensors and runs share. */
+export function overlayOfTensors(all: readonly Histograms[]): TensorOverlay {
+  const joined = nativeBuckets(...all);
+  const rows = all.map((data) => {
+    const own = data.rows[0];
+    const size = own?.counts.reduce((sum, count) => sum + count, 0) ?? 0;
+    if (!own || size === 0) return null;
+    const share = (count: number) => (100 * count) / size;
+    return { counts: placed(own, data, joined).map(share), zero: share(own.zero) };
+  });
+  const found = rows.filter((row) => row !== null);
+  const axis = histogramAxis({ ...joined, rows: found }, 'symlog');
+  return { axis, outlines: rows.map((row) => row && stepOutline(axis, row.counts)), top: tallestBar(found, axis) };
+}
+
 /** One set of buckets for all rows and one more. */
 function join(data: Histograms, alone: Histograms, own: HistogramRow, scale: HistogramAxis['scale']): Histograms {
   const joined = scale === 'symlog' ? nativeBuckets(data, alone) : linearBuckets(data, alone);
@@ -80,7 +104,7 @@ function nativeBuckets(...series: readonly Buckets[]): Buckets {
   const taken = series.flatMap(({ edges, zero_bucket }) =>
     edges.slice(1).flatMap((right, i) => (i === zero_bucket ? [] : [edges[i] as number, right])),
   );
-  if (taken.length === 0) return series[0] as Buckets;
+  if (taken.length === 0) return series[0] ?? { edges: [], zero_bucket: null };
   const edges = [...new Set(taken)].sort((a, b) => a - b);
   const [low, high] = [edges[0] as number, edges[edges.length - 1] as number];
   const bothSigns = low < 0 && high > 0;
@@ -92,9 +116,14 @@ function nativeBuckets(...series: readonly Buckets[]): Buckets {
 function placed({ counts }: HistogramRow, from: Buckets, to: Buckets): number[] {
   const out = new Array<number>(to.edges.length - 1).fill(0);
   const places = new Map(to.edges.map((edge, i) => [edge, i]));
+  const widths = to.edges.slice(1).map((right, i) => octavesOf(to.edges[i] as number, right));
   counts.forEach((count, i) => {
     const at = i === from.zero_bucket ? to.zero_bucket : places.get(from.edges[i] as number);
-    if (at != null && count > 0) out[at] = (out[at] as number) + count;
+    if (at == null || count === 0) return;
+    // Buckets of another format may span several of these.
+    const end = i === from.zero_bucket ? at + 1 : (places.get(from.edges[i + 1] as number) ?? at + 1);
+    const whole = widths.slice(at, end).reduce((sum, width) => sum + width, 0);
+    for (let k = at; k < end; k++) out[k] = (out[k] as number) + (count * (widths[k] as number)) / whole;
   });
   return out;
 }

@@ -15,6 +15,7 @@ import { IconButton } from '../kit/Button';
 import { showRun } from '../shell/RunPicker';
 import { sparkline } from '../table/Sparkline';
 import { ColumnHeatmap, sharedRange } from './ColumnHeatmap';
+import { PinnedHistograms } from './PinnedHistograms';
 import { SummaryCard } from './SummarySection';
 
 /** The pinned tensors and the selected one at the step on show, a column each. */
@@ -23,6 +24,7 @@ export function SideBySide() {
   const range = useMemo(() => sharedRange(slices), slices);
   return (
     <div class="side-by-side" data-testid="side-by-side">
+      <PinnedHistograms />
       {comparedPins.value.map((pin, i) => (
         <Column
           key={pinText(pin)}
