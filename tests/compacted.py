@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,18 @@ def compact(run_dir: Path, *, rebuild: bool = False) -> Compaction:
     """Compacts a run in this process."""
     with open_engine(processes=1) as engine:
         return compact_run(run_dir, engine, rebuild=rebuild)
+
+
+def copied(logdir: Path, to: Path, *names: str) -> Path:
+    """A copy of a log directory with the run `r`, without its workers; or only with what is named."""
+    wanted = names or ("run.json", "graphs", "compact")
+    (to / "r").mkdir(parents=True)
+    for path in (logdir / "r" / name for name in wanted):
+        if path.is_dir():
+            shutil.copytree(path, to / "r" / path.name)
+        elif path.exists():
+            shutil.copy(path, to / "r")
+    return to
 
 
 def manifest_of(run_dir: Path) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from .manifest import (
     Manifest,
     Part,
     WorkerMark,
+    has_streams,
     publish_manifest,
     read_manifest,
     remove_unnamed,
@@ -99,6 +100,8 @@ def compact_run(
     (run_dir / FOLDER).mkdir(exist_ok=True)
     with _only_compactor(run_dir):
         known, why = _known(run_dir, rebuild)
+        if not has_streams(run_dir) and any((run_dir / FOLDER).glob("*.parquet")):
+            return _without_streams(run_dir, known)
         found = _scan(run_dir, engine, [info.worker for info in reader.workers()], known, advance)
         manifest, written = _write(run_dir, engine, known, found, advance)
         if written or manifest.workers != known.workers or why:
@@ -108,6 +111,20 @@ def compact_run(
     return Compaction(
         manifest.snapshots, added, manifest.size, len(manifest.parts), written, why, manifest.damage
     )
+
+
+def _without_streams(run_dir: Path, known: Manifest) -> Compaction:
+    """What is there of a run whose `compact/` was copied without its statistics: nothing can be added.
+
+    Raises:
+        DamagedError: it cannot be used, or was to be made anew.
+    """
+    if not known.parts:
+        raise DamagedError(
+            f"The statistics files of {shown_path(run_dir)} are not here: compact/ cannot be made anew.",
+            "Compact the run where it was written, and copy it again.",
+        )
+    return Compaction(known.snapshots, 0, known.size, len(known.parts), 0, damage=known.damage)
 
 
 def _known(run_dir: Path, rebuild: bool) -> tuple[Manifest, str]:
@@ -172,7 +189,7 @@ def _write(
         position = TailPosition(**{**each["position"], "damage": tuple(each["position"]["damage"])})
         rows = sum(held[0] for held in each["steps"].values())
         before = known.workers[worker].snapshots if worker in known.workers else 0
-        workers[worker] = WorkerMark(before + rows, position, each["files"])
+        workers[worker] = WorkerMark(before + rows, position, each["files"], each["closed"], each["about"])
         for step, (_, size) in each["steps"].items():
             steps[int(step)] = steps.get(int(step), 0) + size
         ranges += [_Range(first, last, worker, *rest) for first, last, *rest in each["ranges"]]

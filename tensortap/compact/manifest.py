@@ -14,13 +14,14 @@ from typing import Any
 
 from tensortap.core.errors import DamagedError, FormatVersionError
 from tensortap.core.names import is_worker_name
+from tensortap.dump.format.layout import COMPACT, COMPACT_MANIFEST
 from tensortap.dump.read.file_marks import Marks
 from tensortap.dump.read.stats_reader import TailPosition
 from tensortap.storage.files import crc32c_of_file, publish_json, read_json
+from tensortap.storage.filesystem import scan
 from tensortap.storage.uri import shown_path
 
-FOLDER = "compact"
-MANIFEST = "manifest.json"
+FOLDER, MANIFEST = COMPACT, COMPACT_MANIFEST
 VERSION = 1
 MAX_MANIFEST = 256 << 20  # bytes
 TABLES = ("rows", "histograms", "by_step", "by_tensor")  # of a part: a file each
@@ -62,11 +63,16 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class WorkerMark:
-    """How far a worker was read, and the marks of the files that were read until there."""
+    """How far a worker was read, and the marks of the files that were read until there.
+
+    `closed`: its statistics end there; `about`: what its `worker.json` says.
+    """
 
     snapshots: int
     position: TailPosition
     files: list[dict[str, Any]]
+    closed: bool = False
+    about: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -99,14 +105,24 @@ class Manifest:
             yield self.by_tensor
 
     def fits(self, run_dir: Path) -> bool:
-        """Whether the streams still begin with what was compacted, and all files have their sizes."""
+        """Whether the streams still begin with what was compacted, or none are there, as `compact/` was
+        copied without them; and all files have their sizes."""
         try:
             sizes = all(file.path(run_dir).stat().st_size == file.size for file in self.files())
         except OSError:
             return False
-        return sizes and all(
-            Marks(run_dir / worker, mark.files).hold() for worker, mark in self.workers.items()
-        )
+        if not sizes or not has_streams(run_dir):
+            return sizes
+        return all(Marks(run_dir / worker, mark.files).hold() for worker, mark in self.workers.items())
+
+
+def has_streams(run_dir: Path) -> bool:
+    """Whether a run holds the statistics that its workers wrote, and not only what was made of them."""
+    try:
+        workers = [each.name for each in scan(run_dir) if each.is_folder and is_worker_name(each.name)]
+        return any(entry.name.startswith("stats-") for worker in workers for entry in scan(run_dir / worker))
+    except (OSError, DamagedError):
+        return True  # nobody knows
 
 
 def read_manifest(run_dir: Path) -> Manifest | None:
@@ -206,7 +222,8 @@ def _parse(record: Mapping[str, Any]) -> Manifest:
             raise ValueError(f"a worker {name[:80]!r}")
         position = mark["position"]
         where = TailPosition(**{**position, "damage": tuple(map(str, position["damage"]))})
-        workers[name] = WorkerMark(_count(mark["snapshots"]), where, list(mark["files"]))
+        closed, about = mark.get("closed", False) is True, dict(mark.get("about", {}))
+        workers[name] = WorkerMark(_count(mark["snapshots"]), where, list(mark["files"]), closed, about)
     parts = [_parse_part(part) for part in record["parts"]]
     if any(one.last >= other.first for one, other in pairwise(parts)):
         raise ValueError("parts that overlap")

@@ -21,10 +21,11 @@ from tensortap.core.errors import DamagedError, NotARunError
 from tensortap.dump.format.frames import Frame, read_frame, read_schema_message
 from tensortap.dump.format.layout import stats_path
 from tensortap.dump.format.record_batches import KNOWN_STATISTICS, decode_statistics, statistics_layout
+from tensortap.dump.format.run_files import WORKER_FILE
 from tensortap.dump.format.schema import SCHEMA
 from tensortap.dump.read.file_marks import Marks
 from tensortap.dump.read.stats_reader import StatsTail, TailPosition
-from tensortap.storage.files import FileReader, crc32c_of_file
+from tensortap.storage.files import FileReader, crc32c_of_file, read_json
 from tensortap.storage.uri import shown_path
 
 from .manifest import FOLDER, TABLES, CompactFile, verify
@@ -56,8 +57,9 @@ def scan_workers(argument: Record) -> Record:
         argument: `run`, and `workers`: {name: position to read on from, or None}.
 
     Returns:
-        `workers`: {name: `position`, `files` (marks), `steps`: {step: [rows, bytes]}, `ranges`: those of
-        `write_part`, with the steps that they hold: [first, last, file, start, stop]}.
+        `workers`: {name: `position`, `files` (marks), `closed`, `about` (its worker.json), `steps`:
+        {step: [rows, bytes]}, `ranges`: those of `write_part`, with the steps that they hold:
+        [first, last, file, start, stop]}.
     """
     run_dir = _run_dir(argument)
     return {
@@ -105,7 +107,17 @@ def _scan(run_dir: Path, worker: str, position: Record | None) -> Record:
         "steps": {str(step): held for step, held in steps.items()},
         "ranges": ranges,
         "denied": tail.denied,
+        "closed": tail.closed,
+        "about": _about(run_dir / worker / WORKER_FILE),
     }
+
+
+def _about(path: Path) -> Record:
+    """What a `worker.json` says, if it can be read."""
+    try:
+        return read_json(path)
+    except (OSError, DamagedError):
+        return {}
 
 
 def write_part(argument: Record) -> Record:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tensortap.core.errors import DamagedError, FormatVersionError, SelectionError
+from tensortap.dump.format.run_files import worker_info
 from tensortap.dump.read.runs import RunReader
 from tensortap.storage.uri import is_remote
 
@@ -207,7 +208,9 @@ class _Tables:
         return f"read_parquet([{', '.join(patterns)}])"
 
     def _workers(self) -> pa.Table:
-        workers = self._reader.workers()
+        known = [worker_info(name, mark.about) for name, mark in self._manifest.workers.items()]
+        found = {info.worker: info for info in [*known, *self._reader.workers()]}
+        workers = sorted(found.values(), key=lambda info: (info.started, info.worker))
         return pa.table(
             {
                 "worker": pa.array([each.worker for each in workers], pa.string()),

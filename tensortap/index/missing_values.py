@@ -10,7 +10,7 @@ from tensortap.core.dtypes import Array
 from tensortap.dump.read.values_reader import PRUNED_FIX, PRUNED_WHY
 
 from .catalog.catalog import Catalog
-from .catalog.decode import LOST, REFUSED
+from .catalog.decode import LOST, NOT_COPIED, REFUSED
 
 
 class NoValue(NamedTuple):
@@ -35,6 +35,11 @@ _WORDS = {
         "it was missing or damaged when the run was repaired",
         "Its statistics and histogram are there; the run as it was before the repair says what was wrong.",
     ),
+    "compacted": NoValue(
+        "not copied",
+        "only the compacted statistics of the run are here",
+        "Open the run where it was written, or copy all of it.",
+    ),
 }
 
 
@@ -46,8 +51,8 @@ def source_format(info: dict[str, Any]) -> str:
 def no_value_codes(catalog: Catalog, rows: Array) -> list[str]:
     """Why the values of some rows are not there, a key for `no_value` each; empty where the value is."""
     kept, pruned, shard = (catalog.column(name, rows) for name in ("kept", "pruned", "shard"))
-    choices = [kept, pruned, shard == REFUSED, shard == LOST]
-    names = ["", "pruned", "refused", "damaged"]
+    choices = [kept, pruned, shard == REFUSED, shard == LOST, shard == NOT_COPIED]
+    names = ["", "pruned", "refused", "damaged", "compacted"]
     codes = np.full(len(rows), "source" if catalog.source else "summary", object)
     for fits, name in reversed(list(zip(choices, names, strict=True))):
         codes[fits] = name

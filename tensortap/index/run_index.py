@@ -11,6 +11,7 @@ from typing import Any
 
 from tensortap.core.errors import DamagedError, DeniedError, NotFoundError, TensortapError
 from tensortap.core.text import counted
+from tensortap.dump.format.layout import COMPACT
 from tensortap.dump.format.run_files import WorkerInfo
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.read.stats_reader import TailPosition
@@ -22,6 +23,7 @@ from .cache.saved_run import SavedRun
 from .catalog.catalog import Catalog
 from .catalog.commit_cache import CommitCache
 from .catalog.step_totals import StepTable
+from .compacted_run import CompactedRun
 from .graph.graph_index import GraphIndex
 from .graph_store import GraphOverview, GraphShelf
 from .missing_values import source_format
@@ -101,6 +103,7 @@ class RunIndex:
         self.catalog = Catalog(path, histograms=self._saved is not None)
         self.events = RunEvents(path)
         self._positions: dict[str, TailPosition] = {}  # where the saved index ends
+        self._compacted: CompactedRun | None = None  # where the statistics files are not here
         self._reader: RunReader | None = None
         self._shelf: GraphShelf | None = None
         self._followers: dict[str, WorkerFollower] = {}
@@ -151,7 +154,9 @@ class RunIndex:
         """When files or folders were last added where a run that all its workers have closed can change,
         ns."""
         workers = (self.path / name for name in self._followers)
-        return tuple(map(_added, (self.path, self.path / "graphs", *workers)))
+        folders = [self.path, self.path / "graphs", *workers]
+        folders += [] if self._compacted is None else [self.path / COMPACT]
+        return tuple(map(_added, folders))
 
     def _settle(self, touched: tuple[int, ...]) -> None:
         """Remembers that there is nothing to read, unless something was added a moment ago: what is added now
@@ -178,6 +183,8 @@ class RunIndex:
         assert self._reader is not None and self._shelf is not None
         self._find_workers(self._reader)
         self._shelf.poll()
+        if self._compacted is not None and self._read_compacted(self._compacted):
+            return True
         more = [follower.poll() for follower in self._followers.values()]
         more.append(self.events.poll(self._followers))
         for name, follower in self._followers.items():
@@ -189,6 +196,9 @@ class RunIndex:
 
     def _open(self) -> None:
         reader = RunReader(self.path)
+        self._compacted = CompactedRun.find(self.path)
+        if self._compacted is not None:
+            self.catalog = Catalog(self.path, histograms=True)
         self._load()
         self._describe(reader)
         self._shelf = GraphShelf(reader, self.catalog, self._shared.graph_nodes)
@@ -209,11 +219,21 @@ class RunIndex:
         """Takes over the saved index, if it fits the dump."""
         if self._saved is None:
             return
+        self._saved.compacted = self._compacted
         try:
             self._positions = self._saved.load(self.catalog)
         except ContainerError as error:
             _LOG.debug("%s is read from its dump: %s", self.name, error)
             self.catalog = Catalog(self.path, histograms=True)
+
+    def _read_compacted(self, compacted: CompactedRun) -> bool:
+        """Reads on in compacted statistics; returns whether there were some. Raises RunReplacedError."""
+        if not compacted.is_current():
+            raise RunReplacedError(self.name)
+        found = compacted.read_next(self.catalog)
+        if found:
+            self._save(True)
+        return found
 
     def _save(self, more: bool) -> None:
         """Saves what was read, if it is time to."""
@@ -226,10 +246,13 @@ class RunIndex:
         ):
             return
         self._saved = None
-        self.catalog.drop_histograms()
+        if self._compacted is None:
+            self.catalog.drop_histograms()
 
     def _find_workers(self, reader: RunReader) -> None:
-        workers = {info.worker: info for info in reader.workers()}
+        known = [] if self._compacted is None else self._compacted.worker_infos()
+        found = {info.worker: info for info in [*known, *reader.workers()]}
+        workers = dict(sorted(found.items(), key=lambda each: (each[1].started, each[0])))
         if not self._followers.keys() <= workers.keys():
             raise RunReplacedError(self.name)
         new = [info for name, info in workers.items() if name not in self._followers]
@@ -244,13 +267,16 @@ class RunIndex:
     def _follow(self, reader: RunReader, info: WorkerInfo) -> WorkerFollower:
         follower = WorkerFollower(reader, info, self.catalog)
         position = self._positions.get(info.worker)
-        if position is not None:
+        if self._compacted is not None and info.worker in self._compacted.workers:
+            follower.resume_compacted(self._compacted.workers[info.worker])
+        elif position is not None:
             follower.resume(position)
         return follower
 
     def progress(self) -> tuple[int, int]:
         """Bytes of statistics that were read, and that there are."""
         found = [follower.progress() for follower in list(self._followers.values())]
+        found += [] if self._compacted is None else [self._compacted.progress()]
         return sum(done for done, _ in found), sum(size for _, size in found)
 
     @property
@@ -319,7 +345,8 @@ class RunIndex:
         graphs = [] if self._shelf is None else list(self._shelf.damage.values())
         workers = [sentence for worker in self.workers for sentence in worker.damage]
         denied = [] if self._shelf is None else self._shelf.denied
-        return self._info_damage + workers + denied + graphs + self.events.damage
+        compacted = [] if self._compacted is None else self._compacted.damage
+        return self._info_damage + compacted + workers + denied + graphs + self.events.damage
 
     @property
     def denied(self) -> list[str]:

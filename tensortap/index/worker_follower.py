@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tensortap.compact.manifest import WorkerMark
 from tensortap.core.errors import DamagedError
 from tensortap.core.text import counted
 from tensortap.dump.format.layout import pruned_files
@@ -114,6 +115,12 @@ class WorkerFollower:
     def resume(self, position: TailPosition) -> None:
         """Goes on behind what a saved index holds. Raises DamagedError, FileNotFoundError."""
         self._tail.resume(position)
+
+    def resume_compacted(self, mark: WorkerMark) -> None:
+        """Takes over how far statistics were read that are not here."""
+        with suppress(DamagedError, FileNotFoundError):  # their schema is not known here
+            self._tail.resume(mark.position)
+        self._tail.closed = mark.closed
 
     def progress(self) -> tuple[int, int]:
         """Bytes of statistics files that were read, and that there are."""

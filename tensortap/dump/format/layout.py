@@ -13,6 +13,8 @@ from tensortap.storage.entry import Entry
 from tensortap.storage.files import crc32c
 from tensortap.storage.filesystem import exists, scan
 
+COMPACT = "compact"  # the folder of a run's compacted statistics
+COMPACT_MANIFEST = "manifest.json"  # in it
 HEADER = 256 << 10  # bytes reserved at the start of a shard; the length word says HEADER - 8
 
 # Only these are safetensors dtypes everywhere; one unknown name makes a whole shard unreadable.

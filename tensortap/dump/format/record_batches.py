@@ -189,7 +189,15 @@ def decode_statistics(
         DamagedError: one of them is invalid, or holds impossible numbers.
     """
     batches = layout.decode_checked(frames, columns)
-    table = pa.Table.from_batches(batches)
+    names = batches[0].schema.names
+    check_statistics(pa.Table.from_batches(batches))
+    if SINCE_1_1 not in names and (columns is None or SINCE_1_1 in columns):
+        return [_with_no_blocks(batch) for batch in batches]
+    return batches
+
+
+def check_statistics(table: pa.Table) -> None:
+    """Refuses numbers that no statistics hold, in any of the columns of `SCHEMA`. Raises DamagedError."""
     names = table.schema.names
     for name in _FROM_ZERO:
         if name in names:
@@ -201,9 +209,6 @@ def decode_statistics(
         _check_range("shape", pc.list_value_length(table.column("shape")), MAX_RANK)
     if "bucket_id" in names and "bucket_count" in names:
         _check_histograms(table.column("bucket_id"), table.column("bucket_count"))
-    if SINCE_1_1 not in names and (columns is None or SINCE_1_1 in columns):
-        return [_with_no_blocks(batch) for batch in batches]
-    return batches
 
 
 def _with_no_blocks(batch: pa.RecordBatch) -> pa.RecordBatch:

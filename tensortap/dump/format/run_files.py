@@ -141,6 +141,11 @@ def read_worker(run_dir: Path, name: str) -> WorkerInfo:
         record = {}
         if isinstance(error, DamagedError) and not isinstance(error, DeniedError):
             damage = f"{name}: {error.message} Its folder's name says the host and the pid."
+    return worker_info(name, record, damage)
+
+
+def worker_info(name: str, record: dict[str, Any], damage: str = "") -> WorkerInfo:
+    """A worker by what is in its `worker.json`, or was."""
     host, pid, _ = name.rsplit("-", 2)
     rank, minor = record.get("rank"), record.get("minor")
     return WorkerInfo(

@@ -15,7 +15,7 @@ from tensortap.storage.filesystem import scan, stat_path
 from tensortap.storage.links import trust
 
 from ..format.graphs import count_nodes, is_graph_id, read_graph, read_graph_table
-from ..format.layout import stats_path
+from ..format.layout import COMPACT, COMPACT_MANIFEST, stats_path
 from ..format.run_files import (
     RUN_FILE,
     UNKNOWN_TIME,
@@ -65,10 +65,21 @@ def _is_run(path: Path, unread: Unread) -> bool:
         unread(path, error)
         return False
     try:
-        return has_workers(path)
+        return has_workers(path) or is_compacted(path)
     except OSError as error:
         unread(path, error)
         return False
+
+
+def is_compacted(path: Path) -> bool:
+    """Whether a folder holds compacted statistics: then it is a run, also where these are all it holds.
+
+    Raises:
+        OSError: it cannot be looked into.
+    """
+    return any(folder.name == COMPACT for folder in _folders(path)) and _is_file(
+        path / COMPACT / COMPACT_MANIFEST
+    )
 
 
 def _is_file(path: Path) -> bool:
@@ -139,7 +150,7 @@ class RunReader:
         try:
             self._info = read_run_info(self.path)
         except NotARunError as error:
-            if not has_workers(self.path):
+            if not has_workers(self.path) and not is_compacted(self.path):
                 raise
             self._info = self._info_from_workers(error)
 

@@ -29,6 +29,7 @@ from ..catalog.columns import StringTable
 from ..catalog.packed_histograms import PackedError
 from ..catalog.segments import Segment, Tail, freeze, segment_arrays
 from ..catalog.step_totals import StepTally
+from ..compacted_run import CompactedRun
 from .container import ContainerError, read_container, write_container
 
 RUN_NAME = "run.txt"  # the run's path: an index whose run is gone is removed
@@ -59,6 +60,7 @@ class SavedRun:
         self._folder = run_folder(cache, run_dir, VERSION)
         self._files: list[str] = []
         self._marks: dict[str, Marks] = {}
+        self.compacted: CompactedRun | None = None  # where the statistics files are not here
         self._swept = False
         self._rested = time.monotonic()  # since then nothing was saved
 
@@ -75,6 +77,7 @@ class SavedRun:
         try:
             if about["run"] != self._run_checksum():
                 raise ContainerError("The run was replaced.")
+            self._load_compacted(about.get("compacted"))
             marks = {name: Marks(self._run_dir / name, w["files"]) for name, w in about["workers"].items()}
             if not all(mark.hold() for mark in marks.values()):
                 raise ContainerError("The dump has changed.")
@@ -136,15 +139,24 @@ class SavedRun:
         workers = {}
         for name, position in positions.items():
             marks = self._marks.setdefault(name, Marks(self._run_dir / name))
-            workers[name] = {"position": asdict(position), "files": marks.update(position)}
+            files = marks.update(position) if self.compacted is None else []
+            workers[name] = {"position": asdict(position), "files": files}
         about, arrays = catalog_state(catalog)
         whole = {
             "run": self._run_checksum(),
             "workers": workers,
+            "compacted": None if self.compacted is None else self.compacted.state,
             "segments": segments,
             "catalog": about,
         }
         write_container(self._folder / STATE, whole, arrays)
+
+    def _load_compacted(self, state: Any) -> None:
+        """Raises ContainerError: it was made of other files. KeyError, TypeError: it is something else."""
+        if (state is None) != (self.compacted is None):
+            raise ContainerError("The dump has changed.")
+        if self.compacted is not None and not self.compacted.resume(state):
+            raise ContainerError("The run was compacted again.")
 
     def discard(self) -> None:
         """Removes the saved index; the next one who opens the run reads the dump."""

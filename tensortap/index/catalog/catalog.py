@@ -17,6 +17,7 @@ from .columns import GrowingColumn, StringTable
 from .decode import (
     HISTOGRAM_COLUMNS,
     INDEXED_COLUMNS,
+    NOT_COPIED,
     NOT_KEPT,
     STATISTICS_COLUMNS,
     ShapeTable,
@@ -87,8 +88,11 @@ class Catalog:
         """Bytes of the columns and side tables (strings not counted)."""
         return self.parts.nbytes + sum(column.nbytes for column in self.places.values())
 
-    def add(self, worker: str, commits: Sequence[Commit]) -> int:
-        """Appends the snapshots of a worker's commits; returns how many."""
+    def add(self, worker: str, commits: Sequence[Commit], *, values_are_here: bool = True) -> int:
+        """Appends the snapshots of a worker's commits; returns how many.
+
+        `values_are_here`: False where only statistics were copied.
+        """
         commits = [commit for commit in commits if commit.batch.num_rows]
         if not commits:
             return 0
@@ -97,6 +101,8 @@ class Catalog:
         histograms = decode_histograms(table) if "bucket_id" in self.read_columns else None
         with self.lock:
             columns = self._decode(table)
+            if not values_are_here:
+                columns["shard"] = np.where(columns["shard"] > NOT_KEPT, NOT_COPIED, columns["shard"])
             self._add_commits(self.workers.intern(worker), commits)
             self.parts.add(columns, histograms)
             self._count(columns, self.workers.intern(worker))

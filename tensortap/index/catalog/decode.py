@@ -20,6 +20,7 @@ INDEXED_COLUMNS = (
 )
 NOT_KEPT = -2  # as the number of a values file; below it, what was to be kept, and is lost
 REFUSED, LOST = NOT_KEPT - 1, NOT_KEPT - 2  # by a full disk; found by a repair (FORMAT.md, `value_file`)
+NOT_COPIED = NOT_KEPT - 3  # only the compacted statistics of the run are here
 HISTOGRAM_COLUMNS = ("bucket_id", "bucket_count")
 
 

@@ -1,0 +1,191 @@
+"""A run of which only `compact/` is here: its statistics are read from there, a part at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import google_crc32c
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from tensortap.compact.manifest import (
+    FOLDER,
+    MANIFEST,
+    CompactFile,
+    Manifest,
+    Part,
+    WorkerMark,
+    has_streams,
+    read_manifest,
+)
+from tensortap.core.errors import DamagedError, FormatVersionError
+from tensortap.dump.format.record_batches import check_statistics
+from tensortap.dump.format.run_files import WorkerInfo, worker_info
+from tensortap.dump.format.schema import SCHEMA
+from tensortap.dump.read.stats_reader import Commit
+from tensortap.storage.entry import Entry
+from tensortap.storage.files import FileReader
+from tensortap.storage.filesystem import stat_path
+
+from .catalog.catalog import Catalog
+from .catalog.decode import HISTOGRAM_COLUMNS
+
+NOWHERE = -1  # as the statistics file of a commit that is not here
+_AT_ONCE = 64 << 20  # bytes of the streams that parts were made of: some 500,000 snapshots
+_MOST_BYTES = 4 << 30  # of a part, decoded
+_TEXTS = pa.dictionary(pa.int32(), pa.string())
+
+
+class CompactedRun:
+    """The compacted statistics of a run whose streams are not here.
+
+    Attributes:
+        damage: sentences about parts that cannot be read.
+        checksum: of the manifest.
+        parts_read: how many parts the catalog has.
+    """
+
+    def __init__(self, run_dir: Path, identity: Entry, checksum: int) -> None:
+        self._run_dir, self._identity, self.checksum = run_dir, identity, checksum
+        self.parts_read = 0
+        self.damage: list[str] = []
+        self._manifest = Manifest()
+        try:
+            self._manifest = read_manifest(run_dir) or Manifest()
+        except (DamagedError, FormatVersionError) as error:
+            self.damage.append(f"{FOLDER}/{MANIFEST}: {error}")
+
+    @classmethod
+    def find(cls, run_dir: Path) -> CompactedRun | None:
+        """That of a run; None where there is nothing compacted, or the streams are here."""
+        try:
+            identity = stat_path(run_dir / FOLDER / MANIFEST)
+            if has_streams(run_dir):
+                return None
+            with FileReader(run_dir / FOLDER / MANIFEST) as file:
+                checksum = google_crc32c.value(bytes(file.read(0, file.size)))
+        except (OSError, DamagedError):
+            return None
+        return cls(run_dir, identity, checksum)
+
+    def is_current(self) -> bool:
+        """Whether the run is still as it was: neither compacted again, nor copied as a whole."""
+        try:
+            return stat_path(self._run_dir / FOLDER / MANIFEST) == self._identity and not has_streams(
+                self._run_dir
+            )
+        except (OSError, DamagedError):
+            return False
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """How far was read, for `resume`."""
+        return {"checksum": self.checksum, "parts_read": self.parts_read, "damage": self.damage}
+
+    def resume(self, state: dict[str, Any]) -> bool:
+        """Goes on where a saved index ends; False where that was made of another manifest."""
+        if state["checksum"] != self.checksum:
+            return False
+        self.parts_read, self.damage = int(state["parts_read"]), list(map(str, state["damage"]))
+        return True
+
+    @property
+    def workers(self) -> dict[str, WorkerMark]:
+        """How far each worker was compacted."""
+        return self._manifest.workers
+
+    def worker_infos(self) -> list[WorkerInfo]:
+        """Its workers, as their files said."""
+        return [worker_info(name, mark.about) for name, mark in self.workers.items()]
+
+    def progress(self) -> tuple[int, int]:
+        """Bytes of parts that were read, and that there are."""
+        sizes = [part.rows.size + part.histograms.size for part in self._manifest.parts]
+        return sum(sizes[: self.parts_read]), sum(sizes)
+
+    def read_next(self, catalog: Catalog) -> bool:
+        """Adds the next parts to a catalog, in the order in which their rows were written; False where there
+        are none."""
+        parts: list[Part] = []
+        tables: list[pa.Table] = []
+        for part in self._manifest.parts[self.parts_read :]:
+            if parts and sum(each.bytes for each in parts) + part.bytes > _AT_ONCE:
+                break
+            parts.append(part)
+            try:
+                tables.append(self._rows(part, catalog.read_columns))
+            except (DamagedError, OSError) as error:
+                self.damage.append(f"The steps {part.first} to {part.last} cannot be read: {error}")
+        self.parts_read += len(parts)
+        if tables:
+            self._add(catalog, pa.concat_tables(tables))
+        return bool(parts)
+
+    def _rows(self, part: Part, columns: Sequence[str]) -> pa.Table:
+        """The rows of a part.
+
+        Raises:
+            DamagedError: a file is damaged, or holds something else. OSError: it cannot be read.
+        """
+        names = [name for name in columns if name not in HISTOGRAM_COLUMNS]
+        table = self._table(part.rows, [*names, "worker", "seq"], part.snapshots)
+        if len(names) < len(columns):
+            histograms = self._table(part.histograms, list(HISTOGRAM_COLUMNS), part.snapshots)
+            for name in HISTOGRAM_COLUMNS:
+                table = table.append_column(name, histograms.column(name))
+        check_statistics(table)
+        if not set(pc.unique(table.column("worker")).to_pylist()) <= self.workers.keys():
+            raise DamagedError("A row is of a worker that the manifest does not name.")
+        return table
+
+    def _add(self, catalog: Catalog, table: pa.Table) -> None:
+        names = [info.worker for info in sorted(self.worker_infos(), key=_age)]
+        worker = pc.index_in(table.column("worker"), pa.array(names)).to_numpy()
+        order = np.lexsort((table.column("seq").to_numpy(), worker))
+        edges = np.searchsorted(worker[order], np.arange(len(names) + 1)).tolist()
+        table = table.select(list(catalog.read_columns)).take(order)
+        for name, (start, stop) in zip(names, pairwise(edges), strict=True):
+            batches = table.slice(start, stop - start).combine_chunks().to_batches()
+            commits = [Commit(name, NOWHERE, 0, 0, batch, {}) for batch in batches]
+            catalog.add(name, commits, values_are_here=False)
+
+    def _table(self, file: CompactFile, names: list[str], rows: int) -> pa.Table:
+        """Some columns of a file that was compared with its checksum, with the types of a stream."""
+        with FileReader(file.path(self._run_dir)) as source:
+            data = bytes(source.read(0, source.size))
+        if len(data) != file.size or google_crc32c.value(data) != file.crc32c:
+            raise DamagedError(f"{file.file} does not match its checksum.", "Copy compact/ again.")
+        try:
+            metadata = pq.read_metadata(pa.BufferReader(data))
+            groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+            if metadata.num_rows != rows or sum(group.total_byte_size for group in groups) > _MOST_BYTES:
+                raise DamagedError(f"{file.file} holds more than its manifest says.")
+            texts = [
+                name for name in names if name not in SCHEMA.names or SCHEMA.field(name).type == pa.string()
+            ]
+            table = pq.read_table(pa.BufferReader(data), columns=names, read_dictionary=texts)
+            return pa.table([_like_stream(table.column(name), name) for name in names], names=names)
+        except (pa.ArrowException, KeyError, OSError) as error:
+            raise DamagedError(f"{file.file} is no table of statistics: {str(error)[:200]}") from error
+
+
+def _like_stream(column: pa.ChunkedArray, name: str) -> Any:
+    """A column with the type that it has in a stream. Raises DamagedError: it holds something else."""
+    if column.null_count:
+        raise DamagedError(f"The column {name!r} holds nulls.")
+    kind = SCHEMA.field(name).type if name in SCHEMA.names else pa.string()
+    if kind == pa.string():
+        column = column.cast(_TEXTS)
+        lengths = (pc.binary_length(chunk.dictionary).take(chunk.indices) for chunk in column.chunks)
+        if sum(pc.sum(each).as_py() or 0 for each in lengths) > _MOST_BYTES:
+            raise DamagedError(f"The column {name!r} holds too much text.")
+    return column.cast(kind).combine_chunks()
+
+
+def _age(info: WorkerInfo) -> tuple[Any, str]:
+    return info.started, info.worker

@@ -1,0 +1,218 @@
+"""Runs of which only `compact/` is here: opened from it, saved, opened again, and never wrong."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from compacted import compact, copied, manifest_of, write_worker
+
+import tensortap
+from tensortap.__main__ import main
+from tensortap.compact import compactor
+from tensortap.compact.queries import query_run
+from tensortap.core.errors import DamagedError, ValueNotKeptError
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index import compacted_run
+from tensortap.index.cache import saved_run
+from tensortap.index.catalog.commit_cache import read_histograms
+from tensortap.index.logdir_index import LogIndex
+from tensortap.index.run_index import RunIndex
+from tensortap.storage.files import crc32c_of_file, publish_json
+
+STEPS, TENSORS = 24, 8  # of each of two workers
+ROWS = 2 * STEPS * (TENSORS + 2)  # and a text, and what is empty
+
+
+@pytest.fixture
+def whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A log directory with a compacted run of many parts."""
+    monkeypatch.setattr(compactor, "PART_BYTES", 2500)
+    monkeypatch.setattr(compacted_run, "_AT_ONCE", 5000)
+    for rank in range(2):
+        write_worker(tmp_path / "whole", range(STEPS), TENSORS, rank=rank)
+    assert compact(tmp_path / "whole/r").parts > 5
+    return tmp_path / "whole"
+
+
+@pytest.fixture
+def copy(whole: Path, tmp_path: Path) -> Path:
+    return copied(whole, tmp_path / "copy")
+
+
+def opened(logdir: Path, cache: Path | None = None) -> tuple[LogIndex, RunIndex]:
+    log = LogIndex(logdir, cache=cache, use_cache=cache is not None)
+    log.refresh()
+    (run,) = log.runs
+    return log, run
+
+
+def content(run: RunIndex) -> list[Any]:
+    """All rows with their histograms, in an order that does not depend on how they were read."""
+    catalog, rows = run.catalog, np.arange(run.catalog.rows)
+    names = [catalog.tensors.names[code] for code in catalog.column("tensor", rows).tolist()]
+    workers = [catalog.workers[code] for code in catalog.column("worker", rows).tolist()]
+    plain = [
+        catalog.column(name, rows).tolist() for name in ("step", "visit", "time", "size", "nan", "abs_max")
+    ]
+    histograms = [
+        (ids.tolist(), counts.tolist()) for ids, counts in read_histograms(catalog, run.commits, rows)
+    ]
+    return sorted(map(str, zip(names, workers, *plain, histograms, strict=True)))
+
+
+def test_all_rows_are_those_of_the_streams(whole: Path, copy: Path, tmp_path: Path) -> None:
+    expected = content(opened(whole)[1])
+    assert len(expected) == ROWS
+    _, run = opened(copy)
+    assert content(run) == expected
+    assert run.overview().closed and not run.damage
+    bare = copied(whole, tmp_path / "bare", "compact")  # nothing else, not even run.json
+    _, run = opened(bare)
+    assert content(run) == expected
+    assert run.damage == ["run.json is missing."]
+    run = tensortap.open(bare / "r").runs["r"]
+    assert len(run.find("block_0/op_0:")) == 2 * STEPS
+
+
+def test_it_is_saved_and_opened_again(whole: Path, copy: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(saved_run, "SEGMENT_ROWS", 100)
+    monkeypatch.setattr(saved_run, "FEWEST", 1)
+    expected = content(opened(whole)[1])
+    cache = tmp_path / "cache"
+    assert content(opened(copy, cache)[1]) == expected
+    read: list[str] = []
+    table = compacted_run.CompactedRun._table
+    monkeypatch.setattr(
+        compacted_run.CompactedRun,
+        "_table",
+        lambda self, file, *rest: read.append(file.file) or table(self, file, *rest),
+    )
+    assert content(opened(copy, cache)[1]) == expected
+    assert read == []
+    write_worker(whole, range(STEPS, STEPS + 3), TENSORS, rank=2)
+    compact(whole / "r")
+    shutil.rmtree(copy / "r/compact")
+    shutil.copytree(whole / "r/compact", copy / "r/compact")
+    found = content(opened(copy, cache)[1])
+    assert len(found) == ROWS + 3 * (TENSORS + 2)
+    assert found == content(opened(whole)[1])
+    assert read != []
+
+
+def test_a_copy_that_is_made_again_while_it_is_open(whole: Path, copy: Path) -> None:
+    log, run = opened(copy)
+    assert run.catalog.rows == ROWS
+    write_worker(whole, range(STEPS, STEPS + 3), TENSORS, rank=2)
+    compact(whole / "r")
+    for path in sorted((whole / "r/compact").iterdir()):
+        shutil.copy(path, copy / "r/compact")
+    log.refresh()
+    assert log.runs[0].catalog.rows == ROWS + 3 * (TENSORS + 2)
+    shutil.rmtree(copy / "r")
+    shutil.copytree(whole / "r", copy / "r")  # now with the streams
+    log.refresh()
+    (run,) = log.runs
+    assert run.catalog.rows == ROWS + 3 * (TENSORS + 2)
+    assert content(run) == content(opened(whole)[1])
+
+
+def test_values_are_said_to_be_elsewhere(tmp_path: Path) -> None:
+    with DumpWriter(tmp_path / "whole", run="r") as writer:
+        for step in range(3):
+            writer.log("a", np.arange(5000.0), step=step)
+            writer.log("b", np.arange(3.0), step=step, keep="summary")
+    compact(tmp_path / "whole/r")
+    run = tensortap.open(copied(tmp_path / "whole", tmp_path / "copy")).runs["r"]
+    with pytest.raises(
+        ValueNotKeptError, match="only the compacted statistics of the run are here"
+    ) as caught:
+        run.tensor("a", step=1)[0]
+    assert "copy all of it" in caught.value.hint
+    with pytest.raises(ValueNotKeptError, match="only the summary was requested"):
+        run.tensor("b", step=1)[0]
+
+
+def test_commands(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ls", str(copy)]) == 0
+    assert main(["check", str(copy)]) == 0
+    assert main(["rules", str(copy / "r")]) in (0, 1)
+    found = query_run(copy / "r", "SELECT (SELECT count(*) FROM snapshots) AS n, count(*) AS w FROM workers")
+    assert found.to_pylist() == [{"n": ROWS, "w": 2}]
+    before = manifest_of(copy / "r")
+    assert compact(copy / "r").added == 0
+    with pytest.raises(DamagedError, match="compact/ cannot be made anew"):
+        compact(copy / "r", rebuild=True)
+    assert manifest_of(copy / "r") == before
+
+
+def flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def test_a_damaged_part_is_left_out_and_reported(copy: Path) -> None:
+    part = manifest_of(copy / "r")["parts"][1]
+    flip(copy / "r/compact" / part["rows"]["file"])
+    _, run = opened(copy)
+    assert run.catalog.rows == ROWS - part["snapshots"]
+    (sentence,) = [each for each in run.damage if each.startswith("The steps")]
+    assert sentence.startswith(f"The steps {part['first']} to {part['last']} cannot be read")
+    assert "checksum" in sentence
+
+
+def test_a_damaged_manifest_is_reported(copy: Path) -> None:
+    flip(copy / "r/compact/manifest.json")
+    _, run = opened(copy)
+    assert run.catalog.rows == 0
+    assert "manifest.json" in run.damage[0]
+    with pytest.raises(DamagedError, match="cannot be made anew"):
+        compact(copy / "r")
+
+
+def with_nulls(table: pa.Table) -> pa.Table:
+    return table.set_column(table.column_names.index("size"), "size", pa.nulls(len(table), pa.int64()))
+
+
+def of_another_type(table: pa.Table) -> pa.Table:
+    return table.set_column(table.column_names.index("size"), "size", pa.array(["x"] * len(table)))
+
+
+def out_of_range(table: pa.Table) -> pa.Table:
+    return table.set_column(table.column_names.index("step"), "step", pa.array([-5] * len(table), pa.int64()))
+
+
+def of_a_stranger(table: pa.Table) -> pa.Table:
+    return table.set_column(table.column_names.index("worker"), "worker", pa.array(["../x"] * len(table)))
+
+
+def longer(table: pa.Table) -> pa.Table:
+    return pa.concat_tables([table, table])
+
+
+@pytest.mark.parametrize("change", [with_nulls, of_another_type, out_of_range, of_a_stranger, longer, None])
+def test_hostile_parts(copy: Path, change: Callable[[pa.Table], pa.Table] | None) -> None:
+    """Files that match their checksums, and hold what no compaction writes."""
+    manifest = json.loads((copy / "r/compact/manifest.json").read_text())
+    part = manifest["parts"][0]
+    path = copy / "r/compact" / part["rows"]["file"]
+    if change is None:
+        path.write_bytes(b"PAR1 no table PAR1")
+    else:
+        pq.write_table(change(pq.read_table(path)), path)
+    part["rows"] |= {"size": path.stat().st_size, "crc32c": crc32c_of_file(path, path.stat().st_size)}
+    publish_json(
+        copy / "r/compact/manifest.json", {key: manifest[key] for key in manifest if "crc32c" not in key}
+    )
+    _, run = opened(copy)
+    assert run.error is None
+    assert run.catalog.rows == ROWS - part["snapshots"]
+    assert any(each.startswith("The steps") for each in run.damage)
