@@ -132,6 +132,7 @@ def record_story(
     steps: Sequence[int] | None = None,
     also: Iterable[int] = (),
     tensors: Iterable[str] = (),
+    other: RunIndex | None = None,
     max_bytes: int = MAX_BYTES,
     seconds: float = _SECONDS,
     advance: Advance = lambda done, total: None,
@@ -142,6 +143,7 @@ def record_story(
         steps: those to hold whole; by default up to `MAX_STEPS`, among them the first with NaN or Inf.
         also: steps to hold besides.
         tensors: names that come first while there is room, besides those of findings.
+        other: a run of the application to compare with, on which the page opens.
 
     Raises:
         StoryError: there is nothing to show. DamagedError: the run is damaged.
@@ -163,7 +165,9 @@ def record_story(
     ]
     origin = ((nan or {}).get("report") or {}).get("step")
     held = _chosen_steps(detail["steps"], steps, origin, frozenset(also))
-    _record_run(recorder, run, graphs, frozenset(held))
+    _record_run(recorder, run, other, graphs, frozenset(held))
+    if other is not None:
+        left_out += _record_comparison(recorder, run, other)
     focus = {*tensors, *_named_tensors(nan), *_named_tensors(found)}
     rows = list[dict[str, Any]]()
     for graph in graphs:
@@ -187,18 +191,36 @@ def record_story(
         "run": run.id,
         "name": run.name,
         "made": time.time(),
-        "link": f"#run={quote(run.id, safe='')}" + ("&view=problems" if origin is not None else ""),
+        "link": _link(run, other, problems=origin is not None),
         "notes": [],
         "left_out": left_out,
         "answers": recorder.answers,
     }
 
 
-def story_of(app: Flask, run_id: str | None = None, **options: Any) -> dict[str, Any]:
-    """`record_story` of a run (by default the only one) of an application that serves nobody; ends it."""
+def _link(run: RunIndex, other: RunIndex | None, *, problems: bool) -> str:
+    """What the page opens on."""
+    link = f"#run={quote(run.id, safe='')}"
+    if other is not None:
+        return f"{link}&view=compare&other={quote(other.id, safe='')}"
+    return f"{link}&view=problems" if problems else link
+
+
+def story_of(
+    app: Flask, run_id: str | None = None, compare_with: Path | None = None, **options: Any
+) -> dict[str, Any]:
+    """`record_story` of a run (by default the only one) of an application that serves nobody; ends it.
+
+    Args:
+        compare_with: the folder of another of its runs.
+    """
     try:
         log = read_whole(app)
-        return record_story(app, log.runs[0] if run_id is None else log.run(run_id), **options)
+        run = log.runs[0] if run_id is None else log.run(run_id)
+        other = next((each for each in log.runs if each.path == compare_with), None)
+        if compare_with is not None and other is None:
+            raise StoryError("The run to compare with was not found.", "Name the folder of a run.")
+        return record_story(app, run, other=other, **options)
     finally:
         close_log(app)
 
@@ -225,11 +247,26 @@ def _chosen_steps(
     return sorted({steps[at] for at in chosen} | (also & set(steps)))
 
 
-def _record_run(recorder: _Recorder, run: RunIndex, graphs: list[str], held: frozenset[int]) -> None:
+def _record_comparison(recorder: _Recorder, run: RunIndex, other: RunIndex) -> list[str]:
+    """Records two runs compared, and the other's graphs; returns what is skipped."""
+    found = recorder.settled("diff", {"a": run.id, "b": other.id, "all": True})
+    if found is None or not found["comparison"]:
+        return [f"Comparison with {other.name}: the analysis failed or took too long."]
+    place = f"runs/{other.id}"
+    recorder.json(place)
+    for pair in found["comparison"]["graphs"]:
+        recorder.binary(f"{place}/graphs/{pair['b']}")
+    return [f"Tensors of {other.name}, except for the comparison."]
+
+
+def _record_run(
+    recorder: _Recorder, run: RunIndex, other: RunIndex | None, graphs: list[str], held: frozenset[int]
+) -> None:
     place = f"runs/{run.id}"
+    listed = {run.id} if other is None else {run.id, other.id}
 
     def only_this(answer: dict[str, Any]) -> dict[str, Any]:
-        entries = [entry | {"live": False} for entry in answer["runs"] if entry["id"] == run.id]
+        entries = [entry | {"live": False} for entry in answer["runs"] if entry["id"] in listed]
         return {**answer, "cursor": "story", "runs": entries, "reading": {}, "unread": [], "unread_count": 0}
 
     def of_held_steps(answer: dict[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import quote
 
 from browser_site import Site
@@ -11,6 +12,8 @@ from playwright.sync_api import FrameLocator, Locator, Page, expect
 
 # Everything is loaded, laid out and drawn; window.tensortap is the page's own probe of its canvas.
 READY = "() => window.tensortap?.ready === true"
+AXE = Path(__file__).resolve().parents[1] / "frontend/node_modules/axe-core/axe.min.js"
+RUN_AXE = "() => axe.run(document, {resultTypes: ['violations']}).then(result => result.violations)"
 ON_CANVAS = """name => {
     const box = window.tensortap.node(name);
     if (box === null) return false;
@@ -111,3 +114,9 @@ def run_row(page: Page | FrameLocator, name: str) -> Locator:
     exactly = re.compile(rf"^{re.escape(name)}$")
     label = page.locator(".long-name").filter(has_text=exactly)
     return page.get_by_test_id("run-row").filter(has=label)
+
+
+def violations(tap: TapPage) -> list[str]:
+    """What axe-core, which was put into the page, complains about."""
+    found = tap.page.evaluate(RUN_AXE)
+    return [f"{one['id']}: {node['html'][:200]}" for one in found for node in one["nodes"][:3]]

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from browser_page import TapPage
+from browser_page import AXE, TapPage, violations
 from browser_site import Site
 from playwright.sync_api import Browser
 
-AXE = Path(__file__).resolve().parents[2] / "frontend/node_modules/axe-core/axe.min.js"
 VIEWS = ["layers", "graph", "table", "timeline", "source", "problems", "compare", "events", "stepper"]
 TABS = ["overview", "history", "histogram", "value", "source"]
-RUN_AXE = "() => axe.run(document, {resultTypes: ['violations']}).then(result => result.violations)"
 SHOW_VIEW = "view => { location.hash = `${location.hash}&view=${view}`; }"
 LOG = "compile_loss/_careless_loss/Log"
 RELU = "digits_1/conv1_1/Relu"
@@ -30,11 +27,6 @@ def audited(browser: Browser) -> Iterator[TapPage]:
     context = browser.new_context(viewport={"width": 1280, "height": 800}, bypass_csp=True)
     yield TapPage(context.new_page())
     context.close()
-
-
-def violations(tap: TapPage) -> list[str]:
-    found = tap.page.evaluate(RUN_AXE)
-    return [f"{one['id']}: {node['html'][:200]}" for one in found for node in one["nodes"][:3]]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -84,6 +76,12 @@ def test_axe_finds_nothing_in_menus(audited: TapPage, site: Site, theme: str) ->
     audited.page.keyboard.press("A")
     audited.page.get_by_label("Name and note").click()
     found["bookmarks"] = violations(audited)
+    audited.page.keyboard.press("Escape")
+    audited.page.get_by_test_id("share").click()
+    found["share"] = violations(audited)
+    with audited.page.expect_download(timeout=120_000):
+        audited.page.get_by_test_id("save-story").click()
+    found["story saved"] = violations(audited)
     audited.page.keyboard.press("Escape")
     audited.page.get_by_role("button", name="Export image").click()
     audited.page.get_by_role("button", name="PNG").click()

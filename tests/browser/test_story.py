@@ -6,12 +6,15 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
-from browser_page import READY, TapPage
+from browser_page import AXE, READY, TapPage, violations
 from browser_site import Site
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tensortap.__main__ import main
+from tensortap.core.records import Graph, Node
+from tensortap.dump.write.writer import DumpWriter
 
 ORIGIN = "compile_loss/_careless_loss/Log"
 
@@ -41,6 +44,22 @@ def offline(browser: Browser) -> Iterator[Page]:
     assert complaints == []
 
 
+@pytest.fixture
+def compared(tmp_path: Path) -> Path:
+    """A story of the run `a` compared with `b`, in which the second of two nodes computes something else."""
+    nodes = (Node("x", "Relu"), Node("y", "Exp", inputs=("x",)))
+    for run, factor in (("a", 1.0), ("b", 2.0)):
+        with DumpWriter(tmp_path / "logs", run=run) as writer:
+            graph = writer.graph(Graph("g", nodes))
+            for step in range(2):
+                writer.log("x:0", np.ones(8, np.float32), step=step, graph=graph)
+                writer.log("y:0", np.full(8, factor, np.float32), step=step, graph=graph)
+    out = tmp_path / "compared.html"
+    runs = [str(tmp_path / "logs" / "a"), "--compare", str(tmp_path / "logs" / "b")]
+    assert main(["story", *runs, "--out", str(out)]) == 0
+    return out
+
+
 def open_story(page: Page, path: Path) -> None:
     page.goto(path.as_uri())
     page.wait_for_function(READY)
@@ -62,6 +81,25 @@ def test_the_nan_leads_to_its_line_histogram_and_values(offline: Page, story: Pa
     cells = tap.value_cells()
     assert any("inf" in text.lower() or "∞" in text for text in cells.values()), cells
     assert len(cells) > 10
+
+
+def test_a_story_opens_on_the_comparison_that_it_holds(offline: Page, compared: Path) -> None:
+    open_story(offline, compared)
+    table = offline.get_by_test_id("compare-table")
+    expect(table).to_contain_text("y")
+    expect(offline.get_by_test_id("first-divergence")).to_contain_text("y")
+    expect(offline.get_by_test_id("error-state")).to_have_count(0)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_in_a_story(browser: Browser, story: Path, theme: str) -> None:
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, bypass_csp=True, offline=True)
+    page = context.new_page()
+    page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
+    open_story(page, story)
+    page.add_script_tag(path=AXE)
+    assert violations(TapPage(page)) == []
+    context.close()
 
 
 @pytest.mark.parametrize("view", ["layers", "graph", "table", "timeline", "source"])

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
 import { ApiError } from '../../api/provider';
 import type { Progress } from '../../model/wire/findings';
 import { hintPieces } from '../../model/wire/hints';
@@ -48,6 +49,17 @@ function Hint({ text }: { text: string }) {
       )}
     </p>
   );
+}
+
+/** Seconds since it is shown. */
+export function Elapsed() {
+  const [seconds, setSeconds] = useState(0);
+  useEffect(() => {
+    const began = Date.now();
+    const timer = setInterval(() => setSeconds(Math.round((Date.now() - began) / 1000)), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  return <span class="num">{seconds} s</span>;
 }
 
 /** How far an analysis is; nothing once it is done. */

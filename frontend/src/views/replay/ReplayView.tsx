@@ -1,4 +1,3 @@
-import { useEffect, useState } from 'preact/hooks';
 import { counted, formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
 import type { Progress } from '../../model/wire/findings';
@@ -20,7 +19,7 @@ import { shownWhatIfs } from '../../state/replay/what_ifs';
 import { RunGraph } from '../graph/RunGraph';
 import { IconButton, Select } from '../kit/Button';
 import { CodeBlock } from '../kit/CopyButton';
-import { Failure, Message } from '../kit/Message';
+import { Elapsed, Failure, Message } from '../kit/Message';
 import { LogicTests } from './LogicTests';
 import { NodeCard } from './NodeCard';
 import { NodeList } from './NodeList';
@@ -116,17 +115,6 @@ function Head() {
 function progressText({ done, total, doing }: Progress): string {
   const parts = [total > 0 ? `${formatCount(done)} of ${counted(total, 'tensor')}` : '', doing].filter(Boolean);
   return parts.length > 0 ? ` (${parts.join(', ')})` : '';
-}
-
-/** Seconds since the computation began. */
-function Elapsed() {
-  const [seconds, setSeconds] = useState(0);
-  useEffect(() => {
-    const began = Date.now();
-    const timer = setInterval(() => setSeconds(Math.round((Date.now() - began) / 1000)), 1000);
-    return () => clearInterval(timer);
-  }, []);
-  return <span class="num">{seconds} s</span>;
 }
 
 function NothingRecorded() {

@@ -12,6 +12,7 @@ import { shownStory } from '../../state/story';
 import { IconButton } from '../kit/Button';
 import { CodeBlock, CopyButton } from '../kit/CopyButton';
 import { Icon } from '../kit/Icon';
+import { Elapsed } from '../kit/Message';
 import { Popover } from '../kit/Popover';
 import { imagesOnShow, type ShownImage } from './shown_images';
 
@@ -39,7 +40,7 @@ export function ShareMenu() {
             </>
           )}
           <p class="faint" role="status" data-testid="share-status">
-            {task.status}
+            {task.status} {task.busy && <Elapsed />}
           </p>
           {task.error !== '' && <p role="alert">{task.error}</p>}
         </>
@@ -53,7 +54,7 @@ function LinkPart() {
   return (
     <section class="share-part" aria-label="Link">
       <div class="row">
-        <h3 class="grow">Link to this view</h3>
+        <h2 class="grow">Link to this view</h2>
         <CopyButton text={shareAddress} label="Copy link to this view" icon="link" />
       </div>
       {isLoopback(hostname) && (
@@ -86,7 +87,7 @@ function ImagePart({ task, name }: PartProps) {
     <section class="share-part" aria-label="Image">
       {images.map((image) => (
         <div class="row" key={image.label}>
-          <h3 class="grow truncate">Image of the {image.label}</h3>
+          <h2 class="grow truncate">Image of the {image.label}</h2>
           {(['png', 'svg'] as const).map((format) => (
             <SaveButton key={format} task={task} label={format.toUpperCase()} onClick={() => save(image, format)} />
           ))}
@@ -106,7 +107,7 @@ function RunPart({ task, name, id }: PartProps & { id: string }) {
   const [at, range] = [step.value, stepRange.value];
   return (
     <section class="share-part" aria-label="Run">
-      <h3>Run as .tap.zip, with its values and source</h3>
+      <h2>Run as .tap.zip, with its values and source</h2>
       <div class="row">
         <SaveButton task={task} label="Whole run" onClick={() => save(null, '')} />
         {at !== null && <SaveButton task={task} label={`Step ${at}`} onClick={() => save(String(at), `step ${at}`)} />}
@@ -133,7 +134,7 @@ function StoryPart({ task, name, id }: PartProps & { id: string }) {
     });
   return (
     <section class="share-part" aria-label="Story">
-      <h3>Story: one HTML file without a server</h3>
+      <h2>Story: one HTML file without a server</h2>
       <p class="faint">
         Holds graph, NaN path, histograms, values, source code and your bookmarks with their notes. Read it before you publish it.
       </p>

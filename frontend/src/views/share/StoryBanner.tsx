@@ -11,7 +11,7 @@ export function StoryBanner() {
   if (story === null || hidden === story) return <div />;
   const made = new Date(1000 * story.made).toISOString().slice(0, 10);
   return (
-    <div class="story-banner" role="note" data-testid="story-banner">
+    <aside class="story-banner" aria-label="Story" data-testid="story-banner">
       <Icon name="info" />
       <span>
         A story of <b>{visible(story.name)}</b>, recorded on {made}. No server is needed.
@@ -28,6 +28,6 @@ export function StoryBanner() {
       )}
       <span class="grow" />
       <IconButton small icon="close" label="Hide this note" onClick={() => setHidden(story)} />
-    </div>
+    </aside>
   );
 }

@@ -7,7 +7,7 @@ import argparse
 from tensortap.core.text import bytes_text, counted
 from tensortap.importers.remote_copy import staged_output
 
-from ...argument_types import chosen_steps, steps, target
+from ...argument_types import chosen_steps, source, steps, target
 from ...console import cell, console, print_json
 from ...progress import part_progress
 from ...select_run import add_path, only_run
@@ -22,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         [
             f"example: {EXAMPLE}",
             "  tensortap story logs/digits --step 20:30 --tensor conv1/Relu:0 --out part.html",
+            "  tensortap story logs/digits-nan --compare logs/digits --out compared.html",
             "The file holds source code, file names and values of the run: read it before you publish it.",
         ]
     )
@@ -38,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tensor", action="append", default=[], metavar="NAME", help="hold this one first; repeatable"
     )
+    parser.add_argument("--compare", type=source, metavar="RUN", help="hold the comparison with this run")
     parser.add_argument(
         "--max-mb", type=int, default=24, metavar="MB", help="stop there, and say what is missing (24)"
     )
@@ -54,13 +56,17 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.out.name.endswith((".html", ".htm")):
         raise InvalidNameError(f"{arguments.out.name!r} is not the name of an HTML file.", "End it in .html.")
     found = only_run(arguments.path)
+    other = None if arguments.compare is None else only_run(arguments.compare)
+    if other is not None and other.path == found.path:
+        raise InvalidNameError(f"--compare names {found.name!r} itself.", "Name another run.")
     held = None
     if arguments.step is not None:
         held = parse_steps(chosen_steps(found, arguments.step)).of(found.steps.step).tolist()
     with staged_output(arguments.out) as out, part_progress("recording") as advance:
         story = story_of(
-            create_app(as_logdir(arguments.path)),
+            create_app([as_logdir(path) for path in (arguments.path, arguments.compare) if path is not None]),
             found.id,
+            None if other is None else other.path,
             steps=held,
             tensors=arguments.tensor,
             max_bytes=arguments.max_mb * 2**20,
