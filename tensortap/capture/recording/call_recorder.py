@@ -22,13 +22,13 @@ from tensortap.tf.op_allowlist import refused
 from tensortap.tf.random_ops import RANDOM_OPS
 
 from ..exact.iterator_copy import Elements, SharedIterator, UncopiedIteratorError, iterator_elements
+from ..exact.random_draws import DrawsAsArguments, RandomDrawValues, UnrecordableError
 from ..exact.shadow import is_variable
 from ..exact.side_effects import MUTED, obstacle
 from ..instrument.tapped_function import TapValues
 from ..run_info import environment
 from ..tracing.traced_function import Place, TracedRoot
 from ..triggers.firing import failure_facts
-from .random_draws import DrawsAsArguments, RandomDrawValues, UnrecordableError
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,13 +17,13 @@ from tensortap.dump.format.graphs import write_graph
 from tensortap.dump.format.run_files import ensure_run
 
 from ..capture_warnings import OneTimeWarnings
+from ..exact.random_draws import UnrecordableError
 from ..instrument.tapped_function import TapValues
 from ..pipeline.batch_writer import DiskReserve
 from ..pipeline.messages import StepEntry
 from ..tracing.traced_function import Place, TracedRoot
 from .call_recorder import CallRecorder, PendingCall
 from .pending_recordings import PendingRecordings, QueuedRecording, TensorHashes
-from .random_draws import UnrecordableError
 from .record_options import ASKED_FOR, Record, RecordingRetention
 
 RECORDING_LOSSES = ("record disk", "record full")
