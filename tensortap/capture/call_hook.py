@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
+from tensortap.core.records import Way
 from tensortap.tf import internals
 
 from .capture_warnings import first_line
 from .errors import ChoiceFailedError
+from .exact.drawing_shadow import DrawingShadow, GivenDraws, draws_randomly
 from .exact.shadow import NoShadowError, Shadow, ShadowFailedError
 from .exact.side_effects import MUTED
 from .exact.variable_snapshot import SnapshotReader, VariableSnapshot, changed_bytes
@@ -24,6 +26,9 @@ from .watching.watch import Watch
 
 # a function, what is watched of it, whether exactly, and whether recordings need what it draws
 _Key = tuple[str, frozenset[Watch], bool, bool]
+
+
+_Tapped = InstrumentedFunction | Shadow | DrawingShadow
 
 
 class _OtherStepError(Exception):
@@ -68,7 +73,7 @@ class CallHook:
         self._uninstall: Any = None
         self._traced: dict[str, TracedRoot] = {}
         self._copies: dict[tuple[str, frozenset[Place], bool, bool], InstrumentedFunction] = {}
-        self._instrumented: dict[_Key, InstrumentedFunction | Shadow | None] = {}
+        self._instrumented: dict[_Key, _Tapped | None] = {}
         self._state: dict[str, SnapshotReader] = {}
         self._streams = RandomStreams()
 
@@ -184,15 +189,16 @@ class CallHook:
         if instrumented is None:
             return call.run_untapped(inputs)
         traced = self._traced[function]
-        shadowed = isinstance(instrumented, Shadow)
-        receiver = CallReceiver(traced, steps, "shadow" if shadowed else "in-place", call.pending)
+        way: Way = "in-place" if isinstance(instrumented, InstrumentedFunction) else "shadow"
+        receiver = CallReceiver(traced, steps, way, call.pending)
+        untouched = isinstance(instrumented, Shadow)  # the function itself makes the step
         try:
             with _STEPS.inside(_PAUSE):
-                before = None if shadowed else self._state_of(traced).read(inputs)
+                before = None if untouched else self._state_of(traced).read(inputs)
         except Exception as error:
             self._give_up(key, steps, "could not be tapped", error)
             return call.run_untapped(inputs)
-        receiver.expect_draws(not shadowed)
+        receiver.expect_draws(not untouched)
         try:
             return instrumented.call(call.run, function.encode(), inputs, call.num_outputs, receiver)
         except ShadowFailedError as failure:
@@ -233,13 +239,20 @@ class CallHook:
         self, function: str, inputs: Sequence[Any], around: Sequence[StepReceiver]
     ) -> InstrumentedFunction | None:
         """The copy for all watches of the taps that are in use; None if there is no need of one."""
-        if not self._streams.draws(function) or all(step.exact for step in around):
-            return None
-        if self._streams.has_begun(function):
+        seeded = self._streams.draws(function)
+        if not (seeded or _exact(around)) or (seeded and self._streams.has_begun(function)):
             return None
         traced = self._record(function, inputs, around)
         drawn = {place: node for step in around for place, node in step.draws_of(traced).items()}
-        chosen = _chosen(traced, [step.possible_watches for step in around])
+        if _exact(around) and draws_randomly(traced):
+            try:
+                drawn |= GivenDraws(traced).read
+            except NoShadowError:  # said when the function is to be captured
+                self._streams.ran_untapped(function)
+                return None
+        elif not seeded:
+            return None
+        chosen = _chosen(traced, [step.possible_watches for step in around if not step.exact])
         if not chosen and not drawn:
             self._streams.ran_untapped(function)
             return None
@@ -274,9 +287,7 @@ class CallHook:
                 self._state[traced.root] = SnapshotReader(traced)
             return self._state[traced.root]
 
-    def _instrument(
-        self, key: _Key, call: _Call, drawn: Mapping[Place, str]
-    ) -> InstrumentedFunction | Shadow | None:
+    def _instrument(self, key: _Key, call: _Call, drawn: Mapping[Place, str]) -> _Tapped | None:
         """The function's copy for these steps; None if nothing is selected or it cannot be tapped."""
         function, steps = call.function, call.steps
         with self._lock:
@@ -293,9 +304,7 @@ class CallHook:
                 self._give_up(key, steps, "could not be tapped", error)
                 return None
 
-    def _make(
-        self, key: _Key, call: _Call, drawn: Mapping[Place, str]
-    ) -> InstrumentedFunction | Shadow | None:
+    def _make(self, key: _Key, call: _Call, drawn: Mapping[Place, str]) -> _Tapped | None:
         function, watches, exact, _ = key
         steps = call.steps
         if not watches and not drawn:  # the step is only recorded
@@ -307,16 +316,34 @@ class CallHook:
                 step.nothing_selected(traced)
         if not chosen and not drawn:
             return None
+        if exact and chosen:
+            return self._make_shadow(call, traced, frozenset(chosen))
         if call.standing is not None:
             return _standing_for(call, traced, chosen, bool(drawn))
-        if not exact and self._streams.draws(function):
+        if exact:
+            return None  # what it draws cannot be recorded without a change of the step
+        if self._streams.draws(function):
             for step in steps:
                 step.warnings.draws_already(traced.root, traced.seeded_random_ops())
             return None
-        instrumented = self._copy(traced, frozenset({*chosen, *drawn}), exact, drawn)
-        shadow = Shadow(traced, instrumented) if exact else None
+        instrumented = self._copy(traced, frozenset({*chosen, *drawn}), False, drawn)
         _warn_of_limits(traced, instrumented, steps)
-        return shadow or instrumented
+        return instrumented
+
+    def _make_shadow(self, call: _Call, traced: TracedRoot, chosen: frozenset[Place]) -> _Tapped | None:
+        if not draws_randomly(traced):
+            instrumented = self._copy(traced, chosen, True, {})
+            shadow: _Tapped = Shadow(traced, instrumented)
+        else:
+            given, standing = GivenDraws(traced), call.standing
+            if standing is None or not given.read.keys() <= standing.chosen:
+                for step in call.steps:
+                    step.warnings.draws_already(traced.root, traced.seeded_random_ops())
+                return None
+            instrumented = self._copy(given.traced, chosen, True, {})
+            shadow = DrawingShadow(traced, given, standing, instrumented)
+        _warn_of_limits(traced, instrumented, call.steps)
+        return shadow
 
     def _copy(
         self, traced: TracedRoot, chosen: frozenset[Place], exact: bool, drawn: Mapping[Place, str]

@@ -59,7 +59,8 @@ class Tap:
         exact: whether the untouched function makes every step, and a tapped copy of it runs before, as a
             shadow, on copies of the variables. Then no bit of the training can change, whatever is
             watched, for the price of a second run of each watched step. A function with state that cannot
-            be copied is not captured, and named.
+            be copied is not captured, and named. Of one that draws by ops with their own random streams
+            (`tf.random.normal`) a copy makes every step; only what it draws is tapped in it.
         record: steps of which everything is kept that they need to run again: `Record(…)`, or just steps as
             in `Watch`, `every(100)`. Not by default.
         on: a trigger: `NonFinite()`, `LossSpike(10)`, a callable over the summaries of a step

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -31,6 +31,7 @@ class TracedFunction:
     """One function of a closure: its definition, and who calls it first, as what.
 
     `handles` tells of resource arguments which dtype and shape the variables have, `variables` their paths.
+    `changed`: the definition is not the one that is registered.
     """
 
     name: str
@@ -40,6 +41,19 @@ class TracedFunction:
     role: Role = "root"
     handles: Mapping[str, internals.HandleData] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
+    changed: bool = False
+
+    def with_definition(self, definition: FunctionDef, moved: Mapping[str, str]) -> TracedFunction:
+        """The function by a definition that has all its nodes, under their names, and maybe more.
+
+        Args:
+            moved: the definition's words for tensors, by the words that it had for them before.
+        """
+        function = replace(self, definition=definition, changed=True)
+        graph, flat_names = self._imported  # TensorFlow need not import the new definition: nodes keep slots
+        names = {moved.get(nested, nested): flat for nested, flat in flat_names.items()}
+        vars(function)["_imported"] = graph, names
+        return function
 
     @property
     def graph(self) -> Any:

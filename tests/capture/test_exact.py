@@ -114,7 +114,8 @@ def test_reading_a_table_is_possible(tmp_path: Path) -> None:
     assert Dumped(tmp_path / "r").value("found:0") == 2
 
 
-def draws(x: Any) -> Any:
+@tf.function(jit_compile=True)
+def draws_in_xla(x: Any) -> Any:
     return tf.random.normal([2], seed=1) + x
 
 
@@ -138,7 +139,7 @@ TABLES: list[Any] = []
 @pytest.mark.parametrize(
     ("step", "why"),
     [
-        (draws, "stream that the op itself keeps"),
+        (draws_in_xla, "draws random numbers in a function that XLA compiles"),
         (calls_python, "calls Python code"),
         (changes_a_table, "changes a lookup table"),
         (goes_through_a_dataset, "goes through a dataset"),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
+from tensortap.core.dtypes import Array
 from tensortap.tf import internals
 from tensortap.tf.function_library import TracedFunction
 from tensortap.tfproto.function_calls import argument_inputs
@@ -20,9 +21,10 @@ Elements = tuple[tuple[Any, ...], tuple[Any, ...]]
 
 
 class SharedIterator:
-    """Two iterators over one: what the shadow draws from the real one, the step is given again.
+    """Two iterators over one: what the first draws from the real one, the second is given again.
 
-    The step may draw more than the shadow did (if that failed); it is then given what follows.
+    The second may draw more than the first did, as that failed; it is then given what follows, unless the
+    real iterator was let go of (`detach`).
     """
 
     def __init__(self, dtypes: tuple[Any, ...], shapes: tuple[Any, ...]) -> None:
@@ -38,18 +40,22 @@ class SharedIterator:
             ]
 
     def handles(self, source: Any) -> tuple[Any, Any]:
-        """(for the shadow, for the step): handles of fresh iterators over a real one."""
+        """(the first, the second): handles of fresh iterators over a real one."""
         self.release()
         self._source = source
         with tf.device(HOST):
             self._iterators = [iter(dataset) for dataset in self._datasets]
-        shadow, real = map(internals.iterator_handle, self._iterators)
-        return shadow, real
+        first, second = map(internals.iterator_handle, self._iterators)
+        return first, second
 
     @property
     def drawn(self) -> list[tuple[Any, ...]]:
         """What was drawn by the first and not yet by the second, element by element, as arrays."""
         return list(self._drawn)
+
+    def detach(self) -> None:
+        """Nothing more is drawn from the real iterator."""
+        self._source = None
 
     def release(self) -> None:
         """Lets go of the real iterator and of the elements drawn from it."""
@@ -67,7 +73,7 @@ class SharedIterator:
         yield from self._elements()
 
     def _elements(self) -> Iterator[tuple[Any, ...]]:
-        while True:
+        while self._source is not None:
             try:
                 parts = tf.raw_ops.IteratorGetNext(
                     iterator=self._source, output_types=self._dtypes, output_shapes=self._shapes
@@ -75,6 +81,18 @@ class SharedIterator:
             except tf.errors.OutOfRangeError:
                 return
             yield tuple(internals.as_array(part) for part in parts)
+
+
+def array_iterator(elements: Sequence[Sequence[Array]], signature: tuple[Any, ...]) -> Any:
+    """An eager iterator over elements whose parts are arrays.
+
+    Args:
+        signature: a TensorSpec for each part.
+    """
+    with tf.device(HOST):
+        return iter(
+            tf.data.Dataset.from_generator(lambda: iter(map(tuple, elements)), output_signature=signature)
+        )
 
 
 def _exactly() -> tf.data.Options:

@@ -81,6 +81,7 @@ class DrawsAsArguments:
     Attributes:
         definitions: the FunctionDefs, the root's among them.
         draws: what the root's additional arguments hold, in order.
+        moved: by function, the definition's words for outputs of drawing nodes, by those of the original.
         read: (function, node, slot) of what must be known of a call to make them, and the node that draws.
 
     Raises:
@@ -98,12 +99,17 @@ class DrawsAsArguments:
         self._looped = _looped(functions)
         self._compiled = _compiled(functions)
         self.read: dict[tuple[str, str, int], str] = {}
+        self.moved: dict[str, dict[str, str]] = {name: {} for name in functions}
         self.draws = self._draws_of(root, "root")
         self._sign(root, [self.draws], 0)
 
     @property
     def definitions(self) -> list[internals.FunctionDef]:
         return list(self._definitions.values())
+
+    def compiled_draws(self) -> list[str]:
+        """Names of the nodes that draw in functions which XLA compiles."""
+        return [draw.node for draw in self.draws if draw.function in self._compiled]
 
     def _draws_of(self, name: str, role: Role) -> list[Draw]:
         """Makes a function read what is drawn in it, and in what it calls, from arguments to be declared."""
@@ -136,7 +142,8 @@ class DrawsAsArguments:
         if op_type == SHUFFLE:
             _gather(definition, node, references[0], f"{draw.arguments[0].name}_axis")
         else:
-            _hand_on(definition, node, references, [output.dtype.as_datatype_enum for output in outputs])
+            types = [output.dtype.as_datatype_enum for output in outputs]
+            self.moved[function.name] |= _hand_on(definition, node, references, types)
         return draw
 
     def _passed_on(self, name: str, node: internals.NodeDef, role: Role) -> list[Draw]:
@@ -272,8 +279,13 @@ def _hand_on(
     node: internals.NodeDef,
     references: Sequence[str],
     types: Sequence[int],
-) -> None:
-    """Makes a node hand on what it is given, in its place and under its name."""
+) -> dict[str, str]:
+    """Makes a node hand on what it is given, in its place and under its name.
+
+    Returns:
+        What its outputs are called now, by what they were called before; empty if that is the same.
+    """
+    moved: dict[str, str] = {}
     if len(types) > 1:
         names = [argument.name for argument in internals.op_definition(node.op).output_arg]
         moved = {f"{node.name}:{name}:0": f"{node.name}:output:{at}" for at, name in enumerate(names)}
@@ -286,6 +298,7 @@ def _hand_on(
         node.attr["T"].type = types[0]
     else:
         node.attr["T"].list.type.extend(types)
+    return moved
 
 
 def _gather(

@@ -6,7 +6,7 @@ The shadow works on copies of the state (`StateCopy`), and the untouched functio
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -31,13 +31,7 @@ class Shadow:
     """
 
     def __init__(self, traced: TracedRoot, tapped: InstrumentedFunction) -> None:
-        why = obstacle(traced.functions)
-        if why:
-            raise NoShadowError(why)
-        try:
-            self._state = StateCopy(iterator_elements(traced.functions))
-        except UncopiedIteratorError as error:
-            raise NoShadowError(f"it draws from an iterator that cannot be copied (node {error})") from error
+        self._state = state_copy(traced)
         self._tapped = tapped
         self._lock = threading.Lock()
 
@@ -85,6 +79,24 @@ class ShadowFailedError(Exception):
         self.outputs = outputs
 
 
+def state_copy(traced: TracedRoot, harmless: Collection[str] = ()) -> StateCopy:
+    """Copies the state of a function's calls.
+
+    Args:
+        harmless: op types that are no reason not to.
+
+    Raises:
+        NoShadowError: it has state that cannot be copied, or effects that would come twice.
+    """
+    why = obstacle(traced.functions, harmless)
+    if why:
+        raise NoShadowError(why)
+    try:
+        return StateCopy(iterator_elements(traced.functions))
+    except UncopiedIteratorError as error:
+        raise NoShadowError(f"it draws from an iterator that cannot be copied (node {error})") from error
+
+
 class StateCopy:
     """Makes the inputs of one call twice: for the shadow, and for the step itself.
 
@@ -95,22 +107,31 @@ class StateCopy:
     def __init__(self, elements: Mapping[int, Elements]) -> None:
         self._iterators = {number: SharedIterator(*each) for number, each in elements.items()}
 
-    def inputs(self, inputs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def inputs(self, inputs: Sequence[Any], *, step_first: bool = False) -> tuple[list[Any], list[Any]]:
         """(inputs of the shadow, inputs of the step). Nothing has been drawn or changed yet.
 
         Both run on iterators that share what they draw; the step still runs on the real variables.
+
+        Args:
+            step_first: whether the step runs before the shadow.
         """
         shadow, real = list(inputs), list(inputs)
         copies: dict[int, Any] = {}  # one for a variable that is passed twice
         for number, tensor in enumerate(inputs):
             if number in self._iterators:
-                shadow[number], real[number] = self._iterators[number].handles(tensor)
+                first, second = self._iterators[number].handles(tensor)
+                shadow[number], real[number] = (second, first) if step_first else (first, second)
             elif is_variable(tensor):
                 key = internals.tensor_id(tensor)
                 if key not in copies:
                     copies[key] = _copied_variable(tensor)
                 shadow[number] = copies[key]
         return shadow, real
+
+    def detach(self) -> None:
+        """The step has drawn what it draws."""
+        for iterator in self._iterators.values():
+            iterator.detach()
 
     def release(self) -> None:
         """Lets go of what the last call drew."""

@@ -92,7 +92,8 @@ def rewrite(
     switched: bool = False,
     shadow: bool = False,
 ) -> Rewritten:
-    """Makes and registers copies that hand out the chosen tensors. Functions without any stay uncopied.
+    """Makes and registers copies that hand out the chosen tensors. Registered functions without any stay
+    uncopied.
 
     Args:
         muted: op types that do nothing in the copies; they have no outputs.
@@ -173,7 +174,9 @@ class _Rewriter:
 
     def _find_chosen(self, name: str) -> bool:
         nodes = self._functions[name].definition.node_def
-        if name in self._by_function or any(node.op in self._muted for node in nodes):
+        if name in self._by_function or self._functions[name].changed:
+            return True
+        if any(node.op in self._muted for node in nodes):
             return True
         called = (callee.function for node in nodes for callee in callees(node))
         return any(self._reaches(function) for function in called)

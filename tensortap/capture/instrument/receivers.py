@@ -109,6 +109,11 @@ class CallReceiver:
     def take(self, values: TapValues) -> None:
         for step in self._steps:
             step.take(self._traced, values, self._way)
+        if self._way == "in-place":
+            self.take_draws(values)
+
+    def take_draws(self, values: TapValues) -> None:
+        """What the step itself drew, for the recordings."""
         for recording in self._pending:
             recording.take(values)
 

@@ -10,7 +10,6 @@ from typing import Any
 import tensorflow as tf
 
 from tensortap.core.dtypes import Array
-from tensortap.core.records import Way
 from tensortap.dump.recording.recording import (
     Argument,
     Part,
@@ -54,16 +53,12 @@ class RecordedCall:
 class CallRecorder:
     """Records calls of one function.
 
-    Args:
-        way: how the tap captures. In place, what stateful random ops draw is read by taps; a shadow cannot
-            draw the same.
-
     Raises:
         UnrecordableError: it has state or effects that a file cannot hold.
     """
 
-    def __init__(self, traced: TracedRoot, way: Way) -> None:
-        why = obstacle(traced.functions, RANDOM_OPS if way == "in-place" else frozenset())
+    def __init__(self, traced: TracedRoot) -> None:
+        why = obstacle(traced.functions, RANDOM_OPS)
         if why:
             raise UnrecordableError(why)
         try:

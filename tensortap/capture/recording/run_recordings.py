@@ -150,7 +150,7 @@ class RunRecordings:
         if traced.root not in self._recorders:
             self._recorders[traced.root] = None
             try:
-                self._recorders[traced.root] = CallRecorder(traced, self._way)
+                self._recorders[traced.root] = CallRecorder(traced)
             except UnrecordableError as error:
                 self._warn(f"record {traced.root}", f"cannot be recorded: {error}", traced)
             except Exception as error:

@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tensortap.capture.instrument.tap_queues import HOST
+from tensortap.capture.exact.iterator_copy import array_iterator
 from tensortap.capture.instrument.tapped_function import InstrumentedFunction, TapFailedError, TapValues
 from tensortap.capture.recording.call_recorder import results_of
 from tensortap.capture.tracing.candidate import Candidate
@@ -246,10 +246,7 @@ class RecordedInputs:
         )
         width = max(len(signature), 1)
         elements = [argument.arrays[at : at + width] for at in range(0, len(argument.arrays), width)]
-        with tf.device(HOST):
-            iterator = iter(
-                tf.data.Dataset.from_generator(lambda: iter(elements), output_signature=signature)
-            )
+        iterator = array_iterator(elements, signature)
         self._iterators.append(iterator)
         return internals.iterator_handle(iterator)
 
