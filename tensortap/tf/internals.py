@@ -409,7 +409,8 @@ def dequeue(queue: Any, dtypes: Sequence[Any]) -> list[Any]:
 
 
 def destroy_queue(queue: Any) -> None:
-    gen_resource_variable_ops.destroy_resource_op(queue, ignore_lookup_error=True)
+    with ops.init_scope():  # also where a tap is closed inside of `with graph.as_default():`
+        gen_resource_variable_ops.destroy_resource_op(queue, ignore_lookup_error=True)
 
 
 def as_array(tensor: Any) -> np.ndarray[Any, Any]:

@@ -36,7 +36,9 @@ ALWAYS = {
 assert PROGRAMS.keys() >= ALWAYS
 
 DRAWING = {"vae", "gan", "draws_in_loops"}  # by ops with streams of their own
+CALLS_PYTHON = {"actor_critic"}  # whose effects would come twice in a shadow: it is not captured
 FUNCTIONS = [program.__name__ for module in (keras_programs, loop_programs) for program in module.PROGRAMS]
+
 
 def run(program: Program, tap: Tap | None = None) -> dict[str, bytes]:
     """The bytes of all results of a program, by their place in the results."""
@@ -83,4 +85,5 @@ def check_identical(directory: Path, name: str, *, exact: bool = False) -> None:
         tapped = run(PROGRAMS[name], tap)
     assert [path for path, value in plain(name).items() if tapped[path] != value] == []
     assert tapped.keys() == plain(name).keys()
-    assert len(Dumped(directory / "r").steps) >= 2
+    if not (exact and name in CALLS_PYTHON):
+        assert len(Dumped(directory / "r").steps) >= 2
