@@ -89,7 +89,7 @@ check_names(
     {
         context.Context: "call_function get_function_def add_function_def remove_function has_function"
         " get_graph_debug_info add_op_callback get_server_def",
-        context: "anonymous_name",
+        context: "anonymous_name eager_mode",
         execute: "execute",
         record: "stop_recording",
         function_def_to_graph: "function_def_to_graph_def",
@@ -409,7 +409,7 @@ def dequeue(queue: Any, dtypes: Sequence[Any]) -> list[Any]:
 
 
 def destroy_queue(queue: Any) -> None:
-    with ops.init_scope():  # also where a tap is closed inside of `with graph.as_default():`
+    with context.eager_mode():  # also where a tap is closed inside of `with graph.as_default():`
         gen_resource_variable_ops.destroy_resource_op(queue, ignore_lookup_error=True)
 
 

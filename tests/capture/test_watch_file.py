@@ -182,12 +182,13 @@ def test_the_command_asks_and_the_job_answers(job: Job, capsys: pytest.CaptureFi
     assert ask("--nodes", "root", "--keep", "value", "--steps", "next 3", "--wait", "0") == 0
     assert "No job has answered within 0 s" in capsys.readouterr().out
     job.steps(4)
-    assert ask("--kinds", "loss", "--steps", "every 10, 3", "--wait", "0") == 0
+    assert ask("--kinds", "loss", "--steps", "every 10, 3", "--visits", "all", "--wait", "0") == 0
     job.steps(1)
     assert ask("--json") == 0
     latest = json.loads(capsys.readouterr().out.split("\n", 1)[1])["watch"]
     assert latest["step"] == 6
     assert len(latest["rules"]) == 3
+    assert latest["rules"][2]["visits"] is None
     assert ask("--reset", "--wait", "0") == 0
     job.steps(1)
     job.tap.close()

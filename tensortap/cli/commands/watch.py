@@ -23,6 +23,7 @@ from ..console import cell, console, print_json
 HELP = "show what a running job keeps, or change it without a restart"
 EXAMPLE = "tensortap watch logs/digits --nodes dense --keep value --steps 'next 3'"
 FILE = "watch.json"
+ALL_VISITS = "all"
 _POLL_SECONDS = 0.2
 
 Rule = dict[str, Any]
@@ -57,6 +58,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--keep", choices=("summary", "value"), default=None, help="default: summary")
     parser.add_argument("--sample", type=int, metavar="N", help="keep at most N elements of a value")
+    parser.add_argument(
+        "--visits",
+        type=_visits,
+        metavar="N",
+        help="keep at most N iterations of a loop in a step, or 'all' (default: 32)",
+    )
     parser.add_argument(
         "--only", action="store_true", help="keep nothing else: replace the program's rules and earlier ones"
     )
@@ -138,6 +145,8 @@ def _rule(arguments: argparse.Namespace) -> Rule:
     if arguments.sample is not None:
         rule["sample"] = {"count": arguments.sample}
         rule.setdefault("keep", "value")
+    if arguments.visits is not None:
+        rule["visits"] = None if arguments.visits == ALL_VISITS else arguments.visits
     if not rule and arguments.steps is None:
         return {}
     now = datetime.now(UTC).isoformat()  # so that asking again for the same is a new question
@@ -150,6 +159,18 @@ def _pattern(text: str) -> str:
     except re.error as error:
         raise argparse.ArgumentTypeError(f"{text!r} is not a regular expression: {error}") from error
     return text
+
+
+def _visits(text: str) -> int | str:
+    if text == ALL_VISITS:
+        return text
+    try:
+        visits = int(text)
+    except ValueError:
+        visits = 0
+    if visits < 2:  # the first and the last
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number of at least 2 nor '{ALL_VISITS}'")
+    return visits
 
 
 def _rules(path: Path, only: bool) -> list[Rule]:
