@@ -12,12 +12,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import google_crc32c
+
 from tensortap.core.errors import DamagedError, FormatVersionError
 from tensortap.core.names import is_worker_name
 from tensortap.dump.format.layout import COMPACT, COMPACT_MANIFEST
 from tensortap.dump.read.file_marks import Marks
 from tensortap.dump.read.stats_reader import TailPosition
-from tensortap.storage.files import crc32c_of_file, publish_json, read_json
+from tensortap.storage.files import FileReader, crc32c_of_file, publish_json, read_json
 from tensortap.storage.filesystem import scan
 from tensortap.storage.uri import shown_path
 
@@ -200,19 +202,28 @@ def verify(run_dir: Path, file: CompactFile) -> Path:
     return path
 
 
-def check_compacted(run_dir: Path) -> list[str]:
-    """Sentences about what is damaged in `compact/`; all of its files are read. Empty where there is none."""
+def read_verified(run_dir: Path, file: CompactFile) -> bytes:
+    """The bytes of a file, also of one at an address or in an archive. Raises DamagedError, OSError."""
+    with FileReader(file.path(run_dir)) as source:
+        data = bytes(source.read(0, source.size))
+    if len(data) != file.size or google_crc32c.value(data) != file.crc32c:
+        raise DamagedError(f"{file.file} does not match its checksum.", "Copy compact/ again.")
+    return data
+
+
+def check_compacted(run_dir: Path) -> tuple[int, list[str]]:
+    """How many snapshots `compact/` holds, and sentences about what is damaged; all of its files are read."""
     try:
-        manifest = read_manifest(run_dir)
+        manifest = read_manifest(run_dir) or Manifest()
     except (DamagedError, FormatVersionError) as error:
-        return [str(error)]
+        return 0, [str(error)]
     damage = []
-    for file in manifest.files() if manifest is not None else ():
+    for file in manifest.files():
         try:
             verify(run_dir, file)
         except DamagedError as error:
             damage.append(str(error))
-    return damage
+    return manifest.snapshots, damage
 
 
 def _parse(record: Mapping[str, Any]) -> Manifest:

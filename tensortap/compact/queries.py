@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from tensortap.core.errors import DamagedError, FormatVersionError, SelectionError
 from tensortap.dump.format.run_files import worker_info
 from tensortap.dump.read.runs import RunReader
 from tensortap.storage.uri import is_remote
 
-from .manifest import CompactFile, Manifest, read_manifest, verify
+from .manifest import CompactFile, Manifest, has_streams, read_manifest, read_verified, verify
 from .parts import (
     HISTOGRAM,
     ROW_COLUMNS,
@@ -101,14 +102,26 @@ def _connect(run_dir: Path, query: str) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def _manifest(run_dir: Path) -> Manifest:
-    """What is compacted and fits the streams; nothing where all is to be read from these."""
-    if is_remote(run_dir):
-        return Manifest()
+    """What is compacted and fits the streams, or stands for them; nothing where all is to be read from these.
+
+    Raises:
+        DamagedError, FormatVersionError: it cannot be read, and there are no streams.
+    """
+    alone = not has_streams(run_dir)
     try:
         found = read_manifest(run_dir)
     except (DamagedError, FormatVersionError):
+        if alone:
+            raise
         return Manifest()
-    return found if found is not None and found.fits(run_dir) else Manifest()
+    if found is None or alone:
+        return found or Manifest()
+    return found if _is_local(run_dir) and found.fits(run_dir) else Manifest()
+
+
+def _is_local(run_dir: Path) -> bool:
+    """Whether a run is in a folder of this machine: neither at an address, nor in an archive."""
+    return not is_remote(run_dir) and run_dir.is_dir()
 
 
 class _Tables:
@@ -125,6 +138,7 @@ class _Tables:
         self._connection, self._run_dir = connection, run_dir
         self._reader, self._manifest, self._query = reader, manifest, query
         self.files: list[str] = []  # that DuckDB opens
+        self._tables: list[pa.Table] = []  # of files that it cannot open
 
     def make(self) -> None:
         histograms = "histograms" in self._query
@@ -199,6 +213,12 @@ class _Tables:
 
     def _parquet(self, files: Sequence[CompactFile]) -> str:
         """What reads some files, verified."""
+        if not _is_local(self._run_dir):
+            name = f"files_{len(self._tables)}"
+            pieces = [pq.read_table(pa.BufferReader(read_verified(self._run_dir, file))) for file in files]
+            self._tables.append(pa.concat_tables(pieces))
+            self._connection.register(name, self._tables[-1])
+            return name
         patterns = []
         for file in files:
             path = str(verify(self._run_dir, file).absolute())

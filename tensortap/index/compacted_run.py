@@ -22,6 +22,7 @@ from tensortap.compact.manifest import (
     WorkerMark,
     has_streams,
     read_manifest,
+    read_verified,
 )
 from tensortap.core.errors import DamagedError, FormatVersionError
 from tensortap.dump.format.record_batches import check_statistics
@@ -156,10 +157,7 @@ class CompactedRun:
 
     def _table(self, file: CompactFile, names: list[str], rows: int) -> pa.Table:
         """Some columns of a file that was compared with its checksum, with the types of a stream."""
-        with FileReader(file.path(self._run_dir)) as source:
-            data = bytes(source.read(0, source.size))
-        if len(data) != file.size or google_crc32c.value(data) != file.crc32c:
-            raise DamagedError(f"{file.file} does not match its checksum.", "Copy compact/ again.")
+        data = read_verified(self._run_dir, file)
         try:
             metadata = pq.read_metadata(pa.BufferReader(data))
             groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]

@@ -210,6 +210,9 @@ class RunIndex:
         self.created, self.info, self.described = info.created.timestamp(), info.info, not info.damage
         self._info_damage = [info.damage.replace(str(self.path), self.name)] if info.damage else []
         self._info_denied = info.denied
+        if self._compacted is not None and not self.described:
+            known = [worker.started.timestamp() for worker in self._compacted.worker_infos()]
+            self.created = min(known, default=self.created)
         self.catalog.unreported_counts, self.catalog.source = (
             unreported_counts(self.info),
             source_format(self.info),

@@ -146,6 +146,10 @@ def test_commands(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rules", str(copy / "r")]) in (0, 1)
     found = query_run(copy / "r", "SELECT (SELECT count(*) FROM snapshots) AS n, count(*) AS w FROM workers")
     assert found.to_pylist() == [{"n": ROWS, "w": 2}]
+    archive = copy.parent / "r.tap.zip"
+    assert main(["export", str(copy / "r"), "--out", str(archive)]) == 0
+    assert query_run(archive / "r", "SELECT count(*) AS n FROM by_tensor").to_pylist() == [{"n": TENSORS + 2}]
+    assert opened(archive)[1].catalog.rows == ROWS
     before = manifest_of(copy / "r")
     assert compact(copy / "r").added == 0
     with pytest.raises(DamagedError, match="compact/ cannot be made anew"):
@@ -174,6 +178,8 @@ def test_a_damaged_manifest_is_reported(copy: Path) -> None:
     _, run = opened(copy)
     assert run.catalog.rows == 0
     assert "manifest.json" in run.damage[0]
+    with pytest.raises(DamagedError, match=r"manifest\.json"):
+        query_run(copy / "r", "SELECT 1")
     with pytest.raises(DamagedError, match="cannot be made anew"):
         compact(copy / "r")
 

@@ -60,7 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
             if arguments.repair and (reports[-1].damage or reports[-1].pending):
                 reports[-1].repaired = _repair(path, advance)
             if not is_remote(path):
-                reports[-1].damage += check_compacted(path)
+                reports[-1].compacted, damage = check_compacted(path)
+                reports[-1].damage += damage
     damaged = any(report.damage for report in reports)
     if arguments.json:
         print_json({"ok": not damaged, "runs": [asdict(report) for report in reports]})
@@ -111,6 +112,8 @@ def _print(reports: list[Report]) -> None:
             out.print(f"  {counted(report.events, 'event')}, {counted(report.recordings, 'recording')}")
         if report.pruned:
             out.print(f"  {counted(report.pruned, 'value')} pruned")
+        if report.compacted:
+            out.print(f"  {counted(report.compacted, 'snapshot')} compacted")
         if report.unnamed_bytes:
             out.print(f"  {bytes_text(report.unnamed_bytes)} of values that no snapshot names")
         if report.repaired is not None:

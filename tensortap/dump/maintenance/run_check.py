@@ -36,7 +36,7 @@ _POLL = 16 << 20  # decoded bytes of statistics at a time
 @dataclass
 class Report:
     """What was found in one run. `pending` is no damage: a worker writes, or was stopped while it wrote.
-    `unnamed_bytes`: bytes of values that no snapshot names."""
+    `unnamed_bytes`: bytes of values that no snapshot names. `compacted`: snapshots that `compact/` holds."""
 
     run: str
     workers: int = 0
@@ -48,6 +48,7 @@ class Report:
     value_bytes: int = 0
     pruned: int = 0
     unnamed_bytes: int = 0
+    compacted: int = 0
     pending: list[str] = field(default_factory=list)
     damage: list[str] = field(default_factory=list)
     repaired: str | None = None
