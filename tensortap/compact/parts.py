@@ -28,7 +28,7 @@ from tensortap.dump.read.stats_reader import StatsTail, TailPosition
 from tensortap.storage.files import FileReader, crc32c_of_file, read_json
 from tensortap.storage.uri import shown_path
 
-from .manifest import FOLDER, TABLES, CompactFile, verify
+from .manifest import FOLDER, CompactFile, verify
 from .rollups import MERGED, finite_elements, group_starts, merge_statistics
 
 Record = dict[str, Any]
@@ -138,15 +138,27 @@ def write_part(argument: Record) -> Record:
         pieces += [stream_rows(batches, worker) for batches in read_range(run_dir, worker, file, start, stop)]
     table = pa.concat_tables(_within(piece, first, last) for piece in pieces).unify_dictionaries()
     del pieces
-    table = sort_rows(table.combine_chunks())
-    tables = {"rows": table.select(ROW_COLUMNS), "histograms": table.select([*SNAPSHOT, *HISTOGRAM])}
-    tables["by_step"] = roll_up(table, (*TENSOR, "step"))
-    tables["by_tensor"] = roll_up(tables["by_step"], TENSOR)
-    name = argument["name"]
     answer: Record = {"snapshots": table.num_rows}
+
+    def write(kind: str, content: pa.Table) -> None:
+        answer[kind] = asdict(write_table(run_dir, f"{kind}-{first}-{last}-{argument['name']}", content))
+
+    # Column by column, and histograms by themselves: there is not room for a part three times.
+    columns = dict(zip(table.column_names, table.columns, strict=True))
     del table
-    for kind in TABLES:
-        answer[kind] = asdict(write_table(run_dir, f"{kind}-{first}-{last}-{name}", tables.pop(kind)))
+    for column in columns:
+        columns[column] = columns[column].combine_chunks()
+    table = pa.table(columns)
+    del columns
+    order = order_of(table, (*SNAPSHOT, "seq"))
+    write("histograms", table.select([*SNAPSHOT, *HISTOGRAM]).take(order))
+    table = table.select(ROW_COLUMNS)  # from here on without histograms
+    table = table.take(order)
+    write("rows", table)
+    by_step = roll_up(table, (*TENSOR, "step"))
+    del table
+    write("by_step", by_step)
+    write("by_tensor", roll_up(by_step, TENSOR))
     return answer
 
 
@@ -200,11 +212,6 @@ def with_dictionaries(table: pa.Table) -> pa.Table:
         if pa.types.is_string(field.type):
             table = table.set_column(at, field.name, table.column(at).dictionary_encode().cast(_TEXTS))
     return table
-
-
-def sort_rows(table: pa.Table) -> pa.Table:
-    """Rows in the order of the files: tensor, step, visit, worker."""
-    return table.take(order_of(table, (*SNAPSHOT, "seq")))
 
 
 def order_of(table: pa.Table, names: Sequence[str]) -> Array:

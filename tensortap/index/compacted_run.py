@@ -38,6 +38,7 @@ from .catalog.decode import HISTOGRAM_COLUMNS
 
 NOWHERE = -1  # as the statistics file of a commit that is not here
 _AT_ONCE = 64 << 20  # bytes of the streams that parts were made of: some 500,000 snapshots
+_ROWS_AT_ONCE = 1 << 16  # decoded at a time
 _MOST_BYTES = 4 << 30  # of a part, decoded
 _TEXTS = pa.dictionary(pa.int32(), pa.string())
 
@@ -149,11 +150,12 @@ class CompactedRun:
         worker = pc.index_in(table.column("worker"), pa.array(names)).to_numpy()
         order = np.lexsort((table.column("seq").to_numpy(), worker))
         edges = np.searchsorted(worker[order], np.arange(len(names) + 1)).tolist()
-        table = table.select(list(catalog.read_columns)).take(order)
+        table = table.select(list(catalog.read_columns)).combine_chunks()
         for name, (start, stop) in zip(names, pairwise(edges), strict=True):
-            batches = table.slice(start, stop - start).combine_chunks().to_batches()
-            commits = [Commit(name, NOWHERE, 0, 0, batch, {}) for batch in batches]
-            catalog.add(name, commits, values_are_here=False)
+            for at in range(start, stop, _ROWS_AT_ONCE):
+                rows = table.take(order[at : min(at + _ROWS_AT_ONCE, stop)])
+                commits = [Commit(name, NOWHERE, 0, 0, batch, {}) for batch in rows.to_batches()]
+                catalog.add(name, commits, values_are_here=False)
 
     def _table(self, file: CompactFile, names: list[str], rows: int) -> pa.Table:
         """Some columns of a file that was compared with its checksum, with the types of a stream."""
