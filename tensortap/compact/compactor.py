@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from tensortap.core.errors import DamagedError, LimitError
 from tensortap.dump.read.runs import RunReader
@@ -29,6 +28,7 @@ from .manifest import (
     has_streams,
     publish_manifest,
     read_manifest,
+    read_parquet,
     remove_unnamed,
     verify,
 )
@@ -266,7 +266,7 @@ def _plan(
 
 def _step_sizes(run_dir: Path, part: Part) -> dict[int, int]:
     """About how many bytes of a part belong to each of its steps. Raises DamagedError."""
-    table = pq.read_table(verify(run_dir, part.by_step), columns=["step", "snapshots"])
+    table = read_parquet(verify(run_dir, part.by_step), ["step", "snapshots"])
     found, at = np.unique(table.column("step").to_numpy(), return_inverse=True)
     rows = np.bincount(at, weights=table.column("snapshots").to_numpy())
     sizes = rows * part.bytes / max(part.snapshots, 1)

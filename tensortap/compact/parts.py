@@ -28,7 +28,7 @@ from tensortap.dump.read.stats_reader import StatsTail, TailPosition
 from tensortap.storage.files import FileReader, crc32c_of_file, read_json
 from tensortap.storage.uri import shown_path
 
-from .manifest import FOLDER, CompactFile, verify
+from .manifest import FOLDER, CompactFile, read_parquet, verify
 from .rollups import MERGED, finite_elements, group_starts, merge_statistics
 
 Record = dict[str, Any]
@@ -38,7 +38,6 @@ SNAPSHOT = (*TENSOR, "step", "visit", "worker")
 HISTOGRAM = ("bucket_id", "bucket_count")
 _LEFT_IN_STREAMS = ("value", "value_blocks")
 STREAM_COLUMNS = [name for name in SCHEMA.names if name not in _LEFT_IN_STREAMS]
-_WORDS = ("graph", "node", "worker", "device", "dtype", "value_codec")  # dictionaries while in memory
 _TEXTS = pa.dictionary(pa.int32(), pa.string())
 ROW_COLUMNS = [
     *SNAPSHOT,
@@ -303,7 +302,7 @@ def _from_part(run_dir: Path, source: Record) -> pa.Table:
 
 def _read_table(run_dir: Path, source: Record) -> pa.Table:
     path = verify(run_dir, CompactFile(**source))
-    return _alike(pq.read_table(path, read_dictionary=list(_WORDS)))
+    return _alike(read_parquet(path))
 
 
 def _alike(table: pa.Table) -> pa.Table:

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from tensortap.core.errors import DamagedError, FormatVersionError, SelectionError
 from tensortap.dump.format.run_files import worker_info
 from tensortap.dump.read.runs import RunReader
 from tensortap.storage.uri import is_remote
 
-from .manifest import CompactFile, Manifest, has_streams, read_manifest, read_verified, verify
+from .manifest import CompactFile, Manifest, has_streams, read_manifest, read_parquet, read_verified, verify
 from .parts import (
     HISTOGRAM,
     ROW_COLUMNS,
@@ -215,7 +214,7 @@ class _Tables:
         """What reads some files, verified."""
         if not _is_local(self._run_dir):
             name = f"files_{len(self._tables)}"
-            pieces = [pq.read_table(pa.BufferReader(read_verified(self._run_dir, file))) for file in files]
+            pieces = [read_parquet(read_verified(self._run_dir, file)) for file in files]
             self._tables.append(pa.concat_tables(pieces))
             self._connection.register(name, self._tables[-1])
             return name

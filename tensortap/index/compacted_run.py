@@ -22,6 +22,7 @@ from tensortap.compact.manifest import (
     WorkerMark,
     has_streams,
     read_manifest,
+    read_parquet,
     read_verified,
 )
 from tensortap.core.errors import DamagedError, FormatVersionError
@@ -165,10 +166,7 @@ class CompactedRun:
             groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
             if metadata.num_rows != rows or sum(group.total_byte_size for group in groups) > _MOST_BYTES:
                 raise DamagedError(f"{file.file} holds more than its manifest says.")
-            texts = [
-                name for name in names if name not in SCHEMA.names or SCHEMA.field(name).type == pa.string()
-            ]
-            table = pq.read_table(pa.BufferReader(data), columns=names, read_dictionary=texts)
+            table = read_parquet(data, names)
             return pa.table([_like_stream(table.column(name), name) for name in names], names=names)
         except (pa.ArrowException, KeyError, OSError) as error:
             raise DamagedError(f"{file.file} is no table of statistics: {str(error)[:200]}") from error
