@@ -18,9 +18,9 @@ class _Nodes:
         self.variables: list[str] = []
 
     def add(self, name: str, op_type: str, *inputs: str) -> str:
-        self.made.append(
-            Node(name, op_type, inputs, output_dtypes=("float32",), output_shapes=(_SHAPE,), device="/CPU:0")
-        )
+        layer = name.rpartition("/")[0] if name.startswith("tower_") else ""
+        shapes = {"output_dtypes": ("float32",), "output_shapes": (_SHAPE,)}
+        self.made.append(Node(name, op_type, inputs, layer=layer, device="/CPU:0", **shapes))
         return f"{name}:0"
 
     def read(self, scope: str) -> str:

@@ -1,13 +1,17 @@
-"""The graph in a browser: how soon it can be used, how fast scopes open, how smoothly it moves.
+"""Layers and graph in a browser: how soon they can be used, how fast steps change and scopes open.
 
     python benchmarks/graph.py [--nodes 5000,50000,200000] [--peers] [--limit 120] [--json FILE]
 
 Graphs of these sizes (transformer towers, their gradients, a flat optimizer scope) are written into a log
-directory, served, and shown by headless Chromium. `usable` counts from the navigation to the second frame
-after the first layout, server included, and `server` is the CPU time that this process, which serves, has
-spent by then; `open one` opens `gradients`, `open all` every scope. `moving` is the
-time between frames while the wheel zooms and pans, at its 95th percentile; `CPU` is what the browser's
-processes spend on such a frame, which a busy machine changes less. Headless browsers draw without a GPU.
+directory, served, and shown by headless Chromium. `layers` counts from the navigation to the second frame of
+the layer view, which `pan` moves. `step` is the slowest of ten step changes, from the click to the frame
+that draws the cards' new numbers; `wall` the time until 200 small histograms were drawn, scrolling.
+
+`usable` counts to the second frame after the first layout of the ops, server included, and `server` is the
+CPU time that this process, which serves, has spent by then. `open one` opens `gradients`, `open all` every
+scope. `moving` is the time between frames while the wheel zooms and pans, at its 95th percentile; `CPU` is
+what the browser's processes spend on such a frame, which a busy machine changes less. Headless browsers draw
+without a GPU.
 
 With `--peers` TensorBoard, Netron and Model Explorer show the same graphs in the same browser (`make bench`
 installs the last two into .tools/peers). Theirs counts until the first node is on show; what takes longer
@@ -53,6 +57,10 @@ from playwright.sync_api import Browser, CDPSession, Error, Page
 from tensortap.dump.write.writer import DumpWriter
 
 _FIGURES = [
+    "layers s",
+    "pan ms",
+    "step ms",
+    "wall s",
     "usable s",
     "server s",
     "open one ms",
@@ -65,13 +73,49 @@ _FIGURES = [
 ]
 _SEARCHES = ("softmax", "/query.*MatMul$/", "op:Mul")
 _DEADLINE_S = 300
+_STEPS = 6
+_HISTOGRAMS = 200
 
 _PROBES = """
 const pane = () => document.querySelector('.graph-pane');
 const frame = () => new Promise(resolve => requestAnimationFrame(resolve));
 const layouts = () => Number(pane()?.dataset.layouts ?? 0);
 const surface = () => document.querySelector('.graph-surface');
+const twice = async () => { await frame(); await frame(); return performance.now(); };
 window.bench = {
+    layers: async () => {
+        while (pane()?.dataset.status !== 'ready' || !window.tensortap?.nodes().length) await frame();
+        return twice();
+    },
+    ready: async () => {
+        while (!window.tensortap?.ready) await frame();
+        return twice();
+    },
+    step: async name => {
+        const shown = () => document.querySelector('[data-testid=step-label]').dataset.step;
+        const [before, start] = [shown(), performance.now()];
+        document.querySelector(`.transport [aria-label^="${name} step"]`).click();
+        while (shown() === before || !window.tensortap.ready) await frame();
+        await frame();
+        return performance.now() - start;
+    },
+    wall: async count => {
+        const [seen, start] = [new Set(), performance.now()];
+        location.hash += '&list=histograms';
+        for (let deadline = start + 60000; seen.size < count && performance.now() < deadline;) {
+            await frame();
+            const wall = document.querySelector('[data-testid=histogram-wall]');
+            if (!wall) continue;
+            let waiting = 0;
+            for (const card of wall.querySelectorAll('.wall-card')) {
+                if (card.querySelector('.mini-histogram path')) seen.add(card.dataset.tensor);
+                else waiting++;
+            }
+            if (waiting === 0) wall.scrollTop += wall.clientHeight;
+        }
+        if (seen.size < count) throw new Error(`only ${seen.size} histograms were drawn`);
+        return performance.now() - start;
+    },
     usable: async () => {
         while (pane()?.dataset.status !== 'ready' || layouts() === 0) await frame();
         await frame();
@@ -139,25 +183,52 @@ async frames => {
 
 
 def write_run(logdir: Path, nodes: int) -> None:
-    """A run with one graph and statistics of every fourth node at step 0, one of them with a NaN."""
+    """A run with one graph and statistics of every fourth node at each step, one of them with a NaN."""
     graph = towers(nodes)
     rng = np.random.default_rng(0)
     with DumpWriter(logdir, run=f"n{nodes}") as writer:
         graph_id = writer.graph(graph)
-        for i, node in enumerate(graph.nodes[::4]):
-            array = rng.normal(size=64).astype(np.float32)
-            if i == len(graph.nodes) // 8:
-                array[3] = np.nan
-            writer.log(f"{node.name}:0", array, step=0, graph=graph_id, keep="summary")
+        for step in range(_STEPS):
+            for i, node in enumerate(graph.nodes[::4]):
+                array = rng.normal(size=64).astype(np.float32)
+                if i == len(graph.nodes) // 8:
+                    array[3] = np.nan
+                writer.log(f"{node.name}:0", array, step=step, graph=graph_id, keep="summary")
 
 
 def measure(browser: Browser, url: str, run: str) -> dict[str, float]:
+    return {**_measure_layers(browser, url, run), **_measure_ops(browser, url, run)}
+
+
+def _measure_layers(browser: Browser, url: str, run: str) -> dict[str, float]:
+    page = _new_page(browser)
+    page.goto(f"{url}#run={run}&view=layers")
+    found = {"layers s": _call(page, "layers") / 1000}
+    _call(page, "ready")
+    page.get_by_test_id("graph").press("f")
+    page.wait_for_timeout(600)
+    found["pan ms"] = _call(page, "move", FRAMES)
+    ways = ["Previous"] * (_STEPS - 1) + ["Next"] * (_STEPS - 1)
+    found["step ms"] = max(_call(page, "step", way) for way in ways)
+    page.goto(f"{url}#run={run}&view=table")
+    page.get_by_test_id("tensor-row").first.wait_for()
+    found["wall s"] = _call(page, "wall", _HISTOGRAMS) / 1000
+    page.close()
+    return found
+
+
+def _new_page(browser: Browser) -> Page:
     page = browser.new_page(viewport={"width": 1600, "height": 1000})
     page.set_default_timeout(_DEADLINE_S * 1000)
     page.add_init_script(_PROBES)
+    return page
+
+
+def _measure_ops(browser: Browser, url: str, run: str) -> dict[str, float]:
+    page = _new_page(browser)
     session = browser.new_browser_cdp_session()
     before = time.process_time()
-    page.goto(f"{url}#run={run}")
+    page.goto(f"{url}#run={run}&view=graph&part=all")
     found = {"usable s": _call(page, "usable") / 1000}
     found["server s"] = time.process_time() - before
     page.get_by_test_id("graph").press("f")
