@@ -126,6 +126,7 @@ class ReplayJobs:
             if job.needs.error:
                 raise TensortapError(job.needs.error, job.needs.hint)
             before = job.needs.result
+        job.advance(0, 0, "starting TensorFlow")  # if it does not run yet
         name = _run_name(job)
         request = StepperRequest(str(recording), str(self._folder), name, changes, tensors)
         answer = self._process.compute(request, job.cancellation, job.advance)

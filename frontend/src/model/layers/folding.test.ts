@@ -31,6 +31,29 @@ test('nested models are frames, open in a small model', () => {
   expect(level.items[3]!.inside!.entries).toEqual([0, 2]); // the residual edge enters, too
 });
 
+test('a model that is little but one block is opened, down to where it branches or repeats', () => {
+  const nodes = ['x Placeholder'];
+  let before = 'x';
+  for (let block = 0; block < 20; block++)
+    for (const layer of ['one', 'two']) {
+      const path = `net/encoder/block_${block}/${layer}`;
+      nodes.push(
+        `${path}/kernel ReadVariableOp ${path} - weight ${path}/kernel`,
+        `${path}/MatMul MatMul ${path} ${before},${path}/kernel output`,
+      );
+      before = `${path}/MatMul`;
+    }
+  nodes.push(
+    'net/head/kernel ReadVariableOp net/head - weight net/head/kernel',
+    `net/head/MatMul MatMul net/head ${before},net/head/kernel output`,
+  );
+  const { layers } = written(nodes);
+  const level = foldedLevel(layers, NO_FOLDS);
+  expect(titles(level)).toEqual(['x', 'encoder', 'head']);
+  expect(titles(level.items[1]!.inside!)).toEqual(['block_0 × 20']);
+  expect(foldedLevel(layers, toggleFold(NO_FOLDS, level.items[1]!.toggle, true)).items[1]!.inside).toBeNull();
+});
+
 test('a frame is closed and opened again by its key', () => {
   const { layers } = captured('nested');
   const closed = toggleFold(NO_FOLDS, 'siamese_1/refine_1', true);

@@ -41,6 +41,8 @@ export interface Level {
 
 /** Who sees more cards than that sees closed blocks first. */
 const MOST_OPEN = 30;
+/** Items of a level whose only block is opened: one box between input and loss says nothing. */
+const FEW_ITEMS = 4;
 const FEWEST_NAMED = 4;
 const MOST_NAMED = 40;
 
@@ -104,9 +106,9 @@ class Folding {
     );
   }
 
-  private isOpen(key: string): boolean {
+  private isOpen(key: string, sole: boolean): boolean {
     if (this.folds.open.has(key)) return true;
-    return !this.folds.closed.has(key) && this.startOpen;
+    return !this.folds.closed.has(key) && (this.startOpen || sole);
   }
 
   /** Cards below one container, or all. `alike`: the same cards in further repetitions of what holds them. */
@@ -153,6 +155,8 @@ class Folding {
     const repetition = new Int32Array(raw.length);
     const repeatOf = new Int32Array(raw.length).fill(-1);
     const items: Item[] = [];
+    const blocks = raw.filter(({ container }) => container !== null);
+    const sole = blocks.length === 1 && raw.length <= FEW_ITEMS;
     const firsts = new Map(repeats.map((repeat, number) => [repeat.start, { ...repeat, number }]));
     for (let at = 0; at < raw.length; ) {
       const repeat = firsts.get(at);
@@ -161,7 +165,7 @@ class Folding {
       for (let offset = 0; offset < length; offset++) {
         const variants = Array.from({ length: count }, (_, k) => raw[at + k * length + offset]!);
         const more = others.map((level) => level[at + offset]!);
-        items.push(this.item([...variants, ...more], depth, count > 1 ? toggle : ''));
+        items.push(this.item([...variants, ...more], depth, count > 1 ? toggle : '', sole));
         for (let k = 0; k < count; k++) {
           const from = at + k * length + offset;
           shownAs[from] = items.length - 1;
@@ -223,7 +227,7 @@ class Folding {
     };
   }
 
-  private item(variants: readonly Raw[], depth: number, repeat: string): Item {
+  private item(variants: readonly Raw[], depth: number, repeat: string, sole: boolean): Item {
     const [first] = variants as [Raw, ...Raw[]];
     const { cards } = this.graph;
     const key = this.keyOf(first);
@@ -249,7 +253,7 @@ class Folding {
       };
     }
     const { path } = first.container;
-    const inside = this.isOpen(key)
+    const inside = this.isOpen(key, sole)
       ? this.level(
           first.cards,
           depth + 1,

@@ -5,7 +5,7 @@ import '../graph/tooltip.css';
 import './layers.css';
 import { signal } from '@preact/signals';
 import type { PlacedCard } from '../../layout/card_layout';
-import { counted, formatNumber } from '../../lib/format';
+import { counted, formatCount, formatNumber } from '../../lib/format';
 import { registerGraphProbe } from '../../lib/probe';
 import { visible } from '../../lib/visible_text';
 import type { CardStatistics } from '../../model/layers/card_statistics';
@@ -303,8 +303,8 @@ function Tooltip({ card, x, y }: { card: PlacedCard; x: number; y: number }) {
     ['update / weight', number(statistics?.updateRatio)],
     ['output mean ± std', statistics && Number.isFinite(statistics.std) ? `${number(statistics.mean)} ± ${number(statistics.std)}` : ''],
     ['zeros', Number.isFinite(statistics?.zeroShare) ? `${formatNumber(100 * statistics!.zeroShare, 3)} %` : ''],
-    ['NaN', statistics?.nan ? String(statistics.nan) : ''],
-    ['Inf', statistics?.inf ? String(statistics.inf) : ''],
+    ['NaN', statistics?.nan ? formatCount(statistics.nan) : ''],
+    ['Inf', statistics?.inf ? formatCount(statistics.inf) : ''],
   ];
   return (
     <div class="graph-tooltip" role="tooltip" style={{ left: `${x + 16}px`, top: `${y + 14}px` }}>
