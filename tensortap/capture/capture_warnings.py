@@ -166,6 +166,15 @@ class CaptureWarnings:
             " Watch(visits=None) keeps all, Watch(visits=…) more or fewer.",
         )
 
+    def steps_skipped(self, share: float, plain: float, extra: float) -> None:
+        """Watched steps are not captured for the budget; said as a line, since nothing is wrong."""
+        self._say(
+            "budget",
+            f"not all watched steps are captured, so that capture takes at most {100 * share:.3g} % of their"
+            f" time: it adds {1000 * extra:,.1f} ms to a step of {1000 * plain:,.1f} ms. For more steps,"
+            " watch fewer tensors or raise Tap(budget=…).",
+        )
+
     def session_parts(self, imported: Sequence[str], calls: Sequence[str]) -> None:
         """Parts of a session's graph that its taps do not reach."""
         if imported:

@@ -63,6 +63,7 @@ class Step:
         self.known_layers = tuple(known_layers)
         self.numbers = state.numbers.claim(first, count)
         self.watched = state.begin_steps(self.numbers)
+        self._began = None if state.budget is None else state.budget.clock()
         self.watches = self.watched.all
         self.records = state.recordings is not None and state.recordings.wants(self.numbers)
         self.ended = self.end_lost = self.stops_fit = False
@@ -110,6 +111,9 @@ class Step:
         """
         state, first = self._state, self.numbers.start
         self._safely("", self._hand_over_waiting)
+        if state.budget is not None and self._began is not None and error is None:
+            seconds = state.budget.clock() - self._began
+            state.budget.note(seconds, state.writer_thread.busy, captured=bool(self.watches))
         for number, facts in state.samples.take(first, len(self.numbers), self._source):
             state.put_event(number, "batch", facts)
         if self.links is not None and self.links.any_call:

@@ -70,6 +70,8 @@ class Tap:
         stop: ends training when a trigger fires: True by a `TrainingStoppedError` at the end of the step (the
             one exception to the rule above), `"return"` by having Keras' `fit` return; a loop of your own
             looks at `fired`. Each step then waits until it was looked at.
+        budget: share of the time of the steps that capture may take, as 0.03: of the steps that `watch` wants
+            only as many are captured as fit (docs/how-to/keep-the-cost-low.md). Not with `on`.
         queue_bytes: host memory that captured tensors may take while they wait to be written.
         when_full: `"wait"` (up to `wait_seconds`) when they take more, or `"drop"` at once. Drops are
             counted.
@@ -106,6 +108,7 @@ class Tap:
         on: Any = None,
         before: FlightRecorder | int | None = None,
         stop: Stop = False,
+        budget: float | None = None,
         queue_bytes: int = 512 << 20,
         when_full: WhenFull = "wait",
         wait_seconds: float = 30.0,
@@ -120,6 +123,7 @@ class Tap:
         self.run = check_run_name(self.run_dir.name)
         limits = tap_arguments.limits(self.run_dir, record, keep_last, max_bytes)
         watches = tap_arguments.watches(watch)
+        share = tap_arguments.budget_share(budget, on)
         check_choices(when_full, sources=sources, exact=exact)
         limit = byte_count("queue_bytes", queue_bytes)
         rank = process_rank(rank)
@@ -174,6 +178,7 @@ class Tap:
             triggers=triggers,
             recordings=recordings,
             watch_file=WatchFile(self.run_dir, watches),
+            budget=share,
             embeds_sources=sources,
             exact=exact,
         )

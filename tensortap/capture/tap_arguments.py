@@ -116,6 +116,27 @@ def seconds(argument: str, value: Any) -> float:
     return number
 
 
+def budget_share(value: Any, on: Any) -> float | None:
+    """The share of the steps' time that capture may take; None: any.
+
+    Raises:
+        WatchError: it is not between 0 and 1, or there is a trigger, which examines every step.
+    """
+    if value is None:
+        return None
+    share = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    if not 0 < share < 1:
+        raise WatchError(
+            f"budget={value!r} is not a share of a step's time.",
+            "Use a number between 0 and 1, as budget=0.03.",
+        )
+    if on is not None:
+        raise WatchError(
+            "budget= is not possible with on=: a trigger examines every step.", "Remove one of them."
+        )
+    return share
+
+
 def process_rank(value: Any) -> int | None:
     """The number of this process in a distributed job: as given, else as its launcher says, else None.
 

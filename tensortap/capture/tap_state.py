@@ -8,6 +8,7 @@ import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from tensortap.core.names import short_function_name
@@ -26,6 +27,7 @@ from .tracing.candidate import Kind
 from .tracing.traced_function import Place, TracedRoot
 from .triggers.trigger_control import TriggerControl
 from .watching.selection import Selected, StepWatches
+from .watching.step_budget import StepBudget
 from .watching.watch import Watch, shown_rules
 from .watching.watch_file import WatchFile, watch_facts
 
@@ -65,6 +67,7 @@ class TapState:
         run: its name, for warnings.
         watches: what is watched, until `watch_file` changes it.
         close_seconds: how long to wait for what is still to be written.
+        budget: the share of the steps' time that capture may take; None: any.
         embeds_sources, exact: as `Tap` takes them (`sources`, `exact`).
     """
 
@@ -79,6 +82,7 @@ class TapState:
         triggers: TriggerControl | None = None,
         recordings: RunRecordings | None = None,
         watch_file: WatchFile | None = None,
+        budget: float | None = None,
         embeds_sources: bool = True,
         exact: bool = False,
     ) -> None:
@@ -93,6 +97,9 @@ class TapState:
             recordings.note = self.not_captured.note_unrecorded
         self.embeds_sources = embeds_sources
         self.exact = exact
+        self.budget = (
+            None if budget is None else StepBudget(budget, partial(self.not_captured.steps_skipped, budget))
+        )
         self.samples = BatchSamples(warnings)
         self.numbers = StepNumbers()
         self._watch_file = watch_file
@@ -121,6 +128,8 @@ class TapState:
         if self._watch_file is not None:
             self._poll_watch_file(self._watch_file, numbers.start)
         written = tuple(watch for watch in self.watches if self._wants(watch, numbers))
+        if written and self.budget is not None and not self.budget.admits():
+            written = ()
         found = StepWatches(written)
         if self.triggers is not None:
             found = self.triggers.extend(written, self.watches, numbers)

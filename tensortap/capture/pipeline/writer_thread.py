@@ -73,6 +73,7 @@ class WriterThread:
         self.refused = 0  # of these, how many the sink lost
         self.has_no_thread = False  # no thread could be started when last tried
         self._dropped_known = 0  # of all, how many the sink has noted
+        self.busy = 0.0  # processor seconds that writing has taken
         self.waited = 0.0  # seconds that `put` has waited for room
         self._next_report = _FIRST_REPORT
 
@@ -216,9 +217,11 @@ class WriterThread:
             return True
         if message is not None:
             _, nbytes = size_of(message)
+            began = time.thread_time()
             lost = self._sink.write(message)
             self._is_committed = False
             with self._changed:
+                self.busy += time.thread_time() - began
                 self.dropped += lost
                 self.refused += lost
                 self._waiting_bytes -= nbytes
