@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -81,9 +82,9 @@ def test_runs_at_an_address(here: Path) -> None:
 
 def test_retention(here: Path) -> None:
     (code,) = python_of("store.md")
-    for line in code.splitlines():
+    for statement in ast.parse(code).body:
         names: dict[str, Any] = {"tensortap": tensortap}
-        exec(f"made = {line}", names)
+        exec(f"made = {ast.unparse(statement)}", names)
         names["made"].close()
     assert set(tensortap.open("logs").runs) == {"r"}
 
