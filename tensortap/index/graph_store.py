@@ -24,6 +24,7 @@ from .graph.graph_index import GraphIndex
 from .unknown_counts import at_least, not_counted_by_tensor
 
 _KEPT = 8  # graphs of a run held in memory; one of 200,000 nodes takes some 150 MB
+_ROWS_AT_ONCE = 1 << 20  # looked at, so that a large run takes no more memory than a small one
 
 
 _Size = tuple[str, str, int, int, int]
@@ -162,10 +163,14 @@ class GraphShelf:
         """The workers that captured tensors of a graph (by its code). Only new rows are looked at."""
         catalog, seen = self._catalog, self._seen_rows
         if seen < catalog.rows:
-            rows, width = slice(seen, catalog.rows), len(catalog.workers)
-            graphs = catalog.tensors.columns(len(catalog.tensors))[0][catalog.column("tensor", rows)]
-            pairs = np.unique(graphs.astype(np.int64) * width + catalog.column("worker", rows))
-            self._workers |= {divmod(pair, width) for pair in pairs.tolist()}
+            graphs, width = catalog.tensors.columns(len(catalog.tensors))[0], len(catalog.workers)
+            if width == 1:
+                self._workers |= {(of, 0) for of in np.unique(graphs).tolist()}
+            for start in range(seen, catalog.rows, _ROWS_AT_ONCE) if width > 1 else ():
+                rows = slice(start, min(start + _ROWS_AT_ONCE, catalog.rows))
+                of_rows = graphs[catalog.column("tensor", rows)].astype(np.int64)
+                pairs = np.bincount(of_rows * width + catalog.column("worker", rows))
+                self._workers |= {divmod(pair, width) for pair in np.flatnonzero(pairs).tolist()}
             self._seen_rows = catalog.rows
         return [catalog.workers[worker] for of, worker in sorted(self._workers) if of == graph]
 

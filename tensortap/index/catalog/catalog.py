@@ -165,11 +165,21 @@ class Catalog:
 
     def _workers(self, rows: Array | slice) -> Array:
         if isinstance(rows, slice):
-            rows = np.arange(self.rows)[rows]
+            start, stop, _ = rows.indices(self.rows)
+            return self._workers_between(start, max(start, stop))
         if len(self.workers) == 1:
             return np.zeros(len(rows), np.int64)
         commits = np.searchsorted(self.places["row"].view(), rows, "right") - 1
         return self.places["worker"].view()[commits]
+
+    def _workers_between(self, start: int, stop: int) -> Array:
+        """The workers of consecutive rows."""
+        if start >= stop or len(self.workers) == 1:
+            return np.zeros(max(stop - start, 0), np.int64)
+        starts = self.places["row"].view()
+        first, last = np.searchsorted(starts, (start, stop), "right") - 1
+        edges = np.clip(np.append(starts[first : last + 1], stop), start, stop)
+        return np.repeat(self.places["worker"].view()[first : last + 1], np.diff(edges))
 
     def _add_commits(self, worker: int, commits: Sequence[Commit]) -> None:
         lengths = np.array([commit.batch.num_rows for commit in commits], np.int64)

@@ -70,12 +70,31 @@ def snapshots(
         NotFoundError: no such graph, worker or tensor.
     """
     asked, wanted = Filters(**filters), slice(offset, offset + limit)
+    if asked == Filters() and sort in ("step", "-step"):
+        return _page_by_step(run, wanted, descending=sort == "-step")
     rows = _SORTED.setdefault(run, SortedRows()).get(run, (asked, sort))
     if rows is None and offset == 0:  # of most lists nobody asks for more: a partial sort will do
         found = find_rows(run, asked)
         return SnapshotPage(len(found), snapshots_at(run.catalog, sort_rows(run, found, sort, limit)[wanted]))
     rows = _ordered(run, asked, sort) if rows is None else rows
     return SnapshotPage(len(rows), snapshots_at(run.catalog, rows[wanted]))
+
+
+def _page_by_step(run: RunIndex, wanted: slice, *, descending: bool) -> SnapshotPage:
+    """A page of all snapshots, for which only those of a few steps are looked at."""
+    catalog = run.catalog
+    with catalog.lock:
+        steps, total = catalog.steps.table(), catalog.rows
+    order = slice(None, None, -1) if descending else slice(None)
+    values, ends = steps.step[order], np.cumsum(steps.snapshots[order])
+    first = int(np.searchsorted(ends, wanted.start, "right"))
+    last = int(np.searchsorted(ends, wanted.stop, "left"))
+    codes = [catalog.steps.code(step) for step in values[first : last + 1].tolist()]
+    pieces = [catalog.rows_of_step(code) for code in codes if code is not None]
+    rows = np.concatenate([piece[piece < total] for piece in pieces] or [np.zeros(0, np.int64)])
+    before = int(ends[first - 1]) if first else 0
+    page = rows[wanted.start - before : wanted.stop - before]
+    return SnapshotPage(total, snapshots_at(catalog, page))
 
 
 def snapshot_place(
