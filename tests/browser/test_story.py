@@ -91,6 +91,27 @@ def test_a_story_opens_on_the_comparison_that_it_holds(offline: Page, compared: 
     expect(offline.get_by_test_id("error-state")).to_have_count(0)
 
 
+def test_a_story_sorts_and_filters_as_the_server_does(
+    tap: TapPage, site: Site, offline: Page, story: Path
+) -> None:
+    tap.enter(site)
+    open_story(offline, story)
+    run = tap.run_id("digits-nan")
+    for asked in ("sort=flow", "sort=tensor", "sort=-tensor&match=conv"):  # no ties
+        link = f"#run={run}&view=table&step=25&{asked}"
+        found = []
+        for page in (tap.page, offline):
+            address = page.url.partition("#")[0]
+            page.goto("about:blank")  # else rows of the view before may still stand there
+            page.goto(f"{address}{link}")
+            page.wait_for_function(READY)
+            rows = page.get_by_test_id("tensor-row")
+            expect(rows.first).to_be_visible()
+            names: list[str] = rows.evaluate_all("all => all.slice(0, 12).map(row => row.dataset.tensor)")
+            found.append(names)
+        assert found[0] == found[1] and len(found[0]) >= 10, asked
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_nothing_in_a_story(browser: Browser, story: Path, theme: str) -> None:
     context = browser.new_context(viewport={"width": 1280, "height": 800}, bypass_csp=True, offline=True)

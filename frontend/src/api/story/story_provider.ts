@@ -232,9 +232,20 @@ function sorted(rows: Row[], by: string): Row[] {
   const texts = new Set(['tensor', 'node', 'op_type', 'layer', 'worker', 'dtype', 'device']);
   return rows.toSorted((a, b) => {
     const [left, right] = [key(a), key(b)];
-    if (texts.has(name)) return sign * String(left).localeCompare(String(right), 'en', { numeric: true });
+    if (texts.has(name)) return sign * naturalOrder(String(left), String(right));
     const [x, y] = [Number(left ?? Number.NaN), Number(right ?? Number.NaN)];
     if (Number.isNaN(x) || Number.isNaN(y)) return Number(Number.isNaN(x)) - Number(Number.isNaN(y));
     return sign * (x - y);
   });
+}
+
+/** By numbers within names and else by characters, capitals first, as the server sorts. */
+function naturalOrder(a: string, b: string): number {
+  const [left, right] = [a.split(/(\d+)/), b.split(/(\d+)/)];
+  for (let i = 0; i < Math.min(left.length, right.length); i++) {
+    const [x, y] = [left[i]!, right[i]!];
+    const order = i % 2 ? Number(x) - Number(y) : Number(x > y) - Number(x < y);
+    if (order !== 0) return order;
+  }
+  return left.length - right.length;
 }
