@@ -25,11 +25,11 @@ from tensortap.dump.format.run_files import WORKER_FILE
 from tensortap.dump.format.schema import SCHEMA
 from tensortap.dump.read.file_marks import Marks
 from tensortap.dump.read.stats_reader import StatsTail, TailPosition
+from tensortap.stats.merge import MERGED, finite_elements, group_starts, merge_statistics
 from tensortap.storage.files import FileReader, crc32c_of_file, read_json
 from tensortap.storage.uri import shown_path
 
 from .manifest import FOLDER, CompactFile, read_parquet, verify
-from .rollups import MERGED, finite_elements, group_starts, merge_statistics
 
 Record = dict[str, Any]
 
@@ -241,7 +241,7 @@ def roll_up(table: pa.Table, keys: Sequence[str]) -> pa.Table:
 
     A rollup by tensor also says how many `steps` there are, the first and the last.
     """
-    starts = group_starts([_key(table, name) for name in keys])
+    starts = group_starts(*(_key(table, name) for name in keys))
     columns = {name: table.column(name).to_numpy() for name in MERGED if name in table.column_names}
     if "snapshots" not in columns:
         columns["snapshots"] = np.ones(table.num_rows, np.int64)

@@ -11,6 +11,7 @@ import numpy as np
 from tensortap.core.dtypes import Array, Floats, Ints
 from tensortap.core.errors import NotFoundError, SelectionError
 from tensortap.core.names import tensor_name
+from tensortap.stats.merge import group_starts
 
 from ..catalog.catalog import Catalog
 from ..catalog.commit_cache import CommitCache, read_histograms
@@ -20,7 +21,6 @@ from ..run_index import RunIndex
 from ..snapshot import Snapshot
 from ..unknown_counts import unknown_counts
 from .histogram_bins import DENSE, ZERO, Binned, dense_column, known_ends, linear_bins, native_bins
-from .step_statistics import group_starts
 from .trends import thin
 
 MAX_BINS = 4096

@@ -2,11 +2,16 @@
 
 Counts add up, extrema are those of all; mean, std and L2 are those over the finite elements of all snapshots,
 but for rounding. One snapshot alone keeps its statistics to the bit.
+
+A snapshot weighs as much as it has finite elements. Where an import does not know how many are NaN or
+infinite (FORMAT.md, "Counts that are not known"), those count as finite. A mean or L2 that is not known is
+left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +24,11 @@ _MOST = np.iinfo(np.int64).max
 
 
 def finite_elements(columns: Mapping[str, Array], is_text: Array) -> Array:
-    """How many elements of each snapshot the statistics are over, int64 [rows]."""
-    finite = columns["size"] - columns["nan"] - columns["pos_inf"] - columns["neg_inf"]
-    return np.where(is_text, 0, np.maximum(finite, 0))
+    """How many elements of each snapshot the statistics are over, int64 [rows]; none of a text."""
+    size, *others = (columns[name].astype(np.int64) for name in ("size", "nan", "pos_inf", "neg_inf"))
+    for count in others:
+        size -= count
+    return np.where(is_text, 0, np.maximum(size, 0))
 
 
 def merge_statistics(columns: Mapping[str, Array], starts: Array) -> dict[str, Array]:
@@ -32,8 +39,8 @@ def merge_statistics(columns: Mapping[str, Array], starts: Array) -> dict[str, A
         starts: index of the first row of each group, ascending from 0. No group is empty.
     """
     rows = len(columns["size"])
-    if rows == 0:
-        return {name: columns[name][:0] for name in MERGED}
+    if len(starts) == rows:
+        return {name: columns[name] for name in MERGED}
     merged = {name: _added(columns[name], starts) for name in ADDED}
     merged["min"] = np.fmin.reduceat(columns["min"], starts)
     merged["max"] = np.fmax.reduceat(columns["max"], starts)
@@ -41,6 +48,18 @@ def merge_statistics(columns: Mapping[str, Array], starts: Array) -> dict[str, A
     with np.errstate(all="ignore"):
         merged |= _moments(columns, starts, rows)
     return {name: merged[name] for name in MERGED}
+
+
+def group_starts(*keys: Array) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Index of the first row of each group of rows with equal keys, in sorted rows."""
+    rows = len(keys[0])
+    if rows == 0:
+        return np.zeros(0, np.int64)
+    changes = np.zeros(rows, bool)
+    changes[0] = True
+    for key in keys:
+        changes[1:] |= key[1:] != key[:-1]
+    return np.flatnonzero(changes)
 
 
 def _moments(columns: Mapping[str, Array], starts: Array, rows: int) -> dict[str, Array]:
@@ -61,13 +80,15 @@ def _moments(columns: Mapping[str, Array], starts: Array, rows: int) -> dict[str
     if overflown.any():  # numbers near the largest float64 may differ by more than that
         quarter = columns["mean"] / 4 - mean[group] / 4
         std = np.where(overflown, 4 * _spread(columns["std"] / 4, quarter, known, share, starts), std)
-    lengths = np.where(np.isnan(columns["l2"]), 0.0, columns["l2"])
-    has_any = total > 0
-    return {
-        "mean": np.where(has_any, mean, np.nan),
-        "std": np.where(has_any, std, np.nan),
-        "l2": np.where(has_any, _root_of_squares(lengths, starts), np.nan),
+    no_length = np.isnan(columns["l2"])
+    l2 = _root_of_squares(np.where(no_length, 0.0, columns["l2"]), starts)
+    merged = {
+        "mean": np.where(total > 0, mean, np.nan),
+        "std": np.where(total > 0, std, np.nan),
+        "l2": np.where(np.logical_and.reduceat(no_length, starts), np.nan, l2),
     }
+    is_alone = np.bincount(group) == 1
+    return {name: np.where(is_alone, columns[name][starts], values) for name, values in merged.items()}
 
 
 def _spread(std: Array, offset: Array, known: Array, share: Array, starts: Array) -> Array:
@@ -82,18 +103,6 @@ def _root_of_squares(values: Array, starts: Array) -> Array:
 
 def _added(counts: Array, starts: Array) -> Array:
     """Sums, at most 2^63 - 1: a hostile dump may claim more."""
-    sums: Array = np.add.reduceat(counts, starts)
+    sums: Array = np.add.reduceat(counts.astype(np.int64, copy=False), starts)
     sums[np.add.reduceat(counts.astype(np.float64), starts) >= _MOST] = _MOST
     return sums
-
-
-def group_starts(keys: Sequence[Array]) -> Array:
-    """Index of the first row of each group of equal keys, in sorted rows."""
-    rows = len(keys[0])
-    if rows == 0:
-        return np.zeros(0, np.int64)
-    changes = np.zeros(rows, bool)
-    changes[0] = True
-    for key in keys:
-        changes[1:] |= key[1:] != key[:-1]
-    return np.flatnonzero(changes)
