@@ -142,7 +142,7 @@ class Run:
             steps: `"3:10"`, `slice(3, 10)`, a step, … (all by default).
 
         Raises:
-            NotFoundError: the tensor was not captured. SelectionError: `steps` makes no sense.
+            NotFoundError: the tensor was not captured. SelectionError: `steps` is invalid.
         """
         check_name(name)
         check_texts(worker=worker, graph=graph)
@@ -156,7 +156,7 @@ class Run:
             options: as `tensortap.index.series.histograms` takes them.
 
         Raises:
-            NotFoundError: the tensor was not captured. SelectionError: an option makes no sense.
+            NotFoundError: the tensor was not captured. SelectionError: an option is invalid.
         """
         check_name(name)
         check_texts(**{key: options[key] for key in ("worker", "graph", "scale") if key in options})
@@ -195,7 +195,7 @@ class Run:
         is read as it is, anything newer from the run's own files: compact a large run first.
 
         Raises:
-            SelectionError: it is no SELECT, or makes no sense. DamagedError: a compacted file is damaged.
+            SelectionError: it is no SELECT, or is invalid. DamagedError: a compacted file is damaged.
         """
         from tensortap.compact.queries import query_run
 

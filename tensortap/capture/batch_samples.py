@@ -76,8 +76,8 @@ class BatchSamples:
     def _warn_of_unused(self) -> None:
         self._warnings.warn(
             "unused batch",
-            "a batch that was noted by tap.batch(…) fed no step",
-            "Call it before the step or in it: called after its step, it is noted with the next one.",
+            "a batch passed to tap.batch(…) was not used by any step",
+            "Call it before or inside its step: a call after the step counts for the next one.",
         )
 
     def trace(self, dataset: Any, ids: Choose | None, files: Choose | None, feed: Choose | None) -> Any:
@@ -106,7 +106,7 @@ class BatchSamples:
                 yield first + index, _facts(noted)
         except Exception as error:
             self._warnings.warn(
-                "samples", "which samples fed a step was not noted", "Use tap.batch(…).", error
+                "samples", "the samples that fed a step were not recorded", "Use tap.batch(…).", error
             )
 
     def _feeding(self, source: Any) -> TracedDataset | None:
@@ -126,9 +126,9 @@ class BatchSamples:
         if other:
             self._warnings.warn(
                 "order",
-                f"which samples feed a step is not noted, because {other[0].strip('_')} comes behind"
+                f"the samples that feed a step are not recorded, because {other[0].strip('_')} comes after"
                 " trace_batches()",
-                "Call tap.trace_batches(…) last, behind shuffle() and batch().",
+                "Call tap.trace_batches(…) last, after shuffle() and batch().",
             )
         return not other
 

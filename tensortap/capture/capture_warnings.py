@@ -189,8 +189,7 @@ class CaptureWarnings:
         if calls:
             self.warn(
                 "functions of a session",
-                f"the insides of the functions that {', '.join(calls[:3])} run are not captured;"
-                " their results are",
+                f"functions called by {', '.join(calls[:3])} are not captured; their results are",
                 "With tf.compat.v1.disable_control_flow_v2() loops and branches are built of single ops,"
                 " which are captured one by one.",
             )

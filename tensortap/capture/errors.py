@@ -6,7 +6,7 @@ from tensortap.core.errors import TensortapError
 
 
 class WatchError(TensortapError):
-    """An argument of `Watch`, `every` or `Tap` makes no sense. The message names it and what fits."""
+    """An argument of `Watch`, `every` or `Tap` is invalid. The message names it and what fits."""
 
 
 class ChoiceFailedError(TensortapError):

@@ -44,7 +44,7 @@ def warn_of_earlier_job(run_dir: Path, warnings: OneTimeWarnings) -> None:
     if closed:
         warnings.warn(
             "earlier job",
-            f"the run is there already, closed by {closed[-1]}; what is captured now is added to it",
+            f"the run already exists, closed by {closed[-1]}; this capture is added to it",
             "Give each job a run of its own, as in Tap('logs/run-2').",
         )
 

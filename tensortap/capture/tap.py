@@ -94,7 +94,7 @@ class Tap:
 
     Raises:
         InvalidNameError: the last part of `path` cannot be the name of a run.
-        WatchError: `path` is empty or no path, or another argument makes no sense.
+        WatchError: `path` is empty or no path, or another argument is invalid.
     """
 
     def __init__(

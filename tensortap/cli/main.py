@@ -138,7 +138,7 @@ def dispatch(arguments: Sequence[str]) -> int:
         found = error.filename or "such a file"
         return _failed(f"There is {found} already.", "Name another one, or remove it.")
     except OSError as error:
-        return _failed(f"{error.strerror or error}: {error.filename or 'the system said no'}.", "")
+        return _failed(f"{error.strerror or error}: {error.filename or 'system error'}.", "")
     except KeyboardInterrupt:
         return INTERRUPTED
 

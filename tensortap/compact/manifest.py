@@ -151,7 +151,7 @@ def read_manifest(run_dir: Path) -> Manifest | None:
             raise ValueError("another format")
         return _parse(record)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DamagedError(f"{shown_path(path)} makes no sense: {error!r:.100}.") from error
+        raise DamagedError(f"{shown_path(path)} is invalid: {error!r:.100}.") from error
 
 
 def publish_manifest(run_dir: Path, manifest: Manifest) -> None:
@@ -199,7 +199,7 @@ def verify(run_dir: Path, file: CompactFile) -> Path:
     except (OSError, DamagedError):
         sound = False
     if not sound:
-        hint = f"Make it anew with: tensortap compact {shown_path(run_dir)} --rebuild"
+        hint = f"Rebuild it with: tensortap compact {shown_path(run_dir)} --rebuild"
         raise DamagedError(f"{shown_path(path)} is damaged or missing.", hint)
     return path
 

@@ -57,7 +57,7 @@ class FormatVersionError(TensortapError):
 
 
 class DamagedError(TensortapError):
-    """Bytes of a dump fail their checksum or make no sense. The rest of the dump stays readable."""
+    """Bytes of a dump fail their checksum or are invalid. The rest of the dump stays readable."""
 
 
 class DeniedError(DamagedError):

@@ -64,12 +64,12 @@ def check_run_name(name: str) -> str:
     if len(parts) > MAX_RUN_DEPTH:
         raise InvalidNameError(
             f"The run name {name[:120]!r} has {len(parts)} folders.",
-            f"Use at most {MAX_RUN_DEPTH}: runs are not looked for deeper down.",
+            f"Use at most {MAX_RUN_DEPTH}: deeper folders are not searched for runs.",
         )
     for part in parts:
         if is_inside_run(part):
             raise InvalidNameError(
-                f"{part!r} is what a folder inside of a run is called: {name[:120]!r} would not be found.",
+                f"{part!r} is reserved for folders inside a run: {name[:120]!r} would not be found.",
                 f"Use another name, as in {part + '_'!r}.",
             )
     for part in parts:

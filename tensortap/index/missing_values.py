@@ -27,13 +27,13 @@ _WORDS = {
     "pruned": NoValue("pruned", PRUNED_WHY, PRUNED_FIX),
     "refused": NoValue(
         "lost",
-        "the disk refused it when it was written, as a full one does",
-        "Its statistics and histogram are there; make room before it is captured again.",
+        "the disk could not store it, for example because it was full",
+        "Its statistics and histogram are stored. Free disk space before you capture it again.",
     ),
     "damaged": NoValue(
         "lost",
         "it was missing or damaged when the run was repaired",
-        "Its statistics and histogram are there; the run as it was before the repair says what was wrong.",
+        "Its statistics and histogram are stored. 'tensortap check' of the original run shows the damage.",
     ),
     "compacted": NoValue(
         "not copied",

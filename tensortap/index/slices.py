@@ -152,7 +152,7 @@ def read_selected_strings(
         limit: the most bytes the texts may have together, and their offsets.
 
     Raises:
-        DamagedError: the offsets make no sense. LimitError: see `limit`.
+        DamagedError: the offsets are invalid. LimitError: see `limit`.
     """
     base = (math.prod(shape) + 1) * _OFFSET.itemsize
     if base > stored:

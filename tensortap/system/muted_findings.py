@@ -46,7 +46,7 @@ def mutes_of(run: IdentifiedRun) -> list[str]:
         _LOG.warning("%s %s", error.message, error.hint)
         return []
     except OSError as error:
-        _LOG.warning("what is muted cannot be read: %s", error)
+        _LOG.warning("muted findings cannot be read: %s", error)
         return []
 
 
@@ -105,7 +105,7 @@ def _read() -> dict[str, list[str]]:
         found = None
     if not isinstance(found, dict) or not all(isinstance(mine, list) for mine in found.values()):
         raise MutedFindingsError(
-            f"{path} does not hold what was muted: it is damaged, or larger than {MAX_BYTES:,} bytes.",
+            f"{path} is not a list of muted findings: it is damaged, or larger than {MAX_BYTES:,} bytes.",
             "Repair it, or move it away; then nothing is muted.",
         )
     return {key: [entry for entry in mine if isinstance(entry, str)] for key, mine in found.items()}
@@ -117,7 +117,7 @@ def _write(known: dict[str, list[str]]) -> None:
     if len(text) > MAX_BYTES:
         raise MutedFindingsError(
             f"{folder / FILE} would be larger than {MAX_BYTES:,} bytes.",
-            "Take back what is muted in runs that are gone, or mute by shorter patterns.",
+            "Unmute findings of deleted runs, or mute by shorter patterns.",
         )
     with tempfile.NamedTemporaryFile("w", dir=folder, prefix=FILE, suffix=".tmp", delete=False) as file:
         written = Path(file.name)

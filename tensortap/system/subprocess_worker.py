@@ -151,7 +151,7 @@ class ChildProcess:
         assert self._process.stdout is not None
         message = _read(self._process.stdout)
         if message is None:
-            if self.wait(1.0) is None:  # it goes on, but makes no sense
+            if self.wait(1.0) is None:  # it goes on, but is invalid
                 self.kill()
             raise ChildEndedError(self._process.returncode, self._late, self._last_line())
         return message

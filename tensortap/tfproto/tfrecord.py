@@ -33,13 +33,13 @@ def read_records(file: BinaryIO, size: int, name: str, note: Callable[[str], Non
         head = file.read(_HEAD.size)
         length, checksum = _HEAD.unpack(head) if len(head) == _HEAD.size else (0, None)
         if checksum is None:
-            note(f"{name} ends in a record that is cut off: {count:,} whole records were read.")
+            note(f"{name} ends in a truncated record: {count:,} complete records were read.")
             return
         if masked_crc32c(head[: _LENGTH.size]) != checksum or length > MAX_MESSAGE:
-            note(f"{name} is damaged behind record {count:,}: what follows cannot be found.")
+            note(f"{name} is damaged after record {count:,}: the rest cannot be read.")
             return
         if at + _HEAD.size + length + _TAIL.size > size:
-            note(f"{name} ends in a record that is cut off: {count:,} whole records were read.")
+            note(f"{name} ends in a truncated record: {count:,} complete records were read.")
             return
         data, tail = file.read(length), file.read(_TAIL.size)
         at += _HEAD.size + length + _TAIL.size

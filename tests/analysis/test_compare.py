@@ -230,7 +230,7 @@ def test_where_and_sorting(runs: dict[str, RunIndex]) -> None:
 
 
 def test_steps_that_do_not_meet(runs: dict[str, RunIndex]) -> None:
-    with pytest.raises(NotFoundError, match="no step that both captured"):
+    with pytest.raises(NotFoundError, match="no captured step in common"):
         compare(Side(runs["first"], 1), Side(runs["loop"]))
     with pytest.raises(NotFoundError, match="first has no snapshot at step 9"):
         compare(Side(runs["first"], 9), Side(runs["loop"]))

@@ -119,5 +119,5 @@ def test_a_fall_within_the_scatter_is_none(tmp_path: Path) -> None:
         assert [finding.severity for finding in found] == severities
         assert all("The loss stayed" in finding.text for finding in found)
         for finding in found:
-            assert finding.text.endswith("It fell by less than it scatters.")
+            assert finding.text.endswith("The decrease is smaller than the noise.")
             assert 0 < finding.evidence[0].value <= finding.evidence[0].limit

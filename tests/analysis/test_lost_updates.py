@@ -40,10 +40,10 @@ def test_of_a_long_run_some_are_chosen_evenly_and_the_ledger_and_the_finding_say
     (finding,) = found_by("AbsorbedUpdate", run)
     lost = len(entry.absorbed_at)
     assert (finding.first_step, finding.steps, finding.of) == (entry.absorbed_at[0], lost, 32)
-    assert finding.looked_at == "pairs of steps with kept values, chosen evenly of 99"
+    assert finding.looked_at == "pairs of steps with stored values, chosen evenly of 99"
 
 
 def test_the_finding_counts_the_pairs_at_which_updates_were_lost(tmp_path: Path) -> None:
     (finding,) = found_by("AbsorbedUpdate", trained(tmp_path, 13))
     assert (finding.first_step, finding.last_step, finding.steps, finding.of) == (1, 11, 8, 12)
-    assert finding.looked_at == "pairs of steps with kept values"
+    assert finding.looked_at == "pairs of steps with stored values"

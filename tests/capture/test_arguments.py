@@ -76,7 +76,7 @@ def test_a_run_that_an_earlier_job_closed_is_told(tmp_path: Path) -> None:
     with DumpWriter(tmp_path, "r") as writer:
         Tap(tmp_path / "r", Watch(steps=[9])).close()  # another worker of the same job: nothing to say
         writer.log("x:0", np.ones(2), step=0)
-    with pytest.warns(TapWarning, match="is there already, closed by"):
+    with pytest.warns(TapWarning, match="already exists, closed by"):
         Tap(tmp_path / "r", Watch(steps=[9])).close()
 
 

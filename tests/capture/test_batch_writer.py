@@ -53,7 +53,7 @@ def last_words(
         (errno.ENOSPC, "Free space"),
         (errno.EACCES, "Make the log directory writable"),
         (errno.EROFS, "Make the log directory writable"),
-        (errno.EIO, "See whether the log directory can be used"),
+        (errno.EIO, "Check the log directory"),
     ],
 )
 def test_the_advice_fits_the_refusal(number: int, advice: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -320,7 +320,7 @@ def test_what_is_not_seen_is_told(network: Any, tmp_path: Path) -> None:
             tap.session(session).run("loss:0", {"x:0": X})
     with (
         tf1.Session(graph=functional) as session,
-        pytest.warns(TapWarning, match="insides of the functions"),
+        pytest.warns(TapWarning, match="functions called by"),
     ):
         assert tap.session(session).run("end:0") == 3
     tap.close()

@@ -248,7 +248,7 @@ def test_a_trigger_that_never_had_anything_to_look_at_is_told(tmp_path: Path) ->
             step(x)
         tap.close()
     (message,) = [str(each.message) for each in told]
-    assert "LossSpike(10) had nothing to look at in any step" in message
+    assert "LossSpike(10) found no tensor to check in any step" in message
     assert "NonFinite()" not in message
 
 
@@ -285,7 +285,7 @@ def test_a_trigger_that_finds_no_finding_is_told_and_all_is_written(tmp_path: Pa
     [
         ({"on": 3}, "on=3 is not a trigger.*NonFinite"),
         ({"on": NonFinite}, "on=.* is not a trigger"),
-        ({"before": 3}, r"before= says what happens when a trigger fires.*on=NonFinite\(\)"),
+        ({"before": 3}, r"before= needs a trigger.*on=NonFinite\(\)"),
         ({"stop": True}, "stop= says what happens"),
         ({"on": NonFinite(), "stop": "now"}, "stop='now' is unknown"),
         ({"on": NonFinite(), "before": "all"}, "before='all' is not a flight recorder"),

@@ -119,7 +119,7 @@ def test_wrong_usage_is_status_2(run: Run, two: Path, arguments: tuple[str, ...]
 def test_a_condition_that_nothing_that_differs_fits(run: Run, two: Path) -> None:
     status, out, _ = run("diff", two / "a", two / "b", "--where", "op == 'Relu'")
     assert (status, out.splitlines()[1]) == (1, "Nothing could be compared.")
-    assert "Note: No tensor that both captured at this step fits the condition." in out
+    assert "Note: No tensor captured on both sides at this step matches the condition." in out
     assert "Note: Beyond rounding, but excluded by the condition: 2 tensors." in out
     assert "First divergence" not in out
     status, out, _ = run("diff", two / "a", two / "b", "--where", "op == 'Placeholder'")

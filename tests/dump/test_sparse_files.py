@@ -47,7 +47,7 @@ def test_events(run: RunReader) -> None:
     while events := tail.poll():
         found += events
     assert "note" in [event["kind"] for event in found]
-    assert tail.damage[-1].endswith("A file of events is never so long.")
+    assert tail.damage[-1].endswith("An events file is never that long.")
 
 
 def test_a_graph_def(run: RunReader) -> None:

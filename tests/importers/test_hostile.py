@@ -183,7 +183,7 @@ def test_hdf5_that_points_elsewhere_is_not_followed(tmp_path: Path) -> None:
     found = import_source(tmp_path / "links.h5", tmp_path / "logs")
 
     assert found.snapshots == 1
-    assert "raw: Its data lie in other files" in " ".join(found.notes)
+    assert "raw: Its data are in other files" in " ".join(found.notes)
 
 
 def test_a_short_message_that_fills_a_gigabyte_is_refused(tmp_path: Path) -> None:

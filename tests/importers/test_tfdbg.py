@@ -93,7 +93,7 @@ def test_tfdbg2_modes_keep_what_they_know(
     assert {name: getattr(got, name) for name in known} == {name: getattr(true, name) for name in known}
     assert math.isnan(got.mean)
     assert mode.upper() in importing.notes
-    assert "StringJoin:0: tfdbg recorded nothing of it" in importing.notes
+    assert "StringJoin:0: tfdbg recorded no data for it" in importing.notes
 
 
 def test_tfdbg2_curt_health_says_who_is_bad(importing: Any) -> None:

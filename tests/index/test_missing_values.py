@@ -22,7 +22,7 @@ from tensortap.dump.write.writer import DumpWriter
 from tensortap.server.app import create_app
 
 VALUE = np.arange(5000.0)
-LOST = "was lost: the disk refused it when it was written"
+LOST = "was lost: the disk could not store it"
 
 
 def full(*_: object) -> None:
@@ -60,16 +60,16 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 CASES = [
-    ("r", "refused", 1, "refused", LOST, "make room"),
-    ("r", "first", 1, "refused", LOST, "make room"),
-    ("r", "behind", 1, "refused", LOST, "make room"),
+    ("r", "refused", 1, "refused", LOST, "Free disk space"),
+    ("r", "first", 1, "refused", LOST, "Free disk space"),
+    ("r", "behind", 1, "refused", LOST, "Free disk space"),
     (
         "r",
         "kept",
         1,
         "damaged",
         "was lost: it was missing or damaged when the run was repaired",
-        "before the repair",
+        "of the original run",
     ),
     ("r", "asked", 1, "summary", "was not stored: only the summary was requested", 'keep="value"'),
     ("pruned", "old", 0, "pruned", "was pruned: it was removed to save space", "keep_last"),

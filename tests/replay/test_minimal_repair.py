@@ -73,7 +73,7 @@ def test_a_batch_that_is_not_finite_is_named_by_its_rows(
     assert main(["replay", str(tmp_path / "r"), "--repair"]) == 0
     out = capsys.readouterr().out
     assert "in rows 1, 3 of x" in out
-    assert "The step's data are not finite, its variables are" in out and "--list" not in out
+    assert "The step's input data are not finite, but its variables are" in out and "--list" not in out
 
 
 def test_what_was_given_nan_leads_to_the_recording_before(
@@ -97,7 +97,7 @@ def test_what_was_given_nan_leads_to_the_recording_before(
             tap.flush()  # a busy disk would leave steps out
     for asked in (["--step", "3"], ["--step", "2"]):
         assert main(["replay", str(tmp_path / "r"), *asked, "--repair"]) == 0
-        assert "given finite numbers: --step 2 --call 0 --repair" in capsys.readouterr().out
+        assert "with finite inputs: --step 2 --call 0 --repair" in capsys.readouterr().out
     assert main(["replay", str(tmp_path / "r"), "--step", "2", "--call", "0", "--repair"]) == 0
     assert "tf.sqrt(w - by)" in capsys.readouterr().out
     against = ["--call", "0", "--compare-with", str(tmp_path / "r"), "--compare-step", "1"]

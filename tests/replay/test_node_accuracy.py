@@ -93,7 +93,7 @@ def test_rows_say_what_is_not_finite() -> None:
         describe_nonfinite(half, np.array([1e6, np.nan, 1.0]))
         == "1 Inf: overflow of float16, 1 NaN in float64, too"
     )
-    assert describe_nonfinite(np.array([np.nan], F32), np.ones(1)) == "1 not finite, in float64 they are"
+    assert describe_nonfinite(np.array([np.nan], F32), np.ones(1)) == "1 non-finite, but finite in float64"
     assert describe_nonfinite(np.ones(1, F32), np.ones(1)) == ""
 
 

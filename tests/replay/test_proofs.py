@@ -102,7 +102,7 @@ def test_the_command_says_what_is_proven(run_dir: Path, capsys: pytest.CaptureFi
         ]
         assert observer_effect["kept"] == 0
         print_observer_effect(observer_effect, console())
-        assert "captured nothing that could be compared" in capsys.readouterr().out
+        assert "captured no tensor of that call" in capsys.readouterr().out
     finally:
         manifest.write_text(text)
 

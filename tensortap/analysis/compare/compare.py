@@ -100,7 +100,7 @@ def _steps(a: Side, b: Side) -> list[tuple[int, int]]:
     if not common:
         spans = [f"{s.run.name}: {_span(steps)}" for s, steps in ((a, of_a), (b, of_b))]
         raise NotFoundError(
-            "There is no step that both captured.",
+            "The runs have no captured step in common.",
             f"{'; '.join(spans)}. Choose one of each: --step N --step-b M.",
         )
     return [(step, step) for step in common]
@@ -212,7 +212,7 @@ class _StepComparison:
     def _unshown(self, shown: list[TensorDifference]) -> Iterator[str]:
         """Notes on tensors that `where` hides."""
         if self.tensors and not shown:
-            yield "No tensor that both captured at this step fits the condition."
+            yield "No tensor captured on both sides at this step matches the condition."
         if self.differs and not any(entry.verdict in _DIFFER for entry in shown):
             apart = counted(sum(entry.verdict in _DIFFER for entry in self.tensors), "tensor")
             yield f"Beyond rounding, but excluded by the condition: {apart}."

@@ -182,7 +182,7 @@ def _computed(first: TensorDifference, inputs: list[TensorDifference], missing: 
         return f"{agree}; the difference may begin further up: capture {named}, too."
     if not math.isfinite(first.before):
         return "Its inputs already differ."
-    return "The graph does not say what it was made of."
+    return "The graph does not show its inputs."
 
 
 def _shown(flow: Flow, first: TensorDifference) -> str:

@@ -22,12 +22,12 @@ from .zero_origin import ZeroOrigin, find_zero_origin
 
 _INTEGERS = ("int", "uint", "bool")
 Advance = Callable[[int, int, str], None]
-UNUSED = "nothing that the loss is made of depends on it"
+UNUSED = "the loss does not depend on it"
 # Why there is no gradient where no op cuts it off, by whether the step asks for one.
 _WHY_NONE = {
-    None: "the step computes no gradient for it: not trainable, or nothing that the loss needs depends on it",
-    False: "the step asks for no gradient of it: it is frozen, or trained elsewhere",
-    True: "the step asks for its gradient, and there is none",
+    None: "the step computes no gradient for it: it is not trainable, or the loss does not depend on it",
+    False: "the step asks for no gradient of it: it is frozen or trained elsewhere",
+    True: "the step asks for its gradient, but gets None",
 }
 
 

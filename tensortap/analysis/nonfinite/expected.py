@@ -73,9 +73,7 @@ def discard_text(flow: NonfiniteFlow, origin: FlowTensor, reached: Reached) -> s
         return ""
     if origin.verdict not in ("origin", "inf_to_nan", "suspected") or flow.may_update(origin.slot):
         return ""
-    return (
-        f"{replacement_text(flow, replaced)}: it does not reach the weights, which learn nothing from there."
-    )
+    return f"{replacement_text(flow, replaced)}: it does not reach the weights."
 
 
 def replacement_text(flow: NonfiniteFlow, replaced: list[Slot]) -> str:

@@ -265,13 +265,13 @@ def _is_entry(origin: Origin) -> bool:
 def _capture_hint(flow: NonfiniteFlow, missing: list[str]) -> str:
     """What to capture where inputs of an origin were not captured."""
     if not missing:
-        return "The graph does not say what the first origin was made of."
-    text = "Inputs of the first origin were not captured, so it may lie further upstream."
+        return "The graph does not show the inputs of the first origin."
+    text = "Inputs of the first origin were not captured, so it may be further upstream."
     graph, hidden = flow.tensors.graph, uncaptured_functions(flow.tensors.run)
     rows = [graph.rows.get(name, graph.rows.get(name.rpartition(":")[0])) for name in missing[:2]]
     if any(row is not None and graph.function[row] in hidden for row in rows):
         return (
-            f"{text} They are inside of a loop or branch that XLA compiles ({missing[0]}), where nothing can "
+            f"{text} They are inside a loop or branch that XLA compiles ({missing[0]}), where nothing can "
             "be captured: set jit_compile=False."
         )
     return f"{text} Capture them: Watch(nodes={'|'.join(missing[:2])!r})."

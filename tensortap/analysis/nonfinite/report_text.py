@@ -114,7 +114,7 @@ def reason_text(origin: Origin) -> str:
     if origin.verdict == "from_variable":
         return f"{origin.node} only reads it. Capture the steps before, each of them, to find the origin."
     if origin.verdict == "data":
-        return "Look at the input pipeline: the model is not the cause."
+        return "Check the input pipeline: the model is not the cause."
     if origin.verdict == "constant":
         return f"{origin.node} is a constant in the program."
     if origin.verdict == "suspected":

@@ -35,7 +35,7 @@ class Hit:
         text: what was found, a sentence. evidence: the worst first.
         first_step, last_step: where it was so. steps: at how many steps, `of` how many that were looked at.
         severity: another one than the rule's. help, next_look: another advice than the rule's.
-        looked_at: what `of` counts where it is not all captured steps ("kept values, the last of 120").
+        looked_at: what `of` counts where it is not all captured steps ("stored values, the last of 120").
         unless: rules that give the reason for it, where they tell of the same variable: then it is left out.
         explains: rules whose findings on its graph it is a reason for: it is as bad as one of high severity.
         source_node: the node whose source line is shown, if it is not the tensor's; frame: the line itself.

@@ -250,7 +250,7 @@ def warn_of_missing_names(warnings: OneTimeWarnings) -> None:
             "keras",
             f"with Keras {keras.__version__} {', '.join(missing.values())} are not captured, as it has no"
             f" {', '.join(missing)}",
-            "Training goes on. Install another version of Keras, or one of tensortap that knows this one.",
+            "Training goes on. Install another version of Keras, or a newer tensortap.",
         )
 
 

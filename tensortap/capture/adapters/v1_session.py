@@ -188,7 +188,7 @@ class TappedSession:
 
 
 def _request(graph: Any, fetches: Any, feed_dict: Any) -> tuple[list[Any], dict[Any, Array]] | None:
-    """What is asked for and what is fed; None if it makes no sense, which the session will say itself."""
+    """What is asked for and what is fed; None if it is invalid, which the session will say itself."""
     try:
         return _asked(graph, fetches), _fed(graph, feed_dict)
     except (KeyError, TypeError, ValueError):

@@ -11,7 +11,7 @@ from tensortap.tf.function_library import TracedFunction
 from tensortap.tfproto.function_calls import CALLS, callees
 
 # By their values, whatever the shapes: division of whole numbers by 0, indices out of range, contents that
-# make no sense. A tap must not run them where nothing else does.
+# are invalid. A tap must not run them where nothing else does.
 _MAY_FAIL = frozenset(
     {
         "Bincount",

@@ -55,7 +55,7 @@ class BatchWriter:
         try:
             warm_up()
         except Exception as error:
-            self._warnings.warn("prepare", "the writer is not prepared", "It goes on all the same.", error)
+            self._warnings.warn("prepare", "the writer is not prepared", "Writing continues.", error)
 
     def write(self, message: Message) -> int:
         """Writes one message, freeing its arrays as it goes; returns how many snapshots were lost."""
@@ -178,7 +178,7 @@ class BatchWriter:
         self._warnings.warn(
             "removed",
             f"the directory of the run is gone ({writer.run_dir})",
-            "Put it back, or start the program again to record more. Training goes on.",
+            "Restore it, or restart the program to record more. Training goes on.",
         )
         return False
 
@@ -194,7 +194,7 @@ def _suggested_fix(error: Exception) -> str:
     elif error.errno in _IN_THE_WAY:
         way = "A file is where a directory is needed: move it away or choose another log directory"
     else:
-        way = "See whether the log directory can be used, or choose another one"
+        way = "Check the log directory, or choose another one"
     return f"{way}; tensortap tries again by itself. Training goes on."
 
 

@@ -46,7 +46,7 @@ class Record:
             `with tap.step(n)` for each of its networks, counts as two.
 
     Raises:
-        WatchError: an argument makes no sense.
+        WatchError: an argument is invalid.
     """
 
     steps: Steps | None = None

@@ -297,7 +297,7 @@ class RunRecordings:
     def _warn(self, kind: str, what: str, traced: TracedRoot, error: BaseException | None = None) -> None:
         name = short_function_name(traced.root)
         text = self._warnings.warn(
-            kind, f"the function {name} {what}", "It runs, and is captured, all the same.", error
+            kind, f"the function {name} {what}", "It still runs and is captured.", error
         )
         if text:
             self.note(text)

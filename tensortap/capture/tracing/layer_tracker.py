@@ -222,7 +222,7 @@ class LayerTracker:
                 self._has_warned = True
                 issue_warning(
                     "tensortap: not all layers and gradients of a function were noted"
-                    f" ({type(error).__name__}: {first_line(error)}). It runs, and is captured, all the same."
+                    f" ({type(error).__name__}: {first_line(error)}). It still runs and is captured."
                 )
 
     def _wrap(self, owner: type, name: str, wrapped: Callable[[Callable[..., Any]], Any]) -> None:

@@ -31,7 +31,7 @@ class FlightRecorder:
         ```
 
     Raises:
-        WatchError: an argument makes no sense.
+        WatchError: an argument is invalid.
     """
 
     steps: int = 5

@@ -40,11 +40,11 @@ def trigger_control(
         patience: seconds that training waits for the verdict on a step if it is to be stopped.
 
     Raises:
-        WatchError: an argument makes no sense.
+        WatchError: an argument is invalid.
     """
     if on is None and (before is not None or stop is not False):
         name = "stop" if before is None else "before"
-        raise WatchError(f"{name}= says what happens when a trigger fires.", "Add on=NonFinite().")
+        raise WatchError(f"{name}= needs a trigger.", "Add on=NonFinite().")
     if stop not in (True, False, "return"):
         raise WatchError(f"stop={stop!r} is unknown.", "Use True (an error), 'return', or False.")
     if on is None:
@@ -140,8 +140,7 @@ class TriggerControl:
             self._firings.defer(entry)
             self._warnings.warn(
                 "verdict",
-                f"step {entry.numbers.start} was not looked at within {self._patience:g} s; training did not"
-                " wait longer",
+                f"step {entry.numbers.start} was not checked within {self._patience:g} s; training continued",
                 "Watch fewer tensors with the trigger, or raise Tap(close_seconds=…).",
             )
         firing = self._firings.take(entry)

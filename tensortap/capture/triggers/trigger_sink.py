@@ -87,8 +87,8 @@ class TriggerSink:
         if self._idle and self._has_checked:
             self._warnings.warn(
                 "idle",
-                f"{' and '.join(self._idle)} had nothing to look at in any step",
-                "Say which tensors: LossSpike(10, tensor='name of the loss'), NonFinite(Watch(…)).",
+                f"{' and '.join(self._idle)} found no tensor to check in any step",
+                "Name the tensors: LossSpike(10, tensor='name of the loss'), NonFinite(Watch(…)).",
             )
         return lost + self._write(self._ring.empty(fired=False)) + self._sink.close(dropped)
 

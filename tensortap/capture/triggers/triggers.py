@@ -180,7 +180,7 @@ class LossSpike(Trigger):
         ```
 
     Raises:
-        WatchError: an argument makes no sense.
+        WatchError: an argument is invalid.
     """
 
     def __init__(self, factor: float = 10.0, *, tensor: str | None = None, window: int = 20) -> None:

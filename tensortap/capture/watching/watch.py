@@ -368,7 +368,7 @@ def _not_json(argument: str, value: Any) -> WatchError:
     name = getattr(value, "__name__", None) or repr(value)
     return WatchError(
         f"{argument}={name} is a callable, which JSON cannot hold.",
-        "Say the same by a regular expression, kinds, sizes or step numbers, or keep the watch in Python.",
+        "Use a regular expression, kinds, sizes or step numbers, or keep the watch in Python.",
     )
 
 

@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--repair",
         action="store_true",
-        help="copy what can be read of a damaged or unfinished run to RUN.repaired, beside it",
+        help="copy the readable part of a damaged or unfinished run to RUN.repaired",
     )
     add_engine(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")

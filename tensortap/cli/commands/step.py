@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--commands",
         metavar="TEXT",
-        help="run these, ';' or line breaks between them, and end; the first that fails ends with status 1",
+        help="run these, ';' or line breaks between them, then exit; exit status 1 if one fails",
     )
     add_limits(parser, 600.0, 16.0)
     add_follow_links(parser)

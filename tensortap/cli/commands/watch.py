@@ -112,7 +112,7 @@ def _check_obeyed(path: Path, latest: dict[str, Any]) -> None:
     """Refuses to add to a file that the job has refused: it would refuse the new rule with it."""
     if "error" in latest and path.exists() and path.stat().st_mtime <= float(latest.get("time", 0)):
         raise InvalidValueError(
-            f"The job refuses what is written there already: {latest['error']}",
+            f"The job rejects the existing watch.json: {latest['error']}",
             "Correct it, replace all by --only, or undo it with --reset.",
         )
 

@@ -27,7 +27,7 @@ _STYLES = {"diverges": "bold red", "amplified": "red", "inherited": "yellow", "n
 _UNMATCHED = 8  # nodes of one side that are listed
 _RENAMES = 8
 _GUESSED = dict.fromkeys(
-    ("structure", "scope"), "  (by its neighbours, not by its name: --match, if it is another)"
+    ("structure", "scope"), "  (matched by its neighbours, not by name: --match corrects it)"
 )
 _NUMBERS = ("max abs", "scale", "relative", "rounding", "cosine", "max ULP")
 _DROPPABLE = ("cosine", "rounding", "scale", "op", "max ULP", "dtypes", "relative")

@@ -125,7 +125,7 @@ def print_verdicts(answer: Answer, out: Console) -> None:
         ", ".join(f"{count:,} {judgement}" for judgement, count in counts.items()) or "nothing was judged"
     )
     for why, count in sorted(answer.not_judged.items(), key=lambda each: -each[1]):
-        out.print(cell(f"not judged: {counted(count, 'node')}, each {why}", "dim"))
+        out.print(cell(f"not checked: {counted(count, 'node')}, each {why}", "dim"))
 
 
 def print_observer_effect(effect: Mapping[str, Any], out: Console) -> None:
@@ -158,7 +158,7 @@ def print_observer_effect(effect: Mapping[str, Any], out: Console) -> None:
         kept = counted(effect["kept"], "tensor")
         out.print(cell(f"as computed: the {kept} that the run captured in that call", "green"))
     else:
-        out.print("of that call the run captured nothing that could be compared")
+        out.print("the run captured no tensor of that call to compare with")
 
 
 def is_refuted(effect: Mapping[str, Any] | None) -> bool:

@@ -49,11 +49,11 @@ def print_drifts(found: Mapping[str, Any], out: Console) -> None:
         out.print(f"and {len(found['drifts']) - _MOST_ROWS:,} more (all: --json)")
     _print_results(found, out)
     for op_type, count in found["lacking"].items():
-        out.print(cell(f"ran in their own dtype, without a kernel for another: {count} {op_type}", "dim"))
+        out.print(cell(f"ran in their own dtype (no kernel for the other): {count} {op_type}", "dim"))
     if found["unlike"]:
         out.print(cell(f"ran another number of times: {', '.join(found['unlike'][:5])}", "yellow"))
     for why, count in sorted(found["skipped"].items(), key=lambda each: -each[1]):
-        out.print(cell(f"not judged: {counted(count, 'node')}, each {why}", "dim"))
+        out.print(cell(f"not checked: {counted(count, 'node')}, each {why}", "dim"))
     for name, failure in found["failed"].items():
         out.print(cell(f"in {dtype}: {failure}" if name == dtype else f"recorded: {failure}", "red"))
 
@@ -82,7 +82,7 @@ def print_differences(found: Mapping[str, Any], out: Console) -> None:
     introduced = sum(1 for row in rows if row["introduced"] and not row["given"])
     out.print(
         f"{counted(introduced, 'tensor')} where a difference is introduced,"
-        f" {len(rows) - introduced:,} that only pass one on or were given it, {found['same']:,} without any"
+        f" {len(rows) - introduced:,} that only propagate or receive one, {found['same']:,} without any"
     )
     if found["unlike"]:
         count, names = len(found["unlike"]), _named(found["unlike"])
@@ -97,7 +97,7 @@ def print_repair(found: Mapping[str, Any], out: Console) -> None:
         nothing = "" if found["repair"] else "nothing to repair: "
         out.print(cell(f"{nothing}all outputs and variables of the step are finite", "green"))
         if found["origins"]:
-            out.print("Inside of the step there are numbers that are not, which do not reach these:")
+            out.print("Inside the step some tensors are not finite, but do not reach these:")
             _print_origins(found, out)
         if found["repair"]:
             _print_found(f"{_change(found)} that keeps them finite", found, out)
@@ -172,7 +172,11 @@ def _line_text(row: Mapping[str, Any]) -> str:
 
 
 def _change(found: Mapping[str, Any]) -> str:
-    return "a change (the search was cut, a smaller one may do)" if found["cut"] else "the smallest change"
+    return (
+        "a change (the search was cut short; a smaller one may suffice)"
+        if found["cut"]
+        else "the smallest change"
+    )
 
 
 def _print_found(title: str, found: Mapping[str, Any], out: Console) -> None:
@@ -200,12 +204,12 @@ def _print_given(found: Mapping[str, Any], out: Console) -> None:
         out.print(cell(f"  in rows {_some(list(map(str, rows)))} of {name}"))
     earlier = found["earlier"]
     if set(found["given"]) == set(found["rows"]):
-        out.print("The step's data are not finite, its variables are: repair what makes the batch.")
+        out.print("The step's input data are not finite, but its variables are: fix the input pipeline.")
     elif earlier:
         which = f"--step {earlier['step']} --call {earlier['call']} --repair"
-        out.print(cell(f"An earlier recording that was given finite numbers: {which}", "bold"))
+        out.print(cell(f"An earlier recording with finite inputs: {which}", "bold"))
     else:
-        out.print("No earlier recording that was given finite numbers was found.")
+        out.print("No earlier recording has finite inputs.")
 
 
 def _print_repair(repair: Mapping[str, Any], out: Console) -> None:

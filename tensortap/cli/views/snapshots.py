@@ -46,7 +46,7 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--reverse", action="store_true", help="largest first")
     group.add_argument(
-        "--limit", type=positive, metavar="N", help="at most so many, also of tensors (default: 50 snapshots)"
+        "--limit", type=positive, metavar="N", help="at most so many rows (default: 50 snapshots)"
     )
 
 
@@ -69,7 +69,7 @@ def print_snapshots(run: RunIndex, arguments: argparse.Namespace) -> None:
     page = snapshots(run, sort=sort, limit=arguments.limit or _LIMIT, **filters)
     unknown = undecided(run, **filters)
     if unknown:
-        what = f"{counted(unknown, 'snapshot')} skipped: whether the condition holds is unknown"
+        what = f"{counted(unknown, 'snapshot')} skipped: the condition cannot be decided"
         console(stderr=True).print(f"{what}, as the import has no such count.", style="yellow")
     if arguments.json:
         print_json([row.as_dict() for row in page.rows])

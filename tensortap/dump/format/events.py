@@ -190,7 +190,7 @@ class EventsTail:
         self.pending = 0
         while not found and self._offset < file.size:
             if self._offset >= _MAX_FILE:  # a file with holes can be of any length
-                self._report(f"{file.size - self._offset} bytes skipped. A file of events is never so long.")
+                self._report(f"{file.size - self._offset} bytes skipped. An events file is never that long.")
                 self._offset = file.size
                 break
             data = file.read(self._offset, _POLL)

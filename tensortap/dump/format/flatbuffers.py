@@ -37,12 +37,12 @@ def parse_message(data: bytes) -> Message:
     """Reads the FlatBuffer of a message.
 
     Raises:
-        DamagedError: an offset leads outside, or a number makes no sense.
+        DamagedError: an offset leads outside, or a number is invalid.
     """
     try:
         return _message(_Table(data, _unpack(data, _U32, 0)))
     except (struct.error, IndexError) as error:
-        raise DamagedError("The metadata of a message makes no sense.") from error
+        raise DamagedError("The metadata of a message is invalid.") from error
 
 
 def _unpack(data: bytes, form: struct.Struct, at: int) -> int:

@@ -120,7 +120,7 @@ def _metadata_length(head: bytes) -> int:
         raise DamagedError("A message is cut short.")
     mark, length = struct.unpack("<II", head)
     if mark != 0xFFFFFFFF or length % 8 or not 0 < length <= MAX_METADATA:
-        raise DamagedError("Something that is not a message.")
+        raise DamagedError("Bytes that are not a message.")
     found: int = length
     return found
 
@@ -129,7 +129,7 @@ def read_schema_message(file: FileReader, limit: int = MAX_METADATA) -> bytes:
     """The bytes of the schema message a file begins with; not checked but for its length.
 
     Raises:
-        DamagedError: it is cut short or makes no sense.
+        DamagedError: it is cut short or is invalid.
     """
     head = file.read(0, 8)
     if len(head) < 8:

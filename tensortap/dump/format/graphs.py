@@ -241,7 +241,7 @@ def _length_and_checksum(record: Any) -> tuple[int, int] | None:
         return None
     length, text = record.get("length"), record.get("crc32c")
     if not isinstance(length, int) or not isinstance(text, str) or not re.fullmatch("[0-9a-f]{8}", text):
-        raise DamagedError("What is said of a GraphDef's checksum makes no sense.")
+        raise DamagedError("The checksum record of a GraphDef is invalid.")
     return length, int(text, 16)
 
 

@@ -227,8 +227,8 @@ def _check_range(name: str, numbers: pa.ChunkedArray, limit: int = 2**63 - 1) ->
 
 def _check_histograms(ids: pa.ChunkedArray, counts: pa.ChunkedArray) -> None:
     if not pc.list_value_length(ids).equals(pc.list_value_length(counts)):
-        raise DamagedError("A histogram has not as many counts as buckets.")
+        raise DamagedError("A histogram has a different number of counts and buckets.")
     used = pc.list_flatten(ids).to_numpy()
     half = BUCKETS // 2
     if used.size and (int(used.max()) >= BUCKETS or int((used & (half - 1)).max()) == half - 1):
-        raise DamagedError("A histogram holds a bucket that no finite value falls into.")
+        raise DamagedError("A histogram has a bucket that cannot hold a finite value.")

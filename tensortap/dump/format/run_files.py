@@ -140,7 +140,7 @@ def read_worker(run_dir: Path, name: str) -> WorkerInfo:
     except (OSError, DamagedError) as error:
         record = {}
         if isinstance(error, DamagedError) and not isinstance(error, DeniedError):
-            damage = f"{name}: {error.message} Its folder's name says the host and the pid."
+            damage = f"{name}: {error.message} The host and pid are taken from its folder's name."
     return worker_info(name, record, damage)
 
 
@@ -188,7 +188,7 @@ def read_closing(worker_dir: Path) -> Closing | None:
     """What a worker said when it was closed; None where it was not, or written before there was such a file.
 
     Raises:
-        DamagedError: the file makes no sense.
+        DamagedError: the file is invalid.
     """
     try:
         record = read_json(worker_dir / CLOSED_FILE)

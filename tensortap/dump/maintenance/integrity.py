@@ -70,12 +70,14 @@ class Completeness:
         """A folder without one, and without anything else, is of a process stopped as it began."""
         if WORKER_FILE not in self._sizes:
             if self._sizes:
-                self.damage.append(f"{WORKER_FILE} is missing; its folder's name says the host and the pid.")
+                self.damage.append(
+                    f"{WORKER_FILE} is missing; the host and pid are taken from its folder's name."
+                )
             return
         try:
             read_json(self._dir / WORKER_FILE)
         except (DamagedError, OSError) as error:
-            self.damage.append(f"{error} Its folder's name says the host and the pid.")
+            self.damage.append(f"{error} The host and pid are taken from its folder's name.")
 
     def note(self, batch: pa.RecordBatch) -> None:
         """The rows of a commit that could be read."""
@@ -126,7 +128,7 @@ class Completeness:
         if what is not None and (has_values or self._closing is not None or last):
             self.damage.append(f"{what}. Copy it again; its value metadata is lost.")
         elif what is not None:
-            self.pending.append(f"{what}: the process is just beginning, or was stopped as it began.")
+            self.pending.append(f"{what}: the process is starting, or was stopped at its start.")
         following = _least_above(last, self._sizes)
         if following is not None:
             missing, found = (stats_path(self._dir, number).name for number in (last + 1, following))
@@ -149,7 +151,7 @@ class Completeness:
             return
         said, there = self._closing.snapshots, self._snapshots
         if said != there:
-            few = f"{said - there:,} are gone" if said > there else "there are more than it said"
+            few = f"{said - there:,} are gone" if said > there else "there are more than it recorded"
             rest = f", and no row names {bytes_of_values}" if unnamed else ""
             cut = f" ({tail.pending})" if tail.pending else ""
             self.damage.append(

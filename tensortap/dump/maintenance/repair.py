@@ -111,7 +111,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _copy_run_file(reader: RunReader, out: Path, done: Repaired) -> None:
-    """Copies `run.json`, or writes it anew, from what the workers say."""
+    """Copies `run.json`, or restores it from the workers' files."""
     info = reader.info()
     if not info.damage:
         _copy(reader.path / RUN_FILE, out / RUN_FILE)
@@ -123,7 +123,7 @@ def _copy_run_file(reader: RunReader, out: Path, done: Repaired) -> None:
         "minor": MINOR,
         "run": info.run,
         "created": info.created.isoformat(),
-        "info": {"run.json": "It was lost, and written anew by a repair."} | info.info,
+        "info": {"run.json": "It was lost, and restored by a repair."} | info.info,
     }
     publish_json(out / RUN_FILE, record)
 

@@ -76,7 +76,7 @@ def check_run(
         report.damage.append(f"run.json: {error}")
         return report
     if damage:
-        report.damage.append(f"{damage} 'check --repair' writes it anew, from what the workers say.")
+        report.damage.append(f"{damage} 'check --repair' restores it from the workers' files.")
     _check_graphs(reader, report)
     report.workers = len(workers)
     if engine is None or is_remote(path) or not path.is_dir():

@@ -93,7 +93,7 @@ class StatsTail:
         """Goes on at a position. The files before it must be those that it was taken from.
 
         Raises:
-            DamagedError, FileNotFoundError: the schema of the file at that position is another one now.
+            DamagedError, FileNotFoundError: the schema of the file at that position has changed.
         """
         self._go_to(position.file)
         self._offset = position.offset
@@ -105,7 +105,7 @@ class StatsTail:
             with FileReader(stats_path(self._dir, self._file)) as file:
                 self._layout = statistics_layout(read_schema_message(file))
             if self._layout.crc != position.schema:
-                raise DamagedError(f"The schema of {self.worker} is another one now.")
+                raise DamagedError(f"The schema of {self.worker} has changed.")
 
     def poll(self, columns: Sequence[str] | None = None, max_bytes: int | None = None) -> list[Commit]:
         """All commits that are new since the last call.
@@ -196,7 +196,7 @@ class StatsTail:
             frame = read_frame(file, self._offset)
             if frame.kind == "batch" or frame.end == file.size:
                 return frame
-            reason = "The stream ends here, but the file goes on."
+            reason = "The stream ends here, but the file continues."
         except WrongChecksumError as error:
             reason = error.message
             found = _end_mark(file, self._offset + error.length)
@@ -230,10 +230,10 @@ class StatsTail:
             self._report(0, "the schema is damaged; a known one, which the commits name, is used instead.")
             self._layout, self._offset = KNOWN_STATISTICS[vouched], first.offset
         elif final:
-            self._report(0, "no commit vouches for the schema; the file is skipped.")
+            self._report(0, "no commit confirms the schema; the file is skipped.")
             self._offset = file.size
         else:
-            self.pending = f"{file.path.name} has no schema that a commit vouches for yet."
+            self.pending = f"{file.path.name} has no schema that a commit confirms yet."
         return self._layout is not None
 
     def _take(self, frames: list[Frame], commits: list[Commit], columns: Sequence[str] | None) -> None:

@@ -165,7 +165,7 @@ def check_shape(ref: ValueRef) -> None:
     if len(ref.shape) > MOST_DIMENSIONS:
         raise DamagedError(
             f"A value has {len(ref.shape)} dimensions, arrays {MOST_DIMENSIONS} at most.",
-            "Its statistics are still good.",
+            "Its statistics are still valid.",
         )
     if ref.codec == RAW and ref.dtype != STRING and ref.nbytes != ref.length:
         raise DamagedError(
@@ -270,7 +270,7 @@ class ValueReader:
         """Compares whole blocks, from block `first` on, with their checksums."""
         ref = self._ref
         if len(ref.blocks) != block_count(ref.length):
-            raise DamagedError(f"A value in {_where(ref)} has not as many checksums as blocks.")
+            raise DamagedError(f"A value in {_where(ref)} has a different number of checksums and blocks.")
         wrong = first_wrong_block(octets, first, ref.blocks or (ref.crc32c,))
         if wrong is not None:
             raise _wrong(ref, f"in bytes {wrong * BLOCK:,} to {min((wrong + 1) * BLOCK, ref.length):,}")
@@ -349,7 +349,7 @@ def _where(ref: ValueRef) -> str:
 
 def _wrong(ref: ValueRef, part: str = "") -> DamagedError:
     what = f"A value in {_where(ref)} does not match its checksum{part and f' {part}'}."
-    return DamagedError(what, "Its statistics are still good.")
+    return DamagedError(what, "Its statistics are still valid.")
 
 
 def _path(ref: ValueRef) -> Path:
@@ -424,5 +424,5 @@ def _frame_offsets(ref: ValueRef, stored: ReadStored) -> list[int]:
     for length in numbers[1:]:
         offsets.append(offsets[-1] + length)
     if numbers[0] != count or offsets[-1] != ref.length:
-        raise DamagedError(f"The chunk table of a value in {_where(ref)} makes no sense.")
+        raise DamagedError(f"The chunk table of a value in {_where(ref)} is invalid.")
     return offsets

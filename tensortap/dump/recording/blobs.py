@@ -64,7 +64,7 @@ def get(reader: BlobReader, reference: object) -> bytes:
     """The bytes of a reference, proven by their hash.
 
     Raises:
-        DamagedError: the reference makes no sense, or the bytes are not those that were written.
+        DamagedError: the reference is invalid, or the bytes are not those that were written.
     """
     if not isinstance(reference, dict):
         raise DamagedError("A reference of a recording is not an object.")

@@ -78,7 +78,7 @@ def from_manifest(manifest: object, fetch: Callable[[object], bytes]) -> Recordi
         fetch: the bytes of a reference.
 
     Raises:
-        DamagedError: it makes no sense. FormatVersionError: a newer tensortap wrote it.
+        DamagedError: it is invalid. FormatVersionError: a newer tensortap wrote it.
     """
     manifest = checked_manifest(manifest)
     try:
@@ -98,7 +98,7 @@ def from_manifest(manifest: object, fetch: Callable[[object], bytes]) -> Recordi
             nan_as_one=manifest.get("nan_as_one") is True,
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DamagedError(f"The manifest of a recording makes no sense: {error!r}.") from error
+        raise DamagedError(f"The manifest of a recording is invalid: {error!r}.") from error
 
 
 def _typed(value: Any, annotation: str) -> Any:

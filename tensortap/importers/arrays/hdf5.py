@@ -124,7 +124,7 @@ def _datasets(path: Path, what: str) -> Iterator[StoredArray]:
             while "end" not in (message := child.receive())[0]:
                 yield _stored(*message)
         except ChildEndedError as ended:
-            why = ended.last_line or "its library stopped without a word."
+            why = ended.last_line or "the HDF5 library crashed."
             raise RefusedError(f"{what} cannot be read by HDF5: {why}") from ended
 
 

@@ -102,7 +102,7 @@ def _flat(array: Any) -> list[Any]:
 def _refused(dataset: Any) -> str:
     """Why a dataset is not read, or empty."""
     if dataset.external or dataset.is_virtual:
-        return "Its data lie in other files, which are not followed."
+        return "Its data are in other files, which are not read."
     if dataset.dtype.names is not None or dataset.dtype.subdtype is not None:
         return "It holds structs."
     size, _ = _bytes(dataset)

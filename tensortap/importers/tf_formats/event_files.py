@@ -169,12 +169,12 @@ def _time(event: Message) -> float | None:
 
 
 def _check_buckets(left: Floats, right: Floats, counts: Floats) -> None:
-    """Raises RefusedError: there are too many, or edges or counts make no sense."""
+    """Raises RefusedError: there are too many, or edges or counts are invalid."""
     if len(counts) > _MAX_BUCKETS:
         raise RefusedError(f"It has {len(counts):,} buckets; the limit is {_MAX_BUCKETS:,}.")
     finite = np.all(np.isfinite(np.concatenate([left, right, counts])))
     if not finite or not np.all(left <= right) or not np.all(counts >= 0) or counts.sum() >= _MAX_COUNT:
-        raise RefusedError("Its buckets make no sense.")
+        raise RefusedError("Its buckets are invalid.")
 
 
 def _old_buckets(histo: Message) -> tuple[Floats, Floats, Floats, dict[str, float]]:
@@ -220,7 +220,7 @@ def summary_of(event: Message, tensor: str, buckets: Buckets | None) -> Summary:
     """The summary of an event: its counts, and its statistics from `buckets`, those of its histogram.
 
     Raises:
-        RefusedError: a count makes no sense, or nothing was counted.
+        RefusedError: a count is invalid, or nothing was counted.
     """
     scalars = {
         value.tag.removeprefix(f"{tensor}/"): value.simple_value
@@ -243,5 +243,5 @@ def summary_of(event: Message, tensor: str, buckets: Buckets | None) -> Summary:
 
 def _count(value: float) -> int:
     if not 0 <= value < _MAX_COUNT:
-        raise RefusedError(f"A count of {value} makes no sense.")
+        raise RefusedError(f"A count of {value} is invalid.")
     return int(value)

@@ -206,7 +206,7 @@ def _numeric_summary(numbers: np.ndarray[Any, Any]) -> Any:
     counts = numbers[1:8]
     extents = numbers[14 : 14 + MAX_EXTENTS]
     if not np.all((counts >= 0) & (counts < 2**53)) or not np.all((extents >= 0) & (extents < 2**53)):
-        raise RefusedError("Its counts make no sense.")
+        raise RefusedError("Its counts are invalid.")
     size, nan, neg_inf, negative, zero, positive, pos_inf = (int(count) for count in counts)
     shape = tuple(int(extent) for extent in extents)
     if len(numbers) > 14 + MAX_EXTENTS or math.prod(shape) != size:

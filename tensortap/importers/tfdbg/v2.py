@@ -30,16 +30,16 @@ from .v2_records import METADATA, PREFIX, FileSet, metadata_files, read_file_set
 
 NO_TENSOR, CURT_HEALTH, CONCISE_HEALTH, FULL_HEALTH, SHAPE, FULL_TENSOR, THREE_SLOTS = 1, 2, 3, 4, 5, 7, 8
 NOTES = {
-    NO_TENSOR: "tfdbg's mode NO_TENSOR keeps nothing of the tensors: only graphs and source lines are shown.",
-    CURT_HEALTH: "tfdbg's mode CURT_HEALTH says only whether a tensor has a NaN or infinity: one that has is "
-    "shown with one NaN and nothing else, one that has none without. All else is not known.",
+    NO_TENSOR: "tfdbg's mode NO_TENSOR keeps no tensor data: only graphs and source lines are shown.",
+    CURT_HEALTH: "tfdbg's mode CURT_HEALTH records only whether a tensor has a NaN or infinity: it is shown "
+    "as one NaN or none. Nothing else is known.",
     CONCISE_HEALTH: "tfdbg's mode CONCISE_HEALTH counts elements, NaN and infinities only: zeros, signs, "
     "shapes, statistics and histograms are not known.",
     FULL_HEALTH: "tfdbg's mode FULL_HEALTH counts elements by kind only: shapes, statistics and histograms "
     "are not known.",
     SHAPE: "tfdbg's mode SHAPE keeps dtypes and shapes only.",
-    THREE_SLOTS: "tfdbg's mode REDUCE_INF_NAN_THREE_SLOTS says only whether a tensor has -Inf, +Inf or NaN: "
-    "it is shown with one of each that it has.",
+    THREE_SLOTS: "tfdbg's mode REDUCE_INF_NAN_THREE_SLOTS records only whether a tensor has -Inf, +Inf or "
+    "NaN: each is shown as one element.",
 }
 _SIGNS = ("zero", "negative", "positive", "subnormal")
 NOT_COUNTED = {
@@ -155,7 +155,7 @@ class _Reader:
         if mode == NO_TENSOR:
             return
         if not proto.dtype:  # of text, and of handles, most modes write an empty message
-            self._out.note(f"Skipped: {name[:200]}: tfdbg recorded nothing of it.", "tensors skipped")
+            self._out.note(f"Skipped: {name[:200]}: tfdbg recorded no data for it.", "tensors skipped")
             return
         try:
             array = tensor_array(proto)
@@ -177,7 +177,7 @@ def health_summary(mode: int, payload: Array) -> Summary:
     """The summary that a payload (a vector of floats) amounts to.
 
     Raises:
-        RefusedError: the mode has no payload, or this one makes no sense.
+        RefusedError: the mode has no payload, or this one is invalid.
     """
     numbers = measured_numbers(payload, "Its health")
     length = _LENGTHS.get(mode)
@@ -212,7 +212,7 @@ def _shape(numbers: Floats) -> Summary:
 
 def _counts(numbers: Floats) -> tuple[int, ...]:
     if not np.all((numbers >= 0) & (numbers < 2**53)):
-        raise RefusedError("Its counts make no sense.")
+        raise RefusedError("Its counts are invalid.")
     return tuple(int(number) for number in numbers)
 
 

@@ -101,7 +101,7 @@ def _read_header(file: RawIOBase) -> tuple[Any, list[list[Any]], int]:
         raise ValueError("the file is cut")
     for _, dtype, count, at, _ in header["arrays"]:
         if dtype not in _DTYPES or min(count, at) < 0 or start + at + count > size:
-            raise ValueError("the header makes no sense")
+            raise ValueError("the header is invalid")
     return header["about"], header["arrays"], start
 
 

@@ -87,7 +87,7 @@ class SavedRun:
                 raise ContainerError("Rows are missing.")
             positions = {name: _position(worker) for name, worker in about["workers"].items()}
         except (KeyError, TypeError, ValueError, OSError, DamagedError) as error:
-            raise ContainerError(f"The state makes no sense: {error}") from error
+            raise ContainerError(f"The state is invalid: {error}") from error
         catalog.parts.replace(segments)
         touch(self._folder)
         self._files, self._marks = [name for name, _ in about["segments"]], marks
@@ -165,7 +165,7 @@ class SavedRun:
 
     def _segment(self, name: str, first: int) -> Segment:
         if "/" in name or not name.startswith("rows-"):
-            raise ContainerError("The name of a segment makes no sense.")
+            raise ContainerError("The name of a segment is invalid.")
         _, arrays = read_container(self._folder / name)
         missing = set(segment_arrays()) - arrays.keys()
         if missing:

@@ -161,7 +161,7 @@ def _at_step(catalog: Catalog, tensor: str, rows: Array, step: int | None, stric
         if strict and step is None and len(steps) > 1:
             raise AmbiguousError(
                 f"{tensor!r} has snapshots at {len(steps)} steps, from {steps[0]} to {steps[-1]}.",
-                f"Say which with step={steps[-1]}; step=-1 means the last.",
+                f"Choose one with step={steps[-1]}; step=-1 means the last.",
             )
         step = step_from_end(repr(tensor), steps.tolist(), -1 if step is None else step)
     found: Array = rows[values == step]
@@ -204,5 +204,5 @@ def _ambiguous(tensor: str, several: str, argument: str, values: Sequence[Any]) 
     named = ", ".join(map(repr, values[:5])) + (", …" if len(values) > 5 else "")
     return AmbiguousError(
         f"{tensor!r} was captured in {len(values)} {several} there: {named}.",
-        f"Say which with {argument}={values[-1]!r}.",
+        f"Choose one with {argument}={values[-1]!r}.",
     )

@@ -71,7 +71,7 @@ def judge_nodes(
     skipped: Counter[str] = Counter()
     with LoadedCall(recording) as call:
         chosen = SelectedNodes(call, pattern)
-        progress(f"computing what {len(chosen.operations):,} nodes read and give")
+        progress(f"computing inputs and outputs of {len(chosen.operations):,} nodes")
         values = chosen.values()
         inputs: dict[NodeKey, list[list[Array]]] = {}
         for key, operation in chosen.operations.items():
@@ -158,7 +158,7 @@ def describe_nonfinite(recorded: Array, wide: Array) -> str:
         f"Inf: overflow of {recorded.dtype.name}": overflow,
         "NaN in float64, too": same & np.isnan(own),
         "Inf in float64, too": same & np.isinf(own),
-        "not finite, in float64 they are": bad & ~overflow & ~same,
+        "non-finite, but finite in float64": bad & ~overflow & ~same,
     }
     return ", ".join(f"{int(each.sum()):,} {text}" for text, each in found.items() if each.any())
 

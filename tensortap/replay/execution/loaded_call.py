@@ -47,7 +47,7 @@ class LoadedCall:
     """A recorded call whose functions are registered, under names of their own, until `close`.
 
     Raises:
-        DamagedError: the library cannot be read, lacks the function, or makes no sense to TensorFlow, which
+        DamagedError: the library cannot be read, lacks the function, or is invalid to TensorFlow, which
             may show only when the call is looked at or run.
         InvalidValueError: it holds an op that reaches beyond the call.
     """

@@ -138,7 +138,7 @@ class WhatIfs:
         """The inverse of `as_record`.
 
         Raises:
-            DamagedError: it makes no sense. SelectionError: a name or a change is not valid.
+            DamagedError: it is invalid. SelectionError: a name or a change is not valid.
         """
         found = cls()
         if not isinstance(record, Mapping):
@@ -177,7 +177,7 @@ def read_what_ifs(source: Path) -> WhatIfs:
     """Those that were saved for a recording or bundle; none if there is no file.
 
     Raises:
-        DamagedError: the file makes no sense.
+        DamagedError: the file is invalid.
     """
     return WhatIfs.of(_recordings(source).get(_key(source), {}))
 
@@ -186,7 +186,7 @@ def write_what_ifs(source: Path, what_ifs: WhatIfs) -> Path:
     """Saves them, beside those of other recordings of the run. Returns the file; nothing of the dump changes.
 
     Raises:
-        DamagedError: the file that is there makes no sense, and is left as it is.
+        DamagedError: the file that is there is invalid, and is left as it is.
         InvalidValueError: they would be more than is read again; nothing is written.
         OSError: neither place can be written to.
     """

@@ -245,7 +245,7 @@ export interface SamplePage {
 
 export interface SnapshotPage {
   total: number;
-  /** Snapshots of which whether the condition holds is unknown: they are left out. */
+  /** Snapshots of which the condition cannot be decided: they are left out. */
   undecided?: number;
   rows: Snapshot[];
 }

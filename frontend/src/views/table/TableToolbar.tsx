@@ -49,7 +49,7 @@ const CHIPS = [
 
 interface ToolbarProps {
   list: SnapshotPages | null;
-  /** How many snapshots are left out because whether the condition holds is unknown. */
+  /** How many snapshots are left out because the condition cannot be decided. */
   undecided: number;
   /** Why the server refused the filter. */
   refused: string | null;
@@ -98,7 +98,7 @@ export function TableToolbar({ list, undecided, refused }: ToolbarProps) {
       )}
       {refused === null && undecided > 0 && (
         <span class="table-note faint" role="status" data-testid="table-undecided">
-          {formatCounted(undecided, 'snapshot')} skipped: whether the condition holds is unknown, as the import has no such count
+          {formatCounted(undecided, 'snapshot')} skipped: the condition cannot be decided, as the import has no such count
         </span>
       )}
     </div>

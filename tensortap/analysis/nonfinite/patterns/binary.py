@@ -70,7 +70,7 @@ def _sum(ins: Sequence[Operand], out: Operand, *, opposite: bool) -> Explanation
         fits = bool((x.pos_inf and y.neg_inf) or (x.neg_inf and y.pos_inf)) if opposite else True
         if fits:
             text = f"inf - inf = NaN: {x.tensor} and {y.tensor} hold infinities at the same place."
-            return Explanation("inf - inf", text, "Look at where the infinities come from.")
+            return Explanation("inf - inf", text, "Find the origin of the infinities.")
     if sum(x.abs_max for x in ins if x.finite) > largest(out.dtype):
         ends = " and ".join(number(x.abs_max) for x in ins[:2])
         text = f"The sum overflows {out.dtype} ({number(largest(out.dtype))}): the operands reach {ends}."

@@ -19,7 +19,7 @@ def total(ins: Sequence[Operand], out: Operand) -> Explanation | None:
         return Explanation("mean of nothing", text, "Leave the term out where there are no elements.")
     if out.nan and x.pos_inf and x.neg_inf:
         text = f"inf - inf = NaN: {x.tensor} holds infinities of both signs, which are added up."
-        return Explanation("inf - inf", text, "Look at where the infinities come from.")
+        return Explanation("inf - inf", text, "Find the origin of the infinities.")
     if x.abs_max * max(x.finite, 1) > largest(out.dtype):
         limit = number(largest(out.dtype))
         what = f"{elements(x.finite)} of {x.tensor} reach {number(x.abs_max)}"
@@ -37,12 +37,12 @@ def product_sum(ins: Sequence[Operand], out: Operand) -> Explanation | None:
         if out.nan and one.inf and other.zero:
             what = f"{elements(one.inf)} of {one.tensor} {are(one.inf)} infinite"
             text = f"0 * inf = NaN in the sums of products: {what}, where {other.tensor} holds zeros."
-            return Explanation("0 * inf", text, "Look at where the infinities come from.")
+            return Explanation("0 * inf", text, "Find the origin of the infinities.")
     if out.nan and (x.inf or y.inf):
         one = x if x.inf else y
         what = f"{elements(one.inf)} of {one.tensor} {are(one.inf)} infinite"
         text = f"inf - inf = NaN in the sums of products: {what}."
-        return Explanation("inf - inf", text, "Look at where the infinities come from.", certain=False)
+        return Explanation("inf - inf", text, "Find the origin of the infinities.", certain=False)
     terms = max(min(x.finite, y.finite), 1)
     if x.abs_max * y.abs_max * terms > largest(out.dtype):
         ends = f"{number(x.abs_max)} and {number(y.abs_max)}"
@@ -58,7 +58,7 @@ def softmax(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     (x, *_) = ins
     if x.pos_inf:
         text = f"softmax of +inf is NaN (inf - inf): {elements(x.pos_inf)} of {x.tensor}."
-        return Explanation("softmax of inf", text, "Look at where the infinities come from.")
+        return Explanation("softmax of inf", text, "Find the origin of the infinities.")
     if x.neg_inf:
         row = x.shape[-1] if x.shape else 0
         what = f"{elements(x.neg_inf)} of {x.tensor} are -inf, rows of {row}"

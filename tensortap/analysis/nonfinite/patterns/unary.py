@@ -17,7 +17,7 @@ def log(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     (x, *_) = ins
     if x.negative and out.nan:
         what = f"{elements(x.negative)} of {x.tensor} {are(x.negative)} negative (min {number(x.min)})"
-        also = f", and {x.zero:,} exactly 0, of which it is -inf" if x.zero else ""
+        also = f", and {x.zero:,} exactly 0 (log(0) = -inf)" if x.zero else ""
         return Explanation("log of a negative", f"log of a negative number is NaN: {what}{also}.", _LOG)
     if x.zero:
         what = f"{elements(x.zero)} of {x.tensor} {are(x.zero)} exactly 0"
@@ -225,7 +225,7 @@ def slope(name: str, *, of: int, flat: Callable[[Operand], int], where: str) -> 
             f"0 * inf = NaN: {elements(dy.inf)} of {dy.tensor} {are(dy.inf)} infinite, "
             f"and the slope of {name} is 0 {where.format(x.tensor)}."
         )
-        return Explanation("0 * inf", text, "Look at where the infinities come from.")
+        return Explanation("0 * inf", text, "Find the origin of the infinities.")
 
     return check
 

@@ -94,18 +94,18 @@ def _dead_units(view: RunView, tensor: TensorRole, rows: Rows, limits: Limits) -
         evidence = Evidence(steps[-1], "share of dead units", float(dead.mean()), limits["layer_share"])
         at = distinct(np.array(steps))
         of = view.run.catalog.tensors.kept.of(tensor.code)
-        looked_at = f"kept values, the last of {of:,}"
+        looked_at = f"stored values, the last of {of:,}"
         yield Hit.at(at, len(at), tensor, text, evidence, looked_at=looked_at)
 
 
 @rule(
     "SaturatedActivation",
-    "sigmoid or tanh units that are stuck at an end",
+    "saturated sigmoid or tanh units",
     thresholds={"tanh": 9.4999, "sigmoid_low": -23.0, "sigmoid_high": 16.99999, "layer_share": 0.5},
     severity="high",
     source="SageMaker Debugger",
     help="Normalised inputs, smaller initial weights, normalization layers, or a lower learning rate.",
-    next_look="The input of the activation: its histogram over steps shows how far out it lies.",
+    next_look="The input of the activation: its histogram over steps shows how large it is.",
 )
 def saturated_activation(view: RunView, limits: Limits) -> Iterable[Hit]:
     pairs = list(_activations(view))
@@ -172,7 +172,7 @@ def share_beyond(
 
 @rule(
     "HighDropout",
-    "dropout that leaves next to nothing",
+    "a dropout rate close to 1",
     thresholds={"rate": 0.8, "high": 0.9},
     severity="medium",
     source="tensortap: the rate as the graph holds it; Srivastava et al. 2014 use 0.2 to 0.5",

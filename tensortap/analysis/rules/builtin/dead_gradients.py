@@ -110,7 +110,7 @@ def _cut_off(view: RunView) -> Iterator[Hit]:
         if len(steps):
             note = "The step asks for its gradient." if asked else "Fine if it is frozen."
             if asked and _moves(view, tensor):  # a target network, a codebook of moving averages
-                asked, note = False, "It changes all the same: something else updates it."
+                asked, note = False, "It still changes: something else updates it."
             text = f"{entry.variable} gets no gradient: {entry.why}. {note}"
             evidence = Evidence(int(steps[0]), "steps with a gradient", 0.0)
             meant = not entry.cut_by  # perhaps: a head that is not used yet
@@ -137,7 +137,7 @@ def _advised(hit: Hit, entry: LedgerEntry) -> Hit:
 
 @rule(
     "UnusedLayer",
-    "layers that are to be trained, and that the step never calls",
+    "trainable layers that the step never calls",
     severity="high",
     source="tensortap: variables whose gradients the step asks for, though nothing reads them",
     help="Call the layer where the model computes its output, or remove it from the model.",
@@ -155,9 +155,9 @@ def unused_layer(view: RunView, limits: Limits) -> Iterable[Hit]:
         steps = view.rows([loss]).steps
         for layer, paths in layers.items() if len(steps) else ():
             names = ", ".join(path.rpartition("/")[2] for path in paths)
-            text = f"No step calls {layer}: its gradients are asked for ({names}), and nothing reads it."
+            text = f"No step calls {layer}: its gradients are requested ({names}), but nothing reads it."
             if not layer:
-                text = f"No step reads {names}, though its gradient is asked for."
+                text = f"No step reads {names}, though its gradient is requested."
             evidence = Evidence(int(steps[0]), "variables that nothing reads", float(len(paths)))
             frame = _frame_of(view, loss.graph, unread[paths[0]])
             yield replace(Hit.at(steps, len(steps), loss, text, evidence), frame=frame)
@@ -181,7 +181,7 @@ def _ledger(view: RunView) -> list[LedgerEntry]:
     "updates lost to rounding: w + update == w",
     title="Updates lost to rounding",
     thresholds={"share": 0.5},
-    source="tensortap: counted in kept values of neighbouring steps",
+    source="tensortap: counted in stored values of consecutive steps",
     help="Keep a float32 copy of the weights (mixed precision), or a larger learning rate.",
     next_look="The weights' dtype, and the size of the update beside theirs.",
 )
@@ -198,7 +198,7 @@ def absorbed_update(view: RunView, limits: Limits) -> Iterable[Hit]:
             at = (first, last, len(entry.absorbed_at), entry.absorbed_steps)
             whole = entry.absorbed >= _WHOLLY and tensor.is_kernel
             severity: Severity | None = "high" if whole else None
-            kept = "pairs of steps with kept values"
+            kept = "pairs of steps with stored values"
             if entry.absorbed_steps < entry.absorbed_of:
                 kept += f", chosen evenly of {entry.absorbed_of:,}"
             yield Hit(tensor.code, text, evidence, *at, severity=severity, looked_at=kept)

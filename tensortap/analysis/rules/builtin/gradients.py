@@ -33,7 +33,7 @@ def _for_kernels(tensor: TensorRole) -> Severity | None:
     severity="high",
     source="mean_abs: SageMaker Debugger (MindInsight: 1e-9); first_last_ratio, first_norm: AutoTrainer",
     help="ReLU-like activations, residual connections, normalization layers, or He initialization.",
-    next_look="The gradients of the layers behind it: where along the backward pass do they shrink?",
+    next_look="The gradients of the layers after it: where along the backward pass do they shrink?",
 )
 def vanishing_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
     def measure(rows: Rows) -> tuple[Array, Array]:
@@ -77,7 +77,7 @@ _CONVERGED = "Nothing: the loss has fallen to less than a millionth of what it w
     severity="high",
     source="AutoTrainer",
     help="Clip gradients (clipnorm=1.0), a lower learning rate, gated or normalised recurrent layers.",
-    next_look="The gradients of the layers behind it: where along the backward pass do they grow?",
+    next_look="The gradients of the layers after it: where along the backward pass do they grow?",
 )
 def exploding_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
     for first, last, steps, one, other in _ends(view):

@@ -75,7 +75,7 @@ def is_number(view: RunView, tensor: TensorRole, rows: Rows) -> bool:
 
 @rule(
     "InputNotNormalised",
-    "inputs that are not centred, or lie far outside -1 … 1",
+    "inputs that are not centred, or far outside -1 … 1",
     title="Input not normalized",
     thresholds={"abs_mean": 0.2, "range": 1.0, "far": 10.0, "samples": 50},
     source="abs_mean: SageMaker Debugger (over 500 samples); range: UMLAUT; far, samples: tensortap",
@@ -144,7 +144,7 @@ def class_imbalance(view: RunView, limits: Limits) -> Iterable[Hit]:
         if ratio > limits["ratio"]:
             text = f"The most frequent label of {tensor.name} is {ratio:.3g} times as frequent as the rarest."
             evidence = Evidence(int(steps[-1]), "most/least frequent", ratio, limits["ratio"])
-            looked_at = f"kept values, the first of {int(np.count_nonzero(rows.kept)):,}"
+            looked_at = f"stored values, the first of {int(np.count_nonzero(rows.kept)):,}"
             yield Hit.at(steps, len(steps), tensor, text, evidence, looked_at=looked_at)
 
 
@@ -171,7 +171,7 @@ def _count_classes(view: RunView, rows: Rows) -> tuple[Array, Array]:
     "a feature that is the label",
     thresholds={"correlation": 0.9999, "samples": 64},
     severity="high",
-    source="tensortap: correlation of each feature with the labels, in kept values",
+    source="tensortap: correlation of each feature with the labels, in stored values",
     help="Leave that feature out: it is not known when the model is used.",
     next_look="That column of the input, beside the labels.",
 )
@@ -204,11 +204,11 @@ def _leaked(view: RunView, feature: TensorRole, label: TensorRole, limits: Limit
     column = int(np.argmax(strength))
     if strength[column] >= limits["correlation"]:
         text = (
-            f"Column {column} of {feature.name} tells the label {label.name}: their correlation is"
+            f"Column {column} of {feature.name} predicts the label {label.name}: their correlation is"
             f" {strength[column]:.4g} over {len(values):,} samples."
         )
         evidence = Evidence(steps[0], "correlation", float(strength[column]), limits["correlation"])
-        yield Hit.at(np.array(steps), len(steps), feature, text, evidence, looked_at="kept values")
+        yield Hit.at(np.array(steps), len(steps), feature, text, evidence, looked_at="stored values")
 
 
 _MOST_SHOWN = 100  # classes, of which each is compared with each feature

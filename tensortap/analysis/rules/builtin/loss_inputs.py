@@ -31,7 +31,7 @@ _MOST = 2000  # nodes that are followed from one cross-entropy
 
 @rule(
     "LossInputMismatch",
-    "a loss that takes logits and is given probabilities, or the other way round",
+    "a loss that expects logits but gets probabilities, or the reverse",
     severity="high",
     source="tensortap: the ops between the model's output and the loss, and the values captured there",
     help="from_logits=True for a model that ends without an activation (more exact), from_logits=False for"

@@ -94,7 +94,7 @@ def _clear(loss: Array, third: int) -> bool:
 
 @rule(
     "LossNotDecreasing",
-    "a loss that stays where it is, or grows",
+    "a loss that stagnates or grows",
     thresholds={"percent": 0.1, "steps": 10, "most_percent": 10.0},
     severity="high",
     source="percent, steps: SageMaker Debugger; most_percent: tensortap",
@@ -128,7 +128,7 @@ def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
         if jumped:
             text = f"{text} It began with {loss[0]:.4g}."
         if scattered := fallen >= wanted and not jumped:
-            text = f"{text} It fell by less than it scatters."
+            text = f"{text} The decrease is smaller than the noise."
             wanted = min(scatter / abs(begin), limits["most_percent"] / 100) if begin else wanted
         severity: Severity | None = None if grew or _clear(loss, third) else "low"
         if not grew and (len(steps) < _FEW or scattered):
@@ -137,7 +137,7 @@ def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
             severity = "low"
         yield Hit.at(
             *(steps, len(steps), tensor, text),
-            Evidence(int(steps[-1]), "share that it fell", fallen, wanted),
+            Evidence(int(steps[-1]), "relative decrease", fallen, wanted),
             Evidence(int(steps[0]), "median of the first third", begin),
             Evidence(int(steps[-1]), "median of the last third", end),
             severity=severity,
@@ -167,7 +167,7 @@ def large_loss(view: RunView, limits: Limits) -> Iterable[Hit]:
 
 @rule(
     "Overfit",
-    "a loss on other data that is clearly above the training's",
+    "a validation loss clearly above the training loss",
     title="Overfitting",
     thresholds={"ratio": 0.1, "steps": 10},
     source="SageMaker Debugger",
@@ -199,7 +199,7 @@ def overfit(view: RunView, limits: Limits) -> Iterable[Hit]:
     "an unusual learning rate",
     thresholds={"largest": 0.01, "smallest": 1e-7},
     source="UMLAUT",
-    help="1e-3 for Adam and 1e-2 for SGD are where most begin.",
+    help="Common first choices: 1e-3 for Adam, 1e-2 for SGD.",
     next_look="The loss over steps.",
 )
 def learning_rate(view: RunView, limits: Limits) -> Iterable[Hit]:

@@ -143,7 +143,7 @@ def _at_rest(
     if is_left_out(view, tensor):
         return "high" if tensor.is_kernel else "medium", _LEFT_OUT
     if view.roles(tensor.graph).trainable.get(tensor.variable) is False:
-        return "low", "and the step asks for no gradient of it: it is frozen, or trained elsewhere"
+        return "low", "and the step asks for no gradient of it: it is frozen or trained elsewhere"
     return "medium", "and the step computes no gradient for it"
 
 

@@ -30,9 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a directory of runs, or one run",
     )
     add_engine(parser)
-    parser.add_argument(
-        "--rebuild", action="store_true", help="write all files anew, not only what is not compacted yet"
-    )
+    parser.add_argument("--rebuild", action="store_true", help="rewrite all files, not only what is new")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
