@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from documents import DOCUMENTS
+from documents import ALL_DOCUMENTS, DOCUMENTS
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
@@ -40,7 +40,7 @@ def sentences(document: str) -> list[Sentence]:
 
 def paragraphs(document: str) -> Iterator[tuple[int, str]]:
     """(line, text) of paragraphs and list items, without markup; code is `code`."""
-    parsed = MarkdownIt().enable("table").parse(DOCUMENTS[document].read_text(encoding="utf-8"))
+    parsed = MarkdownIt().enable("table").parse(ALL_DOCUMENTS[document].read_text(encoding="utf-8"))
     skipped = 0
     for token in parsed:
         if token.type in ("table_open", "heading_open"):
@@ -83,7 +83,7 @@ def syllables(word: str) -> int:
 
 if __name__ == "__main__":
     print("document                            sentences  mean  longest  grade  words")
-    for name in DOCUMENTS:
+    for name in ALL_DOCUMENTS:
         if listed := sentences(name):
             lengths = [len(sentence.words) for sentence in listed]
             mean = sum(lengths) / len(lengths)

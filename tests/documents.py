@@ -12,6 +12,12 @@ DOCS = CHECKOUT / "docs"
 DOCUMENTS = {"README.md": CHECKOUT / "README.md"} | {
     path.relative_to(DOCS).as_posix(): path for path in sorted(DOCS.rglob("*.md"))
 }
+# Documents that live elsewhere; docs/ links to them.
+OUTSIDE = {
+    name: CHECKOUT / name
+    for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "FORMAT.md", "server/http_api.md")
+}
+ALL_DOCUMENTS = DOCUMENTS | OUTSIDE
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from docs_text import paragraphs
-from documents import CHECKOUT, DOCUMENTS
+from documents import ALL_DOCUMENTS, CHECKOUT
 
 from tensortap.cli.main import COMMANDS, build_parser
 
@@ -67,7 +67,7 @@ def wrong(text: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
+@pytest.mark.parametrize("name", ALL_DOCUMENTS)
 def test_documents(name: str) -> None:
     found = [f"{name}:{line}: {bad}" for line, text in paragraphs(name) for bad in wrong(text)]
     assert found == []

@@ -97,7 +97,7 @@ def test_a_run_without_graph_says_so(tmp_path: Path) -> None:
     log.refresh()
     report = nan_report(log.runs[0])
     assert (report.step, report.origins[0].verdict) == (3, "suspected")
-    assert "does not show its inputs" in report.notes[0]
+    assert "does not show the inputs" in report.notes[0]
 
 
 def test_a_finite_run_and_a_step_that_is_not_there(tmp_path: Path) -> None:

@@ -286,7 +286,7 @@ def test_a_trigger_that_finds_no_finding_is_told_and_all_is_written(tmp_path: Pa
         ({"on": 3}, "on=3 is not a trigger.*NonFinite"),
         ({"on": NonFinite}, "on=.* is not a trigger"),
         ({"before": 3}, r"before= needs a trigger.*on=NonFinite\(\)"),
-        ({"stop": True}, "stop= says what happens"),
+        ({"stop": True}, "stop= needs a trigger"),
         ({"on": NonFinite(), "stop": "now"}, "stop='now' is unknown"),
         ({"on": NonFinite(), "before": "all"}, "before='all' is not a flight recorder"),
     ],

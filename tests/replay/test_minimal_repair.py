@@ -162,6 +162,6 @@ def test_what_overflows_inside_of_a_finite_step_is_told(
         "nothing to repair" not in out
         and "all outputs and variables of the step are finite" in out
         and "the smallest change that keeps them finite" in out
-        and "Inside of the step" in out
+        and "Inside the step" in out
         and "origin: large (Square, 1 number)" in out
     )
