@@ -11,7 +11,18 @@ from small_dump import Api
 import tensortap.server
 from tensortap.server.app import create_app
 
-DOCUMENT = (Path(tensortap.server.__file__).parent / "http_api.md").read_text(encoding="utf-8")
+
+def in_one_line(block: re.Match[str]) -> str:
+    """A block of code as `code`, so that all objects are found alike."""
+    return f"`{re.sub(r' (?=[]}])', '', ' '.join(block[1].split()))}`"
+
+
+DOCUMENT = re.sub(
+    r"^```text\n(.*?)\n```$",
+    in_one_line,
+    (Path(tensortap.server.__file__).parent / "http_api.md").read_text(encoding="utf-8"),
+    flags=re.MULTILINE | re.DOTALL,
+)
 SECTIONS = dict(re.findall(r"^## GET (api/\S+)\n(.*?)(?=^## |\Z)", DOCUMENT, re.MULTILINE | re.DOTALL))
 POSTED = re.findall(r"^## POST (api/\S+)\n", DOCUMENT, re.MULTILINE)  # tests/server/test_replay.py asks them
 TENSOR = "tensor=dense/MatMul:0"
@@ -61,7 +72,7 @@ def address(heading: str) -> str:
 
 def top_level_keys(text: str) -> list[set[str]]:
     """The keys of each object `{"a": …, "b"}` that a section writes down, without those of nested objects."""
-    return [set(_outer(span)) for span in re.findall(r"`(\{\".*?\})`", text)]
+    return [set(_outer(span)) for span in re.findall(r"`(\{ ?\".*?\})`", text)]
 
 
 def _outer(span: str) -> list[str]:
