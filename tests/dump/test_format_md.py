@@ -263,6 +263,7 @@ def test_the_columns_of_the_document_are_those_of_the_files(logged: tuple[Path, 
 
 def documented_columns(section: str) -> list[tuple[str, str]]:
     text = FORMAT.read_text(encoding="utf-8").split(section, 1)[1].split("\n## ")[0]
+    text = text.partition("| column |")[2].partition("\n\n")[0]  # the section has tables of keys, too
     columns = []
     for names, kind in re.findall(r"^\| ([\w, ]+) \| ([\w\\<>\[\], ]+) \|", text, re.MULTILINE):
         kind = kind.replace("\\", "").removesuffix(", nullable").replace(", ", ", tz=")
