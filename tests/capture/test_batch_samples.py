@@ -159,7 +159,7 @@ def test_ids_and_files_may_be_told_one_by_one_but_before_the_step(tmp_path: Path
     with tap.step(5):
         pass
     tap.batch(ids=[5])
-    with pytest.warns(TapWarning, match=r"noted by tap\.batch.* fed no step\. Call it before"):
+    with pytest.warns(TapWarning, match=r"passed to tap\.batch.* was not used by any step\. Call it before"):
         tap.close()
 
     run = tensortap.open(tmp_path).runs["r"]
@@ -171,7 +171,7 @@ def test_ids_and_files_may_be_told_one_by_one_but_before_the_step(tmp_path: Path
 
     twice = Tap(tmp_path / "twice", Watch(steps=[0]))
     twice.batch(ids=[1])
-    with pytest.warns(TapWarning, match="fed no step"):
+    with pytest.warns(TapWarning, match="not used by any step"):
         twice.batch(ids=[2])
     twice.close()
 
@@ -179,7 +179,7 @@ def test_ids_and_files_may_be_told_one_by_one_but_before_the_step(tmp_path: Path
 def test_what_changes_the_order_afterwards_is_told(tmp_path: Path) -> None:
     tap = Tap(tmp_path / "r", Watch(steps=[0]))
     dataset = traced(tap, numbered().batch(4)).shuffle(3)
-    with pytest.warns(TapWarning, match=r"ShuffleDataset.* comes behind trace_batches.*last"):
+    with pytest.warns(TapWarning, match=r"because ShuffleDataset comes after trace_batches.*last"):
         model_of().fit(dataset, verbose=0, shuffle=False, callbacks=[tap.callback()])
     tap.close()
     assert tensortap.open(tmp_path).runs["r"].batch(0) == []

@@ -81,5 +81,5 @@ def test_a_truncated_file_gives_what_it_has(artefacts: Path, tmp_path: Path) -> 
     found = import_source(cut.parent, tmp_path / "logs", "run")
 
     assert 0 < found.snapshots + found.graphs < 9
-    assert "cut off" in " ".join(found.notes)
+    assert "truncated record" in " ".join(found.notes)
     assert float(np.asarray(open_logdir(tmp_path / "logs").runs["run"].tensor("loss:0", step=0))) == 1
