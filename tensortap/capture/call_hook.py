@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
@@ -17,15 +17,18 @@ from .exact.shadow import NoShadowError, Shadow, ShadowFailedError
 from .exact.side_effects import MUTED
 from .exact.variable_snapshot import SnapshotReader, VariableSnapshot, changed_bytes
 from .instrument.context_stack import TaskStack
+from .instrument.device_summary import can_summarize
 from .instrument.random_streams import RandomStreams
 from .instrument.receivers import CallReceiver, PendingRecording, StepReceiver
 from .instrument.tapped_function import InstrumentedFunction, TapFailedError, check_memory
+from .tracing.candidate import Candidate
 from .tracing.layer_tracker import LayerTracker
 from .tracing.traced_function import Place, TracedRoot, trace_root
 from .watching.watch import Watch
 
-# a function, what is watched of it, whether exactly, and whether recordings need what it draws
-_Key = tuple[str, frozenset[Watch], bool, bool]
+# a function, what is watched of it, whether exactly, whether recordings need what it draws, and whether it
+# summarizes tensors itself
+_Key = tuple[str, frozenset[Watch], bool, bool, bool]
 
 
 _Tapped = InstrumentedFunction | Shadow | DrawingShadow
@@ -72,7 +75,9 @@ class CallHook:
         self._users = 0
         self._uninstall: Any = None
         self._traced: dict[str, TracedRoot] = {}
-        self._copies: dict[tuple[str, frozenset[Place], bool, bool], InstrumentedFunction] = {}
+        self._copies: dict[
+            tuple[str, frozenset[Place], frozenset[Place], bool, bool], InstrumentedFunction
+        ] = {}
         self._instrumented: dict[_Key, _Tapped | None] = {}
         self._state: dict[str, SnapshotReader] = {}
         self._streams = RandomStreams()
@@ -257,8 +262,9 @@ class CallHook:
             self._streams.ran_untapped(function)
             return None
         chosen |= drawn.keys()
-        check_memory([traced.candidates[place] for place in chosen & traced.candidates.keys()], 0)
-        return InstrumentedFunction(traced, chosen, (), drawn, switched=True)
+        summarized = _summarized(traced, chosen, around, [step.possible_watches for step in around])
+        check_memory(_moved(traced, chosen - summarized), 0)
+        return InstrumentedFunction(traced, chosen, (), drawn, summarized=summarized, switched=True)
 
     def _run_standing(
         self,
@@ -305,7 +311,7 @@ class CallHook:
                 return None
 
     def _make(self, key: _Key, call: _Call, drawn: Mapping[Place, str]) -> _Tapped | None:
-        function, watches, exact, _ = key
+        function, watches, exact, *_ = key
         steps = call.steps
         if not watches and not drawn:  # the step is only recorded
             return None
@@ -326,13 +332,13 @@ class CallHook:
             for step in steps:
                 step.warnings.draws_already(traced.root, traced.seeded_random_ops())
             return None
-        instrumented = self._copy(traced, frozenset({*chosen, *drawn}), False, drawn)
+        instrumented = self._copy(traced, frozenset({*chosen, *drawn}), False, drawn, steps)
         _warn_of_limits(traced, instrumented, steps)
         return instrumented
 
     def _make_shadow(self, call: _Call, traced: TracedRoot, chosen: frozenset[Place]) -> _Tapped | None:
         if not draws_randomly(traced):
-            instrumented = self._copy(traced, chosen, True, {})
+            instrumented = self._copy(traced, chosen, True, {}, call.steps)
             shadow: _Tapped = Shadow(traced, instrumented)
         else:
             given, standing = GivenDraws(traced), call.standing
@@ -340,23 +346,26 @@ class CallHook:
                 for step in call.steps:
                     step.warnings.draws_already(traced.root, traced.seeded_random_ops())
                 return None
-            instrumented = self._copy(given.traced, chosen, True, {})
+            instrumented = self._copy(given.traced, chosen, True, {}, call.steps)
             shadow = DrawingShadow(traced, given, standing, instrumented)
         _warn_of_limits(traced, instrumented, call.steps)
         return shadow
 
     def _copy(
-        self, traced: TracedRoot, chosen: frozenset[Place], exact: bool, drawn: Mapping[Place, str]
+        self,
+        traced: TracedRoot,
+        chosen: frozenset[Place],
+        exact: bool,
+        drawn: Mapping[Place, str],
+        steps: Sequence[StepReceiver],
     ) -> InstrumentedFunction:
         """The copy that catches these tensors; watches that choose the same share one."""
-        key = traced.root, chosen, exact, bool(drawn)
+        summarized = _summarized(traced, chosen, steps, [step.watches for step in steps])
+        key = traced.root, chosen, summarized, exact, bool(drawn)
         if key not in self._copies:
-            check_memory(
-                [traced.candidates[place] for place in chosen & traced.candidates.keys()],
-                0 if exact else changed_bytes(traced),
-            )
+            check_memory(_moved(traced, chosen - summarized), 0 if exact else changed_bytes(traced))
             self._copies[key] = InstrumentedFunction(
-                traced, chosen, MUTED if exact else (), drawn, shadow=exact
+                traced, chosen, MUTED if exact else (), drawn, summarized=summarized, shadow=exact
             )
         return self._copies[key]
 
@@ -431,6 +440,29 @@ def _chosen(traced: TracedRoot, watches: Iterable[Sequence[Watch]]) -> set[Place
     return chosen
 
 
+def _summarized(
+    traced: TracedRoot,
+    chosen: Collection[Place],
+    steps: Sequence[StepReceiver],
+    watches: Iterable[Sequence[Watch]],
+) -> frozenset[Place]:
+    """Of chosen tensors, those that the function itself summarizes: nobody wants their values."""
+    if not all(step.summarizes_on_device for step in steps):
+        return frozenset()
+    keeping = [watch for of_step in watches for watch in of_step if watch.keep == "value"]
+    return frozenset(
+        place
+        for place in traced.candidates.keys() & chosen
+        if can_summarize(traced.candidates[place])
+        and not any(watch.selects(traced.candidates[place]) for watch in keeping)
+    )
+
+
+def _moved(traced: TracedRoot, places: Collection[Place]) -> list[Candidate]:
+    """What leaves the function as it is."""
+    return [traced.candidates[place] for place in traced.candidates.keys() & places]
+
+
 def _undone(before: VariableSnapshot) -> str:
     """Undoes what a call did; says what of it was not."""
     try:
@@ -466,7 +498,8 @@ def _exact(steps: Sequence[StepReceiver]) -> bool:
 
 
 def _key(function: str, steps: Sequence[StepReceiver], drawn: bool) -> _Key:
-    return function, _watches(steps), _exact(steps), drawn
+    on_device = all(step.summarizes_on_device for step in steps)
+    return function, _watches(steps), _exact(steps), drawn, on_device
 
 
 CALL_HOOK = CallHook()

@@ -90,6 +90,11 @@ class Step:
         return self._state.exact
 
     @property
+    def summarizes_on_device(self) -> bool:
+        """Whether tensors of which only the summary is wanted are summarized by the function itself."""
+        return self._state.summarizes_on_device
+
+    @property
     def embeds_sources(self) -> bool:
         """Whether graphs embed the text of user files."""
         return self._state.embeds_sources

@@ -25,7 +25,15 @@ from .recording.record_options import Record, record_of
 from .recording.run_recordings import RunRecordings
 from .run_info import environment, warn_of_earlier_job
 from .step import UNRECORDED_OPS
-from .tap_arguments import byte_count, check_choices, process_rank, run_directory, run_facts, seconds
+from .tap_arguments import (
+    Summarize,
+    byte_count,
+    check_choices,
+    process_rank,
+    run_directory,
+    run_facts,
+    seconds,
+)
 from .tap_state import TapState
 from .tap_steps import TapSteps
 from .tracing.keras_lines import note_lines
@@ -72,6 +80,9 @@ class Tap:
             looks at `fired`. Each step then waits until it was looked at.
         budget: share of the time of the steps that capture may take, as 0.03: of the steps that `watch` wants
             only as many are captured as fit (docs/how-to/keep-the-cost-low.md). Not with `on`.
+        summarize: where tensors are summarized whose values are not kept: on the `"host"`, or on the
+            `"device"` that computes them, by ops of TensorFlow, so that kilobytes leave a GPU and not the
+            tensors (docs/how-to/keep-the-cost-low.md). Not with `on` or `record`, which need values.
         queue_bytes: host memory that captured tensors may take while they wait to be written.
         when_full: `"wait"` (up to `wait_seconds`) when they take more, or `"drop"` at once. Drops are
             counted.
@@ -109,6 +120,7 @@ class Tap:
         before: FlightRecorder | int | None = None,
         stop: Stop = False,
         budget: float | None = None,
+        summarize: Summarize = "host",
         queue_bytes: int = 512 << 20,
         when_full: WhenFull = "wait",
         wait_seconds: float = 30.0,
@@ -124,6 +136,7 @@ class Tap:
         limits = tap_arguments.limits(self.run_dir, record, keep_last, max_bytes)
         watches = tap_arguments.watches(watch)
         share = tap_arguments.budget_share(budget, on)
+        on_device = tap_arguments.summarizes_on_device(summarize, on=on, record=record)
         check_choices(when_full, sources=sources, exact=exact)
         limit = byte_count("queue_bytes", queue_bytes)
         rank = process_rank(rank)
@@ -181,6 +194,7 @@ class Tap:
             budget=share,
             embeds_sources=sources,
             exact=exact,
+            summarizes_on_device=on_device,
         )
         self._steps = TapSteps(self._state, max_bytes=limit)
 

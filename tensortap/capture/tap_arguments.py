@@ -10,7 +10,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -25,6 +25,8 @@ from tensortap.storage.uri import (
 
 from .errors import WatchError
 from .watching.watch import Watch
+
+Summarize = Literal["host", "device"]
 
 
 def run_directory(path: Any) -> Path:
@@ -135,6 +137,25 @@ def budget_share(value: Any, on: Any) -> float | None:
             "budget= is not possible with on=: a trigger examines every step.", "Remove one of them."
         )
     return share
+
+
+def summarizes_on_device(value: Any, **needing_values: Any) -> bool:
+    """Whether tensors are summarized where they are computed.
+
+    Raises:
+        WatchError: it is neither `"host"` nor `"device"`, or another argument needs the values.
+    """
+    if value not in get_args(Summarize):
+        raise WatchError(f"summarize={value!r} is unknown.", "Use 'host' or 'device'.")
+    if value == "host":
+        return False
+    for name, other in needing_values.items():
+        if other is not None:
+            raise WatchError(
+                f"summarize='device' is not possible with {name}=, which needs the values of every step.",
+                "Remove one of them.",
+            )
+    return True
 
 
 def process_rank(value: Any) -> int | None:

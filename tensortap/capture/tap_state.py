@@ -69,6 +69,7 @@ class TapState:
         close_seconds: how long to wait for what is still to be written.
         budget: the share of the steps' time that capture may take; None: any.
         embeds_sources, exact: as `Tap` takes them (`sources`, `exact`).
+        summarizes_on_device: see `Tap` (`summarize`).
     """
 
     def __init__(
@@ -85,6 +86,7 @@ class TapState:
         budget: float | None = None,
         embeds_sources: bool = True,
         exact: bool = False,
+        summarizes_on_device: bool = False,
     ) -> None:
         self._run = run
         self.watches = tuple(watches)
@@ -97,6 +99,7 @@ class TapState:
             recordings.note = self.not_captured.note_unrecorded
         self.embeds_sources = embeds_sources
         self.exact = exact
+        self.summarizes_on_device = summarizes_on_device
         self.budget = (
             None if budget is None else StepBudget(budget, partial(self.not_captured.steps_skipped, budget))
         )

@@ -24,6 +24,7 @@ from tensortap.tf.random_ops import DRAWN_BY, RANDOM_OPS
 from tensortap.tf.shapes import static_shape
 from tensortap.tfproto.function_calls import Callee, Role, callees
 
+from ..instrument.device_summary import DeviceSummary
 from ..instrument.tap_queues import Route
 from ..instrument.tapped_function import TapValues
 from ..tracing.traced_function import Place, TracedRoot
@@ -353,7 +354,8 @@ class RandomDrawValues:
         """Adds tapped values, visit by visit."""
         for places, arrays, _, routes in values:
             for place, route, array in zip(places, routes, arrays or (), strict=False):
-                self._arrays[route, place].append(array)
+                if not isinstance(array, DeviceSummary):  # draws never are
+                    self._arrays[route, place].append(array)
 
     def arguments(self) -> Iterator[Argument]:
         """Those behind the call's own.

@@ -29,6 +29,7 @@ class SnapshotReader:
         self._stays = " and ".join(filter(None, (obstacle(traced.functions), draws)))
         self._draws = bool(draws)
         self._name = ""
+        self._all_have_values = False
         self._variables = [
             (number, root.handles[name].shape_and_type[0].dtype)
             for number, name in enumerate(root.arguments)
@@ -53,6 +54,11 @@ class SnapshotReader:
                 values = [
                     tf.raw_ops.ReadVariableOp(resource=handle, dtype=dtype) for handle, (_, dtype) in pairs
                 ]
+            if not self._all_have_values:
+                # One without a value may read as empty; given that back, it would refuse its first value.
+                known = [pair for pair in zip(handles, values, strict=True) if _has_value(pair[0])]
+                self._all_have_values = len(known) == len(self._variables)
+                handles, values = [handle for handle, _ in known], [value for _, value in known]
         return VariableSnapshot(handles, values, self._stays, self._draws)
 
     def discard(self) -> None:

@@ -12,11 +12,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 
+import tensorflow as tf
+
 from tensortap.tf import internals
 from tensortap.tf.function_library import TracedFunction, must_compile
 from tensortap.tfproto.function_calls import CALLS, Callee, Role, callees
 
 from ..tracing.traced_function import Place, TracedRoot
+from .device_summary import add_summary
 from .grappler_duplicates import DUPLICATE, Duplicates
 from .liveness import Liveness, Stages
 from .tap_queues import (
@@ -89,6 +92,7 @@ def rewrite(
     muted: Collection[str] = (),
     held: Mapping[Place, str] | None = None,
     *,
+    summarized: Collection[Place] = (),
     switched: bool = False,
     shadow: bool = False,
 ) -> Rewritten:
@@ -99,10 +103,14 @@ def rewrite(
         muted: op types that do nothing in the copies; they have no outputs.
         held: of chosen tensors that must not be lost when the call fails, the node whose readers wait until
             they are handed out.
+        summarized: chosen tensors that are summarized where they lie; only that leaves the function.
         switched: the queues are filled only while `Rewritten.switch` is on.
         shadow: the copy does not make the step, so that its last bits do not matter.
     """
-    return _Rewriter(traced, frozenset(chosen), frozenset(muted), held or {}, switched, shadow).run()
+    rewriter = _Rewriter(
+        traced, frozenset(chosen), frozenset(muted), held or {}, frozenset(summarized), switched, shadow
+    )
+    return rewriter.run()
 
 
 @dataclass(frozen=True)
@@ -137,10 +145,12 @@ class _Rewriter:
         chosen: frozenset[Place],
         muted: frozenset[str],
         held: Mapping[Place, str],
+        summarized: frozenset[Place],
         switched: bool,
         shadow: bool,
     ) -> None:
         self._muted, self._held, self._is_shadow = muted, held, shadow
+        self._summarized = summarized - held.keys()
         self._functions = traced.functions
         self._root = traced.root
         self._chosen = chosen
@@ -217,13 +227,16 @@ class _Rewriter:
                 for item, reference in tapped
                 if item.place not in disturbing
             ]
+        nodes = [reference.split(":")[0] for _, reference in tapped]
+        tapped = self._summarize(function, definition, tapped)
+        nodes_of = {reference: node for (_, reference), node in zip(tapped, nodes, strict=True)}
         self._result.compiled |= compiled
         outputs: list[Tapped] = []
         if compiled:
             outputs = _add_outputs(definition, tapped)
         else:
             stages = Stages(function, self._functions, needed.live)
-            self._add_queues(function, definition, tapped, site, stages)
+            self._add_queues(function, definition, tapped, nodes_of, site, stages)
             if site.role == "cond":
                 _tie_to_result(definition)
             elif site.role == "body" and site.counter in self._result.counters:
@@ -245,6 +258,24 @@ class _Rewriter:
                 if place in self._chosen and reference is not None:
                     nbytes = (tensor.shape.num_elements() or 0) * (tensor.dtype.size or 0)
                     found.append((Tapped(place, tensor.dtype, nbytes, route), reference))
+        return found
+
+    def _summarize(
+        self,
+        function: TracedFunction,
+        definition: internals.FunctionDef,
+        tapped: list[tuple[Tapped, str]],
+    ) -> list[tuple[Tapped, str]]:
+        """Puts summaries in the place of the function's own tensors that are to be summarized."""
+        devices = {node.name: node.device for node in definition.node_def}
+        found = []
+        for number, (item, reference) in enumerate(tapped):
+            if item.place in self._summarized and item.place[0] == function.name and not item.summarizes:
+                device = devices.get(reference.split(":")[0], "")
+                name = f"{MARK}/summary_{number}"
+                reference = add_summary(definition, reference, item.dtype, name, device)
+                item = replace(item, dtype=tf.float64, nbytes=8 << 10, summarizes=item.dtype.name)
+            found.append((item, reference))
         return found
 
     def _of_callees(
@@ -304,6 +335,7 @@ class _Rewriter:
         function: TracedFunction,
         definition: internals.FunctionDef,
         tapped: list[tuple[Tapped, str]],
+        nodes_of: Mapping[str, str],
         site: _Site,
         stages: Stages,
     ) -> None:
@@ -316,7 +348,7 @@ class _Rewriter:
         plain = [pair for pair in tapped if pair[0].place not in self._held]
         by_stage: dict[int, list[tuple[Tapped, str]]] = {}
         for pair in plain:
-            node = pair[1].split(":")[0].removesuffix(DUPLICATE)
+            node = nodes_of[pair[1]].removesuffix(DUPLICATE)
             by_stage.setdefault(stages.stage_of(node), []).append(pair)
         groups = [
             *((None, holder, group) for holder, group in held.items()),

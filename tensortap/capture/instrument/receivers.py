@@ -55,6 +55,10 @@ class StepReceiver(Protocol):
         """Whether the untouched function must make the step, and a shadow of it be captured."""
 
     @property
+    def summarizes_on_device(self) -> bool:
+        """Whether tensors of which only the summary is wanted are summarized by the function itself."""
+
+    @property
     def known_layers(self) -> Sequence[str]:
         """Layer paths of the model, as far as they are known."""
 

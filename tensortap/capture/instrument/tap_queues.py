@@ -14,6 +14,7 @@ from tensortap.tf import internals
 from tensortap.tf.function_library import TracedFunction
 
 from ..tracing.traced_function import Place
+from .device_summary import DeviceSummary
 
 MARK = "tensortap"  # begins the name of every node that is added
 HOST = "/device:CPU:0"  # the queue's own device: on any other it would not be the one that is read
@@ -33,12 +34,19 @@ Route = tuple[tuple[str, str], ...]
 @dataclass(frozen=True)
 class Tapped:
     """A tensor that leaves a function: where it is computed, its dtype and the bytes of its static shape, and
-    through which calls the function was reached."""
+    through which calls the function was reached. `summarizes`: the dtype of the tensor whose summary leaves
+    in its place (`device_summary`)."""
 
     place: Place
     dtype: Any
     nbytes: int
     route: Route = ()
+    summarizes: str = ""
+
+    def received(self, tensor: Any) -> Array | DeviceSummary:
+        """What has left the function, outside of it."""
+        array = internals.as_array(tensor)
+        return DeviceSummary.from_numbers(array, self.summarizes) if self.summarizes else array
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,12 +276,19 @@ class TapQueue:
         """Creates the queue. Must happen before the function runs, which would create its own."""
         assert self._handle is not None
 
-    def take(self) -> list[list[Array]]:
-        """All entries that are complete, oldest first: an array per tapped tensor."""
+    def take(self) -> list[tuple[list[Array | DeviceSummary], int]]:
+        """All entries that are complete, oldest first: an array per tapped tensor, and the number of the
+        iteration as the counter has it (0 if there is none)."""
         with tf.device(HOST):
             waiting = internals.queue_size(self._handle)
             entries = [internals.dequeue(self._handle, self._dtypes) for _ in range(waiting)]
-        return [[internals.as_array(tensor) for tensor in entry] for entry in entries]
+        return [
+            (
+                [tapped.received(tensor) for tapped, tensor in zip(self.tapped, entry, strict=False)],
+                0 if self.counter is None else int(entry[-1]),
+            )
+            for entry in entries
+        ]
 
     def destroy(self) -> None:
         internals.destroy_queue(self._handle)

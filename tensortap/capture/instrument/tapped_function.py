@@ -17,6 +17,7 @@ from tensortap.tf import internals
 
 from ..tracing.candidate import Candidate
 from ..tracing.traced_function import Place, TracedRoot
+from .device_summary import DeviceSummary
 from .function_rewrite import Rewritten, rewrite
 from .grappler_duplicates import DUPLICATE
 from .tap_queues import MARK, Route, Tapped, TapQueue
@@ -30,7 +31,7 @@ class TappedVisit(NamedTuple):
     """
 
     places: Sequence[Place]
-    arrays: Sequence[Array] | None
+    arrays: Sequence[Array | DeviceSummary] | None
     skipped: int = 0
     routes: Sequence[Route] = ()
 
@@ -70,7 +71,7 @@ class InstrumentedFunction:
     Args:
         chosen: the tensors; kept as an attribute, too.
         muted: op types that do nothing in the copies.
-        held, switched, shadow: see `rewrite`.
+        held, summarized, switched, shadow: see `rewrite`.
 
     Not for two threads at once: the queues are shared by all calls of the copy, so calls are serialised.
     """
@@ -82,11 +83,14 @@ class InstrumentedFunction:
         muted: Collection[str] = (),
         held: Mapping[Place, str] | None = None,
         *,
+        summarized: Collection[Place] = (),
         switched: bool = False,
         shadow: bool = False,
     ) -> None:
         self.chosen = frozenset(chosen)
-        self._rewritten = rewrite(traced, chosen, muted, held, switched=switched, shadow=shadow)
+        self._rewritten = rewrite(
+            traced, chosen, muted, held, summarized=summarized, switched=switched, shadow=shadow
+        )
         self._name = self._rewritten.name.encode()
         self._lock = threading.RLock()
         self._has_run = self._discarded = False
@@ -216,13 +220,13 @@ class InstrumentedFunction:
             for _, _, queue, arrays, skipped in entries
         ]
 
-    def _numbered(self, queue: TapQueue) -> Iterator[tuple[int, list[Array], int]]:
+    def _numbered(self, queue: TapQueue) -> Iterator[tuple[int, list[Array | DeviceSummary], int]]:
         """(iteration, arrays, iterations skipped before) of each entry that waits."""
-        for number, arrays in enumerate(queue.take()):
+        for number, (arrays, count) in enumerate(queue.take()):
             if queue.counter is None:
                 yield number, arrays, 0
                 continue
-            iteration = int(arrays.pop()) - 1
+            iteration = count - 1
             skipped = max(iteration - self._iterations.get(queue, 0), 0)
             self._iterations[queue] = iteration + 1
             yield iteration, arrays, skipped
@@ -260,7 +264,7 @@ def _hand_over(receiver: Receiver, catch: Callable[[], TapValues]) -> None:
 
 
 def _outputs(tapped: Sequence[Tapped], tensors: Sequence[Any]) -> TapValues:
-    arrays = [internals.as_array(tensor) for tensor in tensors]
+    arrays = [item.received(tensor) for item, tensor in zip(tapped, tensors, strict=True)]
     return [TappedVisit([item.place for item in tapped], arrays, routes=[item.route for item in tapped])]
 
 

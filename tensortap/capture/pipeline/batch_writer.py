@@ -8,7 +8,8 @@ from __future__ import annotations
 import errno
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 from pathlib import Path
 
 from tensortap.core.errors import InvalidNameError, InvalidValueError
@@ -16,6 +17,7 @@ from tensortap.dump.write.writer import DumpWriter
 from tensortap.stats.summarize import warm_up
 
 from ..capture_warnings import OneTimeWarnings
+from ..instrument.device_summary import DeviceSummary
 from .messages import CapturedTensor, Event, GraphHandle, Message, TensorBatch, held_bytes, size_of
 
 _CHECK_SECONDS = 1.0
@@ -93,7 +95,11 @@ class BatchWriter:
     ) -> int:
         """Returns how many of these snapshots were lost."""
         try:
-            writer.log_many(part, step=batch.step, graph=graph, time=batch.time)
+            for summarized, items in groupby(part, lambda item: isinstance(item.array, DeviceSummary)):
+                if summarized:
+                    _log_summaries(writer, batch, graph, items)
+                else:
+                    writer.log_many(list(items), step=batch.step, graph=graph, time=batch.time)
         except OSError as error:
             self._warn_of_disk(
                 error
@@ -208,6 +214,22 @@ def _next_part(batch: TensorBatch) -> list[CapturedTensor]:
             break
         part.append(batch.tensors.popleft())
     return part
+
+
+def _log_summaries(
+    writer: DumpWriter, batch: TensorBatch, graph: str, tensors: Iterable[CapturedTensor]
+) -> None:
+    for tensor in tensors:
+        if isinstance(tensor.array, DeviceSummary):
+            writer.log_summary(
+                tensor.name,
+                tensor.array.summary,
+                step=batch.step,
+                visit=tensor.visit,
+                graph=graph,
+                device=tensor.device,
+                time=batch.time,
+            )
 
 
 def _graph_id(handle: GraphHandle, writer: DumpWriter) -> str:

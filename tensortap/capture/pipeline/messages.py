@@ -13,12 +13,15 @@ from tensortap.core.dtypes import Array
 from tensortap.core.records import Graph, Keep
 from tensortap.core.sampling import Sample
 
+from ..instrument.device_summary import DeviceSummary
 from ..tracing.candidate import Candidate
 from ..watching.selection import Handling
 
 
-def held_bytes(array: Array) -> int:
+def held_bytes(array: Array | DeviceSummary) -> int:
     """Memory that an array takes, its texts included: `nbytes` counts only where they are."""
+    if isinstance(array, DeviceSummary):
+        return array.nbytes
     return array.nbytes + sum(map(len, array.flat)) if array.dtype.hasobject else array.nbytes
 
 
@@ -44,13 +47,19 @@ class CapturedTensor(NamedTuple):
 
     candidate: Candidate
     visit: int
-    array: Array
+    array: Array | DeviceSummary
     handling: Handling
 
     @property
     def name(self) -> str:
         """The tensor name, `node:slot`."""
         return self.candidate.name
+
+    @property
+    def values(self) -> Array:
+        """The array where triggers or recordings need it: no tap with these summarizes on the device."""
+        assert not isinstance(self.array, DeviceSummary)
+        return self.array
 
     @property
     def device(self) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from tensortap.core.dtypes import Array
 
+from ..instrument.device_summary import DeviceSummary
 from .messages import CapturedTensor, GraphHandle, held_bytes
 
 _MAX_HELD = 64 << 20  # bytes of a step's visits that wait for its end
@@ -159,8 +160,10 @@ def _pin_if_bad(thinned: _Thinned, visit: _Visit) -> None:
         visit.pinned = True
 
 
-def _is_finite(array: Array) -> bool:
+def _is_finite(array: Array | DeviceSummary) -> bool:
     """Whether an array has no NaN and no infinity; True for what cannot have any."""
+    if isinstance(array, DeviceSummary):
+        return array.is_finite
     if array.dtype.kind in "biuOSU?":
         return True
     try:

@@ -109,8 +109,8 @@ class TensorHashes:
 
     def add(self, tensors: Iterable[CapturedTensor]) -> None:
         """Tensors of the call."""
-        for candidate, visit, array, *_ in tensors:
-            name = candidate.name
+        for tensor in tensors:
+            name, visit, array = tensor.name, tensor.visit, tensor.values
             nbytes = held_bytes(array)
             if nbytes > self._left or len(self._visits) == _MAX_VISITS:
                 self._left_out.add(name)

@@ -75,7 +75,7 @@ class BufferedStep:
 
     def __post_init__(self) -> None:
         # Many tensors of a step show the same memory.
-        arrays = [item.array for batch in self.batches for item in batch.tensors]
+        arrays = [item.values for batch in self.batches for item in batch.tensors]
         buffers = {
             (array.__array_interface__["data"][0], array.nbytes): held_bytes(array) for array in arrays
         }

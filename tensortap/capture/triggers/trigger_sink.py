@@ -102,7 +102,7 @@ class TriggerSink:
         summaries = StepSummaries(
             step,
             [
-                Examined(item.candidate, item.visit, item.array, batch.graph.known)
+                Examined(item.candidate, item.visit, item.values, batch.graph.known)
                 for batch in batches
                 for item in batch.tensors
             ],

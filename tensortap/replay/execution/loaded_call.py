@@ -13,6 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from tensortap.capture.exact.iterator_copy import array_iterator
+from tensortap.capture.instrument.device_summary import DeviceSummary
 from tensortap.capture.instrument.tapped_function import InstrumentedFunction, TapFailedError, TapValues
 from tensortap.capture.recording.call_recorder import results_of
 from tensortap.capture.tracing.candidate import Candidate
@@ -181,7 +182,9 @@ class _Receiver:
                 self._visits[place] = visit
                 if arrays is not None:
                     self._visits[place] += 1
-                    self.tensors.append((self._candidates[place], visit, arrays[number]))
+                    array = arrays[number]
+                    assert not isinstance(array, DeviceSummary)  # a replay asks for values
+                    self.tensors.append((self._candidates[place], visit, array))
 
     def failed(self, error: Exception) -> None:
         raise error
