@@ -82,7 +82,7 @@ class Tap:
             only as many are captured as fit (docs/how-to/keep-the-cost-low.md). Not with `on`.
         summarize: where tensors are summarized whose values are not kept: on the `"host"`, or on the
             `"device"` that computes them, by ops of TensorFlow, so that kilobytes leave a GPU and not the
-            tensors (docs/how-to/keep-the-cost-low.md). Not with `on` or `record`, which need values.
+            tensors (docs/what-it-costs.md). Not with `on` or `record`, which need values.
         queue_bytes: host memory that captured tensors may take while they wait to be written.
         when_full: `"wait"` (up to `wait_seconds`) when they take more, or `"drop"` at once. Drops are
             counted.
