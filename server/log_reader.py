@@ -124,7 +124,7 @@ class LogReader:
             self._changed.notify_all()
             return True
 
-    def read_anew(self) -> bool:
+    def wait_for_refresh(self) -> bool:
         """Waits for a refresh that begins now or later; returns whether anything changed in the log since
         the call, or may have changed."""
         called, cursor = time.monotonic(), self.log.cursor
@@ -216,7 +216,7 @@ def install(app: Flask, log: LogIndex) -> None:
                 return dispatch()
             except (DamagedError, ValuePrunedError, FileNotFoundError):
                 changed = log.cursor != before
-                if request.method not in ("GET", "HEAD") or not (reader.read_anew() or changed):
+                if request.method not in ("GET", "HEAD") or not (reader.wait_for_refresh() or changed):
                     raise
         return dispatch()
 

@@ -102,7 +102,7 @@ class _Recorder:
         self.keep(path, query, {"data": base64.b64encode(body).decode()}, len(zlib.compress(body, 1)))
         return body
 
-    def settled(self, path: str, query: Query = NOTHING) -> Any:
+    def wait_for_analysis(self, path: str, query: Query = NOTHING) -> Any:
         """The answer of an analysis once it is through; None where it failed or takes too long."""
         while time.monotonic() < self.until:
             status, _, body = self.ask(path, query)
@@ -155,9 +155,9 @@ def record_story(
     graphs = [graph["id"] for graph in detail.get("graphs", ())]
     if not graphs:
         raise StoryError(f"The run {run.name!r} holds nothing to show.", "Choose a run with snapshots.")
-    nan = recorder.settled(f"{place}/nan")
-    found = recorder.settled(f"{place}/findings")
-    losses = recorder.settled(f"{place}/ledger")
+    nan = recorder.wait_for_analysis(f"{place}/nan")
+    found = recorder.wait_for_analysis(f"{place}/findings")
+    losses = recorder.wait_for_analysis(f"{place}/ledger")
     left_out += [
         f"{what}: the analysis failed or took too long."
         for what, answer in (("Origins of NaN", nan), ("Findings", found), ("Zero gradients", losses))
@@ -249,7 +249,7 @@ def _chosen_steps(
 
 def _record_comparison(recorder: _Recorder, run: RunIndex, other: RunIndex) -> list[str]:
     """Records two runs compared, and the other's graphs; returns what is skipped."""
-    found = recorder.settled("diff", {"a": run.id, "b": other.id, "all": True})
+    found = recorder.wait_for_analysis("diff", {"a": run.id, "b": other.id, "all": True})
     if found is None or not found["comparison"]:
         return [f"Comparison with {other.name}: the analysis failed or took too long."]
     place = f"runs/{other.id}"

@@ -9,12 +9,12 @@ from typing import Any
 
 from flask import Flask, current_app
 
-from tensortap.core.errors import NoAnswerError, TensortapError
+from tensortap.core.errors import RemoteReadError, TensortapError
 from tensortap.index.run_index import RunIndex
 from tensortap.system.subprocess_worker import ChildPool
 
 from ..responses.error_responses import no_answer_text, without_local_paths
-from .analysis_worker import perform, place_of
+from .analysis_worker import place_of, run_task
 from .job_queue import Job, JobQueue
 
 _KEY = "tensortap-analysis"
@@ -64,14 +64,14 @@ def _analyse(runs: tuple[RunIndex, ...], what: str, options: Mapping[str, Any], 
         while not _HERE.acquire(timeout=_LOOK):
             job.advance(0, 0, "waiting for another analysis")
         try:
-            return perform(what, runs, options, job.advance)
+            return run_task(what, runs, options, job.advance)
         finally:
             _HERE.release()
     except TensortapError as error:
         raise TensortapError(
             without_local_paths(error.message, *runs), without_local_paths(error.hint, *runs)
         ) from error
-    except NoAnswerError as error:
+    except RemoteReadError as error:
         raise TensortapError(*no_answer_text(error)) from error
 
 

@@ -45,7 +45,7 @@ def place_of(run: RunIndex) -> Place | None:
     return Place(str(folder), run.name, run.id, run.generation)
 
 
-def perform(what: str, runs: Sequence[RunIndex], options: Mapping[str, Any], advance: Advance) -> Any:
+def run_task(what: str, runs: Sequence[RunIndex], options: Mapping[str, Any], advance: Advance) -> Any:
     """Does one of `TASKS` in this process. `options`: keyword arguments of its function."""
     return TASKS[what](runs, advance, **options)
 
@@ -118,7 +118,7 @@ def main() -> None:
         advance = spaced(progress)
         advance(0, 0, "reading")
         found = [runs.get(Place(*place)) for place in asked["places"]]
-        result = perform(asked["what"], found, asked["options"], advance)
+        result = run_task(asked["what"], found, asked["options"], advance)
         return None, pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
 
     serve(handle)

@@ -17,9 +17,9 @@ from tensortap.core.errors import (
     InvalidNameError,
     InvalidValueError,
     LimitError,
-    NoAnswerError,
     NotARunError,
     NotFoundError,
+    RemoteReadError,
     SelectionError,
     TensortapError,
     ValueNotKeptError,
@@ -97,7 +97,7 @@ def install(app: Flask) -> None:
     app.register_error_handler(TensortapError, _tensortap_error)
     app.register_error_handler(HTTPException, _http_error)
     app.register_error_handler(FileNotFoundError, _file_vanished)
-    app.register_error_handler(NoAnswerError, _no_answer)
+    app.register_error_handler(RemoteReadError, _no_answer)
     app.register_error_handler(Exception, _any_error)
 
 
@@ -124,11 +124,11 @@ def _file_vanished(error: FileNotFoundError) -> Response:
     )
 
 
-def _no_answer(error: NoAnswerError) -> Response:
+def _no_answer(error: RemoteReadError) -> Response:
     return error_response(502, *no_answer_text(error))
 
 
-def no_answer_text(error: NoAnswerError) -> tuple[str, str]:
+def no_answer_text(error: RemoteReadError) -> tuple[str, str]:
     """(error, hint) for a run's address that fails; without the address itself, which may hold keys."""
     name = str(error.filename or "").rstrip("/").rpartition("/")[2]
     return f"{name}: {error.strerror}.", "The run's storage failed; see docs/remote.md."

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tensortap.core.dtypes import Array, loadable, text_width
+from tensortap.core.dtypes import Array, text_width, to_npy_dtype
 from tensortap.core.errors import LimitError, SelectionError
 from tensortap.core.text import csv_text
 from tensortap.index.slice_selection import Selection
@@ -34,14 +34,14 @@ class Format:
 
 
 def _checked(array: Array) -> Array:
-    """`loadable`, unless its strings take too much."""
+    """`to_npy_dtype`, unless its strings take too much."""
     if array.dtype == object:
         size = text_width(array) * array.size
         if size > MAX_STRINGS:
             raise LimitError(
                 f"The strings take {size:,} bytes at a fixed width.", "Select fewer, or use format=json."
             )
-    return loadable(array)
+    return to_npy_dtype(array)
 
 
 def _npy(array: Array, snapshot: Snapshot, selection: Selection, scale: Scale) -> bytes:
@@ -52,7 +52,7 @@ def _npy(array: Array, snapshot: Snapshot, selection: Selection, scale: Scale) -
 
 def _json(array: Array, snapshot: Snapshot, selection: Selection, scale: Scale) -> bytes:
     _check_text(array)
-    data = array if array.dtype == object else _shortest(loadable(array))
+    data = array if array.dtype == object else _shortest(to_npy_dtype(array))
     return to_json(
         {
             "dtype": snapshot.dtype,
@@ -75,7 +75,7 @@ def _csv(array: Array, snapshot: Snapshot, selection: Selection, scale: Scale) -
     rows = array.reshape(array.shape[0] if array.ndim == 2 else 1, -1) if array.size else array.reshape(0, 0)
     cell = _cell if array.dtype == object else str
     if array.dtype != object:
-        rows = loadable(rows)
+        rows = to_npy_dtype(rows)
     csv.writer(text).writerows([cell(value) for value in row] for row in rows)
     return text.getvalue().encode()
 
@@ -87,7 +87,7 @@ def _cell(value: bytes | str) -> str:
 def _png(array: Array, snapshot: Snapshot, selection: Selection, scale: Scale) -> bytes:
     if array.dtype == object:
         raise SelectionError("Strings cannot be shown as an image.", "Use format=json.")
-    return png(loadable(array), scale)
+    return png(to_npy_dtype(array), scale)
 
 
 def _check_text(array: Array) -> None:

@@ -139,7 +139,7 @@ def view(logdirs: Sequence[Path], run: str, height: int, origins: Sequence[str])
 
 def _viewer(logdirs: Sequence[Path], port: int | None, origins: tuple[str, ...] | None) -> Viewer:
     """The page that is served already, or a new one. `origins`: who may embed it; None: nobody."""
-    from tensortap.importers.resolve import served
+    from tensortap.importers.resolve import resolve_log_directories
     from tensortap.server.security.notebook_frame import Framing
     from tensortap.server.serve import Server
     from tensortap.storage.uri import shown_path
@@ -149,6 +149,6 @@ def _viewer(logdirs: Sequence[Path], port: int | None, origins: tuple[str, ...] 
         known = _VIEWERS.get(key)
         if known is None or not known.open:
             framing = None if origins is None else Framing(origins)
-            server = Server(served(list(logdirs)), port=port, framing=framing)
+            server = Server(resolve_log_directories(list(logdirs)), port=port, framing=framing)
             known = _VIEWERS[key] = Viewer(server, ", ".join(map(shown_path, logdirs)))
         return known

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
-from tensortap.core.records import Way
+from tensortap.core.records import CaptureMode
 from tensortap.tf import internals
 
 from .capture_warnings import first_line
@@ -194,7 +194,7 @@ class CallHook:
         if instrumented is None:
             return call.run_untapped(inputs)
         traced = self._traced[function]
-        way: Way = "in-place" if isinstance(instrumented, InstrumentedFunction) else "shadow"
+        way: CaptureMode = "in-place" if isinstance(instrumented, InstrumentedFunction) else "shadow"
         receiver = CallReceiver(traced, steps, way, call.pending)
         untouched = isinstance(instrumented, Shadow)  # the function itself makes the step
         try:

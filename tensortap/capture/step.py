@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tensortap.core.dtypes import Array
-from tensortap.core.records import Way
+from tensortap.core.records import CaptureMode
 
 from .capture_warnings import CaptureWarnings
 from .instrument.tapped_function import TapValues
@@ -134,11 +134,11 @@ class Step:
 
     # What functions compute
 
-    def take(self, traced: TracedRoot, values: TapValues, way: Way) -> None:
+    def take(self, traced: TracedRoot, values: TapValues, way: CaptureMode) -> None:
         """Captures what is selected of that which a call of a function computed, in place or in a shadow."""
         self._safely(traced.root, lambda: self._take(traced, values, way))
 
-    def _take(self, traced: TracedRoot, values: TapValues, way: Way) -> None:
+    def _take(self, traced: TracedRoot, values: TapValues, way: CaptureMode) -> None:
         selection = self._state.selection_of(traced, self.watched)
         visits = self._visits[traced.root]
         graph = self._state.graph_of(traced, way)

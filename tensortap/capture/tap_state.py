@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from tensortap.core.names import short_function_name
-from tensortap.core.records import Graph, Way
+from tensortap.core.records import CaptureMode, Graph
 from tensortap.core.text import counted
 
 from .batch_samples import BatchSamples
@@ -108,7 +108,7 @@ class TapState:
         self._watch_file = watch_file
         self._close_seconds = close_seconds
         self._step_watches: dict[tuple[tuple[Watch, ...], ...], StepWatches] = {}
-        self._graphs: dict[tuple[str, Way], GraphHandle] = {}
+        self._graphs: dict[tuple[str, CaptureMode], GraphHandle] = {}
         self._selections: dict[tuple[str, StepWatches], Selection] = {}
         self._unselected: dict[str, set[Kind]] = {}  # kinds by function of which nothing is selected
         self._ran = range(0)  # from the first to the last step that ran
@@ -190,14 +190,14 @@ class TapState:
             self._selections[key] = dict(_select(traced, watches))
         return self._selections[key]
 
-    def graph_of(self, traced: TracedRoot, way: Way) -> GraphHandle:
+    def graph_of(self, traced: TracedRoot, way: CaptureMode) -> GraphHandle:
         """A function's graph, as of the way in which it is captured."""
         key = traced.root, way
         if key not in self._graphs:
             self._graphs[key] = GraphHandle(lambda: self._make_graph(traced, way))
         return self._graphs[key]
 
-    def _make_graph(self, traced: TracedRoot, way: Way) -> Graph | None:
+    def _make_graph(self, traced: TracedRoot, way: CaptureMode) -> Graph | None:
         try:
             return replace(traced.graph_for(sources=self.embeds_sources), way=way)
         except Exception as error:

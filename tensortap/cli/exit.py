@@ -32,7 +32,7 @@ def interrupted_at_once() -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def leave(status: int) -> NoReturn:
+def exit_now(status: int) -> NoReturn:
     """Ends the process now: what it printed is written, its temporary files are removed.
 
     The interpreter's own end waits for a thread that is in native code, or aborts in it.

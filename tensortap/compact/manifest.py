@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from tensortap.core.errors import DamagedError, FormatVersionError
 from tensortap.core.names import is_worker_name
 from tensortap.dump.format.layout import COMPACT, COMPACT_MANIFEST
-from tensortap.dump.read.file_marks import Marks
+from tensortap.dump.read.file_marks import FileFingerprints
 from tensortap.dump.read.stats_reader import TailPosition
 from tensortap.storage.files import FileReader, crc32c_of_file, publish_json, read_json
 from tensortap.storage.filesystem import scan
@@ -117,7 +117,9 @@ class Manifest:
             return False
         if not sizes or not has_streams(run_dir):
             return sizes
-        return all(Marks(run_dir / worker, mark.files).hold() for worker, mark in self.workers.items())
+        return all(
+            FileFingerprints(run_dir / worker, mark.files).hold() for worker, mark in self.workers.items()
+        )
 
 
 def has_streams(run_dir: Path) -> bool:

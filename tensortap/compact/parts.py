@@ -23,7 +23,7 @@ from tensortap.dump.format.layout import stats_path
 from tensortap.dump.format.record_batches import KNOWN_STATISTICS, decode_statistics, statistics_layout
 from tensortap.dump.format.run_files import WORKER_FILE
 from tensortap.dump.format.schema import SCHEMA
-from tensortap.dump.read.file_marks import Marks
+from tensortap.dump.read.file_marks import FileFingerprints
 from tensortap.dump.read.stats_reader import StatsTail, TailPosition
 from tensortap.stats.merge import MERGED, finite_elements, group_starts, merge_statistics
 from tensortap.storage.files import FileReader, crc32c_of_file, read_json
@@ -96,7 +96,7 @@ def _scan(run_dir: Path, worker: str, position: Record | None) -> Record:
                 ranges.append([first, last, commit.file, commit.offset, end])
     where = tail.position
     try:
-        marks = Marks(run_dir / worker).update(where) if where.file or where.offset else []
+        marks = FileFingerprints(run_dir / worker).update(where) if where.file or where.offset else []
     except FileNotFoundError as error:
         hint = "'tensortap check --repair' writes a repaired copy; compact the copy."
         raise DamagedError(f"A statistics file of {worker} is missing.", hint) from error

@@ -168,7 +168,7 @@ def _way_out(dtype: np.dtype[Any]) -> str:
 _FOREIGN = ("bfloat", "float8", "int4", "int2", "uint4", "uint2")  # NumPy's files know no names for them
 
 
-def loadable(array: Array) -> Array:
+def to_npy_dtype(array: Array) -> Array:
     """`array` with a dtype that `np.load(…, allow_pickle=False)` knows; numbers keep their values exactly.
 
     bfloat16 and float8 become float32, int4 and the like int8, strings (an object array of `bytes`) `S` of a

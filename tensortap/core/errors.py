@@ -97,12 +97,12 @@ class LimitError(TensortapError):
     """A request asks for more than the limit it names. Ask for a part."""
 
 
-class NoAnswerError(OSError):
+class RemoteReadError(OSError):
     """What lies at an address was not sent, or not as it was asked for. An OSError, as of a disk that fails:
     `filename` is the address without what is secret in it, `strerror` says what came instead."""
 
 
-class OddAnswerError(Exception):
+class UnexpectedResponseError(Exception):
     """What a web server sent is not what it was asked for. Its text holds nothing but that."""
 
 

@@ -16,7 +16,7 @@ COUNTS = ("nan", "pos_inf", "neg_inf", "zero", "negative", "positive", "subnorma
 STATISTICS = ("min", "max", "mean", "std", "l2", "abs_max")
 
 Keep = Literal["summary", "value"]
-Way = Literal["", "in-place", "shadow"]
+CaptureMode = Literal["", "in-place", "shadow"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class Graph:
     stacks: Sequence[Sequence[Frame]] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
     graph_def: bytes | None = None
-    way: Way = ""
+    way: CaptureMode = ""
     layers: Sequence[LayerCall] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from .errors import DamagedError, InvalidValueError
 
-How = Literal["even", "random"]
+SamplingMethod = Literal["even", "random"]
 
 MAX_COUNT = 1 << 31
 _CODEC = re.compile(r"sample:(\d{1,10}):(even|random:(\d{1,10}))\+")
@@ -36,7 +36,7 @@ class Sample:
     """
 
     count: int
-    how: How = "even"
+    how: SamplingMethod = "even"
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -44,7 +44,7 @@ class Sample:
             raise InvalidValueError(
                 f"sample={self.count!r} keeps no elements.", "Use a whole number of at least 1."
             )
-        if self.how not in get_args(How):
+        if self.how not in get_args(SamplingMethod):
             raise InvalidValueError(f"how={self.how!r} is unknown.", "Use 'even' or 'random'.")
         if not _is_number(self.seed) or not 0 <= self.seed < 1 << 32:
             raise InvalidValueError(f"seed={self.seed!r} is not possible.", "Use 0 to 2^32 - 1.")
@@ -97,7 +97,7 @@ def split_sample(codec: str) -> tuple[Sample | None, str]:
     try:
         if match is None:
             raise InvalidValueError("It cannot be parsed.")
-        how: How = "even" if match[2] == "even" else "random"
+        how: SamplingMethod = "even" if match[2] == "even" else "random"
         return Sample(int(match[1]), how, int(match[3] or 0)), codec[match.end() :]
     except InvalidValueError as error:
         raise DamagedError(f"The codec {codec[:60]!r} is not known.", "Upgrade tensortap.") from error

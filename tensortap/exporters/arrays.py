@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.core.dtypes import Array, loadable
+from tensortap.core.dtypes import Array, to_npy_dtype
 from tensortap.core.errors import DamagedError, InvalidValueError, NotFoundError, ValueNotKeptError
 from tensortap.dump.format.layout import SAFETENSORS
 from tensortap.index.run_index import RunIndex
@@ -45,7 +45,7 @@ def export_npz(run: RunIndex, rows: Array | None, out: Path, advance: Advance) -
                 )
                 continue
             try:
-                array = loadable(value)
+                array = to_npy_dtype(value)
             except InvalidValueError as error:
                 left_out.append(f"{name}: {error.message}")
                 continue

@@ -20,7 +20,7 @@ _ELSEWHERE = 7 * 86_400.0  # s without use, after which what another host uses c
 _BEING_MADE = 3_600.0  # s in which a folder gets its lock at the latest
 
 
-class FolderUse:
+class FolderLease:
     """Marks a folder as in use until `end`, or until the process ends.
 
     In a folder that cannot be written to, it is the lock alone that tells; the time of the use is not noted.

@@ -21,7 +21,7 @@ from tensortap.core.errors import TensortapError
 from tensortap.system.user_dirs import is_own_folder, make_private_folder
 
 from .arrays import hdf5, safetensors
-from .cache_lock import READ_ONLY, FolderUse, remove_unused
+from .cache_lock import READ_ONLY, FolderLease, remove_unused
 from .errors import RefusedError
 from .importing import import_source, resolved_source
 from .run_builder import Imported, Progress, run_name_of
@@ -31,7 +31,7 @@ VERSION = 4  # of what importers make: a new one makes cached imports again
 _DONE = "imported.json"
 _UNUSED = 30 * 86_400.0  # s after which an import that nobody looked at is removed: it may be large
 _HALF_DONE = 60.0  # s between making one and putting it in place, at most
-_uses: dict[Path, FolderUse] = {}  # imports that this process was given: they stay until it ends
+_uses: dict[Path, FolderLease] = {}  # imports that this process was given: they stay until it ends
 
 
 class CacheNotWritableError(TensortapError):
@@ -89,7 +89,7 @@ def _found(folder: Path, run: str) -> CachedImport | None:
     if not all(is_own_folder(place, or_of_root=True) for place in (folder, folder / run)):
         return None
     try:
-        use = FolderUse(folder)
+        use = FolderLease(folder)
     except OSError:
         return None
     try:
@@ -125,7 +125,7 @@ def _made(
             f"Imports cannot be written to {folder.parent}: {error.strerror}.",
             "Set TENSORTAP_CACHE to a folder that can be written to.",
         ) from error
-    use = FolderUse(made)
+    use = FolderLease(made)
     try:
         # The command is that of whoever looked first, at other sources too, maybe with a token.
         with source() as copy:

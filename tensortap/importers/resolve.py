@@ -39,7 +39,7 @@ _PACKED = (".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".7z", ".rar")
 def as_logdir(path: Path) -> Path:
     """`path`, or where it was imported to if it is in a foreign format. Raises TensortapError, OSError."""
     check_reachable(path)
-    cached = imported(path)
+    cached = import_to_cache(path)
     if cached is None:
         _check_no_other_file(path)
         return path
@@ -95,7 +95,7 @@ def check_reachable(path: Path) -> None:
         ) from None
 
 
-def served(paths: list[Path]) -> list[Path]:
+def resolve_log_directories(paths: list[Path]) -> list[Path]:
     """The log directories of a server: foreign sources are served from the cache.
 
     A foreign folder stays among them: runs may still be written into it.
@@ -105,7 +105,7 @@ def served(paths: list[Path]) -> list[Path]:
         check_reachable(path)
         with warn_if_silent(path):
             _check_allowed(path)
-        cached = imported(path)
+        cached = import_to_cache(path)
         if cached is None:
             _check_no_other_file(path)
         found += [path] if cached is None else [cached.logdir, *([path] if is_folder(path) else [])]
@@ -143,7 +143,7 @@ def _check_allowed(path: Path) -> None:
         return
 
 
-def imported(path: Path) -> CachedImport | None:
+def import_to_cache(path: Path) -> CachedImport | None:
     """A foreign source as a log directory in the cache; None for anything else. Says so on stderr."""
     find = _imported_elsewhere if is_remote(path) else _imported_here
     found = _in_cache(partial(find, path))

@@ -24,7 +24,7 @@ from tensortap.dump.recording.bundle import unpack_bundle
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.storage.files import publish_json, read_json
 
-from .cache_lock import FolderUse, remove_unused
+from .cache_lock import FolderLease, remove_unused
 from .errors import RefusedError
 
 MAX_TENSOR = 4 << 30  # bytes of one array
@@ -81,7 +81,7 @@ class RunBuilder:
         self._hidden = logdir / f".importing-{uuid.uuid4().hex[:12]}"
         self.imported = Imported(format)
         self.progress = progress
-        self._use: FolderUse | None = None
+        self._use: FolderLease | None = None
         self._info = {"imported from": source, "format": format}
         self._tells_command = tell_command
         self._more_notes: Counter[str] = Counter()
@@ -128,7 +128,7 @@ class RunBuilder:
         for left in self.logdir.glob(".importing-*"):
             remove_unused(left)
         self._hidden.mkdir(parents=True)
-        self._use = FolderUse(self._hidden)
+        self._use = FolderLease(self._hidden)
 
     def note(self, sentence: str, kind: str = "") -> None:
         """Remembers a sentence for the user; of one `kind` the first three, the others are counted."""

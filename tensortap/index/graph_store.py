@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from tensortap.core.dtypes import Ints
-from tensortap.core.errors import DamagedError, DeniedError, NoAnswerError, NotFoundError
+from tensortap.core.errors import DamagedError, DeniedError, NotFoundError, RemoteReadError
 from tensortap.core.names import GRAPHS
 from tensortap.core.text import did_you_mean
 from tensortap.dump.read.runs import RunReader
@@ -59,7 +59,7 @@ class _Held:
     tensors: int  # captured tensors when it was last compared with the catalog
 
 
-class GraphShelf:
+class GraphCache:
     """Graphs by id. Thread-safe."""
 
     def __init__(self, reader: RunReader, catalog: Catalog, node_counts: dict[str, int]) -> None:
@@ -201,7 +201,7 @@ class GraphShelf:
             self._node_counts[graph_id] = self._reader.graph_size(graph_id)
         except (DamagedError, NotFoundError) as error:
             self._note_damage(graph_id, error)
-        except NoAnswerError:  # it is counted when its address answers again
+        except RemoteReadError:  # it is counted when its address answers again
             return
 
     def _note_damage(self, graph_id: str, error: DamagedError | NotFoundError) -> None:

@@ -21,7 +21,7 @@ from tensortap.storage.filesystem import stat_path
 from tensortap.storage.uri import path_of
 from tensortap.system.user_dirs import cache_folder
 
-from .run_index import RunIndex, RunOverview, RunReplacedError, Shared
+from .run_index import LogCaches, RunIndex, RunOverview, RunReplacedError
 
 RUN_FILE = "run.json"
 # Unread statistics that are worth a progress bar: some 30,000 snapshots, 0.2 s of reading.
@@ -70,7 +70,7 @@ class LogIndex:
         self._gone: dict[str, int] = {}
         self._version = 0
         self._session = uuid.uuid4().hex[:8]
-        self._shared = Shared(cache or cache_folder() if use_cache else None)
+        self._shared = LogCaches(cache or cache_folder() if use_cache else None)
         self._generation = 0
         self._refreshing = threading.Lock()
         self._searched = threading.Event()  # once the runs were looked for, found or not

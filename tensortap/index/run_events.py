@@ -63,7 +63,7 @@ class StepBatch:
 
 
 @dataclass(frozen=True, slots=True)
-class FedText:
+class SampleUse:
     """An id or a file name, and how many steps it fed, from the first to the last."""
 
     text: str
@@ -99,15 +99,15 @@ class _Texts:
         code = self._codes.get(text)
         return [] if code is None else sorted(set(self._steps[code]))
 
-    def containing(self, part: str, limit: int) -> tuple[int, list[FedText]]:
+    def containing(self, part: str, limit: int) -> tuple[int, list[SampleUse]]:
         """How many of the texts contain `part` (case does not matter), and the first of them."""
         texts = pa.array(self._texts[:], pa.string())
         found = pc.indices_nonzero(pc.match_substring(texts, part, ignore_case=True)).to_pylist()
         return len(found), [self._fed(code) for code in found[:limit]]
 
-    def _fed(self, code: int) -> FedText:
+    def _fed(self, code: int) -> SampleUse:
         steps = set(self._steps[code])
-        return FedText(self._texts[code], len(steps), min(steps), max(steps))
+        return SampleUse(self._texts[code], len(steps), min(steps), max(steps))
 
 
 class RunEvents:
@@ -178,7 +178,7 @@ class RunEvents:
         """The steps of which it was noted which samples fed them, ascending."""
         return sorted(self._batches)
 
-    def samples(self, part: str, *, files: bool, limit: int) -> tuple[int, list[FedText]]:
+    def samples(self, part: str, *, files: bool, limit: int) -> tuple[int, list[SampleUse]]:
         """How many ids (or file names) contain a text, whatever its case, and the first of them."""
         return (self._files if files else self._ids).containing(part, limit)
 

@@ -25,7 +25,7 @@ from .catalog.commit_cache import CommitCache
 from .catalog.step_totals import StepTable
 from .compacted_run import CompactedRun
 from .graph.graph_index import GraphIndex
-from .graph_store import GraphOverview, GraphShelf
+from .graph_store import GraphCache, GraphOverview
 from .missing_values import source_format
 from .run_events import RunEvents
 from .unknown_counts import at_least, snapshots_not_counted, unreported_counts
@@ -62,7 +62,7 @@ class RunReplacedError(Exception):
     """The run's directory is no longer the one that was read; it must be read anew."""
 
 
-class Shared:
+class LogCaches:
     """What the runs of a log share: recently read commits, how many nodes recorded graphs have (by id), and
     the folder of saved indices, if there is one."""
 
@@ -75,7 +75,7 @@ class Shared:
 def open_run(path: Path, name: str, run_id: str, generation: int = 0) -> RunIndex:
     """One run by its folder, under a name and id that another process gave it; nothing is read before the
     first `poll`."""
-    return RunIndex(run_id, name, path, Shared(cache_folder()), generation)
+    return RunIndex(run_id, name, path, LogCaches(cache_folder()), generation)
 
 
 class RunIndex:
@@ -88,7 +88,7 @@ class RunIndex:
         version: grows with every change. generation: grows when the directory is replaced by another one.
     """
 
-    def __init__(self, run_id: str, name: str, path: Path, shared: Shared, generation: int = 0) -> None:
+    def __init__(self, run_id: str, name: str, path: Path, shared: LogCaches, generation: int = 0) -> None:
         self.id, self.name, self.path = run_id, name, path
         self._shared = shared
         self.generation = generation
@@ -105,7 +105,7 @@ class RunIndex:
         self._positions: dict[str, TailPosition] = {}  # where the saved index ends
         self._compacted: CompactedRun | None = None  # where the statistics files are not here
         self._reader: RunReader | None = None
-        self._shelf: GraphShelf | None = None
+        self._shelf: GraphCache | None = None
         self._followers: dict[str, WorkerFollower] = {}
         self._settled: tuple[int, ...] | None = None
         self._broken = False
@@ -201,7 +201,7 @@ class RunIndex:
             self.catalog = Catalog(self.path, histograms=True)
         self._load()
         self._describe(reader)
-        self._shelf = GraphShelf(reader, self.catalog, self._shared.graph_nodes)
+        self._shelf = GraphCache(reader, self.catalog, self._shared.graph_nodes)
         self._reader = reader
 
     def _describe(self, reader: RunReader) -> None:
@@ -335,7 +335,7 @@ class RunIndex:
         with self.catalog.lock:
             return self._readable().get(graph_id)
 
-    def _readable(self) -> GraphShelf:
+    def _readable(self) -> GraphCache:
         if self._shelf is None:
             raise NotFoundError(
                 f"The run {self.name!r} cannot be read.", self.error or "It was not read yet."

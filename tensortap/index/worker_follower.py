@@ -11,7 +11,7 @@ from tensortap.compact.manifest import WorkerMark
 from tensortap.core.errors import DamagedError
 from tensortap.core.text import counted
 from tensortap.dump.format.layout import pruned_files
-from tensortap.dump.format.run_files import Closing, WorkerInfo, read_closing
+from tensortap.dump.format.run_files import WorkerInfo, WorkerSummary, read_closing
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.read.stats_reader import TailPosition
 from tensortap.storage.entry import Entry
@@ -54,7 +54,9 @@ class WorkerFollower:
         self._folder = Path(reader.path) / info.worker
         self._tail = reader.tail(info.worker)
         self._live = False
-        self._closing: Closing | None = None  # what the worker said when it was closed, once that is known
+        self._closing: WorkerSummary | None = (
+            None  # what the worker said when it was closed, once that is known
+        )
         self._closing_damage = ""
         self._events: int | None = None
         self._at_end = False  # all statistics there are were read

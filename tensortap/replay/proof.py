@@ -12,7 +12,7 @@ NOT_CAPTURED = "not captured in the recorded step"
 _SHOWN_NAMES = 3
 
 
-class Proof(NamedTuple):
+class Verification(NamedTuple):
     """Whether something is proven to be as recorded, a word for that, and why, without a full stop."""
 
     proven: bool
@@ -24,19 +24,19 @@ class Proof(NamedTuple):
         return self._asdict()
 
 
-def _proven(text: str) -> Proof:
-    return Proof(True, "Verified", text)
+def _proven(text: str) -> Verification:
+    return Verification(True, "Verified", text)
 
 
-def _recomputed(text: str, proven: bool = False) -> Proof:
-    return Proof(proven, "Recomputed", text)
+def _recomputed(text: str, proven: bool = False) -> Verification:
+    return Verification(proven, "Recomputed", text)
 
 
-def _different(text: str) -> Proof:
-    return Proof(False, "Not bit-identical", text)
+def _different(text: str) -> Verification:
+    return Verification(False, "Not bit-identical", text)
 
 
-def results_proof(results: ResultComparison) -> Proof:
+def results_proof(results: ResultComparison) -> Verification:
     """Of the step's outputs and variables."""
     compared = results_text(results)
     versions = f" ({'; '.join(results.versions)})" if results.versions else ""
@@ -55,7 +55,7 @@ def results_proof(results: ResultComparison) -> Proof:
     return _different(f"of {compared}, {len(results.differing):,} differ: {names}{farthest}{versions}{why}")
 
 
-def tensor_proof(proven: bool | None, results: ResultComparison) -> Proof:
+def tensor_proof(proven: bool | None, results: ResultComparison) -> Verification:
     """Of one tensor.
 
     Args:

@@ -10,7 +10,7 @@ from typing import Any
 
 import aiohttp
 
-from tensortap.core.errors import OddAnswerError
+from tensortap.core.errors import UnexpectedResponseError
 
 MAX_LIST = 64 << 20  # bytes of the page that lists a folder
 SILENCE = 30.0  # s without a byte, after which no more is waited for
@@ -19,7 +19,7 @@ _RANGE = re.compile(r"bytes=(\d+)-(\d+)\Z")
 
 
 class BoundedResponse(aiohttp.ClientResponse):
-    """Raises OddAnswerError where more comes than the range that was asked for, or than `MAX_LIST`."""
+    """Raises UnexpectedResponseError where more comes than the range asked for, or than `MAX_LIST`."""
 
     async def read(self) -> bytes:
         if self._body is None:
@@ -36,7 +36,7 @@ class BoundedResponse(aiohttp.ClientResponse):
             parts.append(part)
             size += len(part)
             if size > limit:
-                raise OddAnswerError("more was sent than the range that was asked for")
+                raise UnexpectedResponseError("more was sent than the range that was asked for")
         return b"".join(parts)
 
 

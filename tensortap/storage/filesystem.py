@@ -6,7 +6,7 @@ import errno
 from pathlib import Path
 from typing import BinaryIO
 
-from tensortap.core.errors import DamagedError, DeniedError, NoAnswerError
+from tensortap.core.errors import DamagedError, DeniedError, RemoteReadError
 
 from .entry import Entry
 from .single_files import open_plain, scan_plain, stat_plain
@@ -86,11 +86,11 @@ def open_file(path: Path) -> tuple[BinaryIO, int, int]:
 
     Raises:
         FileNotFoundError: there is none. DamagedError: it is a link, a folder or a device; DeniedError: it
-            may not be read. NoAnswerError: its address fails.
+            may not be read. RemoteReadError: its address fails.
     """
     try:
         file, size = open_plain(path)
-    except (FileNotFoundError, NoAnswerError):
+    except (FileNotFoundError, RemoteReadError):
         raise
     except NotADirectoryError as error:
         return _open_within(path, error)

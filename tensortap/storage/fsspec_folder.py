@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
-from tensortap.core.errors import DamagedError, NoAnswerError, OddAnswerError
+from tensortap.core.errors import DamagedError, RemoteReadError, UnexpectedResponseError
 
 from .entry import Entry
 
@@ -54,7 +54,7 @@ class _Seen:
 
 
 class RemoteFolder:
-    """One address. All methods raise OSError, whose text holds nothing but the shown address: NoAnswerError
+    """One address. All methods raise OSError, whose text holds nothing but the shown address: RemoteReadError
     unless nothing is there.
 
     Args:
@@ -112,7 +112,7 @@ class RemoteFolder:
         data = self._ask(lambda: self._read(self._place(name), size, offset, length), name)
         if len(data) > length:
             reason = "more was sent than the range that was asked for"
-            raise NoAnswerError(errno.EIO, reason, self.shown_name(name))
+            raise RemoteReadError(errno.EIO, reason, self.shown_name(name))
         return data
 
     def write(self, name: str, data: bytes) -> None:
@@ -141,7 +141,7 @@ class RemoteFolder:
             try:
                 read: bytes = file.read(length)
             except ValueError:  # fsspec's for an answer with more than the range
-                raise OddAnswerError(_NO_RANGES) from None
+                raise UnexpectedResponseError(_NO_RANGES) from None
             return read
 
     def _check_not_in_archive(self, folders: list[str] | None, name: str) -> None:
@@ -174,7 +174,7 @@ class RemoteFolder:
         if known is None or time.monotonic() - known[0] > BELIEVED:
             info = self._ask(lambda: self._fs.info(self._place(name)), name)
             if not isinstance(info.get("size"), int):
-                raise NoAnswerError(errno.EIO, "the server reports no size", self.shown_name(name))
+                raise RemoteReadError(errno.EIO, "the server reports no size", self.shown_name(name))
             _evict_some(self._files)
             entry = self._timed(name, _entry(name.rpartition("/")[2], info))
             known = self._files[name] = (time.monotonic(), entry)
@@ -187,7 +187,7 @@ class RemoteFolder:
         # The slash spares a redirection.
         infos = self._ask(lambda: self._list(self._place(f"{name}/" if self._web else name)), name)
         if len(infos) > MAX_ENTRIES:
-            raise NoAnswerError(errno.EFBIG, f"more than {MAX_ENTRIES} names", self.shown_name(name))
+            raise RemoteReadError(errno.EFBIG, f"more than {MAX_ENTRIES} names", self.shown_name(name))
         listed = [entry for entry in map(self._listed, infos) if _is_plain(entry.name)]
         entries = {entry.name: self._timed(f"{name}/{entry.name}".lstrip("/"), entry) for entry in listed}
         same = known is not None and known.entries.keys() == entries.keys()
@@ -233,10 +233,10 @@ class RemoteFolder:
             raise FileNotFoundError(errno.ENOENT, "not there", shown) from None
         except NotADirectoryError:
             raise NotADirectoryError(errno.ENOTDIR, "no folder", shown) from None
-        except OddAnswerError as error:
-            raise NoAnswerError(errno.EIO, str(error), shown) from None
+        except UnexpectedResponseError as error:
+            raise RemoteReadError(errno.EIO, str(error), shown) from None
         except Exception as error:  # of any library; its text may hold keys and signatures
-            raise NoAnswerError(errno.EIO, f"cannot be {done} ({_kind(error)})", shown) from None
+            raise RemoteReadError(errno.EIO, f"cannot be {done} ({_kind(error)})", shown) from None
 
 
 class RangeReader(RawIOBase):

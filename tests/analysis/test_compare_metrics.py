@@ -17,7 +17,7 @@ from tensortap.analysis.compare.compare import compare
 from tensortap.analysis.compare.comparison_files import comparison_csv
 from tensortap.analysis.compare.comparison_records import Comparison
 from tensortap.analysis.compare.matching.node_matching import Neighbourhood
-from tensortap.analysis.compare.metrics.distances import accepted, of_values
+from tensortap.analysis.compare.metrics.distances import accepted_by_tools, of_values
 from tensortap.analysis.compare.metrics.ulp import subtracted, ulp_distance, worst_element
 from tensortap.analysis.compare.presentation import headline
 from tensortap.analysis.compare.side import Side
@@ -137,7 +137,7 @@ def test_whole_numbers_beyond_those_of_float64() -> None:
 @pytest.mark.parametrize(("b", "accepts"), [(2e-3, False), (1e-3 + 9e-6, True), (1e-3 * (1 + 9e-6), True)])
 def test_polygraphy_accepts_element_by_element(b: float, accepts: bool) -> None:
     found = of_values(np.array([100, 1e-3]), np.array([100 * (1 + 9e-6), b]), "float32", "float32")
-    assert accepted(found, "float32")["Polygraphy"] is accepts
+    assert accepted_by_tools(found, "float32")["Polygraphy"] is accepts
     assert (found.max_either <= 1e-5) is accepts
 
 

@@ -15,7 +15,7 @@ from tensortap.analysis.dead_layers.ledger import dead_layer_ledger
 from tensortap.analysis.rules.builtin.unchanged_stretches import STATISTICS, Stretches
 from tensortap.analysis.rules.runner import check_rules
 from tensortap.analysis.rules.settings import Settings, parse_settings
-from tensortap.analysis.run_view.incremental_state import Memory, memory_of
+from tensortap.analysis.run_view.incremental_state import AnalysisCache, memory_of
 from tensortap.analysis.run_view.run_view import RunView
 from tensortap.analysis.run_view.snapshot_rows import Rows
 from tensortap.core.records import Function, Graph
@@ -229,7 +229,7 @@ def test_however_numbers_are_divided_the_longest_stretch_is_the_same() -> None:
 
 def test_a_graph_that_gets_nodes_gives_its_tensors_new_roles(tmp_path: Path) -> None:
     run = next(grown(tmp_path, 0))
-    memory = Memory()
+    memory = AnalysisCache()
     first = RunView(run, memory).tensors
     memory.graphs.clear()
     again = RunView(run, memory).tensors

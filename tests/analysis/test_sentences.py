@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tensortap.analysis.nonfinite.expected import _sentence
-from tensortap.analysis.nonfinite.explanation import fed, number_beside
+from tensortap.analysis.nonfinite.explanation import explain_input_data, number_beside
 from tensortap.analysis.nonfinite.operand import Operand
 from tensortap.analysis.nonfinite.patterns.binary import multiply, power
 from tensortap.analysis.nonfinite.patterns.unary import beyond
-from tensortap.analysis.nonfinite.reach import Healer
+from tensortap.analysis.nonfinite.reach import RecoveryOp
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_a_value_that_is_just_beyond_is_not_rounded_to_the_limit() -> None:
     ("how", "begin"), [("masked", "compile_loss/Select (Sel"), ("compared", "It is only")]
 )
 def test_names_of_nodes_are_written_as_they_are(how: str, begin: str) -> None:
-    healers = [Healer("compile_loss/Select:0", "compile_loss/Select", "Select", how)]
+    healers = [RecoveryOp("compile_loss/Select:0", "compile_loss/Select", "Select", how)]
     assert _sentence(healers, nan=True, meant=False).startswith(begin)
 
 
@@ -68,6 +68,6 @@ def test_a_negative_base_is_the_only_way_to_nan_of_finite_numbers(known: bool) -
 
 
 def test_data_that_are_not_finite_are_counted() -> None:
-    found = fed(Operand("x:0", True, "float32", size=96, nan=1, pos_inf=2))
+    found = explain_input_data(Operand("x:0", True, "float32", size=96, nan=1, pos_inf=2))
     assert found.text == "It came with the data: 3 elements of x:0 are not finite."
     assert "np.isfinite" in found.help

@@ -18,7 +18,7 @@ STEPS, VISITS = 4, 3
 
 @pytest.fixture
 def loop(tap: TapPage, serve: Serve, tmp_path: Path) -> TapPage:
-    """The page of a node in a loop; visit v holds 10^v and 3 · 10^v, at every step; in the run `once` it
+    """The page of a node in a loop; visit v holds 10^v and 3 · 10^v, at every step; in the run `cached` it
     runs once."""
     with DumpWriter(tmp_path, run="once") as writer:
         for step in range(STEPS):

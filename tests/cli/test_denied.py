@@ -20,7 +20,7 @@ from tensortap.dump.recording.recording import Recording
 from tensortap.dump.recording.recording_files import write_recording
 from tensortap.dump.write import stats_writer
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.importers.resolve import served
+from tensortap.importers.resolve import resolve_log_directories
 from tensortap.index.logdir_index import LogIndex
 from tensortap.server.app import create_app
 
@@ -44,7 +44,7 @@ def logs(run) -> Iterator[Path]:
         for command in _COMMANDS:  # another user may not read the modules that are imported then
             assert run(command, folder / "mine")[0] == 0
         run("show", folder / "mine", "none")
-        assert create_app(served([folder])).test_client().get("/api/runs").status_code == 200
+        assert create_app(resolve_log_directories([folder])).test_client().get("/api/runs").status_code == 200
         yield folder
 
 
@@ -124,7 +124,7 @@ def test_folders_that_may_not_be_looked_into(logs: Path, told) -> None:
     for command in ("ls", "check"):
         told(command, logs)
     with _as_nobody(), pytest.raises(DeniedError, match="permission denied"):
-        served([logs])
+        resolve_log_directories([logs])
 
 
 def test_what_is_lost_and_found_on_a_disk_holds_no_runs(logs: Path, run) -> None:

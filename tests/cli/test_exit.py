@@ -24,21 +24,21 @@ with interrupted_at_once():
 """
 _AT_WORK = """
 import atexit, threading
-from tensortap.cli.exit import leave
+from tensortap.cli.exit import exit_now
 threading.Thread(target=threading.Event().wait).start()
 atexit.register(print, "tidied up")
 print("done", end=" ")
-leave(3)
+exit_now(3)
 """
 _TIDYING_UP = """
 import atexit, threading
-from tensortap.cli.exit import leave
+from tensortap.cli.exit import exit_now
 def tidy_up():
     print("tidying up", flush=True)
     threading.Event().wait(300)
 atexit.register(tidy_up)
 print("done", end=" ")
-leave(3)
+exit_now(3)
 """
 _SERVING = """
 import sys

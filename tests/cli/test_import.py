@@ -14,7 +14,7 @@ from range_server import serving
 
 import tensortap
 from tensortap.core.errors import NotARunError
-from tensortap.importers.resolve import served
+from tensortap.importers.resolve import resolve_log_directories
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -47,7 +47,7 @@ def test_no_secret_of_the_command_gets_into_a_run(
         monkeypatch.setattr(sys, "argv", ["tensortap", "import", address, str(tmp_path / "logs")])
         assert run(*sys.argv[1:])[0] == 0
     monkeypatch.setattr(sys, "argv", ["tensortap", "serve", str(source), "--to", "hunter2"])
-    (cached,) = served([source])
+    (cached,) = resolve_log_directories([source])
 
     (imported,) = (tmp_path / "logs").rglob("run.json")
     plain = address.replace("me:hunter2@", "…@").partition("?")[0]
@@ -121,10 +121,10 @@ def test_a_server_keeps_a_foreign_folder_as_a_log_directory(source: Path, tmp_pa
     folder.mkdir()
     source.rename(folder / source.name)
 
-    cached, own = served([folder])
+    cached, own = resolve_log_directories([folder])
 
     assert own == folder and cached.is_dir()
-    assert served([tmp_path / "not yet"]) == [tmp_path / "not yet"]
+    assert resolve_log_directories([tmp_path / "not yet"]) == [tmp_path / "not yet"]
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_a_file_that_nobody_can_read_is_not_called_missing(
     assert "is a file in no format that is known here" in err
     assert hint in err
     with pytest.raises(NotARunError, match="in no format"):
-        served([tmp_path / name])
+        resolve_log_directories([tmp_path / name])
     with pytest.raises(NotARunError, match="in no format"):
         tensortap.open(tmp_path / name)
 

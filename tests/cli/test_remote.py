@@ -26,7 +26,7 @@ from tensortap.capture.watching.watch import Watch
 from tensortap.core.errors import RemoteError, TensortapError
 from tensortap.dump.read.runs import find_runs
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.importers.resolve import served
+from tensortap.importers.resolve import resolve_log_directories
 from tensortap.index.logdir_index import LogIndex
 from tensortap.server.app import create_app
 from tensortap.storage.filesystem import is_folder, scan
@@ -374,7 +374,7 @@ def test_what_lies_at_an_address_is_opened_as_it_is(weights: Path, run, monkeypa
     with serving(weights) as server:
         found = tensortap.open(f"{server.address}/w-3.npz?token={SECRET}")
         assert found.runs["w-3.npz"].tensor("w", step=3)[:].tolist() == list(range(6))
-    logdir, place = served([path_of(f"memory:/{root}/arrays")])
+    logdir, place = resolve_log_directories([path_of(f"memory:/{root}/arrays")])
     assert find_runs(logdir) and place == path_of(f"memory:/{root}/arrays")
     memory.pipe(f"{root}/read.me", b"no tensors")
     assert "is not recognised" in run("ls", f"memory:/{root}/read.me")[2]

@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tensortap.core.dtypes import loadable
+from tensortap.core.dtypes import to_npy_dtype
 from tensortap.core.errors import InvalidValueError
 from tensortap.dump.write.writer import DumpWriter
 
@@ -33,7 +33,7 @@ TEXTS = np.array([b"a", b"", b"\xff\0b"], object)
 )
 def test_values_come_back(array: np.ndarray[Any, Any]) -> None:
     file = io.BytesIO()
-    np.save(file, loadable(array), allow_pickle=False)
+    np.save(file, to_npy_dtype(array), allow_pickle=False)
     file.seek(0)
     back = np.load(file, allow_pickle=False)
     assert back.shape == array.shape
@@ -43,7 +43,7 @@ def test_values_come_back(array: np.ndarray[Any, Any]) -> None:
 
 def test_a_text_that_would_lose_its_end_is_refused() -> None:
     with pytest.raises(InvalidValueError, match="ends in NUL"):
-        loadable(np.array([b"a\0", b"b"], object))
+        to_npy_dtype(np.array([b"a\0", b"b"], object))
 
 
 def test_what_is_masked_is_no_value(tmp_path: Any) -> None:

@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tensortap.core.errors import DamagedError, InvalidValueError
-from tensortap.core.sampling import How, Sample, split_sample, with_sample
+from tensortap.core.sampling import Sample, SamplingMethod, split_sample, with_sample
 from tensortap.dump.write.writer import DumpWriter
 
-HOWS: list[How] = ["even", "random"]
+HOWS: list[SamplingMethod] = ["even", "random"]
 
 
 @given(
     count=st.integers(1, 400), size=st.integers(0, 3000), how=st.sampled_from(HOWS), seed=st.integers(0, 9)
 )
-def test_positions_ascend_and_are_spread(count: int, size: int, how: How, seed: int) -> None:
+def test_positions_ascend_and_are_spread(count: int, size: int, how: SamplingMethod, seed: int) -> None:
     positions = Sample(count, how, seed).positions(size)
     assert len(positions) == min(count, size)
     assert (np.diff(positions) > 0).all()
@@ -37,7 +37,9 @@ def test_a_random_sample_is_the_same_everywhere() -> None:
 
 
 @pytest.mark.parametrize("how", HOWS)
-def test_a_sampled_value_comes_back_with_the_summary_of_the_whole(tmp_path: Path, how: How) -> None:
+def test_a_sampled_value_comes_back_with_the_summary_of_the_whole(
+    tmp_path: Path, how: SamplingMethod
+) -> None:
     array = np.arange(60_000, dtype=np.float32).reshape(200, 300)
     sample = Sample(1000, how, 5)
     with DumpWriter(tmp_path, "r") as writer:

@@ -17,13 +17,13 @@ import pytest
 from dump_tools import read_all, stats_files, values_files
 
 from tensortap.dump.format.row_checks import Snapshot
-from tensortap.dump.format.run_files import Closing, read_closing
+from tensortap.dump.format.run_files import WorkerSummary, read_closing
 from tensortap.dump.write import stats_writer, writer
-from tensortap.dump.write.worker_files import SpareRoom
+from tensortap.dump.write.worker_files import ReservedDiskSpace
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.storage import files
 
-SPARE_FREE = SpareRoom.free
+SPARE_FREE = ReservedDiskSpace.free
 
 
 class Disk:
@@ -163,12 +163,12 @@ def test_close_on_a_full_disk_raises_once_and_leaves_no_file_open(tmp_path: Path
 def test_what_waits_when_a_full_disk_is_closed_is_counted(
     tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch, commits: int
 ) -> None:
-    def free(self: SpareRoom) -> None:
+    def free(self: ReservedDiskSpace) -> None:
         if self.held:
             disk.room = self.held
         SPARE_FREE(self)
 
-    monkeypatch.setattr(SpareRoom, "free", free)
+    monkeypatch.setattr(ReservedDiskSpace, "free", free)
     w = DumpWriter(tmp_path)
     w.log("x", 1.0, step=0)
     w.flush()
@@ -185,7 +185,7 @@ def test_what_waits_when_a_full_disk_is_closed_is_counted(
     assert ([row["step"] for row in found.rows], found.damage) == ([0], [])
     assert (found.tails[0].dropped, found.tails[0].closed) == (6, True)
     closing = read_closing(tmp_path / "run" / w_name(tmp_path))
-    assert closing == Closing(1, 6, 0)
+    assert closing == WorkerSummary(1, 6, 0)
 
 
 def w_name(logdir: Path) -> str:

@@ -19,7 +19,7 @@ import pytest
 import tensortap
 from tensortap.api.logdir import open_logdir
 from tensortap.importers import cache_lock, import_cache, resolve
-from tensortap.importers.cache_lock import LOCK, FolderUse, remove_unused
+from tensortap.importers.cache_lock import LOCK, FolderLease, remove_unused
 from tensortap.importers.errors import RefusedError
 from tensortap.importers.import_cache import CachedImport, CacheNotWritableError, cached_copy, cached_import
 from tensortap.importers.importing import import_source
@@ -130,7 +130,7 @@ def given_up(state: Path, ago: float = MONTHS) -> None:
 def test_a_folder_of_another_host_is_left_alone_for_a_week(tmp_path: Path) -> None:
     folder = tmp_path / "used"
     folder.mkdir()
-    use = FolderUse(folder)
+    use = FolderLease(folder)
     assert not remove_unused(folder)
     os.utime(folder / LOCK, (1, 1))  # used for months
     assert not remove_unused(folder)
@@ -147,8 +147,8 @@ def test_what_a_killed_import_left_is_removed_by_the_next(source: Path, tmp_path
     for folder in (killed, running):
         folder.mkdir(parents=True)
         (folder / "values").write_bytes(bytes(1000))
-    FolderUse(killed).end()
-    use = FolderUse(running)
+    FolderLease(killed).end()
+    use = FolderLease(running)
 
     import_source(source, logdir)
 
@@ -306,7 +306,7 @@ def test_a_lock_that_is_no_file_is_neither_written_nor_waited_for(tmp_path: Path
     said = subprocess.run([sys.executable, "-c", alone, str(folder)], capture_output=True, timeout=60)
     assert said.stdout.split() == [b"False"]
     with pytest.raises(OSError):
-        FolderUse(folder)
+        FolderLease(folder)
     assert precious.read_text() == "important" * 50
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from tensortap.core.errors import RemoteError
 from tensortap.importers import remote_detect
-from tensortap.importers.resolve import served
+from tensortap.importers.resolve import resolve_log_directories
 from tensortap.storage.files import FileReader
 from tensortap.storage.uri import address_of, path_of
 
@@ -47,7 +47,7 @@ def is_known(place: Path) -> bool:
 
 def test_one_object_that_cannot_be_read_does_not_close_the_rest(reads: list[str]) -> None:
     place = at_address(["locked.index", "notes.txt"], b"text")
-    assert served([place]) == [place]
+    assert resolve_log_directories([place]) == [place]
     assert reads == ["locked.index"]
     assert is_known(at_address(["locked.index", "model-1.index"], b"table" + MAGIC))
 
@@ -55,7 +55,7 @@ def test_one_object_that_cannot_be_read_does_not_close_the_rest(reads: list[str]
 def test_what_was_named_itself_must_be_readable(reads: list[str]) -> None:
     place = at_address(["locked.npz"], b"PK")
     with pytest.raises(RemoteError, match=r"locked\.npz cannot be read: Permission denied"):
-        served([path_of(f"{address_of(place)}/locked.npz")])
+        resolve_log_directories([path_of(f"{address_of(place)}/locked.npz")])
     assert reads == ["locked.npz"]
 
 

@@ -20,9 +20,9 @@ def test_a_disk_that_hangs_is_named(
 
     monkeypatch.setattr(resolve, "SILENT_SECONDS", 0.0)
     monkeypatch.setattr(resolve, "scan", scan)
-    assert resolve.served([tmp_path]) == [tmp_path]
+    assert resolve.resolve_log_directories([tmp_path]) == [tmp_path]
 
 
 def test_a_disk_that_answers_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert resolve.served([tmp_path]) == [tmp_path]
+    assert resolve.resolve_log_directories([tmp_path]) == [tmp_path]
     assert capsys.readouterr().err == ""

@@ -10,7 +10,7 @@ import tensortap
 from tensortap.core.errors import NotFoundError
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
-from tensortap.index.run_events import FedText
+from tensortap.index.run_events import SampleUse
 
 
 def test_events_and_batches_appear_as_they_are_written(tmp_path: Path) -> None:
@@ -44,9 +44,9 @@ def test_ids_and_files_are_found_by_a_part_of_them(tmp_path: Path) -> None:
     log.refresh()
     events = log.runs[0].events
     total, (first, second) = events.samples("CSV", files=True, limit=2)
-    assert (total, first) == (4, FedText("Shards/part-1.csv", 3, 3, 9))
+    assert (total, first) == (4, SampleUse("Shards/part-1.csv", 3, 3, 9))
     assert (second.text, second.steps) == ("3.csv", 1)
-    assert events.samples("id-5", files=False, limit=9) == (1, [FedText("ID-5", 1, 5, 5)])
+    assert events.samples("id-5", files=False, limit=9) == (1, [SampleUse("ID-5", 1, 5, 5)])
     assert events.samples(".*", files=False, limit=9) == (0, [])
     assert events.batch_steps == [3, 5, 9]
 

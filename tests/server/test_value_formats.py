@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tensortap.core.dtypes import loadable
+from tensortap.core.dtypes import to_npy_dtype
 from tensortap.core.errors import LimitError, SelectionError
 from tensortap.server.responses.png import Scale, png
 from tensortap.server.responses.value_formats import FORMATS, MAX_TEXT_ELEMENTS
@@ -60,7 +60,7 @@ def test_npy_loads_without_pickle(array: np.ndarray[Any, Any], dtype: str) -> No
     loaded = np.load(io.BytesIO(encode("npy", array)), allow_pickle=False)
     assert loaded.dtype == np.dtype(dtype)
     assert loaded.shape == array.shape
-    np.testing.assert_array_equal(loaded, loadable(array))
+    np.testing.assert_array_equal(loaded, to_npy_dtype(array))
 
 
 def test_strings_that_would_blow_up_are_refused() -> None:

@@ -19,11 +19,11 @@ from .first_divergence import first_divergence
 from .matching.graph_pairs import Matcher, equal_steps, graph_pair, graphs_of, unmatched
 from .matching.node_matching import Matching, check_matches
 from .matching.row_alignment import graphs_by_place, step_rows
-from .metrics.distances import accepted
+from .metrics.distances import accepted_by_tools
 from .metrics.ulp import common_dtype
-from .propagation.conditioning import Flow, rejudged
-from .propagation.difference_flow import VERDICTS, DifferenceFlow, Judged, State, carried_over
-from .propagation.mismatches import unpaired_notes, without_wrong_pairs
+from .propagation.conditioning import Flow, reclassify_ill_conditioned
+from .propagation.difference_flow import VERDICTS, ClassifiedTensor, DifferenceFlow, State, carried_over
+from .propagation.mismatches import unpair_mismatches, unpaired_notes
 from .side import Side
 from .tensor_pairs import PairDetails, StepPairs
 
@@ -129,8 +129,8 @@ class _StepComparison:
         self.tensors: list[TensorDifference] = []
         self.flows: list[Flow] = []
         self.carried = State()
-        self._judged: list[tuple[Matching, StepPairs, list[Judged]]] = []
-        self._places: dict[tuple[str, Slot], tuple[int, list[Judged], TensorDifference]] = {}
+        self._judged: list[tuple[Matching, StepPairs, list[ClassifiedTensor]]] = []
+        self._places: dict[tuple[str, Slot], tuple[int, list[ClassifiedTensor], TensorDifference]] = {}
 
     def measure(self, matcher: Matcher, carried: State, progress: Advance) -> None:
         """Measures and judges every pair of tensors."""
@@ -144,7 +144,7 @@ class _StepComparison:
             found = pairs.measured(partial(_advance, progress, len(pairs), f"step {step_a}"))
             progress(0, len(pairs), f"step {step_a}")
             follow = partial(DifferenceFlow, matcher.flow_graph(matching), carried=carried)
-            flow = without_wrong_pairs(matching, found, follow)
+            flow = unpair_mismatches(matching, found, follow)
             self.carried = max(self.carried, carried_over(flow.judged, carried), key=lambda s: s.depth)
             self._judged.append((matching, pairs, flow.judged))
 
@@ -158,7 +158,7 @@ class _StepComparison:
         for number, (matching, pairs, judged) in enumerate(self._judged):
             left, right = self.a.tensors(matching.a, self.steps[0]), self.b.tensors(matching.b, self.steps[1])
             self.flows.append((matching, left, right))
-            by_slot: dict[Slot, list[Judged]] = {}
+            by_slot: dict[Slot, list[ClassifiedTensor]] = {}
             for entry in judged:
                 by_slot.setdefault(entry.slot, []).append(entry)
             order = matching.a.order
@@ -167,7 +167,7 @@ class _StepComparison:
             details = pairs.details([entry.measured.number for entry in worst])
             for entry, known in zip(worst, details, strict=True):
                 found = _difference(matching, entry, known, len(by_slot[entry.slot]))
-                self.tensors.append(rejudged(self.flows[-1], found))
+                self.tensors.append(reclassify_ill_conditioned(self.flows[-1], found))
                 place = matching.a.id, entry.slot
                 self._places[place] = number, by_slot[entry.slot], self.tensors[-1]
 
@@ -257,7 +257,9 @@ class _StepComparison:
             yield f"{later} {'was' if total - number == 1 else 'were'} not compared."
 
 
-def _difference(matching: Matching, entry: Judged, details: PairDetails, visits: int) -> TensorDifference:
+def _difference(
+    matching: Matching, entry: ClassifiedTensor, details: PairDetails, visits: int
+) -> TensorDifference:
     graph, row, found = matching.a, entry.slot[0], entry.measured
     a, b = details.a, details.b
     return TensorDifference(
@@ -281,7 +283,7 @@ def _difference(matching: Matching, entry: Judged, details: PairDetails, visits:
         limit=entry.limit,
         before=entry.before.relative,
         metrics=details.metrics,
-        accepted=accepted(details.metrics, common_dtype(a.dtype, b.dtype)),
+        accepted=accepted_by_tools(details.metrics, common_dtype(a.dtype, b.dtype)),
         no_value_a=a.no_value,
         no_value_b=b.no_value,
     )

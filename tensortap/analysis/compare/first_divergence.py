@@ -265,7 +265,7 @@ def _function(matching: Matching, entry: TensorDifference) -> str:
     return matching.a.function[matching.a.rows[entry.node]]
 
 
-_MAX_WAY = 1000  # arguments and calls, one behind the other
+_MAX_PATH = 1000  # arguments and calls, one behind the other
 
 
 class InputTensor(NamedTuple):
@@ -300,7 +300,7 @@ def compared_inputs(
     )
     found, missing = dict[InputTensor, None](), dict[str, None]()
     seen = set[InputTensor]()
-    while waiting and len(seen) < _MAX_WAY:
+    while waiting and len(seen) < _MAX_PATH:
         at = waiting.popleft()
         if at in seen:
             continue

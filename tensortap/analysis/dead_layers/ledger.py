@@ -11,7 +11,7 @@ import numpy as np
 
 from tensortap.index.run_index import RunIndex
 
-from ..model_graph.gradient_cuts import cut_of, is_unused
+from ..model_graph.gradient_cuts import find_gradient_cut, is_unused
 from ..model_graph.roles import Roles, TensorRole
 from ..run_view.hit_counts import ZeroCounts, Zeros, snapshot_counts_of
 from ..run_view.incremental_state import memory_of
@@ -125,7 +125,7 @@ def _disconnected(view: RunView, weight: TensorRole) -> LedgerEntry:
     steps = snapshot_counts_of(view).steps(weight.code)
     roles, begins = view.roles(weight.graph), weight.name
     asked = roles.trainable.get(weight.variable)
-    cut = None if asked is False else cut_of(view.run, roles, weight.variable)
+    cut = None if asked is False else find_gradient_cut(view.run, roles, weight.variable)
     why = UNUSED if asked and is_unused(roles, weight.variable) else _WHY_NONE[asked]
     why = WHY_LEFT_OUT if is_left_out(view, weight) else why
     if cut is not None:
@@ -139,7 +139,7 @@ def _entry(view: RunView, tensor: TensorRole, zeros: ZeroCounts, weight: TensorR
     begin, cut = find_zero_origin(view, tensor, zeros.last) if zeros.steps else ZeroOrigin("", "", ""), None
     steps = snapshot_counts_of(view).steps(tensor.code)
     if begin.reason in ("unknown", "not explained") and zeros.steps == steps:  # as that of Sign always is
-        cut = cut_of(view.run, view.roles(tensor.graph), tensor.variable)
+        cut = find_gradient_cut(view.run, view.roles(tensor.graph), tensor.variable)
     if cut is not None:
         begin = ZeroOrigin("disconnected", cut.why, f"{cut.node}:0")
     absorbed = count_lost_updates(view, tensor, weight)

@@ -95,7 +95,7 @@ def find_zero_origin(view: RunView, tensor: TensorRole, step: int) -> ZeroOrigin
     """Where the zeros of a gradient begin at a step: the first node, backwards, whose output is all zeros
     while what it takes from the backward pass is not; `unknown` where that, or a factor, was not captured."""
     roles = view.roles(tensor.graph)
-    backward = view.once(f"backward flow of {tensor.graph}", lambda: _backward_flow(roles))
+    backward = view.cached(f"backward flow of {tensor.graph}", lambda: _backward_flow(roles))
     flow = _Flow(roles, _seen_at(view, tensor.graph, step), backward)
     row = _walk(flow, tensor.row)
     name, op_type = roles.graph.names[row], roles.graph.op_type[row]
@@ -248,4 +248,4 @@ def _seen_at(view: RunView, graph: str, step: int) -> dict[int, _Seen]:
                 found[tensor.row] = _Seen(known.zero and flag, bad_now, known.full and full)
         return found
 
-    return view.once(f"zeros of {graph} at {step}", find)
+    return view.cached(f"zeros of {graph} at {step}", find)

@@ -27,10 +27,10 @@ class CallDataflow:
             row = None if info.caller is None else self.graph.rows.get(info.caller)
             if row is not None and info.role != "cond":
                 called.setdefault(row, []).append(name)
-        return called | {row: [name] for row, name in self.again.items()}
+        return called | {row: [name] for row, name in self.repeated_calls.items()}
 
     @cached_property
-    def again(self) -> dict[int, str]:
+    def repeated_calls(self) -> dict[int, str]:
         """Row of each further call of a function, behind the one that the graph names -> the function."""
         first = {info.caller: name for name, info in self.graph.functions.items() if info.role == "call"}
         found: dict[int, str] = {}
@@ -45,7 +45,7 @@ class CallDataflow:
     def _calls(self) -> dict[str, list[int]]:
         """The calls of each function that is called several times, in the order of its visits."""
         found: dict[str, list[int]] = {}
-        for row, name in self.again.items():
+        for row, name in self.repeated_calls.items():
             caller = self.graph.rows.get(self.graph.functions[name].caller or "")
             found.setdefault(name, [] if caller is None else [caller]).append(row)
         return {name: sorted(rows) for name, rows in found.items()}

@@ -42,7 +42,7 @@ class Cut:
         return f"{self.node} ({self.op_type}{line}) lets no gradient of the loss through"
 
 
-def cut_of(run: RunIndex, roles: Roles, variable: str) -> Cut | None:
+def find_gradient_cut(run: RunIndex, roles: Roles, variable: str) -> Cut | None:
     """What cuts a variable off from the loss; None if nothing does, nobody knows the loss, or it does not
     depend on the variable at all."""
     reads = roles.reads.get(variable, [])

@@ -7,7 +7,7 @@ from tensortap.core.text import counted
 from ..model_graph.op_types import ops
 from ..model_graph.roles import Slot
 from .nonfinite_flow import FlowTensor, NonfiniteFlow
-from .reach import Healer, Reached
+from .reach import Reached, RecoveryOp
 
 _SCALES = ("dynamic_scale", "loss_scale", "current_loss_scale")
 _DIVISIONS = ops("RealDiv Div DivNoNan Xdivy Reciprocal Inv")
@@ -99,7 +99,7 @@ def _is_expected(origin: FlowTensor) -> bool:
     return origin.verdict == "constant" or any(s.why == "constant" and s.bad for s in origin.sources)
 
 
-def _sentence(healers: list[Healer], *, nan: bool, meant: bool) -> str:
+def _sentence(healers: list[RecoveryOp], *, nan: bool, meant: bool) -> str:
     begin = "A constant of the program; " if meant else ""
     kinds = {healer.how: healer for healer in reversed(healers)}
     what = "NaN" if nan else "infinity"

@@ -23,7 +23,7 @@ def elements(count: int) -> str:
     return f"{count:,} element" + ("" if count == 1 else "s")
 
 
-def are(count: int) -> str:
+def be_verb(count: int) -> str:
     """`1 element … is`, `2 elements … are`."""
     return "is" if count == 1 else "are"
 
@@ -40,10 +40,10 @@ def number_beside(value: float, limit: float) -> str:
     return next((text for text in texts if float(text) not in written), number(value))
 
 
-def fed(tensor: Operand) -> Explanation:
+def explain_input_data(tensor: Operand) -> Explanation:
     """The explanation of data that are not finite already."""
     bad = tensor.nan + tensor.inf
-    text = f"It came with the data: {elements(bad)} of {tensor.tensor} {are(bad)} not finite."
+    text = f"It came with the data: {elements(bad)} of {tensor.tensor} {be_verb(bad)} not finite."
     return Explanation("data", text, _DATA)
 
 

@@ -10,7 +10,7 @@ from tensortap.index.query.node_detail import FrameDetail
 
 from ..model_graph.op_types import ops
 from ..model_graph.roles import Roles, Slot
-from .explanation import Explanation, are, elements
+from .explanation import Explanation, be_verb, elements
 from .nonfinite_flow import NonfiniteFlow
 from .operand import Operand
 
@@ -81,7 +81,7 @@ def explain_gradient(
     x = next((operand for operand in ins if operand.zero and not operand.constant), None)
     text = explanation.text
     if forward.op_type == "Log" and x is not None and explanation.pattern == "division by 0":
-        zeros = f"{elements(x.zero)} of {x.tensor} {are(x.zero)} exactly 0"
+        zeros = f"{elements(x.zero)} of {x.tensor} {be_verb(x.zero)} exactly 0"
         text = f"The gradient of log is 1/x, infinite at 0: {zeros}."
     return replace(explanation, text=text, help=_help(forward, explanation.help))
 

@@ -99,7 +99,7 @@ def _first_that_matters(run: RunIndex, advance: Advance) -> NanReport | None:
     """The report on the first step with an origin that matters; else on the first whose origins become finite
     again, or with any non-finite tensor."""
     fallback: NanReport | None = None
-    candidates = novel_steps(run)
+    candidates = steps_with_new_nonfinite(run)
     for number, candidate in enumerate(candidates):
         advance(number, len(candidates), f"step {candidate}")
         report = _worst(list(_reports(run, candidate, advance)))
@@ -132,7 +132,7 @@ def empty_report(run: RunIndex, step: int | None) -> NanReport:
     return NanReport(run.name, step, "", "", [], "", None, [], [], [], 0, 0, 0, None, notes)
 
 
-def novel_steps(run: RunIndex) -> list[int]:
+def steps_with_new_nonfinite(run: RunIndex) -> list[int]:
     """The steps at which some tensor held NaN, or held infinities, for the first time; ascending."""
     catalog = run.catalog
     rows = find_rows(run, Filters(nonfinite=True))

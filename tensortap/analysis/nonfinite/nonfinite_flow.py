@@ -22,7 +22,7 @@ _READS = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableV2", 
 _ENTRIES = ("IteratorGetNext", "_Arg", "Placeholder", "PlaceholderWithDefault", "OptionalGetValue")
 # They choose other numbers where some are not finite.
 _REPLACING = ops("Select SelectV2 MulNoNan")
-_MOST = 20_000  # nodes that are looked at behind one tensor
+_MAX_NODES = 20_000  # nodes that are looked at behind one tensor
 # One operand, elementwise: more non-finite elements behind than before mean that some were born here.
 _UNARY = ops("Log Log1p Exp Expm1 Sqrt Rsqrt Reciprocal Inv Square Cast Relu Neg Abs")
 
@@ -56,7 +56,7 @@ class NonfiniteFlow:
         order = tensors.graph.order
         slots = sorted(tensors.bad, key=lambda slot: (tensors.bad[slot], int(order[slot[0]]), slot))
         slots.sort(key=lambda slot: int(order[slot[0]]))
-        self.bad = {slot: self._judge(slot) for slot in slots}
+        self.bad = {slot: self._flow_tensor(slot) for slot in slots}
         self.internal_outputs: set[Slot] = set()
         self.children: dict[Slot, list[Slot]] = {}
         for slot, tensor in self.bad.items():
@@ -64,17 +64,17 @@ class NonfiniteFlow:
                 if source.captured and source.bad:
                     self.children.setdefault(source.slot, []).append(slot)
 
-    def _judge(self, slot: Slot) -> FlowTensor:
+    def _flow_tensor(self, slot: Slot) -> FlowTensor:
         row, visit = slot[0], self.tensors.bad[slot]
         sources = self.upstream.sources(row, visit) or self._assigned(row)
-        return FlowTensor(slot, visit, self._verdict(slot, visit, sources), tuple(sources))
+        return FlowTensor(slot, visit, self._classify(slot, visit, sources), tuple(sources))
 
-    def _verdict(self, slot: Slot, visit: int, sources: list[Source]) -> str:
+    def _classify(self, slot: Slot, visit: int, sources: list[Source]) -> str:
         graph, roles = self.tensors.graph, self.tensors.roles
         op_type, kind = graph.op_type[slot[0]], roles.kind.get(slot[0], "")
         bad = [source for source in sources if source.bad]
         if bad:
-            return self._handed(slot, visit, bad)
+            return self._classify_propagated(slot, visit, bad)
         if op_type in _READS or (kind == "weight" and not sources):
             return "from_variable"
         if kind == "input" or (op_type in _ENTRIES and not sources):
@@ -93,7 +93,7 @@ class NonfiniteFlow:
             and self.upstream.constant(source.slot[0]).known
         )
 
-    def _handed(self, slot: Slot, visit: int, bad: list[Source]) -> str:
+    def _classify_propagated(self, slot: Slot, visit: int, bad: list[Source]) -> str:
         out = self.tensors.snapshot(slot, visit)
         op_type = self.tensors.graph.op_type[slot[0]]
         if not computes_nothing(op_type):
@@ -174,7 +174,7 @@ class NonfiniteFlow:
         seen = set(waiting)
         while waiting:
             slot = waiting.pop()
-            if self.updates(slot) or len(seen) > _MOST:
+            if self.updates(slot) or len(seen) > _MAX_NODES:
                 return True
             for row in roles.consumers(*slot):
                 further = [each for each in self._maybe_bad(row) if each not in seen]

@@ -12,7 +12,7 @@ from tensortap.index.query.node_detail import FrameDetail, node_detail
 from ..dtype_limits import largest
 from .elements.trace import ElementTrace, elementwise, trace_elements
 from .expected import discard_text, expected_reason, recovery_text
-from .explanation import Explanation, fed, number
+from .explanation import Explanation, explain_input_data, number
 from .forward_op import Forward, explain_gradient, forward_op_of
 from .nonfinite_flow import FlowTensor, NonfiniteFlow
 from .operand import Operand, of_snapshot, unknown
@@ -76,7 +76,13 @@ def describe_origin(step: StepFlow, graph_id: str, bad: FlowTensor, reached: Rea
     data = bad.verdict == "data"
     inputs = [] if data else operands(flow, bad)  # where the data come from is no tensor
     explained = bad.verdict in ("origin", "suspected", "inf_to_nan")
-    explanation = explain(graph.op_type[row], inputs, output) if explained else fed(output) if data else None
+    explanation = (
+        explain(graph.op_type[row], inputs, output)
+        if explained
+        else explain_input_data(output)
+        if data
+        else None
+    )
     forward = forward_op_of(flow, row) if explained and entry is None else None
     if entry is not None:
         explanation, inputs = entry.explanation, list(entry.inputs)

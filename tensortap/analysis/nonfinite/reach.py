@@ -50,7 +50,7 @@ class Reached:
         return self.total or len(self.slots)
 
 
-class Reach:
+class Reachability:
     """Answers what origins reach.
 
     Each tensor is marked with the origins that reach it, a bit each, so that many origins of a large step
@@ -62,7 +62,7 @@ class Reach:
         self._slots = list(flow.bad)
         marks = _marks_of_slots(flow, origins)
         self._marks = _as_columns([marks.get(slot, 0) for slot in self._slots], len(origins))
-        self._healers: list[tuple[int, Healer]] = []
+        self._healers: list[tuple[int, RecoveryOp]] = []
         self._open = 0
         returned = returned_names(flow)
         self._follow_uncaptured(marks, returned)
@@ -106,7 +106,7 @@ class Reach:
             ):
                 op_type = tensors.graph.op_type[row]
                 name = tensors.graph.names[row]
-                healer = Healer(tensors.name(captured[0]), name, op_type, how(op_type))
+                healer = RecoveryOp(tensors.name(captured[0]), name, op_type, how(op_type))
                 self._healers.append((reached, healer))
 
 
@@ -192,7 +192,7 @@ def _as_columns(marks: list[int], origins: int) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class Healer:
+class RecoveryOp:
     """A captured node that is handed a non-finite value and yields a finite one. `how`: `masked` (it chooses
     other elements), `compared`, `extremum`, `softmax`, or `healed`."""
 
@@ -211,7 +211,7 @@ class Impact:
     gradients: list[str]
     weights: list[str]
     returned: list[str]
-    healers: list[Healer]
+    healers: list[RecoveryOp]
 
     @property
     def matter(self) -> bool:

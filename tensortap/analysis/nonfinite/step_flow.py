@@ -17,11 +17,11 @@ from tensortap.index.run_index import RunIndex
 from tensortap.index.snapshot import Snapshot
 
 from ..model_graph.roles import Slot
-from .explanation import Explanation, are, elements, fed
+from .explanation import Explanation, be_verb, elements, explain_input_data
 from .nonfinite_flow import FlowTensor, NonfiniteFlow
 from .operand import Operand, of_snapshot
 from .patterns.pattern_table import explain
-from .reach import Impact, Reach, Reached
+from .reach import Impact, Reachability, Reached
 from .step_calls import Argument, CallResult, StepCalls, is_entry
 
 Tensor = tuple[str, Slot]  # id of a graph, and a tensor in it
@@ -33,7 +33,7 @@ _EAGER = "Run the step inside of 'with tap.eager():' to capture them, or move th
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CallArgumentOrigin:
     """Why an argument is not finite, where no captured tensor handed that to it.
 
     Attributes:
@@ -64,7 +64,7 @@ class StepFlow:
         flows = {graph: NonfiniteFlow(self.calls.tensors(graph)) for graph in graphs}
         self.flows = dict(sorted(flows.items(), key=lambda item: self._begin(*item)))
         self.handed: dict[Tensor, Tensor] = {}
-        self.entries: dict[Tensor, Entry] = {}
+        self.entries: dict[Tensor, CallArgumentOrigin] = {}
         self._by_numbers: dict[tuple[object, ...], list[tuple[float, Tensor]]] | None = None
         self._join()
         self.takers: dict[Tensor, list[Tensor]] = {}
@@ -119,7 +119,7 @@ class StepFlow:
         out = of_snapshot(flow.tensors.snapshot(bad.slot, bad.visit))
         known = explain(flow.tensors.graph.op_type[row], inputs, out)
         if known is not None:
-            self.entries[graph, bad.slot] = Entry("origin", known, (), tuple(inputs))
+            self.entries[graph, bad.slot] = CallArgumentOrigin("origin", known, (), tuple(inputs))
             flow.bad[bad.slot] = replace(bad, verdict="origin")
 
     def _captured(self, results: Iterable[CallResult]) -> list[Operand]:
@@ -192,7 +192,7 @@ class StepFlow:
                 f"The {path} that {flow.tensors.name(bad.slot)} reads was finite when an earlier call of the "
                 "step read it. What was assigned to it in between was not captured."
             )
-            entry = Entry("suspected", Explanation(NOT_CAPTURED, text, _EAGER), (path,))
+            entry = CallArgumentOrigin("suspected", Explanation(NOT_CAPTURED, text, _EAGER), (path,))
             self.entries[graph, bad.slot] = entry
             flow.bad[bad.slot] = replace(bad, verdict=entry.verdict)
 
@@ -218,10 +218,12 @@ class StepFlow:
 
     # Arguments that no captured tensor explains
 
-    def _entry(self, graph: str, flow: NonfiniteFlow, bad: FlowTensor, argument: Argument) -> Entry:
+    def _entry(
+        self, graph: str, flow: NonfiniteFlow, bad: FlowTensor, argument: Argument
+    ) -> CallArgumentOrigin:
         out = of_snapshot(flow.tensors.snapshot(bad.slot, bad.visit))
         name, called = flow.tensors.name(bad.slot), flow.tensors.graph.name
-        count = f"{elements(out.bad)} of {name} {are(out.bad)} not finite"
+        count = f"{elements(out.bad)} of {name} {be_verb(out.bad)} not finite"
         if argument.ops or argument.functions or argument.results:
             return self._computed(out, argument, f"an argument of {called}")
         if self.calls.is_backward(graph):
@@ -229,19 +231,19 @@ class StepFlow:
                 f"{name} is an argument of {called}, a backward function: a gradient, or a result of the "
                 f"forward pass. What made it was not captured. {count}."
             )
-            return Entry("suspected", Explanation(NOT_CAPTURED, text, _WATCH_ALL))
+            return CallArgumentOrigin("suspected", Explanation(NOT_CAPTURED, text, _WATCH_ALL))
         if argument.python:
             text = f"{count}. The program made {name} from Python or NumPy values while the step ran."
-            return Entry("data", Explanation("data", text, _PYTHON))
+            return CallArgumentOrigin("data", Explanation("data", text, _PYTHON))
         if argument.before or self._is_first(graph, flow, bad):
-            return Entry("data", fed(out))
+            return CallArgumentOrigin("data", explain_input_data(out))
         fed_to = flow.tensors.graph.op_type[bad.slot[0]] != "_Arg"
         between = "runs" if fed_to else "calls"
         text = (
             f"{count}. The program passed it to {called} after other {between} of the step. It came "
             f"from the input data, or from uncaptured code between {between}."
         )
-        return Entry(
+        return CallArgumentOrigin(
             "suspected", Explanation(NOT_CAPTURED, text, _PYTHON if fed_to else f"{_PYTHON} {_EAGER}")
         )
 
@@ -251,10 +253,10 @@ class StepFlow:
             return True
         return not self.calls.any_before(self.order(graph, bad))
 
-    def _computed(self, out: Operand, argument: Argument, what: str) -> Entry:
+    def _computed(self, out: Operand, argument: Argument, what: str) -> CallArgumentOrigin:
         """An argument that ops between calls, or functions of which nothing was captured, made."""
         if any(op.op_type in _READERS for op in argument.ops[-1:]):
-            return Entry("data", fed(out))
+            return CallArgumentOrigin("data", explain_input_data(out))
         inputs = self._captured(argument.results)
         parts = [f"the function {name}" for name in argument.functions]
         parts += [f"{op.op_type}{f' ({_short(op.place)})' if op.place else ''}" for op in argument.ops]
@@ -266,11 +268,13 @@ class StepFlow:
             known = explain(argument.ops[0].op_type, inputs, out)
             if known is not None:
                 text = f"{known.text} {parts[-1]} made {out.tensor}, {what}, outside of functions."
-                return Entry("origin", replace(known, text=text), (), tuple(inputs), parts[-1])
+                return CallArgumentOrigin("origin", replace(known, text=text), (), tuple(inputs), parts[-1])
         if not parts:
             inner = _listed([each.tensor for each in inputs]) or "a result"
             text = f"{out.tensor}, {what}, was computed from {inner} by ops that were not captured."
-            return Entry("suspected", Explanation(NOT_CAPTURED, text, _WATCH_ALL), (), tuple(inputs))
+            return CallArgumentOrigin(
+                "suspected", Explanation(NOT_CAPTURED, text, _WATCH_ALL), (), tuple(inputs)
+            )
         verb = "was" if len(parts) == 1 else "were"
         text = f"{out.tensor}, {what}, was made by {named}, which {verb} not captured."
         if len(parts) > _NAMED:
@@ -278,13 +282,13 @@ class StepFlow:
         if argument.ops and (argument.before or argument.python):
             text += " What it took may have been non-finite already: check the data, too."
         fix = _EAGER if argument.ops else _WATCH_ALL
-        return Entry("suspected", Explanation(NOT_CAPTURED, text, fix), missing, tuple(inputs))
+        return CallArgumentOrigin("suspected", Explanation(NOT_CAPTURED, text, fix), missing, tuple(inputs))
 
     # Impact
 
     def reached(self) -> dict[Tensor, Reached]:
         """Origin -> what it reaches, in its own call and in those that were handed something."""
-        begins, reaches = dict[str, dict[Slot, int]](), dict[str, Reach]()
+        begins, reaches = dict[str, dict[Slot, int]](), dict[str, Reachability]()
         for graph, flow in self.flows.items():
             flow.internal_outputs = self.calls.internal_outputs(graph)
             found = [
@@ -293,7 +297,7 @@ class StepFlow:
                 if bad.verdict != "propagated" or (graph, slot) in self.handed
             ]
             begins[graph] = {bad.slot: number for number, bad in enumerate(found)}
-            reaches[graph] = Reach(flow, found)
+            reaches[graph] = Reachability(flow, found)
         own = {
             (graph, slot): reaches[graph].of(number)
             for graph, numbers in begins.items()

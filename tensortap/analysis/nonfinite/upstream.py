@@ -62,7 +62,9 @@ class Upstream:
             _Way((source, slot), position, self._same_time(source, row, visit), ())
             for source, slot, position in self.roles.inputs(row)
         )
-        if row in self.dataflow.again:  # the call that the graph names has what it returned among its inputs
+        if (
+            row in self.dataflow.repeated_calls
+        ):  # the call that the graph names has what it returned among its inputs
             for slot in range(len(self.graph.slot_texts(row))):
                 waiting.extend(_Way(each, RETURNED, None, ()) for each in self.dataflow.returned((row, slot)))
         return self._followed(waiting)

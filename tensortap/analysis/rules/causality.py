@@ -67,7 +67,7 @@ def sort_key(view: RunView, findings: Sequence[Finding]) -> Callable[[Finding], 
     numbers grow, where they grew until then), then the newest, then in data flow order. What leads to others
     of its graph that are as bad is as new as these, and comes before them.
     """
-    places = view.once("places of tensors", lambda: _places(view))
+    places = view.cached("places of tensors", lambda: _places(view))
     origins: dict[str, int] = {}  # graph -> the first step with NaN or infinity
     for finding in findings:
         if finding.rule == _ORIGINS and finding.severity == SEVERITIES[0] and not finding.muted:

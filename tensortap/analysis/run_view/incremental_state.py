@@ -44,7 +44,7 @@ Add = Callable[[S, Rows], None]
 
 
 @dataclass(slots=True)
-class Held(Generic[S]):
+class CacheEntry(Generic[S]):
     """What is held: of which tensors (by code), of the catalog's first `rows`."""
 
     state: S
@@ -53,7 +53,7 @@ class Held(Generic[S]):
 
 
 @dataclass
-class Memory:
+class AnalysisCache:
     """Results about a run, so that the next analysis goes on from there. For one analysis at a time.
 
     Attributes:
@@ -68,7 +68,7 @@ class Memory:
     prunings: int = 0
     tensors: list[TensorRole] = field(default_factory=list)
     graphs: dict[str, ReferenceType[GraphIndex]] = field(default_factory=dict)
-    _held: OrderedDict[Hashable, Held[Any]] = field(default_factory=OrderedDict)
+    _held: OrderedDict[Hashable, CacheEntry[Any]] = field(default_factory=OrderedDict)
     _latest: Array = field(default_factory=lambda: np.full((2, 0), np.iinfo(np.int64).min))
 
     def note(self, run: RunIndex, added: Rows, rows: int, count: int) -> None:
@@ -93,29 +93,31 @@ class Memory:
             latest[:, codes[later]] = last[:, later]
         self.late_at, self._latest, self.rows = late_at, latest, rows
 
-    def take(self, key: Hashable, make: Callable[[], S]) -> Held[S]:
+    def take(self, key: Hashable, make: Callable[[], S]) -> CacheEntry[S]:
         """What is held under a key, or what `make` makes; no longer held until it is put back: a look that
         ends in the middle of adding leaves nothing behind."""
-        held: Held[S] = self._held.pop(key) if key in self._held else Held(make(), np.zeros(0, np.bool_))
+        held: CacheEntry[S] = (
+            self._held.pop(key) if key in self._held else CacheEntry(make(), np.zeros(0, np.bool_))
+        )
         held.wanted = np.append(held.wanted, np.zeros(len(self.late_at) - len(held.wanted), np.bool_))
         return held
 
-    def put(self, key: Hashable, held: Held[Any]) -> None:
+    def put(self, key: Hashable, held: CacheEntry[Any]) -> None:
         """Holds it."""
         self._held[key] = held
         while len(self._held) > _MOST:
             self._held.popitem(last=False)
 
 
-_MEMORIES: WeakKeyDictionary[Any, Memory] = WeakKeyDictionary()  # by catalog
+_MEMORIES: WeakKeyDictionary[Any, AnalysisCache] = WeakKeyDictionary()  # by catalog
 
 
 @contextmanager
-def memory_of(run: RunIndex) -> Iterator[Memory]:
+def memory_of(run: RunIndex) -> Iterator[AnalysisCache]:
     """The results of earlier analyses of a run; empty while another thread uses them."""
-    memory = _MEMORIES.setdefault(run.catalog, Memory())
+    memory = _MEMORIES.setdefault(run.catalog, AnalysisCache())
     if not memory.lock.acquire(blocking=False):
-        yield Memory()
+        yield AnalysisCache()
         return
     try:
         yield memory

@@ -14,7 +14,7 @@ from tensortap.index.run_index import RunIndex
 
 from ..dtype_limits import LARGEST
 from ..model_graph.roles import Roles, TensorRole, roles_of
-from .incremental_state import Add, Memory, TensorState
+from .incremental_state import Add, AnalysisCache, TensorState
 from .snapshot_rows import Rows
 
 T = TypeVar("T")
@@ -34,11 +34,11 @@ class RunView:
         memory: what earlier looks found out, held by nobody else meanwhile.
     """
 
-    def __init__(self, run: RunIndex, memory: Memory | None = None) -> None:
+    def __init__(self, run: RunIndex, memory: AnalysisCache | None = None) -> None:
         self.run = run
         self.advance: Callable[[int, int, str], None] = lambda done, total, doing: None
         self.rows_seen = run.catalog.rows  # first: tensors are known before the rows that name them
-        self._memory = memory or Memory()
+        self._memory = memory or AnalysisCache()
         self._graphs: dict[str, Roles] = {}
         self._known: dict[Hashable, Any] = {}
         self._behind: dict[tuple[int, bool], Rows] = {}
@@ -94,9 +94,9 @@ class RunView:
     def of_kind(self, *kinds: str) -> list[TensorRole]:
         """The tensors of some kinds; a list that callers leave as it is."""
         name = " ".join(("of kind", *sorted(kinds)))
-        return self.once(name, lambda: self.where(lambda tensor: tensor.kind in kinds))
+        return self.cached(name, lambda: self.where(lambda tensor: tensor.kind in kinds))
 
-    def once(self, name: str, find: Callable[[], T]) -> T:
+    def cached(self, name: str, find: Callable[[], T]) -> T:
         """What `find` finds, which several rules need: found by the first that asks for that name."""
         if name not in self._known:
             self._known[name] = find()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from ..model_graph.gradient_cuts import cut_of, is_unused
+from ..model_graph.gradient_cuts import find_gradient_cut, is_unused
 from ..model_graph.roles import Roles, TensorRole, is_ambiguous_read
 from .run_view import RunView
 
@@ -15,7 +15,7 @@ WHY_LEFT_OUT = "no step asks for its gradient, although it is trainable and the 
 def trained_gradients(view: RunView) -> list[TensorRole]:
     """The captured gradients. Where one is made of another one of the same variable (without the loss scale,
     clipped), the last counts: that is what weights are changed by, and its size can be compared."""
-    return view.once("trained gradients", lambda: _last_ones(view))
+    return view.cached("trained gradients", lambda: _last_ones(view))
 
 
 def _last_ones(view: RunView) -> list[TensorRole]:
@@ -53,7 +53,7 @@ def is_left_out(view: RunView, weight: TensorRole) -> bool:
     roles, variable = view.roles(weight.graph), weight.variable
     if variable not in roles.left_out or variable in _asked(view):
         return False
-    return cut_of(view.run, roles, variable) is None and not is_unused(roles, variable)
+    return find_gradient_cut(view.run, roles, variable) is None and not is_unused(roles, variable)
 
 
 def is_ambiguous(view: RunView, weight: TensorRole) -> bool:
@@ -63,7 +63,7 @@ def is_ambiguous(view: RunView, weight: TensorRole) -> bool:
 
 def is_trained_elsewhere(view: RunView, weight: TensorRole) -> bool:
     """Whether another graph of the run computes a gradient of a variable, and this one does not."""
-    graphs = view.once("graphs that train", lambda: _graphs_that_train(view)).get(weight.variable, set())
+    graphs = view.cached("graphs that train", lambda: _graphs_that_train(view)).get(weight.variable, set())
     return bool(graphs) and weight.graph not in graphs
 
 
@@ -74,7 +74,7 @@ def _asked(view: RunView) -> set[str]:
         trainables = (view.roles(graph).trainable for graph in {tensor.graph for tensor in view.tensors})
         return {path for trainable in trainables for path, asked in trainable.items() if asked}
 
-    return view.once("variables that are asked for", find)
+    return view.cached("variables that are asked for", find)
 
 
 def _graphs_that_train(view: RunView) -> dict[str, set[str]]:

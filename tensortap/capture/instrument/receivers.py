@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from tensortap.core.records import Way
+from tensortap.core.records import CaptureMode
 
 from ..capture_warnings import CaptureWarnings
 from ..tracing.traced_function import Place, TracedRoot
@@ -73,7 +73,7 @@ class StepReceiver(Protocol):
     def begin_recording(self, traced: TracedRoot, inputs: Sequence[Any]) -> PendingRecording | None:
         """Starts to record a call."""
 
-    def take(self, traced: TracedRoot, values: TapValues, way: Way) -> None:
+    def take(self, traced: TracedRoot, values: TapValues, way: CaptureMode) -> None:
         """Captures what its watches select of that which a call computed, in place or in a shadow."""
 
     def called(self, function: str, inputs: Sequence[Any], outputs: Sequence[Any] | None) -> None:
@@ -97,7 +97,7 @@ class CallReceiver:
         self,
         traced: TracedRoot,
         steps: Sequence[StepReceiver],
-        way: Way,
+        way: CaptureMode,
         pending: Sequence[PendingRecording],
     ) -> None:
         self._traced = traced

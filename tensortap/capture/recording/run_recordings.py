@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tensortap.core.names import short_function_name
-from tensortap.core.records import Graph, Way
+from tensortap.core.records import CaptureMode, Graph
 from tensortap.dump.format.graphs import write_graph
 from tensortap.dump.format.run_files import ensure_run
 
@@ -75,7 +75,7 @@ class RunRecordings:
         note_lost: Callable[[int], object],
         patience: float,
         *,
-        way: Way,
+        way: CaptureMode,
         sources: bool,
         info: Mapping[str, Any],
     ) -> None:
@@ -83,7 +83,7 @@ class RunRecordings:
         self._reserve, self._note_lost = reserve, note_lost
         self.note: Callable[[str], object] = lambda text: None  # why a function is not recorded, for the run
         self.lost = 0  # recordings of calls that were to be recorded
-        self._way: Way = way
+        self._way: CaptureMode = way
         self._sources = sources
         self._info = dict(info)
         self._held = PendingRecordings(record.before, patience) if record.on_trigger else None

@@ -15,7 +15,7 @@ from pathlib import Path
 from tensortap.core.errors import TensortapError
 
 from ..argument_types import local
-from ..exit import leave
+from ..exit import exit_now
 from .serve import announce, has_display, open_page, port_number
 
 HELP = "train a small network on real data and watch it in the browser"
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
         _train(arguments)
         print("Training is done; the page stays up until Ctrl-C.", flush=True)
         serving.join()
-    leave(0)
+    exit_now(0)
 
 
 def _train(arguments: argparse.Namespace) -> None:

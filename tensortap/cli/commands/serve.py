@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tensortap.core.errors import InvalidValueError
-from tensortap.importers.resolve import served
+from tensortap.importers.resolve import resolve_log_directories
 from tensortap.storage.filesystem import is_folder
 from tensortap.storage.uri import is_remote, shown_path
 from tensortap.system.temp_dirs import temp_folder_until_exit
 
 from ..argument_types import add_follow_links, source
-from ..exit import interrupted_at_once, leave, status_of
+from ..exit import exit_now, interrupted_at_once, status_of
 from ..replay_options import add_limits
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
         hide_pandas()
     if arguments.compact:
         _check_compactable(arguments.logdir)
-    logdirs = served(arguments.logdir)
+    logdirs = resolve_log_directories(arguments.logdir)
     server = Server(
         logdirs,
         host=arguments.host,
@@ -135,7 +135,7 @@ def run(arguments: argparse.Namespace) -> int:
         pass
     except SystemExit as ended:
         status = status_of(ended)
-    leave(status)
+    exit_now(status)
 
 
 def _check_compactable(paths: list[Path]) -> None:

@@ -13,7 +13,7 @@ from tensortap.core.errors import TensortapError
 from tensortap.core.text import counted
 from tensortap.replay.proof import (
     NOT_CAPTURED,
-    Proof,
+    Verification,
     distance_text,
     results_text,
     tensor_proof,
@@ -41,7 +41,7 @@ _MOST_ROWS = 40
 
 
 def print_answer(
-    answer: Answer, views: list[TensorView], proofs: list[Proof | None], arguments: argparse.Namespace
+    answer: Answer, views: list[TensorView], proofs: list[Verification | None], arguments: argparse.Namespace
 ) -> None:
     """Prints what a replay computed, judged and compared."""
     out = console()
@@ -166,7 +166,7 @@ def is_refuted(effect: Mapping[str, Any] | None) -> bool:
     return effect is not None and bool(effect["changed"] or effect["unlike_kept"])
 
 
-def proof_of(answer: Answer, view: TensorView, source: Path) -> Proof | None:
+def proof_of(answer: Answer, view: TensorView, source: Path) -> Verification | None:
     """By the hash that the recording has of the tensor; None if tensors were changed.
 
     Args:
@@ -176,7 +176,7 @@ def proof_of(answer: Answer, view: TensorView, source: Path) -> Proof | None:
         return None
     proven = answer.proofs.get(view.snapshot.tensor)
     if proven is None:
-        return Proof(False, "Recomputed", f"{NOT_CAPTURED}, whose results are compared below")
+        return Verification(False, "Recomputed", f"{NOT_CAPTURED}, whose results are compared below")
     found = tensor_proof(proven, answer)
     return found if proven else found._replace(text=found.text + _difference(view, source))
 
@@ -195,7 +195,7 @@ def comparison_line(answer: Answer) -> Any:
     return cell(f"not as recorded: {unlike} differ", "red")
 
 
-def _print_tensors(views: list[TensorView], proofs: list[Proof | None], out: Console) -> None:
+def _print_tensors(views: list[TensorView], proofs: list[Verification | None], out: Console) -> None:
     for view, proof in zip(views, proofs, strict=True):
         view.print(out)
         if proof is not None:

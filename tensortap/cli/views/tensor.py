@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.text import Text
 
-from tensortap.core.dtypes import Array, loadable
+from tensortap.core.dtypes import Array, to_npy_dtype
 from tensortap.core.errors import DamagedError, NotFoundError, ValueNotKeptError
 from tensortap.core.records import COUNTS, STATISTICS
 from tensortap.core.text import counted, escaped
@@ -129,7 +129,7 @@ class TensorView:
         if self.values is None:
             assert self.missing is not None
             raise self.missing
-        values = loadable(self.values)
+        values = to_npy_dtype(self.values)
         with path.open("xb") as file:
             np.save(file, values, allow_pickle=False)
 

@@ -12,7 +12,7 @@ from typing import Any, get_args
 import pyarrow as pa
 
 from tensortap.core.errors import DamagedError, NotFoundError
-from tensortap.core.records import Function, Graph, LayerCall, Node, Way
+from tensortap.core.records import CaptureMode, Function, Graph, LayerCall, Node
 from tensortap.storage.files import FileReader, crc32c, crc32c_of_file, publish
 from tensortap.storage.links import links_are_followed
 
@@ -225,7 +225,7 @@ def _metadata(schema: pa.Schema, file_name: str) -> dict[str, Any]:
         "functions": {name: _function(f) for name, f in functions.items() if isinstance(f, dict)},
         "stacks": [_stack(stack) for stack in stacks] if isinstance(stacks, list) else [],
         "sources": {name: text for name, text in sources.items() if isinstance(text, str)},
-        "way": way if way in get_args(Way) else "",
+        "way": way if way in get_args(CaptureMode) else "",
         "graph_def": _length_and_checksum(about.get("graph_def")),
         "layers": [_layer_call(call) for call in layers if isinstance(call, dict)]
         if isinstance(layers, list)

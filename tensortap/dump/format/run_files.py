@@ -10,7 +10,7 @@ from datetime import MAXYEAR, UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tensortap.core.errors import DamagedError, DeniedError, FormatVersionError, NoAnswerError, NotARunError
+from tensortap.core.errors import DamagedError, DeniedError, FormatVersionError, NotARunError, RemoteReadError
 from tensortap.storage.files import publish_json, read_json
 from tensortap.storage.uri import shown_path
 from tensortap.system.locks import is_gone
@@ -72,11 +72,11 @@ def read_run_info(path: Path) -> RunInfo:
 
     Raises:
         NotARunError: there is none, or it is not a dump's.
-        FormatVersionError: the dump is of a later version. NoAnswerError: its address fails.
+        FormatVersionError: the dump is of a later version. RemoteReadError: its address fails.
     """
     try:
         record = read_json(path / RUN_FILE)
-    except NoAnswerError:  # it may be there
+    except RemoteReadError:  # it may be there
         raise
     except (OSError, DamagedError) as error:
         why = error if isinstance(error, DamagedError) else "it has no run.json."
@@ -161,7 +161,7 @@ def worker_info(name: str, record: dict[str, Any], damage: str = "") -> WorkerIn
 
 
 @dataclass(frozen=True, slots=True)
-class Closing:
+class WorkerSummary:
     """How many snapshots and events a worker had written when it was closed, and how many it had lost.
 
     `events` is None where it does not say: version 1.0.
@@ -172,7 +172,7 @@ class Closing:
     events: int | None = None
 
 
-def write_closing(worker_dir: Path, closing: Closing) -> None:
+def write_closing(worker_dir: Path, closing: WorkerSummary) -> None:
     """Writes `closed.json`, behind everything that it counts. Raises OSError."""
     record: dict[str, Any] = {
         "closed": _now(),
@@ -184,7 +184,7 @@ def write_closing(worker_dir: Path, closing: Closing) -> None:
     publish_json(worker_dir / CLOSED_FILE, record)
 
 
-def read_closing(worker_dir: Path) -> Closing | None:
+def read_closing(worker_dir: Path) -> WorkerSummary | None:
     """What a worker said when it was closed; None where it was not, or written before there was such a file.
 
     Raises:
@@ -201,7 +201,7 @@ def read_closing(worker_dir: Path) -> Closing | None:
     )
     if min(snapshots, dropped, events) < 0:
         raise DamagedError(f"{CLOSED_FILE} does not say how many snapshots there are.")
-    return Closing(snapshots, dropped, events if "events" in record else None)
+    return WorkerSummary(snapshots, dropped, events if "events" in record else None)
 
 
 def _time(text: Any) -> datetime:

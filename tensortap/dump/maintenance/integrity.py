@@ -21,7 +21,7 @@ from tensortap.tfproto.proto_classes import read_varint
 
 from ..format.graphs import read_graph_def
 from ..format.layout import HEADER, check_header, stats_path, values_path
-from ..format.run_files import CLOSED_FILE, WORKER_FILE, Closing, WorkerInfo, read_closing
+from ..format.run_files import CLOSED_FILE, WORKER_FILE, WorkerInfo, WorkerSummary, read_closing
 from ..read.runs import RunReader
 from ..read.stats_reader import StatsTail
 from ..read.values_reader import read_value, value_ref
@@ -59,7 +59,7 @@ class Completeness:
         self._closing = self._read_closing()
         self._check_worker_file()
 
-    def _read_closing(self) -> Closing | None:
+    def _read_closing(self) -> WorkerSummary | None:
         try:
             return read_closing(self._dir)
         except DamagedError as error:

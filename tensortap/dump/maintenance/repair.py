@@ -34,8 +34,8 @@ from ..format.run_files import (
     CLOSED_FILE,
     RUN_FILE,
     WORKER_FILE,
-    Closing,
     WorkerInfo,
+    WorkerSummary,
     read_closing,
     write_closing,
 )
@@ -196,7 +196,7 @@ class _Worker:
             self._close()
         self._done.left_out += [f"{self._name}: {sentence}" for sentence in tail.damage]
         self._done.left_out += [f"{self._name}: {reason}" for reason in (tail.pending, tail.denied) if reason]
-        write_closing(self._target, Closing(self._done.snapshots - first, lost, events))
+        write_closing(self._target, WorkerSummary(self._done.snapshots - first, lost, events))
 
     def _missing(self, copied: int) -> int:
         """How many snapshots are gone of those that the worker said it had committed when it was closed."""

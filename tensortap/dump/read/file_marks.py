@@ -30,7 +30,7 @@ class FileMark:
     settled: bool
 
 
-class Marks:
+class FileFingerprints:
     """The marks of a worker's files, made anew only for those that changed."""
 
     def __init__(self, worker_dir: Path, known: list[dict[str, Any]] | None = None) -> None:

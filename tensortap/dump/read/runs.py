@@ -140,7 +140,7 @@ class RunReader:
     Where `run.json` is damaged or missing, `info` says so, and is put together from the workers' files.
 
     Raises:
-        NotARunError, FormatVersionError, NoAnswerError: from the constructor, as `read_run_info`. OSError:
+        NotARunError, FormatVersionError, RemoteReadError: from the constructor, as `read_run_info`. OSError:
             its folder cannot be looked into.
     """
 

@@ -70,7 +70,7 @@ class Destination:
         try:
             self.run_dir = self._spool.run_dir
             self.run_dir.mkdir(parents=True)
-            self._was_there = answered(self._fetch_run_file, self._logdir / self._run)
+            self._was_there = call_with_timeout(self._fetch_run_file, self._logdir / self._run)
             ensure_run(self.run_dir, self._run, info)
             return WorkerFiles(self.run_dir, info, rank, compression, fsync, self._retention, self._spool)
         except BaseException:
@@ -93,7 +93,7 @@ class Destination:
         )
         try:
             parts = take_parts()  # here: a writer that opens after a fork holds its lock
-            answered(lambda: uploader.send_first(parts), self._logdir / self._run)
+            call_with_timeout(lambda: uploader.send_first(parts), self._logdir / self._run)
             uploader.start()
         except BaseException:
             uploader.give_up()
@@ -134,7 +134,7 @@ ANSWER_SECONDS = 30.0  # s that whoever opens a run waits; a store's library tri
 T = TypeVar("T")
 
 
-def answered(work: Callable[[], T], place: Path) -> T:
+def call_with_timeout(work: Callable[[], T], place: Path) -> T:
     """What `work` returns or raises.
 
     Raises:

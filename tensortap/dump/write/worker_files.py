@@ -14,7 +14,7 @@ from tensortap.core.records import Summary
 from tensortap.storage.files import sync_folder
 
 from ..format.events import EventsWriter
-from ..format.run_files import Closing, write_closing, write_worker
+from ..format.run_files import WorkerSummary, write_closing, write_worker
 from ..format.schema import Row, Stored
 from .retention import Retention, WorkerRetention
 from .spool import MAX_SHARD, SEGMENT, Spool
@@ -54,7 +54,7 @@ class WorkerFiles:
         self._retention = WorkerRetention(folder, retention)
         self._events = EventsWriter(folder, fsync)
         self._stats = StatsWriter(folder, compression, fsync)
-        self._spare = SpareRoom(folder)
+        self._spare = ReservedDiskSpace(folder)
 
     @property
     def pending(self) -> int:
@@ -134,7 +134,7 @@ class WorkerFiles:
             raise
         finally:
             self._spare.free()
-            said = Closing(self._stats.committed, self._stats.dropped, self._events.written)
+            said = WorkerSummary(self._stats.committed, self._stats.dropped, self._events.written)
             with contextlib.suppress(OSError):  # nothing is lost: then nobody can tell what was
                 write_closing(self._dir, said)
 
@@ -168,7 +168,7 @@ class VisitCounter:
 _BYTES = 16 << 10  # a statistics file that holds one commit without rows has 5 KB, `closed.json` less than 1
 
 
-class SpareRoom:
+class ReservedDiskSpace:
     """A file without a name, which goes with its process however that ends; none where that cannot be had."""
 
     def __init__(self, folder: Path) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import DamagedError
 from tensortap.dump.format.run_files import RUN_FILE
-from tensortap.dump.read.file_marks import Marks
+from tensortap.dump.read.file_marks import FileFingerprints
 from tensortap.dump.read.stats_reader import TailPosition
 from tensortap.storage.files import crc32c_of_file
 from tensortap.storage.filesystem import stat_path
@@ -59,7 +59,7 @@ class SavedRun:
         self._cache, self._run_dir = cache, run_dir
         self._folder = run_folder(cache, run_dir, VERSION)
         self._files: list[str] = []
-        self._marks: dict[str, Marks] = {}
+        self._marks: dict[str, FileFingerprints] = {}
         self.compacted: CompactedRun | None = None  # where the statistics files are not here
         self._swept = False
         self._rested = time.monotonic()  # since then nothing was saved
@@ -78,7 +78,10 @@ class SavedRun:
             if about["run"] != self._run_checksum():
                 raise ContainerError("The run was replaced.")
             self._load_compacted(about.get("compacted"))
-            marks = {name: Marks(self._run_dir / name, w["files"]) for name, w in about["workers"].items()}
+            marks = {
+                name: FileFingerprints(self._run_dir / name, w["files"])
+                for name, w in about["workers"].items()
+            }
             if not all(mark.hold() for mark in marks.values()):
                 raise ContainerError("The dump has changed.")
             segments = [self._segment(name, first) for name, first in about["segments"]]
@@ -138,7 +141,7 @@ class SavedRun:
     ) -> None:
         workers = {}
         for name, position in positions.items():
-            marks = self._marks.setdefault(name, Marks(self._run_dir / name))
+            marks = self._marks.setdefault(name, FileFingerprints(self._run_dir / name))
             files = marks.update(position) if self.compacted is None else []
             workers[name] = {"position": asdict(position), "files": files}
         about, arrays = catalog_state(catalog)

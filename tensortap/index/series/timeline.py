@@ -31,8 +31,8 @@ TIMELINE_STATISTICS = ("min", "max", "abs_max", "std", "l2", "mean", *_SHARES)
 _GIVEN = {"_Arg", "IteratorGetNext", "Placeholder", "PlaceholderWithDefault", "ReadVariableOp", "Variable"}
 _GIVEN |= {"VariableV2", "Const", "Fill", "MatrixBandPart", "OneHot", "OnesLike", "ZerosLike"}
 # And ops that make no other numbers of it.
-_HANDED_ON = {"BroadcastTo", "Cast", "ExpandDims", "Identity", "Reshape", "Squeeze", "Transpose"}
-_HANDS = 3  # doubled each time
+_PASS_THROUGH_OPS = {"BroadcastTo", "Cast", "ExpandDims", "Identity", "Reshape", "Squeeze", "Transpose"}
+_PASS_THROUGH_DOUBLINGS = 3  # doubled each time
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +110,9 @@ def timeline(
     row_of = _row_of(len(tensors), found)
     picked = _picked(run.catalog, tensors[row_of >= 0], at, worker)
     place = _place_of(run.catalog, tensors, picked)
-    told = candidates(run.catalog, picked, statistic, place, _computed(graph)[nodes[place]])
+    cell_candidates = candidates(run.catalog, picked, statistic, place, _computed(graph)[nodes[place]])
     column = held[np.searchsorted(at, run.catalog.column("step", picked))]
-    chosen = _chosen(told, row_of[place], column, found, len(starts))
+    chosen = _choose_cells(cell_candidates, row_of[place], column, found, len(starts))
     members = [np.unique(nodes[row.members]) for row in found]
     return Timeline(
         rows=found,
@@ -121,7 +121,7 @@ def timeline(
         node=[graph.names[member[0]] if len(member) == 1 else "" for member in members],
         first=at[starts],
         last=at[np.append(starts[1:], len(at)) - 1] if len(at) else at,
-        **_cells(run.catalog, told, chosen),
+        **_cell_columns(run.catalog, cell_candidates, chosen),
     )
 
 
@@ -130,8 +130,8 @@ def _computed(graph: GraphIndex) -> Array:
     data = np.flatnonzero((graph.edges.input == 0) & (graph.edges.control == 0))
     source = np.arange(len(graph))
     source[graph.edges.target[data]] = graph.edges.source[data]
-    source = np.where(graph.op_type.where(_HANDED_ON.__contains__), source, np.arange(len(graph)))
-    for _ in range(_HANDS):
+    source = np.where(graph.op_type.where(_PASS_THROUGH_OPS.__contains__), source, np.arange(len(graph)))
+    for _ in range(_PASS_THROUGH_DOUBLINGS):
         source = source[source]
     return ~graph.op_type.where(_GIVEN.__contains__)[source]
 
@@ -173,26 +173,28 @@ def _place_of(catalog: Catalog, tensors: Array, picked: Array) -> Array:
     return found
 
 
-def _chosen(told: Candidates, row: Array, column: Array, rows: list[ScopeRow], width: int) -> Array:
+def _choose_cells(
+    cell_candidates: Candidates, row: Array, column: Array, rows: list[ScopeRow], width: int
+) -> Array:
     """Which candidate stands for each cell, int64 [rows × columns], -1 for none. An open row shows the worst
     of those in it, and of its own, whose rows are left out."""
-    chosen = told.worst(np.arange(len(row)), row * width + column, len(rows) * width)
+    chosen = cell_candidates.worst(np.arange(len(row)), row * width + column, len(rows) * width)
     chosen = chosen.reshape(len(rows), width)
     for i in range(len(rows) - 1, -1, -1):
         if rows[i].is_open:
             end = next((j for j in range(i + 1, len(rows)) if rows[j].depth <= rows[i].depth), len(rows))
             inside, at = np.nonzero(chosen[i:end] >= 0)
-            chosen[i] = told.worst(chosen[i:end][inside, at], at, width)
+            chosen[i] = cell_candidates.worst(chosen[i:end][inside, at], at, width)
     return chosen.ravel()
 
 
-def _cells(catalog: Catalog, told: Candidates, chosen: Array) -> dict[str, Any]:
+def _cell_columns(catalog: Catalog, cell_candidates: Candidates, chosen: Array) -> dict[str, Any]:
     """What a timeline tells of the candidates that stand for its cells."""
-    step, visit, tensor = (catalog.column(name, told.row) for name in ("step", "visit", "tensor"))
+    step, visit, tensor = (catalog.column(name, cell_candidates.row) for name in ("step", "visit", "tensor"))
     return {
-        "value": _taken(told.value, chosen, np.nan),
-        "health": _taken(told.health, chosen, 0).astype(np.uint8),
-        "bad": _taken(told.bad, chosen, 0),
+        "value": _taken(cell_candidates.value, chosen, np.nan),
+        "health": _taken(cell_candidates.health, chosen, 0).astype(np.uint8),
+        "bad": _taken(cell_candidates.bad, chosen, 0),
         "step": _taken(step, chosen, -1).astype(np.float64),
         "visit": _taken(visit, chosen, -1).astype(np.float64),
         "tensor": _names(catalog, _taken(tensor, chosen, -1)),
@@ -278,12 +280,12 @@ def values_of(catalog: Catalog, row: Array, statistic: str) -> Floats:
     names = _SHARES[statistic]
     part = np.sum([np.asarray(catalog.column(name, row), np.float64) for name in names], axis=0)
     size = np.asarray(catalog.column("size", row), np.float64)
-    told = (
+    cell_candidates = (
         (size > 0)
         & ~_any_unknown(catalog, row, ("size",))
         & ~(_any_unknown(catalog, row, names) & (part == 0))
     )
-    return np.where(told, part / np.maximum(size, 1), np.nan)
+    return np.where(cell_candidates, part / np.maximum(size, 1), np.nan)
 
 
 def health_of(catalog: Catalog, row: Array) -> Array:

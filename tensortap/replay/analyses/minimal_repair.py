@@ -128,14 +128,14 @@ def _record(repair: Repair, lines: ProgramLines) -> Mapping[str, Any]:
     }
 
 
-class Earlier(NamedTuple):
+class EarlierRecording(NamedTuple):
     """Step of a recorded call, and which call of the step it is."""
 
     step: int
     call: int
 
 
-def last_finite_recording(source: Path) -> Earlier | None:
+def last_finite_recording(source: Path) -> EarlierRecording | None:
     """Finds a late recording of the same run, before `source`, whose inputs and variables are finite.
 
     Variables that are NaN mostly stay so: the last recording of finite ones is looked for by halving, and of
@@ -161,7 +161,9 @@ def last_finite_recording(source: Path) -> Earlier | None:
         else:
             finite = middle
     nearest = reversed(before[max(finite + 1 - _MOST, 0) : finite + 1])
-    return next((Earlier(place.step, place.call) for place in nearest if _given(place.path) == set()), None)
+    return next(
+        (EarlierRecording(place.step, place.call) for place in nearest if _given(place.path) == set()), None
+    )
 
 
 def _given(path: Path) -> set[str] | None:

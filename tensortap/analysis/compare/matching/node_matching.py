@@ -189,7 +189,7 @@ def _by_use(found: Matching) -> None:
     left = found.unmatched_a()
     of_a, of_b = _Uses(found.a, left, found.partner), _Uses(found.b, found.unmatched_b(), found.taken)
     for row in _in_flow(found.a, left):
-        other = of_b.alone(of_a.of(row, found.partner.get))
+        other = of_b.unique_row(of_a.of(row, found.partner.get))
         if other >= 0 and other not in found.taken and of_a.is_alone(row):
             found.add(row, other, "name" if found.a.names[row] == found.b.names[other] else "structure")
 
@@ -224,13 +224,13 @@ class _Uses:
         name = _NUMBER.sub("", graph.names[row].rpartition("/")[2])
         return (graph.op_type[row], _is_float(graph.dtype[row]), name, *taken) if taken else None
 
-    def alone(self, use: Use | None) -> int:
+    def unique_row(self, use: Use | None) -> int:
         """The only row of that use, -1 without one."""
         return -1 if use is None else self._alone.get(use, -1)
 
     def is_alone(self, row: int) -> bool:
         """Whether no other does the same."""
-        return self.alone(self.of(row, lambda source: source)) == row
+        return self.unique_row(self.of(row, lambda source: source)) == row
 
 
 def _is_float(dtype: str) -> bool:
@@ -276,7 +276,7 @@ def _with_anchors(found: Matching, sides: tuple[Neighbourhood, Neighbourhood]) -
     labels = [side.base.copy() for side in sides]
     rows = np.fromiter(found.partner, np.int64, len(found.partner))
     partners = np.fromiter(found.partner.values(), np.int64, len(found.partner))
-    labels[0][rows] = labels[1][partners] = mixed(rows.astype(np.uint64) * np.uint64(2) + np.uint64(1))
+    labels[0][rows] = labels[1][partners] = splitmix64(rows.astype(np.uint64) * np.uint64(2) + np.uint64(1))
     return labels
 
 
@@ -373,20 +373,20 @@ class Neighbourhood:
         self.target = edges.target[data]
         self.place = (edges.slot[data].astype(np.int64) * 1009 + edges.input[data]).astype(np.uint64)
         shapes = _text_hashes(graph.shape.values)[graph.shape.codes]
-        self.base = mixed(_text_hashes(graph.op_type.values)[graph.op_type.codes] + mixed(shapes))
+        self.base = splitmix64(_text_hashes(graph.op_type.values)[graph.op_type.codes] + splitmix64(shapes))
 
     def refined(self, labels: Array, rounds: int) -> Array:
         """The labels, each hashed with those of the nodes up to `rounds` edges away."""
         for _ in range(rounds):
             above, below = np.zeros_like(labels), np.zeros_like(labels)
             # A sum of hashes: neighbours have no order, other than the place that is hashed with them.
-            np.add.at(above, self.target, mixed(labels[self.source] + mixed(self.place)))
-            np.add.at(below, self.source, mixed(labels[self.target] ^ mixed(self.place + _MIX)))
-            labels = mixed(labels + mixed(above) + mixed(below ^ _MIX))
+            np.add.at(above, self.target, splitmix64(labels[self.source] + splitmix64(self.place)))
+            np.add.at(below, self.source, splitmix64(labels[self.target] ^ splitmix64(self.place + _MIX)))
+            labels = splitmix64(labels + splitmix64(above) + splitmix64(below ^ _MIX))
         return labels
 
 
-def mixed(values: Array) -> Array:
+def splitmix64(values: Array) -> Array:
     """A hash of each uint64 (splitmix64's)."""
     values = values.astype(np.uint64)
     with np.errstate(over="ignore"):

@@ -25,7 +25,7 @@ _NARROW: dict[str, Callable[[str], np.floating[Any]]] = {"float32": np.float32, 
 _FLOAT = re.compile(r"(?<![\w.])-?\d+\.\d+(?:e[+-]?\d+)?(?![\w.])")
 _LONGEST_READ = 10_000  # characters in which numbers are looked for
 _LONGEST = 60  # characters of a value that is quoted
-_MAX_WAY = 10_000  # nodes that only one side has, followed up from one place
+_MAX_PATH = 10_000  # nodes that only one side has, followed up from one place
 
 
 def program_differences(matching: Matching, row: int, frame: Frames) -> list[str]:
@@ -95,8 +95,8 @@ def first_change(matching: Matching, frame: Frames) -> str:
     ]
     if matching.unmatched_a() or matching.unmatched_b():
         of_a, of_b = numbering(matching)
-        only_a = _Only(a, matching.partner, of_a, set(of_b))
-        only_b = _Only(matching.b, matching.taken, of_b, set(of_a))
+        only_a = _OneSidedNodes(a, matching.partner, of_a, set(of_b))
+        only_b = _OneSidedNodes(matching.b, matching.taken, of_b, set(of_a))
         back = {partner: row for row, partner in matching.partner.items()}
         for side, only, to_a in (("A", only_a, lambda row: row), ("B", only_b, back.__getitem__)):
             for row in only.entrances():
@@ -153,13 +153,13 @@ def _renamed(matching: Matching, layer: str, side: str) -> bool:
     return any(graph.layer[row] == layer and other.layer[partner] not in own for row, partner in pairs)
 
 
-def _alone(matching: Matching, row: int) -> tuple[_Only, _Only, list[int], list[int]]:
+def _alone(matching: Matching, row: int) -> tuple[_OneSidedNodes, _OneSidedNodes, list[int], list[int]]:
     """What only A has, what only B has, and of both what a node of A and its partner take."""
     a, b = matching.a, matching.b
     lacking = _lacking(a, row, matching.partner) or _lacking(b, matching.partner[row], matching.taken)
     of_a, of_b = numbering(matching) if lacking else ([], [])
-    only_a = _Only(a, matching.partner, of_a, set(of_b))
-    only_b = _Only(b, matching.taken, of_b, set(of_a))
+    only_a = _OneSidedNodes(a, matching.partner, of_a, set(of_b))
+    only_b = _OneSidedNodes(b, matching.taken, of_b, set(of_a))
     if not lacking:
         return only_a, only_b, [], []
     return only_a, only_b, only_a.taken(row), only_b.taken(matching.partner[row])
@@ -187,7 +187,7 @@ def _taken(matching: Matching, row: int, frame: Frames) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Only:
+class _OneSidedNodes:
     """What one side computes and the other does not. `known`: rows with a partner; `numbers`: see
     `numbering`; `others`: those of the other side."""
 
@@ -229,7 +229,7 @@ class _Only:
     def _made_of(self, row: int) -> list[int]:
         """The nodes of that kind that a node is made of, without a break, in data flow order."""
         seen, waiting = {row}, [row]
-        while waiting and len(seen) < _MAX_WAY:
+        while waiting and len(seen) < _MAX_PATH:
             more = [source for source in self.taken(waiting.pop()) if source not in seen]
             seen.update(more)
             waiting += more

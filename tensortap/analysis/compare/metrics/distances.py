@@ -233,7 +233,7 @@ def noise_ceiling(rtol: float) -> float:
     return math.sqrt(rtol)
 
 
-def accepted(metrics: Metrics, dtype: str) -> dict[str, bool]:
+def accepted_by_tools(metrics: Metrics, dtype: str) -> dict[str, bool]:
     """Whether a tool would accept the tensor, by its published defaults; only those whose metrics are known.
 
     LiteRT's RMSE / scale is left out: its scale is the quantisation's, which a dump does not hold.

@@ -34,7 +34,7 @@ _SCALE = ops(
 _SQUARE = 2.0  # times the relative error of x is that of x²
 
 
-def rejudged(flow: Flow, entry: TensorDifference) -> TensorDifference:
+def reclassify_ill_conditioned(flow: Flow, entry: TensorDifference) -> TensorDifference:
     """A tensor that diverges though its inputs differ, too: `amplified` if both sides are what the op gives
     of their own inputs, so that the op is the same and ill-conditioned there. Not where the programs have it
     take something else, as another constant: that makes a difference, whatever rounding did to the rest."""

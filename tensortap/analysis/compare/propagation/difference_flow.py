@@ -45,7 +45,7 @@ def _worst(states: list[State]) -> State:
     return State(relative, absolute, diverged, depth, rtol, size, magnitude)
 
 
-class Judged(NamedTuple):
+class ClassifiedTensor(NamedTuple):
     """A tensor at a visit. `limit`: the part of its scale that rounding explains; `before`: what its inputs
     hand it; `cancels`: it is a sum whose terms are so much larger that nothing of it is known."""
 
@@ -76,7 +76,7 @@ class DifferenceFlow:
             self._by_node.setdefault(row, []).append((slot, {m.visit: m for m in measures}))
         self._state: dict[Slot, State] = {}
         self._carried = carried or _NOTHING
-        self._judged: dict[tuple[Slot, int], Judged] = {}
+        self._judged: dict[tuple[Slot, int], ClassifiedTensor] = {}
         in_loops = {row for rows in graph.loops.values() for row in rows}
         outside = [row for row in graph.rows if row not in in_loops]
         self._follow(outside)
@@ -103,7 +103,7 @@ class DifferenceFlow:
         return sorted(set(found))
 
     @property
-    def judged(self) -> list[Judged]:
+    def judged(self) -> list[ClassifiedTensor]:
         """The verdicts."""
         return list(self._judged.values())
 
@@ -166,7 +166,7 @@ class DifferenceFlow:
         magnitude, factor = self._magnitude(row, slot, measure, limit)
         limit *= factor
         verdict = _verdict(measure, limit, noise_ceiling(rtol), before)
-        self._judged[(row, slot), measure.visit] = Judged(
+        self._judged[(row, slot), measure.visit] = ClassifiedTensor(
             (row, slot), measure, verdict, limit, before, factor > 1
         )
         if verdict == "same":
@@ -211,7 +211,7 @@ def _verdict(measure: Measured, limit: float, ceiling: float, before: State) -> 
     return "diverges" if grown or relative > ceiling else "noise"
 
 
-def carried_over(judged: list[Judged], before: State) -> State:
+def carried_over(judged: list[ClassifiedTensor], before: State) -> State:
     """What a step hands to the variables of the next: nothing new if all is equal."""
     if all(entry.verdict == "same" for entry in judged):
         return before

@@ -15,14 +15,14 @@ from tensortap.index.graph.graph_index import GraphIndex
 from ...model_graph.roles import Slot, roles_of
 from ..matching.node_matching import Matching
 from ..tensor_pairs import Measured
-from .difference_flow import VERDICTS, DifferenceFlow, Judged
+from .difference_flow import VERDICTS, ClassifiedTensor, DifferenceFlow
 
 DIFFER = ("diverges", "amplified", "inherited")
 _PASS_ON = ("Cast", "Identity", "StopGradient")
-_MAX_WAY = 8  # nodes of that kind, one after the other
+_MAX_PATH = 8  # nodes of that kind, one after the other
 
 
-def without_wrong_pairs(
+def unpair_mismatches(
     matching: Matching,
     found: dict[Slot, list[Measured]],
     follow: Callable[[dict[Slot, list[Measured]]], DifferenceFlow],
@@ -43,7 +43,7 @@ def without_wrong_pairs(
         matching.part(row)
     if wrong:
         _forget_renames(matching)
-    return without_wrong_pairs(matching, found, follow) if wrong else flow
+    return unpair_mismatches(matching, found, follow) if wrong else flow
 
 
 def unpaired_notes(matching: Matching) -> Iterator[str]:
@@ -75,7 +75,7 @@ def _forget_renames(matching: Matching) -> None:
     ]
 
 
-def _verdicts(judged: Iterable[Judged]) -> dict[Slot, str]:
+def _verdicts(judged: Iterable[ClassifiedTensor]) -> dict[Slot, str]:
     """The worst of each tensor; nothing of sums that cancel, of which rounding is all there is."""
     found: dict[Slot, str] = {}
     for entry in judged:
@@ -151,7 +151,7 @@ def sources(graph: GraphIndex, row: int) -> list[int]:
     roles = roles_of(graph)
     found = []
     for source, _, _ in roles.inputs(row):
-        for _ in range(_MAX_WAY):
+        for _ in range(_MAX_PATH):
             before = roles.inputs(source)
             if graph.op_type[source] not in _PASS_ON or not before:
                 break

@@ -22,7 +22,7 @@ from ..tensor_pairs import MAX_BYTES
 from .reference_outputs import OpCall, Reference, elementwise
 from .reference_reductions import SUMS
 
-_MAX_WAY = 20  # nodes that only hand on, between an input and where it was captured
+_MAX_PATH = 20  # nodes that only hand on, between an input and where it was captured
 _ELEMENTWISE: dict[str, Callable[..., Floats]] = {
     "RealDiv": np.divide,
     "Div": np.divide,
@@ -139,7 +139,7 @@ def _judged(output: Floats, reference: Reference, dtype: str) -> tuple[bool, boo
 def _value(tensors: StepTensors, slot: Slot, row: int, visit: int) -> Floats | None:
     """What a node took at a visit, through nodes that copy it."""
     graph = tensors.graph
-    for _ in range(_MAX_WAY):
+    for _ in range(_MAX_PATH):
         op_type = graph.op_type[slot[0]]
         if slot in tensors.captured:
             if graph.function.codes[slot[0]] != graph.function.codes[row]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...dtype_limits import largest
-from ..explanation import Explanation, are, elements, number
+from ..explanation import Explanation, be_verb, elements, number
 from ..operand import Operand
 from .unary import _DIVISION, _LOG, _OVERFLOW, _SQRT, Check, _prefix
 
@@ -18,11 +18,11 @@ def divide(ins: Sequence[Operand], out: Operand) -> Explanation | None:
         text = f"inf/inf = NaN: {x.tensor} and {y.tensor} both hold infinities."
         return Explanation("inf/inf", text, _OVERFLOW)
     if out.nan and both_zero:
-        zeros = f"{elements(y.zero)} of {y.tensor} {are(y.zero)} exactly 0"
+        zeros = f"{elements(y.zero)} of {y.tensor} {be_verb(y.zero)} exactly 0"
         text = f"0/0 = NaN: {zeros}, and {elements(x.zero)} of {x.tensor}."
         return Explanation("0/0", text, _DIVISION, certain=x.zero == x.size or y.zero == y.size)
     if y.zero:
-        text = f"Division by 0: {elements(y.zero)} of {y.tensor} {are(y.zero)} exactly 0."
+        text = f"Division by 0: {elements(y.zero)} of {y.tensor} {be_verb(y.zero)} exactly 0."
         return Explanation("division by 0", text, _DIVISION)
     if y.finite and out.inf:
         text = f"The quotient overflows {out.dtype}: {x.tensor} is divided by too little."
@@ -45,7 +45,7 @@ def multiply(ins: Sequence[Operand], out: Operand) -> Explanation | None:
 
 def _zero_times(x: Operand, y: Operand, out: Operand) -> str:
     """How many infinite elements of `y` meet a 0 of `x`, as far as the counts tell."""
-    what = f"{elements(y.inf)} of {y.tensor} {are(y.inf)} infinite"
+    what = f"{elements(y.inf)} of {y.tensor} {be_verb(y.inf)} infinite"
     if out.nan >= y.inf:
         return f"{what}, where {x.tensor} is 0"
     if x.shape == y.shape and not x.nan and not y.nan and not (x.inf and y.zero):
@@ -96,7 +96,7 @@ def power(ins: Sequence[Operand], out: Operand) -> Explanation | None:
         finite = all(each.known and each.finite == each.size for each in (x, y))  # nothing else makes a NaN
         return Explanation("pow", text, "Take the power of abs(x), or clip the base at 0.", certain=finite)
     if x.zero and y.negative:
-        text = f"0 to a negative power = inf: {elements(x.zero)} of {x.tensor} {are(x.zero)} exactly 0."
+        text = f"0 to a negative power = inf: {elements(x.zero)} of {x.tensor} {be_verb(x.zero)} exactly 0."
         return Explanation("pow", text, "Add an epsilon to the base.")
     if out.inf:
         ends = f"{number(x.abs_max)} and {number(y.max)}"
@@ -111,7 +111,8 @@ def sqrt_gradient(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     y, dy = ins[:2]
     if y.zero:
         text = (
-            f"The gradient of sqrt is infinite at 0: {elements(y.zero)} of {y.tensor} {are(y.zero)} exactly 0"
+            "The gradient of sqrt is infinite at 0:"
+            f" {elements(y.zero)} of {y.tensor} {be_verb(y.zero)} exactly 0"
             + (", and 0 * inf = NaN." if out.nan and dy.zero else ".")
         )
         return Explanation("norm gradient at 0", text, _SQRT)
@@ -122,7 +123,7 @@ def modulo(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     """x mod 0 = NaN."""
     y = ins[1]
     if y.zero:
-        text = f"Remainder of a division by 0: {elements(y.zero)} of {y.tensor} {are(y.zero)} exactly 0."
+        text = f"Remainder of a division by 0: {elements(y.zero)} of {y.tensor} {be_verb(y.zero)} exactly 0."
         return Explanation("division by 0", text, _DIVISION)
     return None
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ...dtype_limits import largest
 from ...model_graph.op_types import ops
-from ..explanation import Explanation, are, elements, number
+from ..explanation import Explanation, be_verb, elements, number
 from ..operand import Operand
 from .unary import _OVERFLOW, Check, _prefix
 
@@ -35,12 +35,12 @@ def product_sum(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     x, y = ins[:2]
     for one, other in ((x, y), (y, x)):
         if out.nan and one.inf and other.zero:
-            what = f"{elements(one.inf)} of {one.tensor} {are(one.inf)} infinite"
+            what = f"{elements(one.inf)} of {one.tensor} {be_verb(one.inf)} infinite"
             text = f"0 * inf = NaN in the sums of products: {what}, where {other.tensor} holds zeros."
             return Explanation("0 * inf", text, "Find the origin of the infinities.")
     if out.nan and (x.inf or y.inf):
         one = x if x.inf else y
-        what = f"{elements(one.inf)} of {one.tensor} {are(one.inf)} infinite"
+        what = f"{elements(one.inf)} of {one.tensor} {be_verb(one.inf)} infinite"
         text = f"inf - inf = NaN in the sums of products: {what}."
         return Explanation("inf - inf", text, "Find the origin of the infinities.", certain=False)
     terms = max(min(x.finite, y.finite), 1)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from ...dtype_limits import exp_limit, largest
-from ..explanation import Explanation, are, elements, number, number_beside
+from ..explanation import Explanation, be_verb, elements, number, number_beside
 from ..operand import Operand
 
 Check = Callable[[Sequence[Operand], Operand], Explanation | None]
@@ -16,11 +16,11 @@ def log(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     """log(0) = -inf, log(x < 0) = NaN."""
     (x, *_) = ins
     if x.negative and out.nan:
-        what = f"{elements(x.negative)} of {x.tensor} {are(x.negative)} negative (min {number(x.min)})"
+        what = f"{elements(x.negative)} of {x.tensor} {be_verb(x.negative)} negative (min {number(x.min)})"
         also = f", and {x.zero:,} exactly 0 (log(0) = -inf)" if x.zero else ""
         return Explanation("log of a negative", f"log of a negative number is NaN: {what}{also}.", _LOG)
     if x.zero:
-        what = f"{elements(x.zero)} of {x.tensor} {are(x.zero)} exactly 0"
+        what = f"{elements(x.zero)} of {x.tensor} {be_verb(x.zero)} exactly 0"
         return Explanation("log of 0", f"log(0) = -inf: {what}.", _LOG)
     return None
 
@@ -68,7 +68,7 @@ def sqrt(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     """sqrt(x < 0) = NaN."""
     (x, *_) = ins
     if x.negative:
-        what = f"{elements(x.negative)} of {x.tensor} {are(x.negative)} negative (min {number(x.min)})"
+        what = f"{elements(x.negative)} of {x.tensor} {be_verb(x.negative)} negative (min {number(x.min)})"
         return Explanation(
             "sqrt of a negative", f"The square root of a negative number is NaN: {what}.", _SQRT
         )
@@ -80,7 +80,7 @@ def rsqrt(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     found = sqrt(ins, out)
     (x, *_) = ins
     if found is None and x.zero:
-        text = f"1/sqrt(0) = inf: {elements(x.zero)} of {x.tensor} {are(x.zero)} exactly 0."
+        text = f"1/sqrt(0) = inf: {elements(x.zero)} of {x.tensor} {be_verb(x.zero)} exactly 0."
         return Explanation("rsqrt of 0", text, _SQRT)
     return found
 
@@ -89,7 +89,7 @@ def reciprocal(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     """1/0 = inf."""
     (x, *_) = ins
     if x.zero:
-        text = f"1/0 = inf: {elements(x.zero)} of {x.tensor} {are(x.zero)} exactly 0."
+        text = f"1/0 = inf: {elements(x.zero)} of {x.tensor} {be_verb(x.zero)} exactly 0."
         return Explanation("division by 0", text, _DIVISION)
     if x.abs_max is not None and x.finite and out.inf:
         text = f"1/x overflows {out.dtype}: {x.tensor} comes too close to 0."
@@ -173,7 +173,7 @@ def python(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     """A Python function that TensorFlow calls: nothing is known of what it computes."""
     if any(x.nan or x.inf for x in ins if x.known):
         return None
-    zeros = [f"{elements(x.zero)} of {x.tensor} {are(x.zero)} exactly 0" for x in ins if x.zero]
+    zeros = [f"{elements(x.zero)} of {x.tensor} {be_verb(x.zero)} exactly 0" for x in ins if x.zero]
     beside = f"; {zeros[0]}" if zeros else ""
     text = f"The Python function that it calls returned it for finite inputs{beside}."
     return Explanation("Python function", text, _PYTHON)
@@ -222,7 +222,7 @@ def slope(name: str, *, of: int, flat: Callable[[Operand], int], where: str) -> 
         if not (out.nan and dy.inf and flat(x)):
             return None
         text = (
-            f"0 * inf = NaN: {elements(dy.inf)} of {dy.tensor} {are(dy.inf)} infinite, "
+            f"0 * inf = NaN: {elements(dy.inf)} of {dy.tensor} {be_verb(dy.inf)} infinite, "
             f"and the slope of {name} is 0 {where.format(x.tensor)}."
         )
         return Explanation("0 * inf", text, "Find the origin of the infinities.")

@@ -173,7 +173,7 @@ def _frame_of(view: RunView, graph: str, line: tuple[str, int, str] | None) -> F
 
 
 def _ledger(view: RunView) -> list[LedgerEntry]:
-    return view.once("ledger", lambda: dead_layer_ledger(view.run, view, view.advance))
+    return view.cached("ledger", lambda: dead_layer_ledger(view.run, view, view.advance))
 
 
 @rule(

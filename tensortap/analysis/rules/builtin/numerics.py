@@ -131,7 +131,7 @@ def _scales_loss(view: RunView, graph: str) -> bool:
     def find() -> bool:
         return any(path.endswith(_SCALES) for path in view.roles(graph).variable.values())
 
-    return view.once(f"whether {graph} scales the loss", find)
+    return view.cached(f"whether {graph} scales the loss", find)
 
 
 def _end(dtype: str, limits: Limits) -> float:

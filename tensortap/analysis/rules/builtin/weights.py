@@ -35,7 +35,7 @@ def layer_weights(view: RunView) -> list[TensorRole]:
             found.setdefault((tensor.graph, tensor.variable or tensor.name), tensor)
         return list(found.values())
 
-    return view.once("layer weights", find)
+    return view.cached("layer weights", find)
 
 
 @rule(
@@ -158,7 +158,7 @@ def _is_zero(view: RunView, gradient: TensorRole, same: Stretch) -> bool:
 def _is_skipped(view: RunView, graph: str, same: Stretch) -> bool:
     """Whether a gradient of a graph is not finite at each step of a stretch: the program skips such steps."""
     gradients = [tensor for tensor in view.of_kind("gradient") if tensor.graph == graph]
-    steps = view.once(f"steps of {graph} with NaN or infinite gradients", lambda: _broken(view, gradients))
+    steps = view.cached(f"steps of {graph} with NaN or infinite gradients", lambda: _broken(view, gradients))
     rows = view.rows(gradients[:1])
     within = {step for step in rows.steps.tolist() if same.first <= step < same.last}
     return bool(within) and within <= steps
