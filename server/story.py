@@ -26,6 +26,7 @@ from urllib.parse import quote
 from flask import Flask
 
 from tensortap.core.errors import NotFoundError, TensortapError
+from tensortap.core.progress import AdvanceCount, ignore_count
 from tensortap.core.text import counted
 from tensortap.exporters.tap_zip import refuse_damage
 from tensortap.index.run_index import RunIndex
@@ -41,7 +42,7 @@ MAX_BYTES = 24 * 2**20  # compressed; base64 adds a third
 MAX_STEPS = 16
 _MAX_ROWS = 2000  # of the table at a step
 _PAGE = 1000
-_AT_ONCE = 256  # nodes or tensors of a request
+_BATCH_NAMES = 256  # nodes or tensors of a request
 _SECONDS = 60.0  # for all of it
 _MAX_VALUE, _MAX_FOCUS_VALUE = 64 * 2**10, 2**20  # bytes
 _MOST_PLACES = 1000  # elements that the page asks for
@@ -51,7 +52,6 @@ _PLACE = '<script type="application/octet-stream" id="tensortap-story"></script>
 _NAMING = frozenset(("tensor", "loss"))  # fields of analyses that name a tensor
 
 _T = TypeVar("_T")
-Advance = Callable[[int, int], object]
 Query = Mapping[str, Any]
 NOTHING: Query = {}
 
@@ -135,7 +135,7 @@ def record_story(
     other: RunIndex | None = None,
     max_bytes: int = MAX_BYTES,
     seconds: float = _SECONDS,
-    advance: Advance = lambda done, total: None,
+    advance: AdvanceCount = ignore_count,
 ) -> dict[str, Any]:
     """What a page shows of a run, as JSON.
 
@@ -399,8 +399,8 @@ def _named_tensors(answer: Any) -> Iterator[str]:
 
 
 def _parts(items: Sequence[_T]) -> Iterator[Sequence[_T]]:
-    for start in range(0, len(items), _AT_ONCE):
-        yield items[start : start + _AT_ONCE]
+    for start in range(0, len(items), _BATCH_NAMES):
+        yield items[start : start + _BATCH_NAMES]
 
 
 def packed(story: Mapping[str, Any]) -> bytes:

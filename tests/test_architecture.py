@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,9 +24,14 @@ OTHER_WORDS = {  # what an identifier may not say -> ARCHITECTURE.md's word
     "tags": "tensors",
 }
 TENSORBOARD_WORDS = {"tag", "tags"}  # theirs; at home where their formats are read
-MOST_MODULES = 17  # of a package, as a stranger takes them in at a glance; a command is a module
+MOST_MODULES = 15  # of a package, as a stranger takes them in at a glance; a command is a module
 FILES = [
     path for folder in ("tensortap", "server", "plugin") for path in sorted((CHECKOUT / folder).rglob("*.py"))
+]
+TYPESCRIPT = [
+    path
+    for folder in ("state/tensors", "views/value", "model/value")
+    for path in sorted((CHECKOUT / "frontend/src" / folder).glob("*.ts*"))
 ]
 NAMES = [str(path.relative_to(CHECKOUT)) for path in FILES]
 PACKAGES = sorted({path.parent for path in FILES})
@@ -57,6 +64,65 @@ def test_the_files_and_functions_of_the_document_exist() -> None:
             last = re.escape(name.split(".")[-1])
             code = (CHECKOUT / path).read_text(encoding="utf-8")
             assert re.search(rf"^ *(def|class) {last}\b|^{last}\b", code, re.MULTILINE), f"{path}:{name}"
+
+
+HOP = re.compile(r"^(\d+)\. `([\w/.]+\.py):([\w.]+)`(.*)$", re.MULTILINE)
+
+
+def test_each_hop_of_a_tensor_calls_the_next() -> None:
+    """From `fit` to the pixel, by go-to-definition; where a hop is not a call, the document says so."""
+    text = (CHECKOUT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    hops = HOP.findall(text)
+    assert [int(number) for number, *_ in hops] == list(range(1, len(hops) + 1))
+    assert len(hops) >= 14
+    for (_, path, name, _), (number, _, following, how) in itertools.pairwise(hops):
+        if "*(" not in how:
+            wanted = following.rpartition(".")[2]
+            assert wanted in names_used(CHECKOUT / path, name), (
+                f"{name} does not call hop {number}, {following}"
+            )
+    for number, path, name, how in hops:
+        mentioned = re.findall(r"`(?:\w+\.)?(\w+)`", how)
+        known = {each for other in (*FILES, *TYPESCRIPT) for each in words_of(other)}
+        assert known.issuperset(mentioned), f"hop {number}"
+
+
+def names_used(path: Path, name: str) -> set[str]:
+    """What a function calls or names, through the functions of its own module that it calls."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    owner, _, last = name.rpartition(".")
+    scope = next((n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == owner), tree)
+    waiting = [next(n for n in ast.walk(scope) if isinstance(n, ast.FunctionDef) and n.name == last)]
+    found: set[str] = set()
+    while waiting:
+        fresh = {
+            each.attr if isinstance(each, ast.Attribute) else each.id
+            for each in ast.walk(waiting.pop())
+            if isinstance(each, ast.Attribute | ast.Name)
+        } - found
+        found |= fresh
+        waiting += [functions[each] for each in fresh & functions.keys()]
+    return found
+
+
+@cache
+def words_of(path: Path) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", path.read_text(encoding="utf-8")))
+
+
+def test_files_that_packages_name_exist() -> None:
+    """`module.py` and `folder/` in backticks, in the docstring of a package: of that package, or of another."""
+    wrong = [
+        f"{package.relative_to(CHECKOUT)}: {named}"
+        for package in PACKAGES
+        for named in re.findall(
+            r"`([\w/]+(?:\.py|/))`",
+            ast.get_docstring(ast.parse((package / "__init__.py").read_text(encoding="utf-8"))) or "",
+        )
+        if not any((folder / named).exists() for folder in (package, package.parent, CHECKOUT))
+    ]
+    assert not wrong
 
 
 def package_of(path: Path) -> str | None:

@@ -19,9 +19,10 @@ from tensortap.analysis.dead_layers.ledger import dead_layer_ledger
 from tensortap.analysis.nonfinite.nan_report import nan_report
 from tensortap.analysis.rules.runner import check_rules
 from tensortap.analysis.rules.settings import parse_settings
+from tensortap.core.progress import Advance
 from tensortap.index.run_index import RunIndex, RunReplacedError, open_run
 from tensortap.system.pandas_guard import hide_pandas
-from tensortap.system.subprocess_worker import Advance, Progress, serve, spaced
+from tensortap.system.subprocess_worker import SendProgress, serve, spaced
 
 _OPEN = 4  # runs that are held
 
@@ -114,7 +115,7 @@ def main() -> None:
     runs = _Runs()
     hide_pandas()
 
-    def handle(asked: dict[str, Any], progress: Progress) -> tuple[None, bytes]:
+    def handle(asked: dict[str, Any], progress: SendProgress) -> tuple[None, bytes]:
         advance = spaced(progress)
         advance(0, 0, "reading")
         found = [runs.get(Place(*place)) for place in asked["places"]]

@@ -21,7 +21,7 @@ from .png import Scale, png
 
 MAX_TEXT_ELEMENTS = 2**20  # as text an element takes up to 25 bytes and a microsecond
 MAX_STRINGS = 64 * 2**20
-_PIECE = 65536
+_CHUNK_ELEMENTS = 65536
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +106,8 @@ def _shortest(array: Array) -> Array | RawJson:
         return array
     result = np.empty(array.size, np.float64)
     flat = array.reshape(-1)
-    for start in range(0, array.size, _PIECE):  # text takes 128 bytes an element
-        result[start : start + _PIECE] = flat[start : start + _PIECE].astype("U")
+    for start in range(0, array.size, _CHUNK_ELEMENTS):  # text takes 128 bytes an element
+        result[start : start + _CHUNK_ELEMENTS] = flat[start : start + _CHUNK_ELEMENTS].astype("U")
     return result.reshape(array.shape)
 
 

@@ -2,5 +2,5 @@
 
 A view reads its parameters (`responses.parameters`), asks the index or an analysis, and answers with
 `responses.responses`. Views do not catch errors: `responses.error_responses` rewords them.
-May import everything of the server but `app` and `serve`. Begin with `nodes.py`.
+May import everything of the server but `app` and `serve`. Begin with `values.py`.
 """

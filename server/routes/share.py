@@ -11,6 +11,7 @@ from flask import Blueprint, Flask, Response, current_app
 
 from tensortap.core.deadline import time_limit
 from tensortap.core.errors import LimitError
+from tensortap.core.progress import ignore_count
 from tensortap.core.text import bytes_text
 from tensortap.exporters.tap_zip import export_tap_zip
 from tensortap.index.query.search import Filters, find_rows
@@ -88,7 +89,7 @@ def tap_zip(run: str) -> Response:
     rows = None if steps is None and match is None else find_rows(found, Filters(steps=steps, match=match))
     with time_limit(SECONDS), temp_folder() as folder:
         out = folder / f"{_file_name(found.name)}.tap.zip"
-        export_tap_zip(found, rows, out, lambda done, total: None)
+        export_tap_zip(found, rows, out, ignore_count)
         create_app: CreateApp = current_app.extensions[_KEY]
         with suppress(StoryError):  # there is nothing to show: the run is handed on all the same
             add_viewer_part(out, story_of(create_app(out)))

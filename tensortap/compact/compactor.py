@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tensortap.core.errors import DamagedError, LimitError
+from tensortap.core.progress import Advance, ignore_advance
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.read.stats_reader import TailPosition
 from tensortap.scale.engine import Engine, reduce_tree
@@ -37,9 +38,6 @@ from .parts import merge_by_tensor, scan_workers, write_part
 PART_BYTES = 64 << 20  # of streams that a part is made of; a step is never in two parts
 _WORKERS_AT_ONCE = 16  # that one task scans
 _LOCK = "lock"
-
-Advance = Callable[[str, int, int], object]
-"""Takes what is being done (`reading`, `writing`, `merging`), how much of it, and how much there is."""
 
 
 @dataclass(slots=True)
@@ -83,7 +81,7 @@ class _Range:
 
 
 def compact_run(
-    run_dir: Path, engine: Engine, advance: Advance = lambda what, done, total: None, *, rebuild: bool = False
+    run_dir: Path, engine: Engine, advance: Advance = ignore_advance, *, rebuild: bool = False
 ) -> Compaction:
     """Writes what is not compacted yet of a run to `compact/`, sorted, and merges it with what is there.
 
@@ -170,7 +168,7 @@ def _scan(
         }
         for group in groups
     ]
-    answers = engine.map(scan_workers, arguments, lambda done, total: advance("reading", done, total))
+    answers = engine.map(scan_workers, arguments, lambda done, total: advance(done, total, "reading"))
     found = {worker: each for answer in answers for worker, each in answer["workers"].items()}
     for each in found.values():
         if each["denied"] is not None:
@@ -211,7 +209,7 @@ def _write(
         }
         for part in planned
     ]
-    answers = engine.map(write_part, arguments, lambda done, total: advance("writing", done, total))
+    answers = engine.map(write_part, arguments, lambda done, total: advance(done, total, "writing"))
     written = [
         Part(
             part.first,
@@ -301,7 +299,7 @@ def _merge_by_tensor(
             }
             for index, group in enumerate(groups)
         ]
-        answers = engine.map(merge_by_tensor, arguments, lambda done, total: advance("merging", done, total))
+        answers = engine.map(merge_by_tensor, arguments, lambda done, total: advance(done, total, "merging"))
         return [CompactFile(**answer) for answer in answers]
 
     return reduce_tree([part.by_tensor for part in parts], merge)

@@ -23,7 +23,7 @@ _NON_JOINER, _JOINER = "\u200c", "\u200d"
 _STYLES = "\ufe0e\ufe0f"  # as text, as an emoji
 _KEYCAP = "\u20e3"
 _VIRAMA = 9  # Unicode's combining class
-_NUMBER = re.compile(r"0*([0-9]+)")
+_DIGITS = re.compile(r"0*([0-9]+)")
 _UNITS = ("B", "KB", "MB", "GB", "TB")
 _MAX_COMPARED = 5_000  # difflib needs some 20 us a name
 
@@ -98,7 +98,7 @@ def bytes_text(count: int) -> str:
 def natural_key(text: str) -> tuple[str, str]:
     """What texts are sorted by: before each number stands a sign, the later the more digits it has, zeros
     in front of it aside; then the text itself, as `a_1` and `a_01` are two."""
-    return _NUMBER.sub(_signed, text), text
+    return _DIGITS.sub(_signed, text), text
 
 
 def _signed(number: re.Match[str]) -> str:

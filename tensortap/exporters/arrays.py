@@ -19,19 +19,20 @@ import numpy as np
 
 from tensortap.core.dtypes import Array, to_npy_dtype
 from tensortap.core.errors import DamagedError, InvalidValueError, NotFoundError, ValueNotKeptError
+from tensortap.core.progress import AdvanceCount
 from tensortap.dump.format.layout import SAFETENSORS
 from tensortap.index.run_index import RunIndex
 from tensortap.index.snapshot import Snapshot, snapshots_at
 from tensortap.index.values import read_slice
 
-from .base import Advance, Exported, all_rows, new_file
+from .base import Exported, all_rows, new_file
 
 _LONGEST_NAME = 65_000  # bytes; a member of a zip file has 65,535 at most, with its suffix
-_AT_ONCE = 1000  # snapshots
+_BATCH_SNAPSHOTS = 1000  # snapshots
 _SAFETENSORS = SAFETENSORS | {"complex64": "C64"}  # a dump's own files are read by old releases, too
 
 
-def export_npz(run: RunIndex, rows: Array | None, out: Path, advance: Advance) -> Exported:
+def export_npz(run: RunIndex, rows: Array | None, out: Path, advance: AdvanceCount) -> Exported:
     """bfloat16, float8 and the narrow integers, which NumPy cannot name, become float32 or int8: exactly."""
     count, left_out = 0, list[str]()
     with (
@@ -56,7 +57,7 @@ def export_npz(run: RunIndex, rows: Array | None, out: Path, advance: Advance) -
     return Exported(out, count, out.stat().st_size, left_out)
 
 
-def export_safetensors(run: RunIndex, rows: Array | None, out: Path, advance: Advance) -> Exported:
+def export_safetensors(run: RunIndex, rows: Array | None, out: Path, advance: AdvanceCount) -> Exported:
     """Text and what safetensors has no dtype for (complex128) are left out and said so.
 
     Of complex64, releases of safetensors before 0.7 refuse the whole file.
@@ -87,13 +88,13 @@ def export_safetensors(run: RunIndex, rows: Array | None, out: Path, advance: Ad
 
 
 def _values(
-    run: RunIndex, rows: Array, left_out: list[str], advance: Advance
+    run: RunIndex, rows: Array, left_out: list[str], advance: AdvanceCount
 ) -> Iterator[tuple[str, Snapshot, Array]]:
     """(name, snapshot, value) of the rows whose value was kept and can be read."""
     rows = rows[run.catalog.column("kept", rows)]
     taken: Counter[str] = Counter()
-    for start in range(0, len(rows), _AT_ONCE):
-        for number, snapshot in enumerate(snapshots_at(run.catalog, rows[start : start + _AT_ONCE])):
+    for start in range(0, len(rows), _BATCH_SNAPSHOTS):
+        for number, snapshot in enumerate(snapshots_at(run.catalog, rows[start : start + _BATCH_SNAPSHOTS])):
             try:
                 value = read_slice(run, snapshot)
             except (DamagedError, ValueNotKeptError) as error:

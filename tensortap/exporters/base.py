@@ -12,13 +12,13 @@ import numpy as np
 
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import InvalidNameError, NotFoundError
+from tensortap.core.progress import AdvanceCount
 from tensortap.index.run_index import RunIndex
 from tensortap.system.temp_dirs import remove_stale_folders, scratch_folder
 
 _PURPOSE = "exporting"
 
-Advance = Callable[[int, int], object]  # (done, in all), of whatever is counted
-Export = Callable[[RunIndex, Array | None, Path, Advance], "Exported"]
+Export = Callable[[RunIndex, Array | None, Path, AdvanceCount], "Exported"]
 """Exports the rows of a run's catalog (None: all of it) to a path that does not exist yet.
 
 Raises:

@@ -13,23 +13,24 @@ import numpy as np
 
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import InvalidNameError
+from tensortap.core.progress import AdvanceCount
 from tensortap.index.run_index import RunIndex
 from tensortap.index.snapshot import Snapshot, snapshots_at
 from tensortap.index.values import find_histogram
 from tensortap.tfproto.proto_classes import new_message
 from tensortap.tfproto.tfrecord import frame_record
 
-from .base import Advance, Exported, all_rows, is_free, new_file
+from .base import Exported, all_rows, is_free, new_file
 
 SCALARS = ("mean", "std", "min", "max", "l2", "abs_max")
 BAD = ("nan", "pos_inf", "neg_inf")
 WRITER = "tensortap"  # in `source_metadata`: an import makes snapshots of the events again
-_AT_ONCE = 1000  # snapshots
+_BATCH_SNAPSHOTS = 1000  # snapshots
 _MAX_L2 = 1e154  # the square of more is no float64
 _TINY = 5e-324  # right of a bucket with nothing but zeros
 
 
-def export_event_files(run: RunIndex, rows: Array | None, out: Path, advance: Advance) -> Exported:
+def export_event_files(run: RunIndex, rows: Array | None, out: Path, advance: AdvanceCount) -> Exported:
     """Makes the folder `out` with one event file, in the order of steps. Graphs and values are left out."""
     rows = all_rows(run, rows)
     rows = rows[np.argsort(run.catalog.column("step", rows), kind="stable")]
@@ -40,11 +41,11 @@ def export_event_files(run: RunIndex, rows: Array | None, out: Path, advance: Ad
     with new_file(path) as temporary, temporary.open("xb") as file:
         writer = {"writer": WRITER}
         _write(file, wall_time=run.created, file_version="brain.Event:2", source_metadata=writer)
-        for start in range(0, len(rows), _AT_ONCE):
-            for snapshot in snapshots_at(run.catalog, rows[start : start + _AT_ONCE]):
+        for start in range(0, len(rows), _BATCH_SNAPSHOTS):
+            for snapshot in snapshots_at(run.catalog, rows[start : start + _BATCH_SNAPSHOTS]):
                 summary = {"value": list(_values(run, snapshot))}
                 _write(file, wall_time=snapshot.time, step=snapshot.step, summary=summary)
-            advance(min(start + _AT_ONCE, len(rows)), len(rows))
+            advance(min(start + _BATCH_SNAPSHOTS, len(rows)), len(rows))
     return Exported(out, len(rows), path.stat().st_size, [])
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from tensortap.core.errors import SelectionError
 
 from . import arrays, event_files, tables, tap_zip
-from .base import Advance, Export, Exported
+from .base import Export, Exported
 
-__all__ = ["EXPORTERS", "Advance", "Exported", "Exporter", "exporter_for"]
+__all__ = ["EXPORTERS", "Exported", "Exporter", "exporter_for"]
 
 
 @dataclass(frozen=True, slots=True)

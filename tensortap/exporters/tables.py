@@ -12,16 +12,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tensortap.core.dtypes import Array
+from tensortap.core.progress import AdvanceCount
 from tensortap.core.text import csv_text
 from tensortap.index.run_index import RunIndex
 from tensortap.index.series.history import row_columns
 
-from .base import Advance, Exported, all_rows, new_file
+from .base import Exported, all_rows, new_file
 
-_AT_ONCE = 50_000  # rows of a table
+_BATCH_ROWS = 50_000  # rows of a table
 
 
-def export_parquet(run: RunIndex, rows: Array | None, out: Path, advance: Advance) -> Exported:
+def export_parquet(run: RunIndex, rows: Array | None, out: Path, advance: AdvanceCount) -> Exported:
     """One row group a 50,000 snapshots; NaN stays NaN."""
     rows, done = all_rows(run, rows), 0
     with new_file(out) as temporary:
@@ -38,7 +39,7 @@ def export_parquet(run: RunIndex, rows: Array | None, out: Path, advance: Advanc
     return Exported(out, len(rows), out.stat().st_size, [])
 
 
-def export_csv(run: RunIndex, rows: Array | None, out: Path, advance: Advance) -> Exported:
+def export_csv(run: RunIndex, rows: Array | None, out: Path, advance: AdvanceCount) -> Exported:
     """A line a snapshot, below a line with the columns' names; shapes as `3x4`, times in UTC."""
     rows, done = all_rows(run, rows), 0
     with new_file(out) as temporary, temporary.open("x", encoding="utf-8", newline="") as file:
@@ -65,8 +66,8 @@ def _cell(value: Any) -> Any:
 def _tables(run: RunIndex, rows: Array) -> Iterator[pa.Table]:
     """One row a snapshot: tensor, node, slot, step, visit, graph, worker, time, device, dtype, shape, counts,
     statistics, kept."""
-    for start in range(0, len(rows), _AT_ONCE):
-        part = rows[start : start + _AT_ONCE]
+    for start in range(0, len(rows), _BATCH_ROWS):
+        part = rows[start : start + _BATCH_ROWS]
         yield pa.table({name: _column(name, values) for name, values in _columns(run, part).items()})
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from tensortap.core.dtypes import Array
 from tensortap.core.errors import DamagedError, InvalidValueError, ValueNotKeptError
+from tensortap.core.progress import AdvanceCount, ignore_count
 from tensortap.core.records import COUNTS, STATISTICS, Summary
 from tensortap.core.text import counted
 from tensortap.dump.format.events import EventsTail
@@ -26,19 +27,19 @@ from tensortap.scale.engine import Engine
 from tensortap.storage.files import FileReader
 from tensortap.storage.filesystem import exists, scan, stat_path
 
-from .base import Advance, Exported, all_rows, new_file
+from .base import Exported, all_rows, new_file
 
-_AT_ONCE = 1000  # snapshots
+_BATCH_SNAPSHOTS = 1000  # snapshots
 _LOST = {"refused": REFUSED, "damaged": LOST}  # what became of a value, by `Snapshot.no_value`
 _NAMED = {"kind", "step"}  # what `event` takes by itself
 
-_PIECE = 4 << 20  # bytes copied at a time
+_COPY_BYTES = 4 << 20  # bytes copied at a time
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date of a zip; equal runs give equal files
 _MAX_DEPTH = 8  # folders of a run; the format has two
 
 
 def export_tap_zip(
-    run: RunIndex, rows: Array | None, out: Path, advance: Advance, engine: Engine | None = None
+    run: RunIndex, rows: Array | None, out: Path, advance: AdvanceCount, engine: Engine | None = None
 ) -> Exported:
     """A run that is being written is exported up to what is there now; one that is damaged is not.
 
@@ -56,7 +57,7 @@ def export_tap_zip(
     with new_file(out) as temporary:
         folder = temporary.with_name(f"{out.name}.part")
         left_out = copy_part(run, all_rows(run, rows), folder, run.path.name, advance)
-        left_out += _write(temporary, folder / run.path.name, run.path.name, lambda done, total: None)
+        left_out += _write(temporary, folder / run.path.name, run.path.name, ignore_count)
     return Exported(out, len(rows), out.stat().st_size, left_out)
 
 
@@ -75,7 +76,7 @@ def refuse_damage(run: RunIndex, engine: Engine | None = None) -> None:
         )
 
 
-def _write(out: Path, run_dir: Path, name: str, advance: Advance) -> list[str]:
+def _write(out: Path, run_dir: Path, name: str, advance: AdvanceCount) -> list[str]:
     # In the order of names: statistics come before values, so that every value they name is there.
     members = sorted(_members(run_dir))
     total, done, left_out = sum(size for _, size in members), 0, []
@@ -92,9 +93,9 @@ def _write(out: Path, run_dir: Path, name: str, advance: Advance) -> list[str]:
                 continue
             member = _member(f"{name}/{relative}")
             with source, archive.open(member, "w", force_zip64=True) as target:
-                for at in range(0, source.size, _PIECE):
-                    target.write(source.read(at, _PIECE))
-                    done += min(_PIECE, source.size - at)
+                for at in range(0, source.size, _COPY_BYTES):
+                    target.write(source.read(at, _COPY_BYTES))
+                    done += min(_COPY_BYTES, source.size - at)
                     advance(done, total)
     return left_out
 
@@ -128,7 +129,7 @@ def _size(path: Path) -> int:
         return 0
 
 
-def copy_part(run: RunIndex, rows: Array, logdir: Path, name: str, advance: Advance) -> list[str]:
+def copy_part(run: RunIndex, rows: Array, logdir: Path, name: str, advance: AdvanceCount) -> list[str]:
     """Writes the run `name` below `logdir`; returns sentences about values that are lost.
 
     What several workers captured becomes one worker's; steps, visits, times, devices and values stay.
@@ -138,8 +139,8 @@ def copy_part(run: RunIndex, rows: Array, logdir: Path, name: str, advance: Adva
     with DumpWriter(logdir, name, info=info) as writer:
         graphs = _copy_graphs(run, writer, left_out)
         _copy_events(run, writer, set(run.catalog.column("step", rows).tolist()), left_out)
-        for start in range(0, len(rows), _AT_ONCE):
-            for snapshot in snapshots_at(run.catalog, rows[start : start + _AT_ONCE]):
+        for start in range(0, len(rows), _BATCH_SNAPSHOTS):
+            for snapshot in snapshots_at(run.catalog, rows[start : start + _BATCH_SNAPSHOTS]):
                 place: dict[str, Any] = {
                     "step": snapshot.step,
                     "visit": snapshot.visit,
@@ -152,7 +153,7 @@ def copy_part(run: RunIndex, rows: Array, logdir: Path, name: str, advance: Adva
                 except (DamagedError, ValueNotKeptError) as error:
                     left_out.append(f"{snapshot.tensor} at step {snapshot.step}: {error.message}")
                     writer.log_summary(snapshot.tensor, _summary(run, snapshot), kept=LOST, **place)
-            advance(min(start + _AT_ONCE, len(rows)), len(rows))
+            advance(min(start + _BATCH_SNAPSHOTS, len(rows)), len(rows))
     return left_out
 
 

@@ -18,13 +18,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from tensortap.core.errors import TensortapError
+from tensortap.core.progress import Notice, ignore_notice
 from tensortap.system.user_dirs import is_own_folder, make_private_folder
 
 from .arrays import hdf5, safetensors
 from .cache_lock import READ_ONLY, FolderLease, remove_unused
 from .errors import RefusedError
 from .importing import import_source, resolved_source
-from .run_builder import Imported, Progress, run_name_of
+from .run_builder import Imported, run_name_of
 from .safe_io import files_below
 
 VERSION = 4  # of what importers make: a new one makes cached imports again
@@ -47,7 +48,7 @@ class CachedImport:
     fresh: bool
 
 
-def cached_import(source: Path, cache: Path, progress: Progress = lambda text: None) -> CachedImport:
+def cached_import(source: Path, cache: Path, progress: Notice = ignore_notice) -> CachedImport:
     """Imports a source into a cache folder, unless that was done and it has not changed since.
 
     Raises:
@@ -65,7 +66,7 @@ def cached_copy(
     name: str,
     cache: Path,
     source: Callable[[], AbstractContextManager[Path]],
-    progress: Progress = lambda text: None,
+    progress: Notice = ignore_notice,
 ) -> CachedImport:
     """`cached_import` of what is copied to the disk only if it must be read.
 
@@ -109,7 +110,7 @@ def _made(
     cache: Path,
     folder: Path,
     run: str,
-    progress: Progress,
+    progress: Notice,
 ) -> Path:
     """The import in a folder of its own, which is made first: nothing is copied that cannot be kept.
 

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path, PurePath
 
+from tensortap.core.progress import Notice, ignore_notice
 from tensortap.core.text import counted
 
 from .errors import RefusedError, UnknownFormatError
 from .registry import BY_NAME, IMPORTERS, Importer, detect
-from .run_builder import Imported, Progress, RunBuilder, run_name_of
+from .run_builder import Imported, RunBuilder, run_name_of
 from .safe_io import (
     FOLLOW_HINT,
     MAX_UNPACKED_ARRAYS,
@@ -29,7 +30,7 @@ def import_source(
     logdir: Path,
     run: str = "",
     format: str = "",
-    progress: Progress = lambda text: None,
+    progress: Notice = ignore_notice,
     *,
     tell_command: bool = True,
     unpacked: int = MAX_UNPACKED_ARRAYS,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from tensortap.core.errors import InvalidNameError, LimitError, RemoteError
+from tensortap.core.progress import Notice, ignore_notice
 from tensortap.storage.entry import Entry
 from tensortap.storage.files import FileReader
 from tensortap.storage.filesystem import exists, scan, stat_path
@@ -19,7 +20,7 @@ MAX_BYTES = 16 << 30
 MAX_FILES = 100_000
 MAX_FOLDERS = 100_000
 _LEVELS = 32  # of folders
-_PIECE = 8 << 20  # bytes read at a time
+_READ_BYTES = 8 << 20  # bytes read at a time
 _SHARDS = ".safetensors.index.json"
 
 
@@ -104,7 +105,7 @@ class RemoteCopier:
 
     folder: Path
     max_bytes: int = MAX_BYTES
-    progress: Callable[[str], None] = lambda text: None
+    progress: Notice = ignore_notice
     bytes: int = field(default=0, init=False)
 
     def fetch(self, address: str) -> Path:
@@ -130,8 +131,8 @@ class RemoteCopier:
                     "Name a part of it, raise --max-bytes of tensortap import, or copy it to a disk.",
                 )
             self.progress(source.name)
-            for at in range(0, file.size, _PIECE):
-                out.write(file.read_exactly(at, min(_PIECE, file.size - at)))
+            for at in range(0, file.size, _READ_BYTES):
+                out.write(file.read_exactly(at, min(_READ_BYTES, file.size - at)))
 
 
 @contextmanager

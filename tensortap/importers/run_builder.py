@@ -9,7 +9,7 @@ import shutil
 import uuid
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import numpy as np
 
 from tensortap.core.errors import InvalidNameError, InvalidValueError
 from tensortap.core.names import MAX_RUN_DEPTH, check_run_name, is_inside_run
+from tensortap.core.progress import Notice
 from tensortap.core.records import COUNTS, Graph, Summary
 from tensortap.core.text import counted
 from tensortap.dump.recording.bundle import unpack_bundle
@@ -33,8 +34,6 @@ _MAX_STRIDE = (1 << 63) - 1  # bytes that NumPy counts an extent of 0 as 1 for
 MAX_TENSORS = 10_000_000  # snapshots of one import
 MAX_NOTES = 50  # sentences; what comes later is counted
 _MAX_PART = 190  # letters of a folder of a run's name: ten less than there may be
-
-Progress = Callable[[str], None]
 
 
 @dataclass
@@ -67,7 +66,7 @@ class RunBuilder:
         run: str,
         format: str,
         source: str,
-        progress: Progress,
+        progress: Notice,
         *,
         tell_command: bool = True,
     ) -> None:

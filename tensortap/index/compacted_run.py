@@ -38,7 +38,7 @@ from .catalog.catalog import Catalog
 from .catalog.decode import HISTOGRAM_COLUMNS
 
 NOWHERE = -1  # as the statistics file of a commit that is not here
-_AT_ONCE = 64 << 20  # bytes of the streams that parts were made of: some 500,000 snapshots
+_STREAM_BYTES = 64 << 20  # bytes of the streams that parts were made of: some 500,000 snapshots
 _ROWS_AT_ONCE = 1 << 16  # decoded at a time
 _MOST_BYTES = 4 << 30  # of a part, decoded
 _TEXTS = pa.dictionary(pa.int32(), pa.string())
@@ -117,7 +117,7 @@ class CompactedRun:
         parts: list[Part] = []
         tables: list[pa.Table] = []
         for part in self._manifest.parts[self.parts_read :]:
-            if parts and sum(each.bytes for each in parts) + part.bytes > _AT_ONCE:
+            if parts and sum(each.bytes for each in parts) + part.bytes > _STREAM_BYTES:
                 break
             parts.append(part)
             try:

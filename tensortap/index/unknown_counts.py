@@ -14,7 +14,7 @@ from .catalog.decode import NOT_KEPT
 
 ONE_COUNT = "nonfinite"  # NaN and infinities were counted as one, which stands as `nan`
 _NAMES = ("size", *COUNTS)
-_AT_ONCE = 1 << 20  # rows
+_BATCH_ROWS = 1 << 20  # rows
 _NOT_FINITE, _FINITE = KINDS[:3], KINDS[3:]
 
 
@@ -56,8 +56,8 @@ def not_counted_by_tensor(catalog: Catalog) -> Array:
     total = np.zeros(len(catalog.tensors), np.int64)
     if "nan" not in catalog.unreported_counts:
         return total
-    for first in range(0, count, _AT_ONCE):
-        rows = slice(first, min(first + _AT_ONCE, count))
+    for first in range(0, count, _BATCH_ROWS):
+        rows = slice(first, min(first + _BATCH_ROWS, count))
         unknown = unknown_counts(catalog, rows).get("nan")
         if unknown is not None:
             bad = np.logical_or.reduce([catalog.column(kind, rows) > 0 for kind in _NOT_FINITE])

@@ -8,7 +8,7 @@ import traceback
 from typing import Any
 
 from tensortap.system.sandbox import leave_network, limit_memory
-from tensortap.system.subprocess_worker import Progress, serve, spaced
+from tensortap.system.subprocess_worker import SendProgress, serve, spaced
 
 
 def main(memory_bytes: int) -> None:
@@ -30,7 +30,7 @@ def _start_tensorflow() -> None:
     tf.zeros(())
 
 
-def answer(request: dict[str, Any], progress: Progress) -> tuple[dict[str, Any], bytes]:
+def answer(request: dict[str, Any], progress: SendProgress) -> tuple[dict[str, Any], bytes]:
     """The answer to one request, as JSON holds it. Raises TensortapError: there is none."""
     from tensortap.core.errors import TensortapError
 

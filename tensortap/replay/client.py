@@ -7,18 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tensortap.core.errors import TensortapError
+from tensortap.core.progress import Advance, Notice, ignore_advance, ignore_notice
 from tensortap.system.subprocess_worker import Cancellation, ChildEndedError, ChildPool
 
-from .protocol import (
-    Advance,
-    Answer,
-    Progress,
-    Request,
-    StepperAnswer,
-    StepperRequest,
-    ignore_advance,
-    ignore_progress,
-)
+from .protocol import Answer, Request, StepperAnswer, StepperRequest
 
 
 class ReplayError(TensortapError):
@@ -65,7 +57,7 @@ class ReplayProcess:
     def replay(
         self,
         request: Request,
-        progress: Progress = ignore_progress,
+        progress: Notice = ignore_notice,
         cancellation: Cancellation | None = None,
     ) -> Answer:
         """Replays a call. Raises ReplayError as `compute` does."""
@@ -76,7 +68,7 @@ class ReplayProcess:
         self._pool.close()
 
     def _ask(
-        self, request: Mapping[str, Any], progress: Callable[[Any], None], cancellation: Cancellation | None
+        self, request: Mapping[str, Any], progress: Callable[[Any], object], cancellation: Cancellation | None
     ) -> Mapping[str, Any]:
         seconds = self._limits.seconds
         try:
@@ -105,7 +97,7 @@ class ReplayProcess:
         self.close()
 
 
-def run_replay(request: Request, limits: Limits = Limits(), progress: Progress = ignore_progress) -> Answer:
+def run_replay(request: Request, limits: Limits = Limits(), progress: Notice = ignore_notice) -> Answer:
     """Replays once, in a process that ends then.
 
     Raises:

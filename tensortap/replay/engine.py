@@ -10,6 +10,7 @@ from typing import Any
 
 from tensortap.capture.tracing.candidate import Candidate
 from tensortap.core.errors import InvalidValueError, NotFoundError
+from tensortap.core.progress import Notice, ignore_notice
 from tensortap.core.records import Graph
 from tensortap.dump.read.runs import RunReader
 from tensortap.dump.recording.bundle import read_bundle_graph
@@ -24,11 +25,11 @@ from .execution.loaded_call import CallResult, LoadedCall
 from .execution.node_selection import pattern_of
 from .execution.override import override
 from .execution.tensor_expression import parse_changes, value_at_step
-from .locate import is_bundle, open_recording
-from .protocol import Answer, Progress, Request, ignore_progress
+from .locate import is_plain_file, open_recording
+from .protocol import Answer, Request
 
 
-def replay(request: Request, progress: Progress = ignore_progress) -> dict[str, Any]:
+def replay(request: Request, progress: Notice = ignore_notice) -> dict[str, Any]:
     """Answers a request; see `Answer`.
 
     Raises:
@@ -61,7 +62,7 @@ def replay(request: Request, progress: Progress = ignore_progress) -> dict[str, 
     return asdict(_judged(answer, changed, request.nodes or "", progress) if request.accuracy else answer)
 
 
-def _run_analysis(request: Request, recording: Recording, progress: Progress) -> dict[str, Any]:
+def _run_analysis(request: Request, recording: Recording, progress: Notice) -> dict[str, Any]:
     if request.analysis not in ANALYSES:
         raise NotFoundError(f"Unknown analysis {request.analysis!r}.", f"Use one of {', '.join(ANALYSES)}.")
     found = ANALYSES[request.analysis](
@@ -70,7 +71,7 @@ def _run_analysis(request: Request, recording: Recording, progress: Progress) ->
     return {"analysis": request.analysis, **found}
 
 
-def _judged(answer: Answer, recording: Recording, nodes: str, progress: Progress) -> Answer:
+def _judged(answer: Answer, recording: Recording, nodes: str, progress: Notice) -> Answer:
     found, skipped = judge_nodes(recording, pattern_of(nodes), progress)
     return replace(answer, verdicts=[asdict(each) for each in found], not_judged=skipped)
 
@@ -120,6 +121,6 @@ def recorded_graph(source: Path, recording: Recording) -> Graph | None:
     """The graph that the recording's run or bundle holds, or None."""
     if not recording.graph:
         return None
-    if is_bundle(source):
+    if is_plain_file(source):
         return read_bundle_graph(source, recording.graph)
     return RunReader(source.parent.parent).graph(recording.graph)

@@ -48,7 +48,7 @@ def locate(path: Path, step: int | None, call: int | None) -> Path:
     Raises:
         NotFoundError: that step was not recorded; the hint lists the steps that were.
     """
-    if is_bundle(path):
+    if is_plain_file(path):
         return path
     found = recordings_in(path)
     fitting = [
@@ -68,7 +68,7 @@ def locate_beside(source: Path, step: int, run: str) -> Path:
     Raises:
         NotFoundError: `source` is a bundle, or there is no such run or step.
     """
-    if is_bundle(source):
+    if is_plain_file(source):
         raise NotFoundError("A bundle has only one step.", "Replay a run instead.")
     run_dir = source.parent.parent
     if run:
@@ -86,9 +86,9 @@ def open_recording(path: Path) -> Recording:
     Raises:
         DamagedError, NotFoundError, FormatVersionError: it cannot be read.
     """
-    return read_bundle(path) if is_bundle(path) else read_recording(path)
+    return read_bundle(path) if is_plain_file(path) else read_recording(path)
 
 
-def is_bundle(path: Path) -> bool:
+def is_plain_file(path: Path) -> bool:
     """Whether it is a file, and no archive with a run (`.tap.zip`)."""
     return path.is_file() and not is_folder(path)

@@ -5,14 +5,10 @@ They travel as JSON. Imports no TensorFlow: the server and the command line read
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
-Progress = Callable[[str], None]
-Advance = Callable[[int, int, str], None]
-"""Takes how many tensors of how many are done, and what is being done."""
-"""Takes one line of text: what a replay is doing now, or has found."""
 TESTS: Mapping[str, str] = {
     "batch": "Does one sample affect the numbers of another?",
     "causal": "Does the second half of a sequence affect the first?",
@@ -254,11 +250,3 @@ class StepperAnswer(ResultComparison):
             or name not in before.tensors
             or self.tensors[name].digest != before.tensors[name].digest
         ]
-
-
-def ignore_advance(done: int, total: int, doing: str) -> None:
-    """For those who do not wait for a person."""
-
-
-def ignore_progress(text: str) -> None:
-    """Drops it."""

@@ -12,7 +12,7 @@ from tensortap.core.errors import InvalidValueError, NotFoundError
 from tensortap.core.text import counted
 from tensortap.dump.recording.recording import Argument, Recording
 
-_NUMBER = re.compile(r"_(\d+)(?=[/_]|$)")  # which Keras gives to what the program does not name
+_KERAS_NUMBER = re.compile(r"_(\d+)(?=[/_]|$)")  # which Keras gives to what the program does not name
 _SEED = "seed_generator_state"
 _NAMED = 5  # paths in a message
 _WORD = re.compile(r"[^/_]+(?:_(\d+)(?=[/_]|$))?")  # of a path, with its number; the first has none
@@ -102,7 +102,7 @@ def _grouped(items: Iterable[Any], path_of: Callable[[Any], str]) -> dict[str, l
     """By path without numbers; each group in the order of the numbers, word by word."""
     found: dict[str, list[Any]] = {}
     for item in sorted(items, key=lambda each: [int(it or 0) for it in _WORD.findall(path_of(each))]):
-        found.setdefault(_NUMBER.sub("", path_of(item)), []).append(item)
+        found.setdefault(_KERAS_NUMBER.sub("", path_of(item)), []).append(item)
     return found
 
 

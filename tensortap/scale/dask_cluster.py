@@ -7,8 +7,9 @@ from importlib import import_module
 from typing import Any, Self
 
 from tensortap.core.errors import TensortapError
+from tensortap.core.progress import AdvanceCount, ignore_count
 
-from .engine import ATTEMPTS, Advance, ignore_progress
+from .engine import ATTEMPTS
 from .task import Record, Task, run_task, task_name
 
 _CONNECT_SECONDS = 20
@@ -43,7 +44,7 @@ class DaskEngine:
             raise TensortapError(f"No Dask scheduler answers at {address}.", hint) from error
 
     def map(
-        self, task: Task, arguments: Sequence[Record], advance: Advance = ignore_progress
+        self, task: Task, arguments: Sequence[Record], advance: AdvanceCount = ignore_count
     ) -> list[Record]:
         """See `Engine.map`."""
         distributed: Any = import_module("distributed")

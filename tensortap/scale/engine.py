@@ -5,19 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
-from .task import Record, Task
+from tensortap.core.progress import AdvanceCount, ignore_count
 
-Advance = Callable[[int, int], object]
-"""Takes how many tasks are done, and how many there are."""
+from .task import Record, Task
 
 FAN_IN = 16  # results that one task of a reduction merges
 ATTEMPTS = 3  # of a task whose process is killed
 
 _T = TypeVar("_T")
-
-
-def ignore_progress(done: int, total: int) -> None:
-    """The `Advance` of those who show nothing."""
 
 
 class Engine(Protocol):
@@ -28,7 +23,7 @@ class Engine(Protocol):
     """
 
     def map(
-        self, task: Task, arguments: Sequence[Record], advance: Advance = ignore_progress
+        self, task: Task, arguments: Sequence[Record], advance: AdvanceCount = ignore_count
     ) -> list[Record]:
         """The answers to all arguments, in their order.
 

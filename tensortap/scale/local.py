@@ -8,9 +8,10 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Self
 
 from tensortap.core.errors import TensortapError
+from tensortap.core.progress import AdvanceCount, ignore_count
 from tensortap.system.subprocess_worker import Cancellation, ChildEndedError, ChildFailedError, ChildPool
 
-from .engine import ATTEMPTS, Advance, ignore_progress
+from .engine import ATTEMPTS
 from .task import Record, Task, run_task, task_name
 
 
@@ -22,7 +23,7 @@ class LocalEngine:
         self._pool = ChildPool("scale.task", most=processes)
 
     def map(
-        self, task: Task, arguments: Sequence[Record], advance: Advance = ignore_progress
+        self, task: Task, arguments: Sequence[Record], advance: AdvanceCount = ignore_count
     ) -> list[Record]:
         """See `Engine.map`."""
         total, done = len(arguments), 0

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from tensortap.core.errors import TensortapError
-from tensortap.system.subprocess_worker import Progress, serve
+from tensortap.system.subprocess_worker import SendProgress, serve
 
 Record = dict[str, Any]  # JSON
 Task = Callable[[Record], Record]
@@ -38,7 +38,7 @@ def run_task(name: str, argument: Record) -> Record:
     return answer
 
 
-def _handle(request: dict[str, Any], progress: Progress) -> tuple[Any, bytes]:
+def _handle(request: dict[str, Any], progress: SendProgress) -> tuple[Any, bytes]:
     return run_task(request["task"], request["argument"]), b""
 
 

@@ -27,7 +27,7 @@ Kernel = Callable[..., Any]
 # array would need a kernel of its own.
 _FREE = "*"
 _TABLE = "#"  # of two dimensions
-_NUMBER = "a number"
+_A_NUMBER = "a number"
 _ITEM = "item"  # the item type that is asked for
 _ACC = "int64"
 _ARGUMENTS = {
@@ -39,7 +39,7 @@ _ARGUMENTS = {
     "scan_integer": (_ITEM + _FREE, _ACC),
     "scan_complex": (_ITEM + _FREE, _ACC),
     "pack_nonzero": (_ITEM + _FREE, "uint8", _ITEM),
-    "scan_small": ("float64", "int64", "int64", _NUMBER, _ACC, "uint16", "int64", "int64", "int64#"),
+    "scan_small": ("float64", "int64", "int64", _A_NUMBER, _ACC, "uint16", "int64", "int64", "int64#"),
 }
 
 _RESULTS = {"pack_nonzero": "int64"}
@@ -96,7 +96,7 @@ def _compile_now(name: str, result: str, arguments: tuple[str, ...]) -> Kernel:
         raise CannotCompileError("NUMBA_DISABLE_JIT is set")
 
     def numba_type(text: str) -> Any:
-        if text == _NUMBER:
+        if text == _A_NUMBER:
             return numba.types.int64
         item, free, rank = (
             text.rstrip(_FREE + _TABLE),
@@ -123,7 +123,7 @@ class Scratch(threading.local):
     """
 
     def __init__(self) -> None:
-        self._finish = _compile("finish", "int64", (_ACC, _NUMBER, "uint16", "int64", "int64"))
+        self._finish = _compile("finish", "int64", (_ACC, _A_NUMBER, "uint16", "int64", "int64"))
         from . import kernels
 
         self.acc = np.zeros(kernels.ACC_SIZE, np.int64)

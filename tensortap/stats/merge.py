@@ -20,7 +20,7 @@ from tensortap.core.records import COUNTS, STATISTICS
 
 ADDED = ("snapshots", "size", "finite", *COUNTS)  # int64
 MERGED = (*ADDED, *STATISTICS)
-_MOST = np.iinfo(np.int64).max
+_MAX_COUNT = np.iinfo(np.int64).max
 
 
 def finite_elements(columns: Mapping[str, Array], is_text: Array) -> Array:
@@ -104,5 +104,5 @@ def _root_of_squares(values: Array, starts: Array) -> Array:
 def _added(counts: Array, starts: Array) -> Array:
     """Sums, at most 2^63 - 1: a hostile dump may claim more."""
     sums: Array = np.add.reduceat(counts.astype(np.int64, copy=False), starts)
-    sums[np.add.reduceat(counts.astype(np.float64), starts) >= _MOST] = _MOST
+    sums[np.add.reduceat(counts.astype(np.float64), starts) >= _MAX_COUNT] = _MAX_COUNT
     return sums

@@ -25,7 +25,7 @@ from .moments import Measured
 
 _CHUNK = 1 << 16  # elements converted at a time
 # Below so many elements, by their size, converting to float32 is cheaper than counting over all codes.
-_FEW = {1: 512, 2: 1 << 15}
+_MIN_ELEMENTS_TO_COUNT = {1: 512, 2: 1 << 15}
 _DIRECT = 256  # elements of float32 that are counted one by one: emptying the tables would take longer
 _PARTS = {"complex64": "float32", "complex128": "float64"}
 HUGE, MINUTE = 1e140, 1e-145  # beyond these, sums of squares leave float64's range
@@ -91,7 +91,7 @@ def scan(flat: Array, dtype: str, acc: npt.NDArray[np.int64]) -> None:
         kernel("scan_complex", _PARTS[dtype])(flat.view(_PARTS[dtype]), acc)
     elif is_complex(dtype):
         kernel("scan_complex", "float64")(_quietly(flat, np.complex128).view(np.float64), acc)
-    elif flat.size < _FEW[flat.itemsize]:
+    elif flat.size < _MIN_ELEMENTS_TO_COUNT[flat.itemsize]:
         _scan_float32(_quietly(flat, np.float32), acc)
     else:
         _count_codes(flat, dtype, acc)

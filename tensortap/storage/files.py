@@ -19,7 +19,7 @@ from tensortap.core.errors import DamagedError
 from .filesystem import open_file
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-_PIECE = 4 << 20  # bytes that are checksummed at a time
+_READ_BYTES = 4 << 20  # bytes that are checksummed at a time
 _CACHED = 256 << 10
 MAX_JSON = 4 << 20  # run.json and worker.json; real ones have a few KB
 _FIRST, _LAST = "checksum", "crc32c"  # keys of a JSON object with a checksum: no single byte is in both
@@ -41,8 +41,8 @@ def crc32c_of_file(path: Path, length: int) -> int:
     """
     found = 0
     with FileReader(path) as file:
-        for at in range(0, length, _PIECE):
-            found = crc32c(file.read_exactly(at, min(_PIECE, length - at)), found)
+        for at in range(0, length, _READ_BYTES):
+            found = crc32c(file.read_exactly(at, min(_READ_BYTES, length - at)), found)
     return found
 
 
@@ -139,7 +139,7 @@ class FileReader:
     @property
     def piece(self) -> int:
         """Bytes to read at a time where they are checksummed next: of a disk, what a core's cache holds."""
-        return _CACHED if isinstance(self._file, io.FileIO) else _PIECE
+        return _CACHED if isinstance(self._file, io.FileIO) else _READ_BYTES
 
     def read_into(self, offset: int, target: memoryview) -> None:
         """Fills `target` with the bytes from `offset` on.

@@ -15,7 +15,7 @@ FOLLOW_LINKS = "TENSORTAP_FOLLOW_LINKS"  # an environment variable, so that work
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | _NOFOLLOW
 _BY_FOLDER = os.open in os.supports_dir_fd and os.stat in os.supports_dir_fd
-_MOST = 10_000  # trusted folders
+_MAX_TRUSTED_FOLDERS = 10_000  # trusted folders
 
 _trusted: dict[str, None] = {}
 
@@ -39,7 +39,7 @@ def trust(folder: Path, *, unless_within: bool = False) -> None:
     path = str(folder.absolute())
     if path in _trusted or (unless_within and _root_of(path) is not None):
         return
-    if len(_trusted) >= _MOST:
+    if len(_trusted) >= _MAX_TRUSTED_FOLDERS:
         del _trusted[next(iter(_trusted))]
     _trusted[path] = None
 

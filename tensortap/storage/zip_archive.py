@@ -25,7 +25,7 @@ _MAX_NAME = 1024
 _MAX_DEPTH = 16  # folders
 _LOCAL = struct.Struct("<4s22sHH")  # a member's own header: magic, …, lengths of name and extra field
 _END = 22 + 65_535 + 20 + 56  # bytes at the end that hold where the list of members is
-_PIECE = 64 << 10  # bytes of the archive read at once where its list is read
+_READ_BYTES = 64 << 10  # bytes of the archive read at once where its list is read
 _HINT = "Make it with 'tensortap export RUN --out run.tap.zip', or unpack it."
 
 
@@ -55,7 +55,7 @@ class Archive:
         self.folders: dict[str, set[str]] = {"": set()}
         try:
             raw, size = open_plain(path, follow=True)
-            with raw, BufferedReader(cast(RawIOBase, raw), _PIECE) as file:
+            with raw, BufferedReader(cast(RawIOBase, raw), _READ_BYTES) as file:
                 _check_directory(file, size)
                 with zipfile.ZipFile(file) as archive:
                     for info in archive.infolist():

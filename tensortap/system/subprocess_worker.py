@@ -26,13 +26,13 @@ from pathlib import Path
 from typing import IO, Any
 
 from tensortap.core.errors import TensortapError
+from tensortap.core.progress import Advance
 
 from . import child_bootstrap
 
 Message = tuple[dict[str, Any], bytes]
-Progress = Callable[[Any], None]
-Advance = Callable[[int, int, str], None]
-"""Takes how much is done, of how much, and what is being done."""
+SendProgress = Callable[[Any], object]
+"""Sends a message about progress to the process that asked."""
 _PAUSE = 0.1  # s between two messages about progress
 MAX_BYTES = 4 << 30  # of a line, and of what stands behind it
 
@@ -117,7 +117,11 @@ class ChildProcess:
         return self._process.poll() is None
 
     def ask(
-        self, request: Mapping[str, Any], *, progress: Progress | None = None, seconds: float | None = None
+        self,
+        request: Mapping[str, Any],
+        *,
+        progress: SendProgress | None = None,
+        seconds: float | None = None,
     ) -> tuple[Any, bytes]:
         """The answer to a request, and the bytes behind it.
 
@@ -237,7 +241,7 @@ class ChildPool:
         self,
         request: Mapping[str, Any],
         *,
-        progress: Progress | None = None,
+        progress: SendProgress | None = None,
         seconds: float | None = None,
         cancellation: Cancellation | None = None,
     ) -> tuple[Any, bytes]:
@@ -290,7 +294,7 @@ class ChildPool:
         worker.close()
 
 
-def spaced(progress: Progress) -> Advance:
+def spaced(progress: SendProgress) -> Advance:
     """Sends how far work is, not more often than is useful."""
     last = float("-inf")
 
@@ -303,7 +307,7 @@ def spaced(progress: Progress) -> Advance:
     return advance
 
 
-Handler = Callable[[dict[str, Any], Progress], tuple[Any, bytes]]
+Handler = Callable[[dict[str, Any], SendProgress], tuple[Any, bytes]]
 """Takes a request and what takes its progress; returns the answer, and bytes to stand behind it."""
 
 

@@ -12,7 +12,7 @@ from tensortap.core.names import short_function_name
 from .tensor_proto import proto_shape, tensor_array, tensorflow_type_name
 
 _LONGEST = 200  # characters of one attribute; longer ones are cut, the GraphDef has them whole
-_FEW = 8  # elements of a constant that are written out
+_MAX_WRITTEN_ELEMENTS = 8  # elements of a constant that are written out
 
 # Internal bookkeeping of TensorFlow; some carry numbers that differ from process to process.
 _HIDDEN = frozenset(
@@ -79,7 +79,7 @@ def _shape_text(proto: Any) -> str:
 def _tensor_text(proto: Any) -> str:
     head = f"{tensorflow_type_name(proto.dtype)}{_shape_text(proto.tensor_shape)}"
     shape = proto_shape(proto.tensor_shape)
-    if shape is not None and math.prod(extent or 0 for extent in shape) > _FEW:
+    if shape is not None and math.prod(extent or 0 for extent in shape) > _MAX_WRITTEN_ELEMENTS:
         return head
     try:
         return f"{head} {tensor_array(proto).tolist()}"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tensortap.core.errors import InvalidNameError, ValuePrunedError
+from tensortap.core.progress import ignore_count
 from tensortap.dump.format.events import EventsTail, encode_event
 from tensortap.dump.maintenance.pruning import prune_run
 from tensortap.dump.read.runs import RunReader, find_runs
@@ -28,7 +29,7 @@ def only_run(path):
 
 
 def export(run, out, rows=None):
-    return exporter_for(out).export(run, rows, out, lambda done, total: None)
+    return exporter_for(out).export(run, rows, out, ignore_count)
 
 
 def test_values_that_are_pruned_meanwhile_are_pruned_in_the_archive(tmp_path, monkeypatch):

@@ -18,6 +18,7 @@ from tensorboard.backend.event_processing.event_file_loader import EventFileLoad
 import tensortap
 from tensortap.__main__ import main
 from tensortap.core.errors import InvalidNameError, NotFoundError, SelectionError
+from tensortap.core.progress import ignore_count
 from tensortap.core.records import Graph, Node
 from tensortap.core.sampling import Sample
 from tensortap.dump.format.schema import LOST, REFUSED
@@ -348,7 +349,7 @@ def test_what_a_killed_export_left_goes_with_the_next(run, logdir, tmp_path, exp
     strange = left.with_name(f".exporting-elsewhere-{left.name.split('-', 2)[2]}")
     if exporter == "npz":
         strange.mkdir()
-    exporter_for(out, exporter).export(run, None, out, lambda done, total: None)
+    exporter_for(out, exporter).export(run, None, out, ignore_count)
     assert not left.exists() and strange.exists() == (exporter == "npz")
 
 

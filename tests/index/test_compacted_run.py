@@ -35,7 +35,7 @@ ROWS = 2 * STEPS * (TENSORS + 2)  # and a text, and what is empty
 def whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A log directory with a compacted run of many parts."""
     monkeypatch.setattr(compactor, "PART_BYTES", 2500)
-    monkeypatch.setattr(compacted_run, "_AT_ONCE", 5000)
+    monkeypatch.setattr(compacted_run, "_STREAM_BYTES", 5000)
     for rank in range(2):
         write_worker(tmp_path / "whole", range(STEPS), TENSORS, rank=rank)
     assert compact(tmp_path / "whole/r").parts > 5

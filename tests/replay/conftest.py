@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from shared_folder import shared_folder
 
+from tensortap.core.progress import Notice, ignore_notice
 from tensortap.replay.locate import locate
-from tensortap.replay.protocol import Answer, Progress, Request, ignore_progress
+from tensortap.replay.protocol import Answer, Request
 
 Ask = Callable[..., Any]
 
@@ -41,7 +42,7 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands replay in the process of the tests: starting TensorFlow takes longer than the replay."""
     from tensortap.replay.engine import replay
 
-    def run_replay(request: Request, limits: object = None, progress: Progress = ignore_progress) -> Answer:
+    def run_replay(request: Request, limits: object = None, progress: Notice = ignore_notice) -> Answer:
         return Answer.of(json.loads(json.dumps(replay(request, progress))))
 
     monkeypatch.setattr("tensortap.replay.client.run_replay", run_replay)

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from tensortap.core.errors import InvalidValueError, TensortapError
+from tensortap.core.progress import Advance, ignore_advance
 from tensortap.core.records import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.replay.analyses.nonfinite_origins import count_nonfinite, largest_magnitude
 from tensortap.replay.client import ReplayProcess
-from tensortap.replay.protocol import Advance, StepperAnswer, StepperRequest, ignore_advance
+from tensortap.replay.protocol import StepperAnswer, StepperRequest
 from tensortap.replay.stepper import session as stepper_session
 from tensortap.replay.stepper import what_ifs as what_if_file
 from tensortap.replay.stepper.session import StepperSession

@@ -19,12 +19,13 @@ from tensortap.capture.watching.step_schedule import every
 from tensortap.capture.watching.watch import Watch
 from tensortap.cli.stepper_shell import StepperShell
 from tensortap.core.errors import TensortapError
+from tensortap.core.progress import Advance, ignore_advance
 from tensortap.dump.recording.bundle import write_bundle
 from tensortap.dump.recording.recording_files import find_recordings
 from tensortap.replay.client import Limits, ReplayError, ReplayProcess
 from tensortap.replay.engine import replay
 from tensortap.replay.locate import locate, open_recording
-from tensortap.replay.protocol import Advance, Request, StepperAnswer, StepperRequest, ignore_advance
+from tensortap.replay.protocol import Request, StepperAnswer, StepperRequest
 from tensortap.replay.stepper.computed_run import compute_run
 from tensortap.replay.stepper.session import StepperSession
 from tensortap.system.subprocess_worker import Cancellation

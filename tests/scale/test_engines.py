@@ -45,7 +45,7 @@ def compact_by(engine: Engine, run_dir: Path, kill: Any = None) -> list[Any]:
     """What an engine makes of a run; `kill` is called once, when the first part is written."""
     calls: list[tuple[str, int, int]] = []
 
-    def advance(what: str, done: int, total: int) -> None:
+    def advance(done: int, total: int, what: str) -> None:
         calls.append((what, done, total))
         if what == "writing" and done == 1 and kill is not None:
             kill()

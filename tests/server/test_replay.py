@@ -17,22 +17,13 @@ from small_dump import Api, write_dump
 from werkzeug.test import Client, TestResponse
 
 from tensortap.core.errors import TensortapError
+from tensortap.core.progress import Advance, Notice, ignore_advance, ignore_notice
 from tensortap.core.records import Graph, Node
 from tensortap.dump.recording.recording import Recording
 from tensortap.dump.recording.recording_files import write_recording
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.replay.client import ReplayProcess
-from tensortap.replay.protocol import (
-    Advance,
-    Answer,
-    Progress,
-    Request,
-    StepperAnswer,
-    StepperRequest,
-    TensorFacts,
-    ignore_advance,
-    ignore_progress,
-)
+from tensortap.replay.protocol import Answer, Request, StepperAnswer, StepperRequest, TensorFacts
 from tensortap.server.app import create_app
 from tensortap.server.jobs.replay_jobs import ComputedStep, ReplayJobs
 from tensortap.server.routes.replay import _result
@@ -90,7 +81,7 @@ class FakeProcess(ReplayProcess):
     def replay(
         self,
         request: Request,
-        progress: Progress = ignore_progress,
+        progress: Notice = ignore_notice,
         cancellation: Cancellation | None = None,
     ) -> Answer:
         test = request.options["test"]

@@ -10,10 +10,11 @@ import pytest
 from polling import until
 
 from tensortap.core.errors import LimitError
+from tensortap.core.progress import Advance, ignore_advance
 from tensortap.core.records import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.replay.client import ReplayProcess
-from tensortap.replay.protocol import Advance, StepperAnswer, StepperRequest, TensorFacts, ignore_advance
+from tensortap.replay.protocol import StepperAnswer, StepperRequest, TensorFacts
 from tensortap.server.jobs.replay_jobs import Changes, ReplayJobs
 from tensortap.system.subprocess_worker import Cancellation
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 import numpy as np
 
 from tensortap.core.errors import NotFoundError
+from tensortap.core.progress import Advance, ignore_advance
 from tensortap.core.text import counted
 from tensortap.index.query.search import Filters, find_rows
 from tensortap.index.run_index import RunIndex
@@ -27,7 +28,6 @@ from .propagation.mismatches import unpair_mismatches, unpaired_notes
 from .side import Side
 from .tensor_pairs import PairDetails, StepPairs
 
-Advance = Callable[[int, int, str], None]
 _DIFFER = ("diverges", "amplified", "inherited")
 
 
@@ -59,7 +59,7 @@ def compare(
     check_pairs(a.run, b.run, matches or {})
     wanted = None if where is None else _wanted(a, where)
     matcher, steps, carried = Matcher(matches or {}), _steps(a, b), State()
-    progress = progress or (lambda done, total, doing: None)
+    progress = progress or (ignore_advance)
     for number in _steps_to_compare(matcher, a, b, steps, progress):
         at = _StepComparison(a, b, *steps[number])
         at.measure(matcher, carried, progress)

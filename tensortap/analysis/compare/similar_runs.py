@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from tensortap.index.run_index import RunIndex
 
-_MOST = 50  # runs that are checked
+_MAX_RUNS = 50  # runs that are checked
 
 
 def most_similar_run(run: RunIndex, others: Iterable[RunIndex]) -> tuple[RunIndex, int] | None:
@@ -22,7 +22,7 @@ def most_similar_run(run: RunIndex, others: Iterable[RunIndex]) -> tuple[RunInde
     best: tuple[RunIndex, int] | None = None
     most = 0.0
     for number, other in enumerate(each for each in others if each.id != run.id):
-        if number >= _MOST:
+        if number >= _MAX_RUNS:
             break
         found = other.tensors
         common = len(names.intersection(found))

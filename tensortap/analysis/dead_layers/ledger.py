@@ -3,12 +3,12 @@ and which updates vanish in the rounding of the weights."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from tensortap.core.progress import Advance, ignore_advance
 from tensortap.index.run_index import RunIndex
 
 from ..model_graph.gradient_cuts import find_gradient_cut, is_unused
@@ -21,7 +21,6 @@ from ..run_view.trained_variables import WHY_LEFT_OUT, is_ambiguous, is_left_out
 from .zero_origin import ZeroOrigin, find_zero_origin
 
 _INTEGERS = ("int", "uint", "bool")
-Advance = Callable[[int, int, str], None]
 UNUSED = "the loss does not depend on it"
 # Why there is no gradient where no op cuts it off, by whether the step asks for one.
 _WHY_NONE = {
@@ -77,7 +76,7 @@ class LedgerEntry:
 
 
 def dead_layer_ledger(
-    run: RunIndex, view: RunView | None = None, advance: Advance = lambda done, total, doing: None
+    run: RunIndex, view: RunView | None = None, advance: Advance = ignore_advance
 ) -> list[LedgerEntry]:
     """An entry for each variable of a layer in a graph that computes gradients, the deadest first.
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from tensortap.core.errors import NotFoundError
+from tensortap.core.progress import Advance, ignore_advance
 from tensortap.index.query.search import Filters, find_rows
 from tensortap.index.run_index import RunIndex
 
@@ -21,7 +22,6 @@ from .origin import Origin, describe_origin, with_details
 from .path_to_loss import Link, path_to_loss
 from .step_flow import NOT_CAPTURED, StepFlow, Tensor
 
-Advance = Callable[[int, int, str], None]
 DETAILED = 20  # origins whose source line and elements are looked up
 MAX_ORIGINS = 400  # origins that are described at all
 _DataFlowPlace = tuple[bool, int, int, int]
@@ -59,9 +59,7 @@ class NanReport:
     notes: list[str]
 
 
-def nan_report(
-    run: RunIndex, step: int | None = None, advance: Advance = lambda done, total, doing: None
-) -> NanReport:
+def nan_report(run: RunIndex, step: int | None = None, advance: Advance = ignore_advance) -> NanReport:
     """Follow the non-finite values of a step to their origins.
 
     Args:
@@ -157,7 +155,7 @@ def _reports(run: RunIndex, step: int, advance: Advance) -> Iterator[NanReport]:
         yield step_report(StepFlow(run, step, worker, graphs), advance)
 
 
-def step_report(step: StepFlow, advance: Advance = lambda done, total, doing: None) -> NanReport:
+def step_report(step: StepFlow, advance: Advance = ignore_advance) -> NanReport:
     """The report on the tensors of one worker at a step: all its calls in one order."""
     described, found = _described(step, advance)
     origins = rank_origins(step, [origin for origin in described if not origin.demoted])

@@ -15,7 +15,7 @@ from ..model_graph.roles import Slot
 from .nonfinite_flow import FlowTensor, NonfiniteFlow
 
 _OF_SHAPES = ops("Shape ShapeN Size Rank ZerosLike OnesLike VariableShape BroadcastGradientArgs")
-_MOST = 100_000  # nodes that were not captured and are looked at behind origins
+_MAX_NODES = 100_000  # nodes that were not captured and are looked at behind origins
 _MASKING = ops(
     "Select SelectV2 Where MulNoNan DivNoNan GatherV2 GatherNd BooleanMask StridedSlice Slice Gather"
 )
@@ -148,7 +148,7 @@ def _uncaptured_paths(flow: NonfiniteFlow, marks: dict[Slot, int]) -> Iterator[t
 
     def hand(row: int, bits: int) -> None:
         known = found.get(row, 0)
-        if known | bits != known and (row in found or len(found) < _MOST):
+        if known | bits != known and (row in found or len(found) < _MAX_NODES):
             found[row] = known | bits
             heapq.heappush(waiting, (int(order[row]), row))
 

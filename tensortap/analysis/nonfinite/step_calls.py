@@ -18,7 +18,7 @@ from .upstream import computes_nothing
 
 EAGER = "eager"  # the name of the graph that holds the ops of eager scopes
 _MAX_DEPTH = 20  # calls between a read and the variable's handle
-_MOST = 500  # references that are followed from one argument
+_MAX_REFERENCES = 500  # references that are followed from one argument
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +211,7 @@ class StepCalls:
         before = python = unknown = False
         numbers, waiting = set[int](), list(texts)
         seen = set[str]()
-        while waiting and len(seen) < _MOST:
+        while waiting and len(seen) < _MAX_REFERENCES:
             text = waiting.pop()
             if text in seen:
                 continue

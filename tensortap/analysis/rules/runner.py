@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from tensortap.core.errors import TensortapError
+from tensortap.core.progress import Advance
 from tensortap.index.query.node_detail import FrameDetail, node_detail
 from tensortap.index.run_index import RunIndex
 
@@ -22,8 +23,6 @@ from .settings import Settings
 _LOG = logging.getLogger(__name__)
 _SOURCES = 40  # findings whose source line is looked up
 MOST = 50  # findings of one rule; more say nothing new
-
-Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ def check_rules(
     settings: Settings | None = None,
     *,
     rules: Sequence[Rule] | None = None,
-    progress: Progress | None = None,
+    progress: Advance | None = None,
 ) -> Findings:
     """Applies all rules to all snapshots of a run that were read so far. Of a run that has grown since, rules
     look at what was added: the findings are those of a first look.
@@ -74,7 +73,7 @@ def check_rules(
 
 
 def _checked(
-    view: RunView, applied: Sequence[Rule], settings: Settings, progress: Progress | None
+    view: RunView, applied: Sequence[Rule], settings: Settings, progress: Advance | None
 ) -> Findings:
     once = Deduplicator()
     found: list[tuple[Finding, Hit]] = []
@@ -101,7 +100,7 @@ def _checked(
     return Findings(findings, failed, len(applied), view.rows_seen, left_out, raised_steps(view.run))
 
 
-def _teller(progress: Progress | None, done: int, total: int, name: str) -> Progress:
+def _teller(progress: Advance | None, done: int, total: int, name: str) -> Advance:
     """What a rule tells how far it is: of all work it is one part, however many it has itself."""
 
     def tell(mine: int, of: int, doing: str) -> None:

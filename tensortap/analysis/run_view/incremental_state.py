@@ -25,7 +25,7 @@ from tensortap.index.run_index import RunIndex
 from ..model_graph.roles import TensorRole
 from .snapshot_rows import Rows
 
-_MOST = 64  # things that are held of a run, those that were asked for last
+_MAX_ENTRIES = 64  # things that are held of a run, those that were asked for last
 
 
 class TensorState(Protocol):
@@ -105,7 +105,7 @@ class AnalysisCache:
     def put(self, key: Hashable, held: CacheEntry[Any]) -> None:
         """Holds it."""
         self._held[key] = held
-        while len(self._held) > _MOST:
+        while len(self._held) > _MAX_ENTRIES:
             self._held.popitem(last=False)
 
 

@@ -10,6 +10,7 @@ from weakref import ref
 import numpy as np
 
 from tensortap.core.dtypes import Array
+from tensortap.core.progress import Advance, ignore_advance
 from tensortap.index.run_index import RunIndex
 
 from ..dtype_limits import LARGEST
@@ -19,8 +20,8 @@ from .snapshot_rows import Rows
 
 T = TypeVar("T")
 S = TypeVar("S", bound=TensorState)
-_FEW = 16  # tensors whose rows are looked up one by one
-_PIECE = 1 << 18  # rows that are looked at at once
+_MAX_SINGLE_LOOKUPS = 16  # tensors whose rows are looked up one by one
+_BATCH_ROWS = 1 << 18  # rows that are looked at at once
 
 
 class RunView:
@@ -36,7 +37,7 @@ class RunView:
 
     def __init__(self, run: RunIndex, memory: AnalysisCache | None = None) -> None:
         self.run = run
-        self.advance: Callable[[int, int, str], None] = lambda done, total, doing: None
+        self.advance: Advance = ignore_advance
         self.rows_seen = run.catalog.rows  # first: tensors are known before the rows that name them
         self._memory = memory or AnalysisCache()
         self._graphs: dict[str, Roles] = {}
@@ -105,7 +106,7 @@ class RunView:
     def rows(self, tensors: Iterable[TensorRole], *, floats: bool = True) -> Rows:
         """All snapshots of some tensors; of floating point ones only, unless said otherwise."""
         codes = [tensor.code for tensor in tensors]
-        if len(codes) > _FEW:
+        if len(codes) > _MAX_SINGLE_LOOKUPS:
             order, starts = self._ordered
             parts = [order[starts[code] : starts[code + 1]] for code in codes]
         else:
@@ -162,7 +163,7 @@ class RunView:
             held.state.forget(code)
         added = self._rows_from(held.rows, floats=True)
         fit = (wanted & ~anew)[added.tensor]
-        self._feed(held.state, added.part(fit, share=len(added) <= _PIECE), add)
+        self._feed(held.state, added.part(fit, share=len(added) <= _BATCH_ROWS), add)
         self._feed(held.state, self.rows([self.tensors[code] for code in np.flatnonzero(anew).tolist()]), add)
         held.wanted, held.rows = wanted, self.rows_seen
         self._memory.put(key, held)
@@ -170,11 +171,11 @@ class RunView:
         return held.state
 
     def _feed(self, state: S, rows: Rows, add: Add[S]) -> None:
-        if 0 < len(rows) <= _PIECE:
+        if 0 < len(rows) <= _BATCH_ROWS:
             add(state, rows)
             return
-        for start in range(0, len(rows), _PIECE):
-            add(state, rows.part(slice(start, start + _PIECE), share=False))
+        for start in range(0, len(rows), _BATCH_ROWS):
+            add(state, rows.part(slice(start, start + _BATCH_ROWS), share=False))
 
     def _rows_from(self, first: int, *, floats: bool) -> Rows:
         """The snapshots from a row of the catalog on, ordered."""
@@ -182,7 +183,7 @@ class RunView:
             if floats:
                 rows = self._rows_from(first, floats=False)
                 fit = self._is_float[self.run.catalog.column("dtype", rows.rows)]
-                found = rows.part(fit, share=len(rows) <= _PIECE)
+                found = rows.part(fit, share=len(rows) <= _BATCH_ROWS)
             elif first:
                 found = Rows(self.run, np.arange(first, self.rows_seen))
             else:

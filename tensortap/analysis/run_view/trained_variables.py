@@ -8,7 +8,7 @@ from ..model_graph.gradient_cuts import find_gradient_cut, is_unused
 from ..model_graph.roles import Roles, TensorRole, is_ambiguous_read
 from .run_view import RunView
 
-_MOST = 200  # nodes between a gradient and the one that it is made of
+_MAX_NODES = 200  # nodes between a gradient and the one that it is made of
 WHY_LEFT_OUT = "no step asks for its gradient, although it is trainable and the loss depends on it"
 
 
@@ -34,7 +34,7 @@ def _last_ones(view: RunView) -> list[TensorRole]:
 def _made_of(roles: Roles, row: int, rows: set[int]) -> set[int]:
     """Those of some gradients that another one is made of, behind the backward pass."""
     found, seen, waiting = set[int](), {row}, deque([row])
-    while waiting and len(seen) < _MOST:
+    while waiting and len(seen) < _MAX_NODES:
         for source, _, _ in roles.inputs(waiting.popleft()):
             if source in seen:
                 continue

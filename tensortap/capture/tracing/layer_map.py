@@ -12,7 +12,7 @@ from .layer_tracker import LayerTracker, Trace
 # `gradient_tape/<forward op>/<op>` inside one function, `gradients/<forward op>_grad/<op>` in one of its own.
 _IN_TAPE = re.compile(r"(?:.*/)?gradient_tape/(.+)\Z", re.DOTALL)
 _IN_GRADIENTS = re.compile(r"gradients/(.+?)_grad(?:/.*)?\Z", re.DOTALL)
-_NUMBER = re.compile(r"_\d+\Z")
+_NAME_NUMBER = re.compile(r"_\d+\Z")
 
 
 class LayerMap:
@@ -78,7 +78,7 @@ class LayerMap:
         best = ""
         parts: tuple[str, ...] = ()
         for part in node.split("/")[:-1]:
-            for choice in (part, _NUMBER.sub("", part)):
+            for choice in (part, _NAME_NUMBER.sub("", part)):
                 if (*parts, choice) in self._known_starts:
                     parts = (*parts, choice)
                     best = self._known.get(parts, best)

@@ -13,7 +13,7 @@ from .layer_map import forward_name
 _MACHINERY = re.compile(
     r"(?:.*_)?(?:while|cond|switch_case|indexed_case|StatefulPartitionedCall|PartitionedCall|body|Identity)(?:_\d+)?\Z"
 )
-_NUMBER = re.compile(r"_(\d+)\Z")
+_NAME_NUMBER = re.compile(r"_(\d+)\Z")
 
 _OF_LOOPS = {
     "Enter": "what goes into the loop",
@@ -77,7 +77,7 @@ def _job(name: str, op_type: str, calls: str) -> str:
     if op_type in _KEPT:
         return _KEPT[op_type]
     table = _OF_LOOPS if _in_loop(name) else _OF_BRANCHES
-    found = _NUMBER.search(name)
+    found = _NAME_NUMBER.search(name)
     return table.get(op_type, "").format(number=found.group(1) if found else "0")
 
 

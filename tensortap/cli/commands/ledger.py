@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-_MOST = 40  # variables that are listed, unless all are asked for
+_MAX_LISTED = 40  # variables that are listed, unless all are asked for
 _LEAST = 0.005  # share of lost updates up to which none is told: it is shown as 0 %
 _WORDS = {"": "learns", "unknown": "zero, reason not captured"}
 
@@ -61,7 +61,7 @@ def print_ledger(run: str, entries: Sequence[LedgerEntry], out: Console, *, ever
     names = f"{counted(len(entries), 'variable')}, {len(dead) - apart:,} with zeros or lost updates"
     names += f", {apart:,} without a gradient" if apart else ""
     out.print(cell(f"{run}: {names}", colour))
-    shown = entries if every else dead[:_MOST]
+    shown = entries if every else dead[:_MAX_LISTED]
     if shown:
         out.print(_table(shown))
     for entry in shown:

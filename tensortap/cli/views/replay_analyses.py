@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _MOST_NAMED = 5  # nodes in a sentence
 _MOST_ROWS = 40
-_MOST = 10  # nodes or repairs that are listed
+_MAX_LISTED = 10  # nodes or repairs that are listed
 _HUGE = 1e6  # no weight or input that trains is that large
 
 
@@ -185,12 +185,12 @@ def _print_found(title: str, found: Mapping[str, Any], out: Console) -> None:
         _print_repair(repair, out)
     if found["alternatives"]:
         out.print("Alternative repairs:")
-        for repair in found["alternatives"][:_MOST]:
+        for repair in found["alternatives"][:_MAX_LISTED]:
             _print_repair(repair, out)
 
 
 def _print_origins(found: Mapping[str, Any], out: Console) -> None:
-    for origin in found["origins"][:_MOST]:
+    for origin in found["origins"][:_MAX_LISTED]:
         out.print(
             cell(f"origin: {origin['node']} ({origin['op_type']}, {counted(origin['count'], 'number')})")
         )
@@ -234,5 +234,5 @@ def _named(nodes: Sequence[str]) -> str:
 
 
 def _some(names: list[str]) -> str:
-    more = f" and {len(names) - _MOST:,} more" if len(names) > _MOST else ""
-    return ", ".join(names[:_MOST]) + more
+    more = f" and {len(names) - _MAX_LISTED:,} more" if len(names) > _MAX_LISTED else ""
+    return ", ".join(names[:_MAX_LISTED]) + more

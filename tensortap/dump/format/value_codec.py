@@ -18,7 +18,7 @@ RAW = "raw"
 CHUNK = 1 << 20  # raw bytes of one frame; a multiple of every item size
 MAX_CHUNK = 16 << 20  # a reader refuses larger ones
 _ITEMS = (1, 2, 4, 8)  # bytes of an item that `pack_nonzero` takes
-_MOST = 31 / 32  # where so many are zero, the bits alone would take more space than zstd
+_MAX_ZERO_SHARE = 31 / 32  # where so many are zero, the bits alone would take more space than zstd
 _MAX_RATIO = 1 << 15  # zstd: 128 KiB of one byte take 4 bytes
 _CHUNKED = re.compile(r"(?:zstd|nonzero:([1248])):(\d{1,9})\Z")
 
@@ -58,7 +58,7 @@ def pack(octets: Array, item: int, zeros: float) -> tuple[str, bytes]:
         zeros: the share of elements that are zero.
     """
     chunks: list[Any] = [octets[at : at + CHUNK] for at in range(0, octets.size, CHUNK)]
-    if zeros < _MOST and item in _ITEMS:
+    if zeros < _MAX_ZERO_SHARE and item in _ITEMS:
         name = f"nonzero:{item}:{CHUNK}"
         frames: list[tuple[Any, ...]] = [pack_nonzero(chunk, item) for chunk in chunks]
     else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from tensortap.core.errors import (
     TensortapError,
     ValueNotKeptError,
 )
+from tensortap.core.progress import Notice, ignore_notice
 from tensortap.core.text import counted
 from tensortap.storage.files import (
     FileReader,
@@ -54,7 +54,7 @@ from ..recording.recording_files import (
 from ..write.stats_writer import ROTATE
 from .integrity import check_graph_def, next_statistics
 
-_PIECE = 4 << 20  # bytes copied at a time
+_COPY_BYTES = 4 << 20  # bytes copied at a time
 _POLL = 8 << 20  # decoded bytes held at a time
 _NO_VALUE = {f"value_{name}".removesuffix("_inline"): cell for name, cell in LOST._asdict().items()}
 
@@ -69,7 +69,7 @@ class Repaired:
     left_out: list[str] = field(default_factory=list)
 
 
-def repair_run(run_dir: Path, out: Path, advance: Callable[[str], object] = lambda _: None) -> Repaired:
+def repair_run(run_dir: Path, out: Path, advance: Notice = ignore_notice) -> Repaired:
     """Copies a run to `out`; `advance` is told now and then how far it is.
 
     Commits that cannot be read are left out; a snapshot whose value is missing or damaged keeps its summary.
@@ -104,8 +104,8 @@ def _copy(source: Path, target: Path) -> None:
     with FileReader(source) as file:
         fd = create(target)
         try:
-            for at in range(0, file.size, _PIECE):
-                write_all(fd, file.read(at, _PIECE), at)
+            for at in range(0, file.size, _COPY_BYTES):
+                write_all(fd, file.read(at, _COPY_BYTES), at)
         finally:
             os.close(fd)
 
@@ -171,7 +171,7 @@ class _Worker:
         self._target.mkdir()
         self._number, self._fd, self._size = -1, -1, 0
 
-    def copy(self, advance: Callable[[str], object]) -> None:
+    def copy(self, advance: Notice) -> None:
         """Copies what is neither statistics nor events nor a description as it is, and rewrites those."""
         for entry in scan(self._source):
             rewritten = entry.name.startswith(("stats-", "events-")) or entry.name.endswith(".tmp")
@@ -212,7 +212,7 @@ class _Worker:
         self._done.left_out.append(f"{self._name}: {gone} that it had committed when closed ({CLOSED_FILE}).")
         return missing
 
-    def _copy_statistics(self, tail: StatsTail, advance: Callable[[str], object]) -> None:
+    def _copy_statistics(self, tail: StatsTail, advance: Notice) -> None:
         """Copies what `tail` reads until it comes to an end."""
         known = -1
         while True:

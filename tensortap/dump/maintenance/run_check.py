@@ -5,7 +5,7 @@ An engine reads the workers' files: a task takes several small workers, or some 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from tensortap.core.errors import DamagedError, DeniedError, TensortapError
 from tensortap.core.names import GRAPHS
+from tensortap.core.progress import Notice, ignore_notice
 from tensortap.core.text import counted
 from tensortap.scale.engine import Engine
 from tensortap.scale.local import LocalEngine
@@ -54,9 +55,7 @@ class Report:
     repaired: str | None = None
 
 
-def check_run(
-    name: str, path: Path, advance: Callable[[str], object] = lambda _: None, engine: Engine | None = None
-) -> Report:
+def check_run(name: str, path: Path, advance: Notice = ignore_notice, engine: Engine | None = None) -> Report:
     """Reads everything in the run at `path`, and compares it with every checksum.
 
     Args:

@@ -156,7 +156,7 @@ def read_bundle_blob(archive: zipfile.ZipFile, reference: object) -> bytes:
 
 
 _HASH = re.compile(r"[0-9a-f]{64}\Z")
-_PIECE = 1 << 20
+_COPY_BYTES = 1 << 20
 _MAX_STEP, _MAX_CALL = (1 << 63) - 1, 999_999_999
 
 
@@ -223,7 +223,7 @@ def _copy(archive: zipfile.ZipFile, name: str, to: Path) -> str:
     digest = hashlib.sha256()
     try:
         with archive.open(name) as member, to.open("xb") as file:
-            while piece := member.read(_PIECE):
+            while piece := member.read(_COPY_BYTES):
                 digest.update(piece)
                 file.write(piece)
     except ZIP_ERRORS as error:

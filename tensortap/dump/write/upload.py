@@ -17,7 +17,7 @@ from .spool import Spool, SpooledFile
 
 UPLOAD_SECONDS = 2.0  # between uploads
 _LONGEST_PAUSE = 30.0  # s, after failures
-_AT_ONCE = 32 << 20  # bytes that are held in memory; a larger file is sent from the disk
+_MAX_BYTES_IN_MEMORY = 32 << 20  # bytes that are held in memory; a larger file is sent from the disk
 _BULKY = (".pb", ".arrows", ".safetensors", ".jsonl")  # not kept once they are uploaded
 TakeParts = Callable[[], list[SpooledFile]]
 
@@ -179,7 +179,7 @@ class Uploader:
 
     def _send(self, part: SpooledFile) -> None:
         name = f"{self._folder}/{part.name}" if self._folder else part.name
-        if part.size > _AT_ONCE:
+        if part.size > _MAX_BYTES_IN_MEMORY:
             self._remote.write_file(name, part.path)  # bytes that came since are those of values
         else:
             self._remote.write(name, _first_bytes(part))

@@ -22,7 +22,7 @@ from ..safe_io import ZIP_ERRORS, ZIP_MAGIC, UnpackBudget, begins_with, file_siz
 from .stored_array import StoredArray
 
 MAGIC = b"\x93NUMPY"
-_PIECE = 16 << 20  # bytes read at a time
+_READ_BYTES = 16 << 20  # bytes read at a time
 _TEXT_BYTES = 64  # that a text takes in memory beside its characters
 _MAX_EMPTY_TEXTS = 1_000_000
 
@@ -128,7 +128,7 @@ def _header(file: BinaryIO, what: str) -> tuple[tuple[int, ...], bool, np.dtype[
 def _read_into(file: BinaryIO, room: memoryview) -> int:
     """Fills `room`, in pieces; returns how many bytes there were."""
     done = 0
-    while done < len(room) and (piece := file.read(min(len(room) - done, _PIECE))):
+    while done < len(room) and (piece := file.read(min(len(room) - done, _READ_BYTES))):
         room[done : done + len(piece)] = piece
         done += len(piece)
     return done

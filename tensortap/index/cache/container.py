@@ -26,7 +26,7 @@ MAGIC = b"TTINDEX1"
 _HEAD = struct.Struct("<8sII")
 _ALIGN = 64
 _MAX_HEADER = 1 << 30
-_PIECE = 4 << 20  # bytes checked at a time
+_READ_BYTES = 4 << 20  # bytes checked at a time
 _DTYPES = {np.dtype(name).str for name in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f8", "?")}
 
 
@@ -109,8 +109,8 @@ def _check(file: RawIOBase, start: int, length: int, crc: int) -> None:
     """Reads an array past the map: what is checked need not stay in this process's memory."""
     found = 0
     file.seek(start)
-    for at in range(0, length, _PIECE):
-        found = crc32c(file.read(min(_PIECE, length - at)) or b"", found)
+    for at in range(0, length, _READ_BYTES):
+        found = crc32c(file.read(min(_READ_BYTES, length - at)) or b"", found)
     if found != crc:
         raise ValueError("an array is damaged")
 

@@ -16,7 +16,7 @@ from tensortap.storage.files import crc32c
 
 from .ragged import Ragged, concatenated, narrowed, starts_of
 
-_FEW = 64  # rows that are worth a block of their own; rows of rarer tensors share one
+_MIN_BLOCK_ROWS = 64  # rows that are worth a block of their own; rows of rarer tensors share one
 _MANY = 4096  # rows of one block: half a megabyte
 _CODEC = pa.Codec("zstd", 1)
 
@@ -83,7 +83,7 @@ class Packed:
 def _edges(tensor_starts: Array, rows: int) -> Array:
     """The first rows of blocks, and the end: where a tensor begins, but not too close together or apart."""
     starts = np.unique(tensor_starts)
-    starts = starts[np.append(True, np.diff(starts // _FEW) > 0)] if len(starts) else starts
+    starts = starts[np.append(True, np.diff(starts // _MIN_BLOCK_ROWS) > 0)] if len(starts) else starts
     return np.unique(np.concatenate((starts, np.arange(0, rows, _MANY), [0, rows]))).astype(np.int64)
 
 

@@ -178,7 +178,9 @@ class Not:
 
 
 MAX_PATTERN = 500
-_PIECE = 16 << 10  # bytes of names between looks at the clock: the worst patterns take 50 µs for each of them
+_NAME_BYTES_PER_TIME_CHECK = (
+    16 << 10
+)  # bytes of names between looks at the clock: the worst patterns take 50 µs for each of them
 
 
 def match_names(pattern: str, names: Sequence[str]) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -206,7 +208,7 @@ def match_names(pattern: str, names: Sequence[str]) -> np.ndarray[Any, np.dtype[
 def _pieces(names: Sequence[str]) -> Iterator[Any]:
     """The names as arrays of Arrow, each as long as may be matched without a look at the clock."""
     array = pa.array(names, pa.string())
-    piece = np.cumsum(pc.binary_length(array).to_numpy(), dtype=np.int64) // _PIECE
+    piece = np.cumsum(pc.binary_length(array).to_numpy(), dtype=np.int64) // _NAME_BYTES_PER_TIME_CHECK
     starts = [0, *(np.flatnonzero(np.diff(piece)) + 1).tolist()]
     for start, stop in zip(starts, [*starts[1:], len(array)], strict=True):
         check_time_limit()

@@ -11,7 +11,7 @@ from typing import Literal
 
 _Place = tuple[int, ...]  # last members of a row and of the scopes around it
 
-_NUMBER = re.compile(r"(?<=.)_\d+$")
+_NAME_NUMBER = re.compile(r"(?<=.)_\d+$")
 _REST = "…"
 _CROWD = 40  # more rows than that right below the scope, or its only one, are not all told apart at once
 _MANY = 3  # ops of one name and other numbers are one row, and scopes are worth a look inside
@@ -112,7 +112,7 @@ def _children(paths: Sequence[str], members: Sequence[int], start: int) -> list[
     for label, group in groups.items():
         row = _row(paths, group, start)
         if row.kind == "node" and row.path[start:] == label:
-            numbered.setdefault(_NUMBER.sub("", label), []).append(row)
+            numbered.setdefault(_NAME_NUMBER.sub("", label), []).append(row)
         else:
             rows.append(row)
     for stem, alike in numbered.items():

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from tensortap.core.errors import NotFoundError
+from tensortap.core.progress import Notice
 from tensortap.core.records import Graph
 from tensortap.dump.recording.recording import Recording
 
 from ..execution.node_selection import pattern_of
 from ..invariant_checks.independence_checks import check_batch, check_causality, check_padding
 from ..invariant_checks.numeric_checks import check_determinism, check_gradients, check_sensitivity
-from ..protocol import CheckResult, Progress, Request
+from ..protocol import CheckResult, Request
 from .compare_recordings import compare_recordings
 from .dtype_drift import dtype_drift
 from .minimal_repair import last_finite_recording, minimal_repair
@@ -22,31 +23,31 @@ from .script import write_script
 
 GraphOf = Callable[[], Graph | None]
 """Reads the recording's graph, with the program's lines; None if it is not available."""
-Analysis = Callable[[Recording, Request, GraphOf, Progress], dict[str, Any]]
+Analysis = Callable[[Recording, Request, GraphOf, Notice], dict[str, Any]]
 
 
-def _compare(recording: Recording, request: Request, graph: GraphOf, progress: Progress) -> dict[str, Any]:
+def _compare(recording: Recording, request: Request, graph: GraphOf, progress: Notice) -> dict[str, Any]:
     progress("running both recordings")
     return compare_recordings(recording, pattern_of(request.nodes or ""), request.options, graph())
 
 
-def _drift(recording: Recording, request: Request, _: GraphOf, progress: Progress) -> dict[str, Any]:
+def _drift(recording: Recording, request: Request, _: GraphOf, progress: Notice) -> dict[str, Any]:
     progress("running the step in another dtype")
     return dtype_drift(recording, pattern_of(request.nodes or ""), request.options)
 
 
-def _repair(recording: Recording, request: Request, graph: GraphOf, progress: Progress) -> dict[str, Any]:
+def _repair(recording: Recording, request: Request, graph: GraphOf, progress: Notice) -> dict[str, Any]:
     found = minimal_repair(recording, graph(), progress)
     earlier = last_finite_recording(Path(request.source)) if found["given"] else None
     return found | {"earlier": earlier and earlier._asdict()}
 
 
-def _test(recording: Recording, request: Request, graph: GraphOf, progress: Progress) -> dict[str, Any]:
+def _test(recording: Recording, request: Request, graph: GraphOf, progress: Notice) -> dict[str, Any]:
     progress(f"testing: {request.options.get('test', '')}")
     return run_check(recording, graph(), request.options)
 
 
-def _script(recording: Recording, request: Request, graph: GraphOf, progress: Progress) -> dict[str, Any]:
+def _script(recording: Recording, request: Request, graph: GraphOf, progress: Notice) -> dict[str, Any]:
     progress("writing the script")
     return write_script(recording, graph(), request.options)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from tensortap.core.errors import InvalidValueError, NotFoundError, TensortapError
+from tensortap.core.progress import Notice, ignore_notice
 from tensortap.core.records import Graph
 from tensortap.core.text import counted
 from tensortap.dump.recording.recording import Recording
@@ -22,8 +23,7 @@ from ..execution.loaded_call import LoadedCall
 from ..execution.node_selection import NodeKey
 from ..execution.override import override
 from ..execution.program_lines import ProgramLines
-from ..locate import is_bundle, open_recording
-from ..protocol import Progress, ignore_progress
+from ..locate import is_plain_file, open_recording
 from .nonfinite_origins import (
     NodeOrigin,
     StepNodes,
@@ -36,7 +36,7 @@ from .nonfinite_origins import (
 from .repairs import Repair, RepairProposals, combine_changes, is_gradient
 
 _MOST_TOLD = 10
-_MOST = 50  # recordings of data that are not finite, one after another
+_MAX_RECORDINGS = 50  # recordings of data that are not finite, one after another
 MOST_TRIALS = 60
 """How often the whole step is run at most."""
 _MOST_ALONE = 12  # repairs that are tried alone
@@ -46,7 +46,7 @@ _HALF = ("float16", "bfloat16")
 
 
 def minimal_repair(
-    recording: Recording, graph: Graph | None, progress: Progress = ignore_progress
+    recording: Recording, graph: Graph | None, progress: Notice = ignore_notice
 ) -> dict[str, Any]:
     """Answers the analysis `repair`.
 
@@ -143,7 +143,7 @@ def last_finite_recording(source: Path) -> EarlierRecording | None:
     are finite, too, of at most 50. Where variables became finite again (restored, assigned) a later one may
     be missed. None if none is found, or `source` is a bundle.
     """
-    if is_bundle(source):
+    if is_plain_file(source):
         return None
     places = find_recordings(source.parent.parent)
     names = [place.path.name for place in places]
@@ -160,7 +160,7 @@ def last_finite_recording(source: Path) -> EarlierRecording | None:
             bad = middle
         else:
             finite = middle
-    nearest = reversed(before[max(finite + 1 - _MOST, 0) : finite + 1])
+    nearest = reversed(before[max(finite + 1 - _MAX_RECORDINGS, 0) : finite + 1])
     return next(
         (EarlierRecording(place.step, place.call) for place in nearest if _given(place.path) == set()), None
     )
@@ -184,7 +184,7 @@ class RepairSearch:
         cut: the trials were used up before the answer was certain: a smaller set may do, or some other one.
     """
 
-    def __init__(self, recording: Recording, call: LoadedCall, progress: Progress) -> None:
+    def __init__(self, recording: Recording, call: LoadedCall, progress: Notice) -> None:
         self._recording, self._call, self._progress = recording, call, progress
         self.nodes = StepNodes(call)
         self._repairs = RepairProposals(self.nodes.chosen)

@@ -12,13 +12,13 @@ import ml_dtypes
 import numpy as np
 
 from tensortap.core.dtypes import Array
+from tensortap.core.progress import Notice, ignore_notice
 from tensortap.dump.recording.recording import Recording
 
 from ..execution.float_arrays import largest_finite, mask_values
 from ..execution.loaded_call import LoadedCall
 from ..execution.node_selection import NodeKey, SelectedNodes, Visits
 from ..execution.single_node import IsolatedNodes, why_not_isolated
-from ..protocol import Progress, ignore_progress
 
 Judgement = Literal["exact", "low precision", "ill-conditioned", "bug in the kernel"]
 ORDER: tuple[Judgement, ...] = ("bug in the kernel", "ill-conditioned", "low precision", "exact")
@@ -61,7 +61,7 @@ class NodeAccuracy:
 
 
 def judge_nodes(
-    recording: Recording, pattern: re.Pattern[str], progress: Progress = ignore_progress
+    recording: Recording, pattern: re.Pattern[str], progress: Notice = ignore_notice
 ) -> tuple[list[NodeAccuracy], dict[str, int]]:
     """Judges the nodes whose tensors' names match: worst first, the worst visit of each; and how many nodes
     were not judged, by reason.

@@ -17,7 +17,7 @@ from .kernel_types import input_types, recast_types, set_types
 
 Key = TypeVar("Key", bound=Hashable)
 _LOWER = (tf.float32, tf.float16, tf.bfloat16)
-_AT_ONCE = 256  # nodes of one run; their results are in memory together
+_BATCH_NODES = 256  # nodes of one run; their results are in memory together
 
 
 def why_not_isolated(operation: Any) -> str:
@@ -88,8 +88,8 @@ class IsolatedNodes(Generic[Key]):
         """
         keys = [key for key in inputs if key in self._names]
         found: dict[Key, list[Array]] = {}
-        for first in range(0, len(keys), _AT_ONCE):
-            found.update(self._run({key: inputs[key] for key in keys[first : first + _AT_ONCE]}))
+        for first in range(0, len(keys), _BATCH_NODES):
+            found.update(self._run({key: inputs[key] for key in keys[first : first + _BATCH_NODES]}))
         return found
 
     def run_visits(self, inputs: Mapping[Key, Sequence[Sequence[Array]]]) -> dict[Key, list[list[Array]]]:

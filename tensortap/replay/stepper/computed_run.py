@@ -15,6 +15,7 @@ import numpy as np
 from tensortap.capture.tracing.candidate import Candidate
 from tensortap.core.dtypes import Array, dtype_name
 from tensortap.core.errors import InvalidValueError, NotFoundError
+from tensortap.core.progress import Advance, ignore_advance
 from tensortap.core.records import Graph, Keep
 from tensortap.dump.recording.recording import Recording, array_hash
 from tensortap.dump.write.writer import DumpWriter
@@ -26,16 +27,9 @@ from ..execution.loaded_call import LoadedCall
 from ..execution.override import changed_names, override
 from ..execution.tensor_expression import parse_changes, value_at_step
 from ..locate import open_recording
-from ..protocol import (
-    Advance,
-    ResultComparison,
-    StepperAnswer,
-    StepperRequest,
-    TensorFacts,
-    ignore_advance,
-)
+from ..protocol import ResultComparison, StepperAnswer, StepperRequest, TensorFacts
 
-_AT_ONCE = 512 << 20  # bytes of tensors that are fetched by one run of the call, by their static shapes
+_FETCH_BYTES = 512 << 20  # bytes of tensors that are fetched by one run of the call, by their static shapes
 _ASSUMED_EXTENT = 64  # what an unknown dimension is taken for
 
 
@@ -108,7 +102,7 @@ def _groups(candidates: Sequence[Candidate]) -> Iterator[list[Candidate]]:
     for candidate in candidates:
         shape = candidate.shape or (_ASSUMED_EXTENT,)
         own = 8 * math.prod(_ASSUMED_EXTENT if extent is None else extent for extent in shape)
-        if group and size + own > _AT_ONCE:
+        if group and size + own > _FETCH_BYTES:
             yield group
             group, size = [], 0
         group.append(candidate)

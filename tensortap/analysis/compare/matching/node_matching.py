@@ -21,7 +21,7 @@ from ...model_graph.roles import roles_of
 Use = tuple[object, ...]
 How = Literal["hand", "name", "structure", "scope"]
 _MOST_PASSES = 8  # over what structure left
-_NUMBER = re.compile(r"_\d+$")
+_NAME_NUMBER = re.compile(r"_\d+$")
 _ROUNDS = (4, 2, 1)  # the widest neighbourhood first: it tells most
 _MOST_SWEEPS, _LEAST_SWEEPS = (
     64,
@@ -221,7 +221,7 @@ class _Uses:
             if at is None:
                 return None
             taken.append((at, slot, place))
-        name = _NUMBER.sub("", graph.names[row].rpartition("/")[2])
+        name = _NAME_NUMBER.sub("", graph.names[row].rpartition("/")[2])
         return (graph.op_type[row], _is_float(graph.dtype[row]), name, *taken) if taken else None
 
     def unique_row(self, use: Use | None) -> int:

@@ -15,7 +15,7 @@ from ...model_graph.roles import Slot
 from ..side import Side
 from .node_matching import Matching
 
-_FEW = 8  # steps whose rows are looked up one by one
+_MAX_SINGLE_LOOKUPS = 8  # steps whose rows are looked up one by one
 _LARGEST_KEY = 1 << 62
 
 
@@ -68,7 +68,7 @@ def step_rows(side: Side, steps: Array) -> tuple[StepRows, Array]:
         steps: int64, ascending.
     """
     catalog = side.run.catalog
-    if len(steps) <= _FEW:
+    if len(steps) <= _MAX_SINGLE_LOOKUPS:
         codes = [code for step in steps.tolist() if (code := catalog.steps.code(step)) is not None]
         rows = np.concatenate([np.zeros(0, np.int64), *map(catalog.rows_of_step, codes)])
     else:

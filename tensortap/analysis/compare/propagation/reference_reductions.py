@@ -13,7 +13,7 @@ from tensortap.core.dtypes import Floats
 from ..metrics.distances import RTOL
 from .reference_outputs import MAX_WORK, OpCall, Reference, check_shape, elementwise, of_sum
 
-_NUMBER = re.compile(r"-?\d+")
+_INTEGER = re.compile(r"-?\d+")
 
 
 def _matmul(call: OpCall) -> Reference | None:
@@ -84,7 +84,7 @@ def _padding(call: OpCall, images: tuple[int, ...], kernel: tuple[int, ...]) -> 
 
 def _entry(call: OpCall, name: str, at: int) -> int:
     """An entry of a list attribute; 1 where it is absent."""
-    found = _NUMBER.findall(call.attributes.get(name, ""))
+    found = _INTEGER.findall(call.attributes.get(name, ""))
     return int(found[at]) if at < len(found) else 1
 
 

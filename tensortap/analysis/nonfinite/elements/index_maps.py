@@ -294,7 +294,7 @@ ELEMENTWISE = ops(
     "Sqrt SqrtGrad Square SquaredDifference StopGradient Sub Tan Tanh TanhGrad Xdivy Xlogy ZerosLike "
     "Ndtri RsqrtGrad TruncateDiv TruncateMod Xlog1py"
 )
-_NUMBER = re.compile(r"-?\d+")
+_INTEGER = re.compile(r"-?\d+")
 
 
 def _windows(call: Call, index: Index, extents: tuple[int, ...]) -> tuple[slice, ...]:
@@ -314,7 +314,7 @@ def _windows(call: Call, index: Index, extents: tuple[int, ...]) -> tuple[slice,
 
 def _number(call: Call, name: str, dim: int) -> int:
     """The entry of a list attribute for a dimension; 1 where it is absent."""
-    found = _NUMBER.findall(call.attributes.get(name, ""))
+    found = _INTEGER.findall(call.attributes.get(name, ""))
     return int(found[dim]) if dim < len(found) else 1
 
 
@@ -358,7 +358,7 @@ def _transposed(call: Call, index: Index) -> Wanted:
 def _pooling(call: Call, index: Index) -> Wanted:
     if not _channels_last(call):
         return []
-    size = [int(n) for n in _NUMBER.findall(call.attributes.get("ksize", ""))]
+    size = [int(n) for n in _INTEGER.findall(call.attributes.get("ksize", ""))]
     return [(0, (index[0], *_windows(call, index, tuple(size[1:-1])), index[-1]))]
 
 

@@ -25,7 +25,7 @@ from .weights import layer_weights
 
 # What a kernel that begins too small or too large leads to.
 _FOLLOWS = ("ExplodingGradient", "VanishingGradient", "SaturatedActivation")
-_FEW = 16  # elements of which a variance says little
+_MIN_ELEMENTS = 16  # elements of which a variance says little
 _NONE = np.zeros(0, np.int64)
 
 
@@ -125,7 +125,7 @@ def _scales(view: RunView, rows: Rows) -> list[_Scale]:
     found = []
     for at in rows.starts.tolist():
         shape, spread = shapes[int(codes[at])], float(variance[at])
-        if len(shape) > 1 and math.prod(shape) >= _FEW and math.isfinite(spread) and spread > 0:
+        if len(shape) > 1 and math.prod(shape) >= _MIN_ELEMENTS and math.isfinite(spread) and spread > 0:
             tensor, step = view.tensors[int(rows.tensor[at])], int(rows.step[at])
             found.append(_Scale(tensor, step, spread, shape, _fans(view, tensor, shape)))
     return found

@@ -26,7 +26,7 @@ _RANGES = {
     "Softmax": (0.0, 1.0),
     "Tanh": (-1.0, 1.0),
 }
-_MOST = 2000  # nodes that are followed from one cross-entropy
+_MAX_NODES = 2000  # nodes that are followed from one cross-entropy
 
 
 @rule(
@@ -65,7 +65,7 @@ def _sources(roles: Roles, row: int) -> list[Slot]:
 
 
 def _source(roles: Roles, place: Slot) -> Slot:
-    for _ in range(_MOST):
+    for _ in range(_MAX_NODES):
         taken = [(source, slot) for source, slot, position in roles.inputs(place[0]) if position <= 0]
         if roles.graph.op_type[place[0]] not in _HANDING_ON or len(taken) != 1:
             break
@@ -229,7 +229,7 @@ def _sign_at(roles: Roles, row: int, loss: int) -> tuple[int, int]:
     """(the sign with which a cross-entropy enters a loss, the last node that changes it); the sign is 0 where
     it does in another way, or not at all."""
     waiting, seen = [(row, 1, row)], set[int]()
-    while waiting and len(seen) < _MOST:
+    while waiting and len(seen) < _MAX_NODES:
         row, sign, changed = waiting.pop()
         if row == loss:
             return sign, changed

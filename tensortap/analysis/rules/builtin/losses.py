@@ -24,7 +24,7 @@ _BY_STEPS = ("DeadRelu", "SaturatedActivation", "DeadGradient", "LossNotDecreasi
 _BY_REST = ("UnchangedTensor", "AbsorbedUpdate", "LossNotDecreasing")
 _JUMP = 2.0  # times the first loss, which all of the last third are above
 _EXPLODED = 10.0  # times the first loss, from where one that does not come back explodes
-_FEW = 20  # losses, of which one does not know yet whether they will fall
+_MIN_LOSSES = 20  # losses, of which one does not know yet whether they will fall
 
 
 def _losses(view: RunView) -> list[TensorRole]:
@@ -42,7 +42,7 @@ def _before(view: RunView, loss: TensorRole) -> list[int]:
     roles, row, found = view.roles(loss.graph), loss.row, list[int]()
     if loss.op_type == "Mul":
         return [source for source, _, _ in roles.inputs(row)]
-    while row >= 0 and roles.graph.op_type[row] == "Identity" and len(found) < _FEW:
+    while row >= 0 and roles.graph.op_type[row] == "Identity" and len(found) < _MIN_LOSSES:
         row = first_input(roles, row)
         found.append(row)
     return found
@@ -131,7 +131,7 @@ def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
             text = f"{text} The decrease is smaller than the noise."
             wanted = min(scatter / abs(begin), limits["most_percent"] / 100) if begin else wanted
         severity: Severity | None = None if grew or _clear(loss, third) else "low"
-        if not grew and (len(steps) < _FEW or scattered):
+        if not grew and (len(steps) < _MIN_LOSSES or scattered):
             severity = severity or "medium"
         if _has_rivals(view, tensor):
             severity = "low"
@@ -274,8 +274,8 @@ def _loss_rows(view: RunView, graph: str) -> Rows:
 
 _COUNTERS = ("iteration", "iterations", "global_step")
 _WHOLE = ("int", "uint")
-_NUMBER = re.compile(r"_\d+(?=/|$)")
-_MOST = 200  # nodes that a schedule may have
+_NAME_NUMBER = re.compile(r"_\d+(?=/|$)")
+_MAX_SCHEDULE_NODES = 200  # nodes that a schedule may have
 _DEEP = 4  # nodes between a constant and where it is used
 
 
@@ -287,7 +287,9 @@ def learning_rates(view: RunView) -> list[TensorRole]:
         found.setdefault((tensor.graph, tensor.variable), tensor)  # read once for each weight
     computed = {graph: _scheduled(view.roles(graph)) for graph in {tensor.graph for tensor in view.tensors}}
     for tensor in view.where(lambda t: t.slot == 0 and t.row in computed[t.graph]):
-        found.setdefault((tensor.graph, _NUMBER.sub("", tensor.node)), tensor)  # computed for each weight
+        found.setdefault(
+            (tensor.graph, _NAME_NUMBER.sub("", tensor.node)), tensor
+        )  # computed for each weight
     return list(found.values())
 
 
@@ -308,9 +310,9 @@ def _scheduled(roles: Roles) -> set[int]:
     ends = {row for row in clock if is_real_floating(graph.dtype[row]) and _is_taken(roles, row, clock)}
     scopes: dict[str, set[str]] = {}
     for row in ends:
-        name = _NUMBER.sub("", graph.names[row])
+        name = _NAME_NUMBER.sub("", graph.names[row])
         scopes.setdefault(name.partition("/")[0], set()).add(name)
-    return {row for row in ends if len(scopes[_NUMBER.sub("", graph.names[row]).partition("/")[0]]) == 1}
+    return {row for row in ends if len(scopes[_NAME_NUMBER.sub("", graph.names[row]).partition("/")[0]]) == 1}
 
 
 def _counts_steps(roles: Roles, row: int) -> bool:
@@ -321,7 +323,7 @@ def _computed_from(roles: Roles, reads: list[int]) -> set[int]:
     """The scalars that are computed of a count and constants, through casts and floating point ops."""
     graph, found = roles.graph, set(reads)
     waiting = deque(reads)
-    while waiting and len(found) < _MOST:
+    while waiting and len(found) < _MAX_SCHEDULE_NODES:
         for row in roles.consumers(waiting.popleft()):
             whole = graph.op_type[row] != "Cast" and graph.dtype[row].startswith(_WHOLE)
             if row in found or whole or graph.shape[row] != "scalar" or roles.is_backward(row):

@@ -24,7 +24,7 @@ from ..rule import Limits, rule
 
 _ALL_REDUCED = ("CollectiveReduce", "CollectiveReduceV2", "CollectiveReduceV3", "HorovodAllreduce")
 _COLUMNS = ("size", "nan", "pos_inf", "neg_inf", "zero", "negative", "positive", "min", "max", "mean", "l2")
-_AT_ONCE = 64  # tensors whose rows are in memory at once
+_BATCH_TENSORS = 64  # tensors whose rows are in memory at once
 
 
 @rule(
@@ -41,8 +41,8 @@ def replica_drift(view: RunView, limits: Limits) -> Iterable[Hit]:
         return
     drifts = []
     replicated = view.where(_may_be_replicated)
-    for start in range(0, len(replicated), _AT_ONCE):
-        rows = view.rows(replicated[start : start + _AT_ONCE])
+    for start in range(0, len(replicated), _BATCH_TENSORS):
+        rows = view.rows(replicated[start : start + _BATCH_TENSORS])
         for code, place in rows.groups():
             tensor = view.tensors[code]
             least = 0 if tensor.op_type else int(limits["agreed_steps"])

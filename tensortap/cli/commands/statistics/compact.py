@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
         for name, path in runs:
             with part_progress(f"compacting {name}") as advance:
                 found[name] = compact_run(
-                    path, engine, lambda what, done, total: advance(done, total), rebuild=arguments.rebuild
+                    path, engine, lambda done, total, doing: advance(done, total), rebuild=arguments.rebuild
                 )
     if arguments.json:
         print_json({"runs": {name: asdict(each) for name, each in found.items()}})
