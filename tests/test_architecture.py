@@ -63,7 +63,9 @@ def test_the_files_and_functions_of_the_document_exist() -> None:
         if name:
             last = re.escape(name.split(".")[-1])
             code = (CHECKOUT / path).read_text(encoding="utf-8")
-            assert re.search(rf"^ *(def|class) {last}\b|^{last}\b", code, re.MULTILINE), f"{path}:{name}"
+            assert re.search(
+                rf"^ *(def|class|export (const|function)) {last}\b|^{last}\b", code, re.MULTILINE
+            ), f"{path}:{name}"
 
 
 HOP = re.compile(r"^(\d+)\. `([\w/.]+\.py):([\w.]+)`(.*)$", re.MULTILINE)
@@ -77,11 +79,9 @@ def test_each_hop_of_a_tensor_calls_the_next() -> None:
     assert len(hops) >= 14
     for (_, path, name, _), (number, _, following, how) in itertools.pairwise(hops):
         if "*(" not in how:
-            wanted = following.rpartition(".")[2]
-            assert wanted in names_used(CHECKOUT / path, name), (
-                f"{name} does not call hop {number}, {following}"
-            )
-    for number, path, name, how in hops:
+            used = names_used(CHECKOUT / path, name)
+            assert following.rpartition(".")[2] in used, f"{name} does not call hop {number}, {following}"
+    for number, _, _, how in hops:
         mentioned = re.findall(r"`(?:\w+\.)?(\w+)`", how)
         known = {each for other in (*FILES, *TYPESCRIPT) for each in words_of(other)}
         assert known.issuperset(mentioned), f"hop {number}"
@@ -112,7 +112,7 @@ def words_of(path: Path) -> frozenset[str]:
 
 
 def test_files_that_packages_name_exist() -> None:
-    """`module.py` and `folder/` in backticks, in the docstring of a package: of that package, or of another."""
+    """`module.py` and `folder/` in backticks, in the docstring of a package."""
     wrong = [
         f"{package.relative_to(CHECKOUT)}: {named}"
         for package in PACKAGES
@@ -120,7 +120,7 @@ def test_files_that_packages_name_exist() -> None:
             r"`([\w/]+(?:\.py|/))`",
             ast.get_docstring(ast.parse((package / "__init__.py").read_text(encoding="utf-8"))) or "",
         )
-        if not any((folder / named).exists() for folder in (package, package.parent, CHECKOUT))
+        if not any((folder / named).exists() for folder in (package, *package.parents[:2], CHECKOUT))
     ]
     assert not wrong
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tensortap.core import errors
+from tensortap.core import errors, progress
 from tensortap.system import child_bootstrap, subprocess_worker
 
 HELLO = "import json, sys; print(json.dumps(['hello', *sys.argv[1:]]))"
@@ -24,7 +24,7 @@ ASKING = (
 def beside(tmp_path: Path) -> Path:
     """A folder with the package in it, as `pip install --target .` makes it, and a module of somebody's."""
     package = tmp_path / "tensortap"
-    for module in (subprocess_worker, child_bootstrap, errors):
+    for module in (subprocess_worker, child_bootstrap, errors, progress):
         folder = package / module.__name__.split(".")[1]
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "__init__.py").touch()
