@@ -16,11 +16,11 @@ from flask import Blueprint, Flask, Response, current_app
 from tensortap.analysis.nonfinite.nan_report import NanReport
 from tensortap.analysis.nonfinite.report_text import element_text, place_text, report_text
 from tensortap.analysis.overview import problems
+from tensortap.analysis.rules.muted_findings import mutes_of
 from tensortap.analysis.rules.registry import all_rules
 from tensortap.analysis.rules.settings import parse_settings, read_table
 from tensortap.core.errors import NotFoundError, TensortapError
 from tensortap.index.run_index import RunIndex
-from tensortap.system.muted_findings import mutes_of
 
 from ..jobs import analysis_jobs
 from ..jobs.analysis_jobs import ask, job_state

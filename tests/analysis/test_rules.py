@@ -8,12 +8,12 @@ import pytest
 from analysis_runs import Get
 
 from tensortap.analysis.dead_layers.ledger import dead_layer_ledger
+from tensortap.analysis.rules.muted_findings import MutedFindingsError, mute, mutes_of, unmute
 from tensortap.analysis.rules.registry import all_rules
 from tensortap.analysis.rules.rule import hits, rule
 from tensortap.analysis.rules.runner import check_rules
 from tensortap.analysis.rules.settings import Settings, SettingsError, read_settings
 from tensortap.analysis.run_view.run_view import RunView
-from tensortap.system.muted_findings import MutedFindingsError, mute, mutes_of, unmute
 
 ELSEWHERE = (
     "LossInputMismatch",

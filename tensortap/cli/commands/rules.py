@@ -53,9 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from tensortap.analysis.rules.muted_findings import mute, unmute
     from tensortap.analysis.rules.registry import all_rules
     from tensortap.analysis.rules.settings import Settings, check_mute, read_settings
-    from tensortap.system.muted_findings import mute, unmute
 
     settings = read_settings(arguments.rules) if arguments.rules else Settings()
     if arguments.list:
@@ -100,8 +100,8 @@ def _print(found: RunIndex, findings: Findings, arguments: argparse.Namespace) -
 
 
 def _check(found: RunIndex, settings: Settings) -> Findings:
+    from tensortap.analysis.rules.muted_findings import mutes_of
     from tensortap.analysis.rules.runner import check_rules
-    from tensortap.system.muted_findings import mutes_of
 
     with rules_progress() as progress:
         return check_rules(found, settings.muting(mutes_of(found)), progress=progress)

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tensortap.core.errors import TensortapError
-
-from .user_dirs import config_folder
+from tensortap.system.user_dirs import config_folder
 
 _LOG = logging.getLogger(__name__)
 FILE = "muted.json"

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from made_runs import X, made_run
 
+from tensortap.analysis.rules.muted_findings import MutedFindingsError, mute, mutes_of, unmute
 from tensortap.index.run_index import RunIndex
-from tensortap.system.muted_findings import MutedFindingsError, mute, mutes_of, unmute
 from tensortap.system.user_dirs import config_folder
 
 
