@@ -5,7 +5,7 @@
 Of a program with a mistake the first finding of high severity counts, as `tensortap rules RUN`, one command,
 prints it: *led* if its source line holds the mistake, *named* if it names the cause and another line,
 *misled* if it names another cause, *missed* if there is none. Healthy are the same programs without the
-mistake, and those of `tests/programs`, after Keras' and TensorFlow's examples: a finding of high severity
+mistake, and those of `tests/support/programs`, after Keras' and TensorFlow's examples: a finding of high severity
 there is a false alarm.
 """
 
@@ -20,7 +20,7 @@ from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
-sys.path.append(str(Path(__file__).resolve().parent.parent / "tests"))
+sys.path.append(str(Path(__file__).resolve().parent.parent / "tests/support"))
 
 import _bugs
 import keras

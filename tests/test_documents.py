@@ -60,7 +60,7 @@ def test_pictures_are_made_by_the_script_and_shown() -> None:
         for name in ALL_DOCUMENTS
         for target in re.findall(r"!\[[^\]]+\]\(([^)]+)\)", ALL_DOCUMENTS[name].read_text(encoding="utf-8"))
     }
-    script = (CHECKOUT / "tests" / "docs_pictures.py").read_text(encoding="utf-8")
+    script = (CHECKOUT / "tests" / "support" / "docs_pictures.py").read_text(encoding="utf-8")
     made = {IMAGES / f"{name}.png" for name in re.findall(r'^    "(\w+)": Picture\(', script, re.MULTILINE)}
     assert shown == made == set(IMAGES.glob("*.png"))
 

@@ -13,7 +13,7 @@ from shared_folder import shared_folder
 
 from tensortap.index.logdir_index import LogIndex
 
-TESTS = Path(__file__).resolve().parent.parent
+SUPPORT = Path(__file__).resolve().parents[1] / "support"
 
 
 @pytest.fixture(scope="session")
@@ -21,7 +21,7 @@ def broken_logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A log directory with a run for each model of broken_models.py and program of nan_programs.py."""
 
     def train(folder: Path) -> None:
-        command = [sys.executable, str(TESTS / "broken_models.py"), str(folder)]
+        command = [sys.executable, str(SUPPORT / "broken_models.py"), str(folder)]
         environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[-3000:]

@@ -26,7 +26,7 @@ from tensortap.index.run_index import RunIndex
 
 pytestmark = pytest.mark.slow
 
-PROGRAM = Path(__file__).resolve().parent.parent / "compare_programs.py"
+PROGRAM = Path(__file__).resolve().parents[1] / "support/compare_programs.py"
 Compare = Callable[..., Comparison]
 
 

@@ -16,7 +16,7 @@ from tensortap.analysis.compare.side import Side
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
 
-FILE = Path(__file__).resolve().parent.parent / "compare_changes.py"
+FILE = Path(__file__).resolve().parents[1] / "support/compare_changes.py"
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ from tensortap.analysis.rules.runner import check_rules
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
 
-FILE = Path(__file__).resolve().parent.parent / "intent_programs.py"
+FILE = Path(__file__).resolve().parents[1] / "support/intent_programs.py"
 FOUND_BY = {  # program -> (rule, part of the text)
     "probabilities_as_logits": ("LossInputMismatch", "Softmax is a softmax"),
     "logits_as_probabilities": ("LossInputMismatch", "takes probabilities"),

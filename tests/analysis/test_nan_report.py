@@ -10,9 +10,9 @@ from analysis_runs import Get
 
 from tensortap.analysis.nonfinite.nan_report import nan_report
 
-TESTS = Path(__file__).resolve().parent.parent
+SUPPORT = Path(__file__).resolve().parents[1] / "support"
 SOURCES = [
-    (TESTS / f"{name}.py").read_text(encoding="utf-8").splitlines()
+    (SUPPORT / f"{name}.py").read_text(encoding="utf-8").splitlines()
     for name in ("nan_programs", "nan_special")
 ]
 

@@ -13,7 +13,7 @@ from browser_page import TapPage
 from browser_site import Site, serving
 from playwright.sync_api import Page, expect
 
-PROGRAM = Path(__file__).resolve().parent.parent / "worker_program.py"
+PROGRAM = Path(__file__).resolve().parents[1] / "support/worker_program.py"
 FIRST = "net_1/hidden_1/Relu:0"
 
 

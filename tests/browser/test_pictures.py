@@ -1,4 +1,4 @@
-"""The main pages look as they did: small pictures of a run that is the same everywhere (tests/pictures.py).
+"""The main pages look as they did: small pictures of a run that is the same everywhere.
 
 After a change that is meant, look at the pages, and then renew the pictures:
 

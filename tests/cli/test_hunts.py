@@ -24,7 +24,7 @@ COMMANDS = dict(
 def hunts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the runs of the programs as they are (`found`), and mended."""
     folder = tmp_path_factory.mktemp("hunts")
-    script = Path(__file__).parents[1] / "hunts.py"
+    script = Path(__file__).parents[1] / "support/hunts.py"
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
     command = [sys.executable, str(script), str(folder), "--mended"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

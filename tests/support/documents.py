@@ -7,7 +7,7 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 
-CHECKOUT = Path(__file__).resolve().parent.parent
+CHECKOUT = Path(__file__).resolve().parents[2]
 DOCS = CHECKOUT / "docs"
 DOCUMENTS = {"README.md": CHECKOUT / "README.md"} | {
     path.relative_to(DOCS).as_posix(): path for path in sorted(DOCS.rglob("*.md"))

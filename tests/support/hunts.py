@@ -8,7 +8,7 @@ import runpy
 import sys
 from pathlib import Path
 
-DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "hunts.md"
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "hunts.md"
 PROGRAMS = dict(
     re.findall(r"^```python\n# (\w+\.py)\n(.*?)^```", DOCUMENT.read_text("utf-8"), re.MULTILINE | re.DOTALL)
 )

@@ -12,7 +12,7 @@ from playwright.sync_api import FrameLocator, Locator, Page, expect
 
 # Everything is loaded, laid out and drawn; window.tensortap is the page's own probe of its canvas.
 READY = "() => window.tensortap?.ready === true"
-AXE = Path(__file__).resolve().parents[1] / "frontend/node_modules/axe-core/axe.min.js"
+AXE = Path(__file__).resolve().parents[2] / "frontend/node_modules/axe-core/axe.min.js"
 RUN_AXE = "() => axe.run(document, {resultTypes: ['violations']}).then(result => result.violations)"
 ON_CANVAS = """name => {
     const box = window.tensortap.node(name);

@@ -1,4 +1,4 @@
-"""Makes the pictures of README.md and docs/ again, from real runs: `python tests/docs_pictures.py [NAME …]`.
+"""Makes the pictures of README.md and docs/ from real runs: `python tests/support/docs_pictures.py [NAME …]`.
 
 Needs TensorFlow, scikit-learn, and a Chromium at CHROMIUM, by default /usr/bin/chromium. Runs are trained
 in a temporary folder; `--runs FOLDER` keeps them there, and uses those that are there already.
@@ -233,7 +233,7 @@ def train(folder: Path) -> None:
     )
     (folder / "watched.py").write_text(watched, encoding="utf-8")
     python("watched.py")
-    python(str(CHECKOUT / "tests" / "hunts.py"), str(folder))
+    python(str(CHECKOUT / "tests" / "support" / "hunts.py"), str(folder))
     for made in (folder / "found" / "logs").iterdir():
         made.rename(folder / "logs" / made.name)
     write_tower(folder / "logs")
