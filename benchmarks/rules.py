@@ -5,8 +5,8 @@
 Of a program with a mistake the first finding of high severity counts, as `tensortap rules RUN`, one command,
 prints it: *led* if its source line holds the mistake, *named* if it names the cause and another line,
 *misled* if it names another cause, *missed* if there is none. Healthy are the same programs without the
-mistake, and those of `tests/support/programs`, after Keras' and TensorFlow's examples: a finding of high severity
-there is a false alarm.
+mistake, and those of `tests/support/programs`, after Keras' and TensorFlow's examples: a finding of high
+severity there is a false alarm.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def test_the_corpus_and_what_is_near_it(targets: ModuleType, name: str) -> None:
 )
 @pytest.mark.slow
 def test_a_short_run_of_the_fuzzer() -> None:
-    command = [sys.executable, str(FUZZ), "--target", "npy", "--seconds", "3"]
+    command = [sys.executable, str(FUZZ), "--target", "npy", "--seconds", "1"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout
     assert "failed: none" in done.stdout and "? inputs" not in done.stdout

@@ -65,7 +65,7 @@ def test_axe_finds_nothing(audited: TapPage, site: Site, theme: str) -> None:
     assert {where: what for where, what in found.items() if what} == {}
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.nightly)])
 def test_axe_finds_nothing_in_menus(audited: TapPage, site: Site, theme: str) -> None:
     audited.page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
     audited.enter(site)
@@ -95,7 +95,7 @@ def test_axe_finds_nothing_in_menus(audited: TapPage, site: Site, theme: str) ->
     assert {where: what for where, what in found.items() if what} == {}
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["dark", pytest.param("light", marks=pytest.mark.nightly)])
 def test_axe_finds_nothing_in_pictures_of_a_value(audited: TapPage, site: Site, theme: str) -> None:
     """GIVEN a tensor with finite elements THEN its small histogram, heatmap and image hide no button."""
     audited.page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]

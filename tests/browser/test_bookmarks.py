@@ -148,6 +148,7 @@ def test_an_enlarged_panel_is_in_the_address(tap: TapPage, graph: Locator) -> No
     assert "enlarged" not in hash_of(tap)
 
 
+@pytest.mark.nightly
 def test_in_tensorboard_too(tap: TapPage, site: Site, start_tensorboard: Start) -> None:
     board = start_tensorboard(site.logdir)
     tap.page.goto(f"{board.root}/#tensortap")

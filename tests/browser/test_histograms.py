@@ -83,7 +83,9 @@ def test_a_bar_of_this_step_is_read_off(tap: TapPage, site: Site) -> None:
     expect(point_at(tap, "bar")).to_have_text("3 … 48 elements")  # two lines
 
 
-@pytest.mark.parametrize(("tab", "drawn"), [("history", 0.02), ("histogram", 0.3)])
+@pytest.mark.parametrize(
+    ("tab", "drawn"), [("history", 0.02), pytest.param("histogram", 0.3, marks=pytest.mark.nightly)]
+)
 def test_a_chart_is_saved_as_png(
     tap: TapPage, site: Site, browser: Browser, tmp_path: Path, tab: str, drawn: float
 ) -> None:

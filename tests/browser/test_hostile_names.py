@@ -139,6 +139,7 @@ def test_a_report_of_diff_shows_them_as_text(tap: TapPage, hostile: Path, tmp_pa
     assert tap.page.locator("a, img, svg, script, iframe, link, form").count() == 0
 
 
+@pytest.mark.nightly
 def test_the_tab_of_tensorboard_shows_them_as_text(
     tap: TapPage, hostile: Path, start_tensorboard: Start
 ) -> None:

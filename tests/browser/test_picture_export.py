@@ -181,6 +181,7 @@ def write_large(logdir: Path, blocks: int) -> None:
         writer.graph(Graph(name="large", nodes=nodes))
 
 
+@pytest.mark.nightly
 def test_fifty_thousand_nodes_are_saved_while_the_page_goes_on(
     tap: TapPage, serve: Serve, tmp_path: Path
 ) -> None:

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from tensorboard_process import Start
 
 
-@pytest.mark.parametrize("prefix", ["", "/some/where"])
+@pytest.mark.parametrize("prefix", [pytest.param("", marks=pytest.mark.nightly), "/some/where"])
 def test_tab_shows_the_page(tap: TapPage, site: Site, start_tensorboard: Start, prefix: str) -> None:
     board = start_tensorboard(site.logdir, prefix=prefix)
     tap.page.goto(f"{board.root}/#tensortap")
@@ -37,6 +37,7 @@ def test_the_tab_has_one_bar_and_tensorboards_address_follows(
     expect(frame.get_by_role("button", name="Tensors", exact=True, pressed=True)).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_the_tab_has_tensorboards_theme(tap: TapPage, site: Site, start_tensorboard: Start) -> None:
     tap.page.emulate_media(color_scheme="light")
     tap.page.goto(f"{start_tensorboard(site.logdir).root}/#tensortap")

@@ -46,11 +46,19 @@ LAYERS = Watch(kinds=["output", "gradient", "weight"], steps=1)
 EVERYTHING = Watch(steps=1)
 
 
-@pytest.mark.parametrize("watch", [LAYERS, EVERYTHING], ids=["layers", "everything"])
 @pytest.mark.parametrize(
-    ("make", "inputs"),
-    [(cnn, images), (transformer, sentences), (merging, images)],
-    ids=["cnn", "transformer", "merging"],
+    ("make", "inputs", "watch"),
+    [
+        pytest.param(make, inputs, watch, marks=[] if of_a_day else [pytest.mark.nightly], id=name)
+        for make, inputs, watch, name, of_a_day in (
+            (cnn, images, LAYERS, "cnn-layers", True),
+            (cnn, images, EVERYTHING, "cnn-everything", True),
+            (transformer, sentences, LAYERS, "transformer-layers", False),
+            (transformer, sentences, EVERYTHING, "transformer-everything", True),
+            (merging, images, LAYERS, "merging-layers", False),
+            (merging, images, EVERYTHING, "merging-everything", True),
+        )
+    ],
 )
 def test_weights_are_bit_identical(
     tmp_path: Path, make: Callable[[], keras.Model], inputs: Callable[[], np.ndarray[Any, Any]], watch: Watch

@@ -169,6 +169,7 @@ def test_the_graph_def_can_be_imported(tmp_path: Path) -> None:
     assert {function.signature.name for function in graph_def.library.function} < set(graph.functions)
 
 
+@pytest.mark.nightly
 def test_processes_that_trace_the_same_write_the_same_graph(tmp_path: Path) -> None:
     program = f"""
 import sys; sys.path.insert(0, {str(Path(inspect.getfile(Block)).parent)!r})

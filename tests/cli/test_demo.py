@@ -63,6 +63,7 @@ def test_the_broken_run_breaks_where_the_loss_takes_the_logarithm_of_zero(traine
     assert 5 < first.first_step < 30
 
 
+@pytest.mark.nightly
 def test_a_second_demo_leaves_the_first_runs_alone(start: Start, trained: Path) -> None:
     process = start("demo", "--broken", "--no-serve", "--logdir", trained)
     out, _ = process.communicate(timeout=300)

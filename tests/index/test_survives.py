@@ -65,8 +65,17 @@ def test_a_run_that_is_replaced_under_the_server_is_read_anew(tmp_path, client):
     assert columns["mean"] == [50.0, 51.0]
 
 
-@pytest.mark.parametrize("what", ["stats-*", "values-*"])
-@pytest.mark.parametrize("size", [0, 100, 9_000])
+@pytest.mark.parametrize(
+    ("size", "what"),
+    [
+        (100, "stats-*"),
+        (9_000, "values-*"),
+        *(
+            pytest.param(size, what, marks=pytest.mark.nightly)
+            for size, what in ((0, "stats-*"), (9_000, "stats-*"), (0, "values-*"), (100, "values-*"))
+        ),
+    ],
+)
 def test_a_file_that_is_cut_under_the_reader(tmp_path, client, what, size):
     with DumpWriter(tmp_path, "r", compression=None) as writer:
         log_steps(writer, range(8))

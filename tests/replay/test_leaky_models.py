@@ -59,6 +59,7 @@ def test_several_steps_in_one_call_are_judged_by_the_first(ask: Ask, tmp_path: P
     assert found["passed"] and int(found["summary"].split()[0]) > 5
 
 
+@pytest.mark.nightly
 def test_batch_normalization_is_excused_for_what_it_computes(ask: Ask, tmp_path: Path) -> None:
     """Own code in scopes that are called like its own is not."""
     x = RANDOM.standard_normal((8, 4)).astype("f")
@@ -116,7 +117,7 @@ def recurrent(masked: bool) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("batch", [8, 6])
+@pytest.mark.parametrize("batch", [8, pytest.param(6, marks=pytest.mark.nightly)])
 def test_padding_in_loops_over_positions(ask: Ask, tmp_path: Path, batch: int) -> None:
     """Also of as many samples, and as many features, as positions."""
     for masked in (True, False):
@@ -128,6 +129,7 @@ def test_padding_in_loops_over_positions(ask: Ask, tmp_path: Path, batch: int) -
     assert any("both" in row["tensor"] for row in found["rows"])
 
 
+@pytest.mark.nightly
 def test_padding_in_several_steps_of_one_call(ask: Ask, tmp_path: Path) -> None:
     layers = [keras.layers.Embedding(9, 4, mask_zero=True), keras.layers.SimpleRNN(3), keras.layers.Dense(1)]
     path = fit(tmp_path / "r", layers, TOKENS, batch=4, steps_per_execution=2)
@@ -166,6 +168,7 @@ def test_mean_pooling_over_padding_is_named(ask: Ask, tmp_path: Path) -> None:
     assert ["pool" in row["tensor"] and row["op_type"] for row in found["rows"]] == ["Mean"]
 
 
+@pytest.mark.nightly
 def test_a_normalization_over_time_is_named(ask: Ask, tmp_path: Path) -> None:
     x = RANDOM.standard_normal((8, 6, 4)).astype("f")
 
@@ -181,6 +184,7 @@ def test_a_normalization_over_time_is_named(ask: Ask, tmp_path: Path) -> None:
     assert found["rows"] and all("net_1/normal_1/" in row["tensor"] for row in found["rows"]), found["rows"]
 
 
+@pytest.mark.nightly
 def test_images_and_features_are_no_sequences(ask: Ask, tmp_path: Path) -> None:
     apart = [keras.layers.Dense(3, name="hidden"), keras.layers.Dense(1, name="out")]
     features = fit(tmp_path / "features", apart, RANDOM.standard_normal((8, 4)).astype("f"))

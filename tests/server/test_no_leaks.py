@@ -47,7 +47,9 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-@pytest.fixture(scope="module", params=["serve", "tensorboard", "archive"])
+@pytest.fixture(
+    scope="module", params=["serve", "tensorboard", pytest.param("archive", marks=pytest.mark.nightly)]
+)
 def app(request: pytest.FixtureRequest, logdir: Path) -> Flask:
     """The application as `serve` and TensorBoard run it, and over an archive of the same runs."""
     if request.param == "serve":

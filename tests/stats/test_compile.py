@@ -52,7 +52,14 @@ resource.setrlimit(resource.RLIMIT_AS, (taken + ({} << 20), resource.getrlimit(r
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-@pytest.mark.parametrize(("megabytes", "slow"), [(120, True), (200, True), (250, True), (4000, False)])
+@pytest.mark.parametrize(
+    ("megabytes", "slow"),
+    [
+        (120, True),
+        *(pytest.param(size, True, marks=pytest.mark.nightly) for size in (200, 250)),
+        (4000, False),
+    ],
+)
 def test_under_a_limit_of_the_address_space(tmp_path: Path, megabytes: int, slow: bool) -> None:
     done = measure(LIMITED.format(megabytes), tmp_path)
     assert done.stdout == EXPECTED
@@ -118,6 +125,7 @@ with ThreadPoolExecutor(1) as pool:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.nightly
 def test_a_child_that_is_forked_while_a_thread_is_in_llvm(tmp_path: Path) -> None:
     assert measure(FORKED_WHILE_LLVM_WORKS, tmp_path).stdout == EXPECTED
 

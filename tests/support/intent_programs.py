@@ -1,4 +1,4 @@
-"""Programs with one common mistake each, and the same without it: `python intent_programs.py LOGDIR`.
+"""Programs with one common mistake each, and the same without it: `python intent_programs.py LOGDIR [RUN …]`.
 
 Each trains a small model as Keras' and TensorFlow's examples do, into the run `<name>-broken` or
 `<name>-healthy`. Run as a process.
@@ -277,13 +277,13 @@ PROGRAMS: dict[str, tuple[Program, str]] = {  # name -> the program, and the rul
 
 
 def main() -> None:
-    logdir, chosen = Path(sys.argv[1]), sys.argv[2:] or list(PROGRAMS)
-    for name in chosen:
+    logdir = Path(sys.argv[1])
+    for run in sys.argv[2:] or [f"{name}-{kind}" for name in PROGRAMS for kind in ("broken", "healthy")]:
+        name, _, kind = run.rpartition("-")
         program, _ = PROGRAMS[name]
-        for kind in ("broken", "healthy"):
-            keras.utils.set_random_seed(1)
-            program(logdir, f"{name}-{kind}", kind == "broken")
-            keras.backend.clear_session()
+        keras.utils.set_random_seed(1)
+        program(logdir, run, kind == "broken")
+        keras.backend.clear_session()
 
 
 if __name__ == "__main__":
