@@ -255,7 +255,7 @@ def test_resealed_noise_never_crashes_the_process(dump: Path, compression: str |
     with_batch(dump, good_batch(dump), compression)
     (file,) = stats_files(dump)
     here = Path(__file__).parent
-    arguments = [str(dump), str(file), str(here), str(here.parent)]
+    arguments = [str(dump), str(file), str(here), str(here.parent / "support")]
     done = subprocess.run(
         [sys.executable, "-c", FUZZ, *arguments], capture_output=True, text=True, timeout=300, check=False
     )
