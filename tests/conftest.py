@@ -73,14 +73,14 @@ def _is_slow(item: pytest.Item) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    left_out: set[pytest.Item] = set()
+    skipped: set[pytest.Item] = set()
     if config.getoption("quick"):
-        left_out.update(item for item in items if _is_slow(item))
+        skipped.update(item for item in items if _is_slow(item))
     if not config.getoption("nightly"):
-        left_out.update(item for item in items if item.get_closest_marker("nightly"))
-    if left_out:
-        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
-        items[:] = [item for item in items if item not in left_out]
+        skipped.update(item for item in items if item.get_closest_marker("nightly"))
+    if skipped:
+        config.hook.pytest_deselected(items=[item for item in items if item in skipped])
+        items[:] = [item for item in items if item not in skipped]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -94,9 +94,9 @@ class BatchSamples:
 
     def take(self, first: int, count: int, source: Any) -> Iterator[tuple[int, dict[str, Any]]]:
         """(step, facts of its event) of steps that have run, numbered from `first`."""
-        told = self._take_note()
-        if told is not None:
-            yield first, _facts(told)
+        batch_note = self._take_note()
+        if batch_note is not None:
+            yield first, _facts(batch_note)
             return
         if not self._traced:
             return

@@ -156,7 +156,7 @@ class CaptureWarnings:
             print_line(f"run {self._warnings.where!r}: {text}")
             self._put_event(self.step, "unseen", {"text": text[:1].upper() + text[1:], "functions": []})
 
-    def visits_left_out(self, tensor: CapturedTensor, visits: int) -> None:
+    def visits_skipped(self, tensor: CapturedTensor, visits: int) -> None:
         """A tensor has more visits in a step than are kept; said as a line, since nothing is wrong."""
         node = tensor.candidate.node
         self._say(

@@ -71,7 +71,7 @@ class Step:
         self._recording: StepRecording | None = None  # of the call that runs
         self._called = False  # whether a function was called that might be recorded
         self._graphs: dict[str, GraphHandle] = {}  # by function, of what was captured of it
-        self._budget = VisitBudget(self.warnings.visits_left_out)
+        self._budget = VisitBudget(self.warnings.visits_skipped)
         self.links = state.links_at(self.numbers.start) if self.watches else None
 
     @property

@@ -130,9 +130,9 @@ def print_fitting_columns(
     for row in cells:
         table.add_row(*(row[name] for name in shown))
     out.print(table)
-    left_out = [name for name in columns if name not in shown]
-    if left_out:
-        text = f"no room for: {', '.join(left_out)}; a wider terminal or --json shows all"
+    hidden = [name for name in columns if name not in shown]
+    if hidden:
+        text = f"no room for: {', '.join(hidden)}; a wider terminal or --json shows all"
         console(stderr=True).print(text, style="dim")
 
 

@@ -100,8 +100,8 @@ def report_unread(unread: Mapping[Path, OSError]) -> bool:
     for folder in unread:
         try:
             check_folders_read({folder: unread[folder]})
-        except NotARunError as told:
-            print(escaped(str(told)), file=sys.stderr)
+        except NotARunError as not_a_run:
+            print(escaped(str(not_a_run)), file=sys.stderr)
     return bool(unread)
 
 

@@ -100,8 +100,8 @@ class StepperShell(cmd.Cmd):
 
         recorded = self._session.answer("")
         self._out.print(proof(recorded))
-        told = _non_finite(self._session, recorded)
-        self._out.print(cell(told, "dim" if told.startswith("0 ") else "red"))
+        count = _non_finite(self._session, recorded)
+        self._out.print(cell(count, "dim" if count.startswith("0 ") else "red"))
         self._show()
 
     def _prompt(self) -> str:
@@ -297,8 +297,8 @@ def _non_finite(session: StepperSession, answer: StepperAnswer) -> str:
     from tensortap.replay.stepper.stepper_nodes import nonfinite_origins
 
     bad = sum(1 for facts in answer.tensors.values() if facts.nan or facts.inf)
-    born = len(nonfinite_origins(session.stepper.nodes, answer.tensors))
-    return f"{counted(bad, 'tensor')} with NaN or infinity, from {counted(born, 'origin')}"
+    origins = len(nonfinite_origins(session.stepper.nodes, answer.tensors))
+    return f"{counted(bad, 'tensor')} with NaN or infinity, from {counted(origins, 'origin')}"
 
 
 def _nothing_further(changed: Sequence[str], node: StepperNode, back: bool) -> str:

@@ -34,27 +34,27 @@ _SAFETENSORS = SAFETENSORS | {"complex64": "C64"}  # a dump's own files are read
 
 def export_npz(run: RunIndex, rows: Array | None, out: Path, advance: AdvanceCount) -> Exported:
     """bfloat16, float8 and the narrow integers, which NumPy cannot name, become float32 or int8: exactly."""
-    count, left_out = 0, list[str]()
+    count, skipped = 0, list[str]()
     with (
         new_file(out) as temporary,
         zipfile.ZipFile(temporary, "x", zipfile.ZIP_STORED, allowZip64=True) as file,
     ):
-        for name, _, value in _values(run, all_rows(run, rows), left_out, advance):
+        for name, _, value in _values(run, all_rows(run, rows), skipped, advance):
             if len(name.encode()) > _LONGEST_NAME:
-                left_out.append(
+                skipped.append(
                     f"{name[:80]}…: a name of {len(name.encode()):,} bytes is too long for a zip file."
                 )
                 continue
             try:
                 array = to_npy_dtype(value)
             except InvalidValueError as error:
-                left_out.append(f"{name}: {error.message}")
+                skipped.append(f"{name}: {error.message}")
                 continue
             with file.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
             count += 1
         _at_least_one(count)
-    return Exported(out, count, out.stat().st_size, left_out)
+    return Exported(out, count, out.stat().st_size, skipped)
 
 
 def export_safetensors(run: RunIndex, rows: Array | None, out: Path, advance: AdvanceCount) -> Exported:
@@ -63,12 +63,12 @@ def export_safetensors(run: RunIndex, rows: Array | None, out: Path, advance: Ad
     Of complex64, releases of safetensors before 0.7 refuse the whole file.
     """
     header: dict[str, Any] = {"__metadata__": {"run": run.name, "written_by": "tensortap"}}
-    left_out, at = list[str](), 0
+    skipped, at = list[str](), 0
     with new_file(out) as temporary, tempfile.TemporaryFile(dir=out.parent) as data:
-        for name, snapshot, value in _values(run, all_rows(run, rows), left_out, advance):
+        for name, snapshot, value in _values(run, all_rows(run, rows), skipped, advance):
             dtype = _SAFETENSORS.get(snapshot.dtype)
             if dtype is None:
-                left_out.append(f"{name}: safetensors has no dtype for {snapshot.dtype}.")
+                skipped.append(f"{name}: safetensors has no dtype for {snapshot.dtype}.")
                 continue
             data.write(value.tobytes())
             header[name] = {
@@ -84,11 +84,11 @@ def export_safetensors(run: RunIndex, rows: Array | None, out: Path, advance: Ad
         with temporary.open("xb") as file:
             file.write(struct.pack("<Q", len(text)) + text)
             shutil.copyfileobj(data, file, 4 << 20)
-    return Exported(out, len(header) - 1, out.stat().st_size, left_out)
+    return Exported(out, len(header) - 1, out.stat().st_size, skipped)
 
 
 def _values(
-    run: RunIndex, rows: Array, left_out: list[str], advance: AdvanceCount
+    run: RunIndex, rows: Array, skipped: list[str], advance: AdvanceCount
 ) -> Iterator[tuple[str, Snapshot, Array]]:
     """(name, snapshot, value) of the rows whose value was kept and can be read."""
     rows = rows[run.catalog.column("kept", rows)]
@@ -98,7 +98,7 @@ def _values(
             try:
                 value = read_slice(run, snapshot)
             except (DamagedError, ValueNotKeptError) as error:
-                left_out.append(f"{snapshot.tensor} at step {snapshot.step}: {error.message}")
+                skipped.append(f"{snapshot.tensor} at step {snapshot.step}: {error.message}")
             else:
                 yield _name(snapshot, taken), snapshot, value
             advance(start + number + 1, len(rows))

@@ -52,13 +52,13 @@ def export_tap_zip(
     if rows is None:
         refuse_damage(run, engine)
         with new_file(out) as temporary:
-            left_out = _write(temporary, run.path, run.path.name, advance)
-        return Exported(out, run.catalog.rows, out.stat().st_size, left_out)
+            skipped = _write(temporary, run.path, run.path.name, advance)
+        return Exported(out, run.catalog.rows, out.stat().st_size, skipped)
     with new_file(out) as temporary:
         folder = temporary.with_name(f"{out.name}.part")
-        left_out = copy_part(run, all_rows(run, rows), folder, run.path.name, advance)
-        left_out += _write(temporary, folder / run.path.name, run.path.name, ignore_count)
-    return Exported(out, len(rows), out.stat().st_size, left_out)
+        skipped = copy_part(run, all_rows(run, rows), folder, run.path.name, advance)
+        skipped += _write(temporary, folder / run.path.name, run.path.name, ignore_count)
+    return Exported(out, len(rows), out.stat().st_size, skipped)
 
 
 def refuse_damage(run: RunIndex, engine: Engine | None = None) -> None:
@@ -79,7 +79,7 @@ def refuse_damage(run: RunIndex, engine: Engine | None = None) -> None:
 def _write(out: Path, run_dir: Path, name: str, advance: AdvanceCount) -> list[str]:
     # In the order of names: statistics come before values, so that every value they name is there.
     members = sorted(_members(run_dir))
-    total, done, left_out = sum(size for _, size in members), 0, []
+    total, done, skipped = sum(size for _, size in members), 0, []
     with zipfile.ZipFile(out, "x", zipfile.ZIP_STORED, allowZip64=True, strict_timestamps=False) as archive:
         for relative, _ in members:
             try:
@@ -89,7 +89,7 @@ def _write(out: Path, run_dir: Path, name: str, advance: AdvanceCount) -> list[s
                 if exists(run_dir / mark):  # since the list was made
                     archive.writestr(_member(f"{name}/{mark}"), b"")
                 else:
-                    left_out.append(f"{relative}: {error}")
+                    skipped.append(f"{relative}: {error}")
                 continue
             member = _member(f"{name}/{relative}")
             with source, archive.open(member, "w", force_zip64=True) as target:
@@ -97,7 +97,7 @@ def _write(out: Path, run_dir: Path, name: str, advance: AdvanceCount) -> list[s
                     target.write(source.read(at, _COPY_BYTES))
                     done += min(_COPY_BYTES, source.size - at)
                     advance(done, total)
-    return left_out
+    return skipped
 
 
 def _member(name: str) -> zipfile.ZipInfo:
@@ -134,11 +134,11 @@ def copy_part(run: RunIndex, rows: Array, logdir: Path, name: str, advance: Adva
 
     What several workers captured becomes one worker's; steps, visits, times, devices and values stay.
     """
-    left_out: list[str] = []
+    skipped: list[str] = []
     info = run.info | {"exported from": run.name}
     with DumpWriter(logdir, name, info=info) as writer:
-        graphs = _copy_graphs(run, writer, left_out)
-        _copy_events(run, writer, set(run.catalog.column("step", rows).tolist()), left_out)
+        graphs = _copy_graphs(run, writer, skipped)
+        _copy_events(run, writer, set(run.catalog.column("step", rows).tolist()), skipped)
         for start in range(0, len(rows), _BATCH_SNAPSHOTS):
             for snapshot in snapshots_at(run.catalog, rows[start : start + _BATCH_SNAPSHOTS]):
                 place: dict[str, Any] = {
@@ -151,10 +151,10 @@ def copy_part(run: RunIndex, rows: Array, logdir: Path, name: str, advance: Adva
                 try:
                     _copy(run, writer, snapshot, place)
                 except (DamagedError, ValueNotKeptError) as error:
-                    left_out.append(f"{snapshot.tensor} at step {snapshot.step}: {error.message}")
+                    skipped.append(f"{snapshot.tensor} at step {snapshot.step}: {error.message}")
                     writer.log_summary(snapshot.tensor, _summary(run, snapshot), kept=LOST, **place)
             advance(min(start + _BATCH_SNAPSHOTS, len(rows)), len(rows))
-    return left_out
+    return skipped
 
 
 def _copy(run: RunIndex, writer: DumpWriter, snapshot: Snapshot, place: dict[str, Any]) -> None:
@@ -167,7 +167,7 @@ def _copy(run: RunIndex, writer: DumpWriter, snapshot: Snapshot, place: dict[str
     writer.log_summary(snapshot.tensor, _summary(run, snapshot), kept=kept, **place)
 
 
-def _copy_events(run: RunIndex, writer: DumpWriter, steps: set[int], left_out: list[str]) -> None:
+def _copy_events(run: RunIndex, writer: DumpWriter, steps: set[int], skipped: list[str]) -> None:
     """What happened at the steps that are copied, and to the run as a whole, as it was told."""
     for worker in RunReader(run.path).workers():
         tail = EventsTail(run.path, worker.worker)
@@ -180,8 +180,8 @@ def _copy_events(run: RunIndex, writer: DumpWriter, steps: set[int], left_out: l
                 try:
                     writer.event(kind, step=step, **{name: record[name] for name in record.keys() - _NAMED})
                 except InvalidValueError as error:
-                    left_out.append(f"an event at step {step}: {error.message}")
-        left_out += tail.left_out
+                    skipped.append(f"an event at step {step}: {error.message}")
+        skipped += tail.problems
 
 
 def _summary(run: RunIndex, snapshot: Snapshot) -> Summary:
@@ -191,7 +191,7 @@ def _summary(run: RunIndex, snapshot: Snapshot) -> Summary:
     )
 
 
-def _copy_graphs(run: RunIndex, writer: DumpWriter, left_out: list[str]) -> dict[str, str]:
+def _copy_graphs(run: RunIndex, writer: DumpWriter, skipped: list[str]) -> dict[str, str]:
     reader, ids = RunReader(run.path), {NO_GRAPH: ""}
     for graph_id in reader.graph_ids():
         try:
@@ -200,5 +200,5 @@ def _copy_graphs(run: RunIndex, writer: DumpWriter, left_out: list[str]) -> dict
         except FileNotFoundError:  # it has none
             continue
         except DamagedError as error:
-            left_out.append(f"graph {graph_id}: {error.message}")
+            skipped.append(f"graph {graph_id}: {error.message}")
     return ids

@@ -198,8 +198,10 @@ class RunWriter:
 
     def not_counted(self, *names: str) -> None:
         """Some of the source's snapshots do not tell these counts (FORMAT.md)."""
-        told = {*filter(None, self._builder.facts.get("not counted", "").split(", ")), *names}
-        self.fact("not counted", ", ".join(name for name in ("size", *COUNTS, "nonfinite") if name in told))
+        missing = {*filter(None, self._builder.facts.get("not counted", "").split(", ")), *names}
+        self.fact(
+            "not counted", ", ".join(name for name in ("size", *COUNTS, "nonfinite") if name in missing)
+        )
 
     def progress(self, text: str) -> None:
         """Shows how far the import is."""

@@ -156,7 +156,7 @@ class RunEvents:
     @property
     def damage(self) -> list[str]:
         """Sentences about lines that had to be skipped, and files that may not be read."""
-        return [sentence for tail in list(self._tails.values()) for sentence in tail.left_out]
+        return [sentence for tail in list(self._tails.values()) for sentence in tail.problems]
 
     @property
     def denied(self) -> list[str]:

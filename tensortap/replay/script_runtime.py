@@ -49,15 +49,15 @@ def report_differences(recording: Recording, outputs: Sequence[Any], inputs: Seq
     here = numbered_results(results_of(outputs), variables_of(recording.arguments, inputs))
     unlike = differing_results(recording, here)
     count = len(recording.output_hashes) + len(recording.variable_hashes)
-    told = [f"{count - len(unlike)} of {count} outputs and variables are bit-identical to the recording"]
+    lines = [f"{count - len(unlike)} of {count} outputs and variables are bit-identical to the recording"]
     if not unlike:
-        return told
+        return lines
     with LoadedCall(recording) as call:
         again = call.run()
     there = numbered_results(again.outputs, again.variables)
     far = (_distance(here.get(each), there.get(each)) for each in unlike)
-    told += [f"  {result_name(recording, each)}{text}" for each, text in zip(unlike, far, strict=True)]
-    return [*told, _ELSEWHERE if differing_results(recording, there) else _EAGERLY]
+    lines += [f"  {result_name(recording, each)}{text}" for each, text in zip(unlike, far, strict=True)]
+    return [*lines, _ELSEWHERE if differing_results(recording, there) else _EAGERLY]
 
 
 def _distance(here: Array | None, there: Array | None) -> str:

@@ -88,12 +88,12 @@ def test_snapshots_that_are_gone_stay_told(tmp_path):
     done = repair_run(logdir / "r", copy / "r")
     gone = 12 - done.snapshots
     assert 0 < gone < 12
-    assert [text for text in done.left_out if f"{gone} of 12 snapshots" in text and "closed.json" in text]
+    assert [text for text in done.skipped if f"{gone} of 12 snapshots" in text and "closed.json" in text]
     (run,) = open_logdir(copy).runs.values()
     (worker,) = run.workers
     assert (worker.snapshots, worker.dropped) == (12 - gone, gone)
     assert main(["check", str(copy)]) == 0
-    assert not repair_run(copy / "r", tmp_path / "again").left_out
+    assert not repair_run(copy / "r", tmp_path / "again").skipped
     for folder in (copy, tmp_path / "again"):  # nor is it counted twice
         (closed,) = folder.rglob("closed.json")
         said = json.loads(closed.read_text())
@@ -146,7 +146,7 @@ def write_all_there_is(run):
 
 def test_recordings_are_copied_with_the_parts_that_they_share(tmp_path):
     write_all_there_is(tmp_path / "r")
-    assert repair_run(tmp_path / "r", tmp_path / "copy").left_out == []
+    assert repair_run(tmp_path / "r", tmp_path / "copy").skipped == []
     copies = find_recordings(tmp_path / "copy")
     assert [place.step for place in copies] == [3, 4]
     for place in copies:

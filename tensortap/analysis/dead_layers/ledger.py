@@ -17,7 +17,12 @@ from ..run_view.hit_counts import ZeroCounts, Zeros, snapshot_counts_of
 from ..run_view.incremental_state import memory_of
 from ..run_view.run_view import RunView
 from ..run_view.snapshot_rows import Rows, stored_values
-from ..run_view.trained_variables import WHY_LEFT_OUT, is_ambiguous, is_left_out, trained_gradients
+from ..run_view.trained_variables import (
+    WHY_OMITTED,
+    is_ambiguous,
+    is_omitted_from_gradients,
+    trained_gradients,
+)
 from .zero_origin import ZeroOrigin, find_zero_origin
 
 _INTEGERS = ("int", "uint", "bool")
@@ -126,7 +131,7 @@ def _disconnected(view: RunView, weight: TensorRole) -> LedgerEntry:
     asked = roles.trainable.get(weight.variable)
     cut = None if asked is False else find_gradient_cut(view.run, roles, weight.variable)
     why = UNUSED if asked and is_unused(roles, weight.variable) else _WHY_NONE[asked]
-    why = WHY_LEFT_OUT if is_left_out(view, weight) else why
+    why = WHY_OMITTED if is_omitted_from_gradients(view, weight) else why
     if cut is not None:
         why, begins = cut.why, f"{cut.node}:0"
     op_type = "" if cut is None else cut.op_type

@@ -130,13 +130,13 @@ def _walk(flow: _Flow, row: int) -> int:
         walked.add(row)
         inputs = flow.gradients(_float_inputs(flow.roles, row, flow.seen))
         zero = flow.zeros(inputs)
-        if not zero or (flow.roles.graph.op_type[row] in _CHOOSING and _left_out(flow, inputs)):
+        if not zero or (flow.roles.graph.op_type[row] in _CHOOSING and _nonzero_gradients(flow, inputs)):
             break
         row = zero[0]
     return row
 
 
-def _left_out(flow: _Flow, inputs: list[int]) -> list[int]:
+def _nonzero_gradients(flow: _Flow, inputs: list[int]) -> list[int]:
     """The gradients that are not zero, of those that a node chooses from."""
     return [row for row in inputs if row in flow.seen and not flow.seen[row].zero]
 
@@ -152,7 +152,7 @@ def _reason(flow: _Flow, row: int) -> tuple[str, str, bool]:
     # No zeros come to a constant from further behind, and none is ever captured.
     sure = all(flow.roles.graph.op_type[source] == "Const" for source in flow.gradients(unseen))
     if op_type in _CHOOSING:
-        return reason, _why_chosen(flow, row, _left_out(flow, flow.gradients(inputs))) or why, sure
+        return reason, _why_chosen(flow, row, _nonzero_gradients(flow, flow.gradients(inputs))) or why, sure
     if op_type == "Relu6Grad" and _is_at_its_upper_end(flow, row):
         return "saturated activation", "the activation is stuck at 6, its upper end", sure
     if op_type in _SUMS and inputs and not zero:
@@ -160,10 +160,10 @@ def _reason(flow: _Flow, row: int) -> tuple[str, str, bool]:
     return reason, why, sure
 
 
-def _why_chosen(flow: _Flow, row: int, left_out: list[int]) -> str:
+def _why_chosen(flow: _Flow, row: int, nonzero: list[int]) -> str:
     """Why a node that chooses gives zeros, though gradients are offered that are not; empty if none is."""
     names = flow.roles.graph.names
-    for source in left_out:
+    for source in nonzero:
         if flow.seen[source].bad:
             what = counted(flow.seen[source].bad, "NaN or infinite element")
             return f"{names[source]}:0 holds {what}, which it replaces by 0"
@@ -171,7 +171,7 @@ def _why_chosen(flow: _Flow, row: int, left_out: list[int]) -> str:
     seen = flow.seen.get(condition)
     always = "" if seen is None else "False" if seen.zero else "True" if seen.full else ""
     since = f", as {names[condition]}:0 is {always} everywhere" if always else ""
-    return f"it chooses 0 in place of {names[left_out[0]]}:0{since}" if left_out else ""
+    return f"it chooses 0 in place of {names[nonzero[0]]}:0{since}" if nonzero else ""
 
 
 def _is_at_its_upper_end(flow: _Flow, row: int) -> bool:
@@ -199,14 +199,14 @@ def _float_inputs(roles: Roles, row: int, captured: Container[int]) -> list[int]
         if (source, slot) in met or not (_is_float(dtype) or dtype == _LIST):
             continue
         met.add((source, slot))
-        further = _handed_on(roles, source, slot, dtype, captured)
+        further = _passed_through(roles, source, slot, dtype, captured)
         waiting += further
         if not further and dtype != _LIST:
             found[source] = None
     return list(found)
 
 
-def _handed_on(
+def _passed_through(
     roles: Roles, row: int, slot: int, dtype: str, captured: Container[int]
 ) -> list[tuple[int, int]]:
     """What an output of a node only hands on, as (row, slot); nothing where its numbers are its own."""

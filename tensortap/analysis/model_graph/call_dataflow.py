@@ -111,8 +111,8 @@ class CallDataflow:
             for given in self._given(row, visit):
                 yield given, None
         if visit != 0:
-            for handed in self.carried(row):
-                yield handed, None if visit is None else visit - 1
+            for returned in self.carried(row):
+                yield returned, None if visit is None else visit - 1
 
     def _given(self, row: int, visit: int | None) -> Iterator[Slot]:
         """What the calls of a function give to an argument: that which a visit is, where it can be told."""

@@ -34,7 +34,7 @@ class Roles:
         graph: the graph.
         kind, variable: row -> `input`, `output`, `weight`, `gradient`; path of the variable (where told).
         trainable: path of a variable -> whether the step asks for its gradient (where told).
-        left_out: paths of trainable variables that a tape records, without being asked for their gradients.
+        omitted: paths of trainable variables that a tape records, without being asked for their gradients.
         unread: path of a variable whose gradient is asked for though nothing reads it -> the line that made
             its layer (file, line, function), or None.
     """
@@ -44,7 +44,7 @@ class Roles:
         self.kind: dict[int, str] = {}
         self.variable: dict[int, str] = {}
         self.trainable: dict[str, bool] = {}
-        self.left_out: set[str] = set()
+        self.omitted: set[str] = set()
         self.unread: dict[str, tuple[str, int, str] | None] = {}
         for row, attributes in _marked(graph):
             if attributes.get("tensortap.kind"):
@@ -56,7 +56,7 @@ class Roles:
                 if attributes.get("tensortap.trainable"):
                     self.trainable[self.variable[row]] = attributes["tensortap.trainable"] == "true"
                 if attributes.get("tensortap.left_out") == "true":
-                    self.left_out.add(self.variable[row])
+                    self.omitted.add(self.variable[row])
 
     def of_kind(self, kind: str) -> list[int]:
         """Rows of the nodes of a kind, ascending."""

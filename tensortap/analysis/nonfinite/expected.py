@@ -121,13 +121,13 @@ def _sentence(healers: list[RecoveryOp], *, nan: bool, meant: bool) -> str:
     return f"{text} {_UNTOUCHED}"
 
 
-def nonfinite_gradient_text(demoted: str, gradient: str, *, loss_finite: bool) -> str:
+def nonfinite_gradient_text(reason: str, gradient: str, *, loss_finite: bool) -> str:
     """Why infinities do not reach the loss, of an op whose gradient (a tensor name) is not finite.
 
     Args:
         loss_finite: the loss was seen to be finite; otherwise it may be NaN through something else.
     """
-    first = demoted.removesuffix(_UNTOUCHED).rstrip()
+    first = reason.removesuffix(_UNTOUCHED).rstrip()
     if loss_finite:
         return f"{first} The loss stays finite, but the gradient at the same place does not: {gradient}."
     return (

@@ -54,7 +54,7 @@ class StepFlow:
 
     Attributes:
         calls: the calls. flows: id of a graph -> its non-finite tensors, in the order of `calls`.
-        handed: tensor that a call took -> the non-finite one that it was handed, of another call.
+        propagated_from: tensor that a call took -> the non-finite one of another call that it is.
         entries: why other arguments are not finite.
     """
 
@@ -63,12 +63,12 @@ class StepFlow:
         self.calls = StepCalls(run, step, worker)
         flows = {graph: NonfiniteFlow(self.calls.tensors(graph)) for graph in graphs}
         self.flows = dict(sorted(flows.items(), key=lambda item: self._begin(*item)))
-        self.handed: dict[Tensor, Tensor] = {}
+        self.propagated_from: dict[Tensor, Tensor] = {}
         self.entries: dict[Tensor, CallArgumentOrigin] = {}
         self._by_numbers: dict[tuple[object, ...], list[tuple[float, Tensor]]] | None = None
         self._join()
         self.takers: dict[Tensor, list[Tensor]] = {}
-        for taker, source in self.handed.items():
+        for taker, source in self.propagated_from.items():
             self.takers.setdefault(source, []).append(taker)
 
     def _begin(self, graph: str, flow: NonfiniteFlow) -> float:
@@ -144,7 +144,7 @@ class StepFlow:
 
     def _hand(self, graph: str, flow: NonfiniteFlow, bad: FlowTensor, source: Tensor) -> None:
         flow.bad[bad.slot] = replace(bad, verdict="propagated")
-        self.handed[graph, bad.slot] = source
+        self.propagated_from[graph, bad.slot] = source
 
     def _bad_behind(self, result: CallResult) -> Iterator[Tensor]:
         """The non-finite tensors that a result is, or is made of where it was not captured."""
@@ -294,7 +294,7 @@ class StepFlow:
             found = [
                 bad
                 for slot, bad in flow.bad.items()
-                if bad.verdict != "propagated" or (graph, slot) in self.handed
+                if bad.verdict != "propagated" or (graph, slot) in self.propagated_from
             ]
             begins[graph] = {bad.slot: number for number, bad in enumerate(found)}
             reaches[graph] = Reachability(flow, found)
@@ -303,7 +303,7 @@ class StepFlow:
             for graph, numbers in begins.items()
             for slot, number in numbers.items()
         }
-        return {tensor: self._joined(tensor, own) for tensor in own if tensor not in self.handed}
+        return {tensor: self._joined(tensor, own) for tensor in own if tensor not in self.propagated_from}
 
     def _joined(self, origin: Tensor, own: dict[Tensor, Reached]) -> Reached:
         seen, waiting = {origin}, deque([origin])

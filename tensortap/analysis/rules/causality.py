@@ -153,10 +153,10 @@ class Deduplicator:
             layers.setdefault(tensor.variable, set()).add(tensor.layer)
         keys = _variables(view, found)
         teller = _chosen_tensors(keys, found, severity)
-        told = [
+        kept = [
             hit for hit, key in zip(found, keys, strict=True) if teller.get(key, hit.tensor) == hit.tensor
         ]
-        return _once_per_function(view, told)
+        return _once_per_function(view, kept)
 
     def _explained(self, view: RunView, hit: Hit) -> bool:
         """Whether a rule told of the same variable, of this graph or another, that is the reason for this."""

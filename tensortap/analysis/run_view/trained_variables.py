@@ -9,7 +9,7 @@ from ..model_graph.roles import Roles, TensorRole, is_ambiguous_read
 from .run_view import RunView
 
 _MAX_NODES = 200  # nodes between a gradient and the one that it is made of
-WHY_LEFT_OUT = "no step asks for its gradient, although it is trainable and the loss depends on it"
+WHY_OMITTED = "no step asks for its gradient, although it is trainable and the loss depends on it"
 
 
 def trained_gradients(view: RunView) -> list[TensorRole]:
@@ -46,12 +46,12 @@ def _made_of(roles: Roles, row: int, rows: set[int]) -> set[int]:
     return found
 
 
-def is_left_out(view: RunView, weight: TensorRole) -> bool:
+def is_omitted_from_gradients(view: RunView, weight: TensorRole) -> bool:
     """Whether a tape records what is computed of a trainable variable, the loss depends on it through ops
     that have gradients, and no graph of the run asks for its gradient. Not so of frozen layers, and of a
     teacher or target network that is computed outside of the tape or behind `stop_gradient`."""
     roles, variable = view.roles(weight.graph), weight.variable
-    if variable not in roles.left_out or variable in _asked(view):
+    if variable not in roles.omitted or variable in _asked(view):
         return False
     return find_gradient_cut(view.run, roles, variable) is None and not is_unused(roles, variable)
 

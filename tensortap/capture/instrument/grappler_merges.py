@@ -122,9 +122,9 @@ class Uses:
                     found.append(use)
                     continue
                 given = use.input if use.op == "IdentityN" else use.input[:1]
-                handed_on = {f"{use.name}:output:{slot}" for slot, at in enumerate(given) if at == tensor}
-                waiting += handed_on - seen
-                seen |= handed_on
+                passed_on = {f"{use.name}:output:{slot}" for slot, at in enumerate(given) if at == tensor}
+                waiting += passed_on - seen
+                seen |= passed_on
         return found
 
     def number_of(self, reference: str) -> tuple[object, ...]:

@@ -39,7 +39,7 @@ class _Thinned:
     room: int
     seen: int = 1
     interval: int = 1
-    handed_over: int = 0
+    written_early: int = 0
     waiting: list[_Visit] = field(default_factory=list)
     last: _Visit | None = None
     bad: set[str] = field(default_factory=set)
@@ -133,11 +133,11 @@ class VisitBudget:
         """All that waits but the last visit; what comes is kept at larger intervals."""
         written = sum(visit.written and not visit.pinned for visit in thinned.waiting)
         thinned.room -= written
-        thinned.handed_over += written
+        thinned.written_early += written
         tensors = _tensors(thinned.waiting)
         self._held -= sum(held_bytes(tensor.array) for tensor in tensors)
         thinned.waiting = []
-        thinned.interval = max(thinned.interval, 1 << (4 * thinned.handed_over // max(limit, 1)))
+        thinned.interval = max(thinned.interval, 1 << (4 * thinned.written_early // max(limit, 1)))
         return tensors
 
 

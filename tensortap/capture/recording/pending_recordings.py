@@ -105,7 +105,7 @@ class TensorHashes:
         self._before = before
         self._left = _MAX_BYTES
         self._visits: list[tuple[str, int, np.ndarray[Any, Any]]] = []
-        self._left_out: set[str] = set()
+        self._skipped: set[str] = set()
 
     def add(self, tensors: Iterable[CapturedTensor]) -> None:
         """Tensors of the call."""
@@ -113,8 +113,8 @@ class TensorHashes:
             name, visit, array = tensor.name, tensor.visit, tensor.values
             nbytes = held_bytes(array)
             if nbytes > self._left or len(self._visits) == _MAX_VISITS:
-                self._left_out.add(name)
-            elif name not in self._left_out:
+                self._skipped.add(name)
+            elif name not in self._skipped:
                 self._left -= nbytes
                 self._visits.append((name, visit - self._before.get(name, 0), array))
 
@@ -123,7 +123,7 @@ class TensorHashes:
         did not fit is left out."""
         found: dict[str, list[str]] = {}
         for name, visit, array in self._visits:
-            if name not in self._left_out:
+            if name not in self._skipped:
                 hashes = found.setdefault(name, [])
                 hashes += [""] * (visit - len(hashes))
                 try:

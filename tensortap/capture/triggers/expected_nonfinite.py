@@ -42,9 +42,9 @@ def without_overflow(bad: list[Examined], graphs: GraphLookup) -> list[Examined]
         node = graphs.node(tensor.graph, tensor.candidate.node)
         if node is None or id(tensor.graph) not in scaled or tensor.candidate.kind == "weight":
             continue
-        handed = names.intersection(node.inputs)
-        if handed:
-            skipped = handed <= overflown
+        nonfinite_inputs = names.intersection(node.inputs)
+        if nonfinite_inputs:
+            skipped = nonfinite_inputs <= overflown
         else:
             skipped = tensor.candidate.kind == "gradient" or _is_scaled(tensor.graph, node, graphs)
         if skipped:

@@ -103,7 +103,7 @@ class GraphLookup:
 
     def sources(self, graph: Graph | None, node: Node) -> list[str]:
         """Names of the tensors that a node reads: instead of an argument, what the caller hands over."""
-        return [self._handed_over(graph, name) for name in node.inputs if not name.startswith("^")]
+        return [self._caller_input(graph, name) for name in node.inputs if not name.startswith("^")]
 
     def returned(self, graph: Graph | None, node: Node) -> list[str]:
         """Names of what the functions that a node calls return."""
@@ -116,7 +116,7 @@ class GraphLookup:
         node = self.node(graph, node_name)
         return node is None or slot >= len(node.output_dtypes) or node.output_dtypes[slot] in dtypes
 
-    def _handed_over(self, graph: Graph | None, name: str) -> str:
+    def _caller_input(self, graph: Graph | None, name: str) -> str:
         argument = self.node(graph, parse_tensor_name(name)[0])
         while argument is not None and argument.op_type == "_Arg" and argument.inputs:
             name = argument.inputs[0]

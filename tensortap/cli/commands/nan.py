@@ -73,7 +73,7 @@ def print_report(report: NanReport, out: Console, unknown: int = 0, *, captured:
     else:
         text = f"{report.run}: all NaN and infinities at step {report.step} are expected."
         out.print(cell(text, "bold green"))
-    _print_demoted(report.demoted, out)
+    _print_expected(report.demoted, out)
     _print_totals(report, out)
 
 
@@ -191,7 +191,7 @@ def _print_others(origins: Sequence[Origin], out: Console) -> None:
         out.print(f"  … {len(origins) - _OTHERS:,} more (--json has all)")
 
 
-def _print_demoted(origins: Sequence[Origin], out: Console) -> None:
+def _print_expected(origins: Sequence[Origin], out: Console) -> None:
     if not origins:
         return
     out.print()

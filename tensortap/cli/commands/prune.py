@@ -57,8 +57,10 @@ def _sentences(name: str, pruned: Pruned, retention: Retention, dry_run: bool) -
     """What a run lost, and why it keeps more than was asked for."""
     verb = "would lose" if dry_run else "lost"
     values, files = counted(pruned.values, "value"), counted(pruned.files, "file")
-    told = f"{verb} {values} in {files}, {bytes_text(pruned.bytes)}" if pruned.files else "keeps all values"
-    lines = [f"{name} {told}"]
+    summary = (
+        f"{verb} {values} in {files}, {bytes_text(pruned.bytes)}" if pruned.files else "keeps all values"
+    )
+    lines = [f"{name} {summary}"]
     if pruned.moved:
         kept = "would be kept" if dry_run else "were kept" if pruned.moved > 1 else "was kept"
         lines.append(f"  {counted(pruned.moved, 'value')} of the same files {kept}, in a new file")

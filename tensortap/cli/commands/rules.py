@@ -92,9 +92,8 @@ def _once(found: RunIndex, settings: Settings, arguments: argparse.Namespace) ->
 
 def _print(found: RunIndex, findings: Findings, arguments: argparse.Namespace) -> None:
     if arguments.json:
-        told = {"findings": findings.findings, "failed": findings.failed, "left_out": findings.left_out}
-        told["raised"] = findings.raised
-        print_json({"run": found.name, **told})
+        fields = {"findings": findings.findings, "failed": findings.failed, "left_out": findings.left_out}
+        print_json({"run": found.name, **fields, "raised": findings.raised})
     else:
         print_findings(found.name, findings, console(), muted=arguments.muted)
 
@@ -110,11 +109,11 @@ def _check(found: RunIndex, settings: Settings) -> Findings:
 def _awaited(path: Path) -> RunIndex:
     """The only run below `path`, once there is one: the folder may not even be there yet."""
     unread: list[Path] = []
-    told = False
+    announced = False
     while not (find_runs(as_logdir(path), lambda folder, _: unread.append(folder)) or unread):
-        if not told:
+        if not announced:
             print(escaped(f"waiting for a run in {shown_path(path)}"), file=sys.stderr, flush=True)
-        told = True
+        announced = True
         time.sleep(_EVERY)
     return only_run(path)
 
@@ -123,16 +122,16 @@ def _follow(found: RunIndex, settings: Settings, arguments: argparse.Namespace) 
     """Prints findings again whenever there are other ones, until the run's writers have closed; while it
     has none, they are waited for."""
     log = open_log(arguments.path)
-    told: set[tuple[str, str]] = set()
+    printed: set[tuple[str, str]] = set()
     while True:
         growing = next((run for run in log.runs if run.id == found.id or run.name == found.name), None)
         if growing is None:
             raise NotARunError(f"The run {found.name} is not there any more.", "It was deleted or moved.")
         findings = _check(growing, settings)
-        new = {(finding.rule, finding.tensor) for finding in findings.findings} - told
-        if new or not told:
+        new = {(finding.rule, finding.tensor) for finding in findings.findings} - printed
+        if new or not printed:
             _print(growing, findings, arguments)
-            told |= new or {("", "")}
+            printed |= new or {("", "")}
         if growing.workers and all(worker.closed for worker in growing.workers):
             return _status(findings, arguments.fail_on)
         time.sleep(_EVERY)

@@ -108,9 +108,9 @@ def _print(rows: list[Snapshot], sorted_by: str, with_graph: bool) -> None:
 
 def _cells(row: Snapshot) -> dict[str, Text]:
     infinite = row.pos_inf + row.neg_inf
-    told = {name: getattr(row, name) for name in ("tensor", "graph", "dtype", "step", "visit")}
-    told |= {name: statistic_text(row, name) for name in ("min", "mean", "max", "std")}
-    return {name: cell(text) for name, text in told.items()} | {
+    texts = {name: getattr(row, name) for name in ("tensor", "graph", "dtype", "step", "visit")}
+    texts |= {name: statistic_text(row, name) for name in ("min", "mean", "max", "std")}
+    return {name: cell(text) for name, text in texts.items()} | {
         "shape": cell(snapshot_shape_text(row)),
         "nan": cell(_count(row, row.nan, "nan"), "red" if row.nan else ""),
         "inf": cell(_count(row, infinite, "pos_inf", "neg_inf"), "red" if infinite else ""),

@@ -161,7 +161,7 @@ class EventsTail:
         self._offset = 0
 
     @property
-    def left_out(self) -> list[str]:
+    def problems(self) -> list[str]:
         """`damage` and `denied`."""
         return [*self.damage, *([] if self.denied is None else [self.denied])]
 

@@ -66,7 +66,7 @@ class Repaired:
     path: Path
     snapshots: int = 0
     values: int = 0
-    left_out: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
 
 
 def repair_run(run_dir: Path, out: Path, advance: Notice = ignore_notice) -> Repaired:
@@ -116,7 +116,7 @@ def _copy_run_file(reader: RunReader, out: Path, done: Repaired) -> None:
     if not info.damage:
         _copy(reader.path / RUN_FILE, out / RUN_FILE)
         return
-    done.left_out.append(info.damage)
+    done.skipped.append(info.damage)
     record = {
         "format": "tensortap",
         "version": info.version,
@@ -134,7 +134,7 @@ def _copy_graphs(reader: RunReader, out: Path, done: Repaired) -> None:
             reader.graph(graph_id)
             check_graph_def(reader, graph_id)
         except DamagedError as error:
-            done.left_out.append(f"graph {graph_id}: {error.message}")
+            done.skipped.append(f"graph {graph_id}: {error.message}")
             continue
         (out / "graphs").mkdir(exist_ok=True)
         for suffix in (".pb", ".arrows"):
@@ -150,7 +150,7 @@ def _copy_recording(source: Path, target: Path, done: Repaired) -> None:
     try:
         read_recording(source)
     except TensortapError as error:
-        done.left_out.append(f"recording {source.name}: {error.message}")
+        done.skipped.append(f"recording {source.name}: {error.message}")
         return
     (target / LARGE).mkdir(parents=True, exist_ok=True)
     for name in large_names(source):
@@ -194,8 +194,8 @@ class _Worker:
                 self._write(encode(nothing, SCHEMA_MESSAGE, {"dropped": lost}, "zstd"))
         finally:
             self._close()
-        self._done.left_out += [f"{self._name}: {sentence}" for sentence in tail.damage]
-        self._done.left_out += [f"{self._name}: {reason}" for reason in (tail.pending, tail.denied) if reason]
+        self._done.skipped += [f"{self._name}: {sentence}" for sentence in tail.damage]
+        self._done.skipped += [f"{self._name}: {reason}" for reason in (tail.pending, tail.denied) if reason]
         write_closing(self._target, WorkerSummary(self._done.snapshots - first, lost, events))
 
     def _missing(self, copied: int) -> int:
@@ -203,13 +203,13 @@ class _Worker:
         try:
             closing = read_closing(self._source)
         except DamagedError as error:
-            self._done.left_out.append(f"{self._name}: {error}")
+            self._done.skipped.append(f"{self._name}: {error}")
             return 0
         if closing is None or closing.snapshots <= copied:
             return 0
         missing = closing.snapshots - copied
         gone = f"{missing:,} of {counted(closing.snapshots, 'snapshot')} are gone"
-        self._done.left_out.append(f"{self._name}: {gone} that it had committed when closed ({CLOSED_FILE}).")
+        self._done.skipped.append(f"{self._name}: {gone} that it had committed when closed ({CLOSED_FILE}).")
         return missing
 
     def _copy_statistics(self, tail: StatsTail, advance: Notice) -> None:
@@ -231,7 +231,7 @@ class _Worker:
             read_json(self._source / WORKER_FILE)
             _copy(self._source / WORKER_FILE, self._target / WORKER_FILE)
         except (DamagedError, FileNotFoundError) as error:
-            self._done.left_out.append(f"{self._name}/{WORKER_FILE}: {error}")
+            self._done.skipped.append(f"{self._name}/{WORKER_FILE}: {error}")
             record = asdict(self._info) | {"started": self._info.started.isoformat()}
             del record["damage"]
             publish_json(self._target / WORKER_FILE, record)
@@ -240,7 +240,7 @@ class _Worker:
         try:
             _copy(self._source / name, self._target / name)
         except (DamagedError, FileNotFoundError) as error:  # it vanished, or became something else
-            self._done.left_out.append(f"{self._name}/{name}: {error}")
+            self._done.skipped.append(f"{self._name}/{name}: {error}")
 
     def _copy_events(self) -> int:
         """Returns how many there are."""
@@ -251,10 +251,10 @@ class _Worker:
                     try:
                         writer.append(event)
                     except InvalidValueError as error:
-                        self._done.left_out.append(f"{self._name}, an event: {error.message}")
+                        self._done.skipped.append(f"{self._name}, an event: {error.message}")
         finally:
             writer.abandon()
-        self._done.left_out += tail.left_out
+        self._done.skipped += tail.problems
         return writer.written
 
     def _sound(self, commit: Commit) -> pa.RecordBatch:
@@ -283,7 +283,7 @@ class _Worker:
             return True  # pruned: the mark of that is copied, too
         except DamagedError as error:
             step, node = (batch.column(name)[row].as_py() for name in ("step", "node"))
-            self._done.left_out.append(f"the value of {node} at step {step}: {error.message}")
+            self._done.skipped.append(f"the value of {node} at step {step}: {error.message}")
             return False
         return True
 

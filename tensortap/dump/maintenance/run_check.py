@@ -124,7 +124,7 @@ def _check_events(path: Path, worker: str, report: Report) -> int | None:
     while events := tail.poll():
         count += len(events)
     report.events += count
-    report.damage += tail.left_out
+    report.damage += tail.problems
     if tail.pending and exists(path / worker / CLOSED_FILE):
         report.damage.append(
             f"{worker}: its events end in {tail.pending:,} bytes that are not a complete line."

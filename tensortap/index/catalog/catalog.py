@@ -220,6 +220,6 @@ class Catalog:
         self.last_time = latest if self.last_time is None else max(self.last_time, latest)
 
     def _count_partial(self, columns: dict[str, Array]) -> int:
-        told: Array = np.sum([columns[name] for name in KINDS], axis=0)
+        counted: Array = np.sum([columns[name] for name in KINDS], axis=0)
         text = columns["dtype"] == self.dtypes.code("string")
-        return int(np.count_nonzero((columns["size"] > told) & ~text))
+        return int(np.count_nonzero((columns["size"] > counted) & ~text))

@@ -35,7 +35,7 @@ from .nonfinite_origins import (
 )
 from .repairs import Repair, RepairProposals, combine_changes, is_gradient
 
-_MOST_TOLD = 10
+_MOST_REPORTED = 10
 _MAX_RECORDINGS = 50  # recordings of data that are not finite, one after another
 MOST_TRIALS = 60
 """How often the whole step is run at most."""
@@ -73,8 +73,8 @@ def minimal_repair(
         search = RepairSearch(recording, call, progress)
         progress("finding the origins")
         origins = search.nodes.origins()[0]
-        for origin in origins[:_MOST_TOLD]:
-            progress(_born(origin, lines))
+        for origin in origins[:_MOST_REPORTED]:
+            progress(_origin_text(origin, lines))
         found, others = _searched(search, origins, bad=bool(bad)) if not given else ([], [])
     return {
         "bad": bad,
@@ -99,11 +99,11 @@ def _searched(
     optimizer with a loss scale leaves such a step out, or a division by infinity hides it as a 0."""
     if bad:
         return search.run(origins)
-    half = search.born_in_half(origins)
+    half = search.origins_in_half(origins)
     return search.run(half, {each.node for each in origins if each not in half}) if half else ([], [])
 
 
-def _born(origin: NodeOrigin, lines: ProgramLines) -> str:
+def _origin_text(origin: NodeOrigin, lines: ProgramLines) -> str:
     where = lines.text_of(origin.node)
     line = f", {where}" if where else ""
     return f"origin: {origin.node} ({origin.op_type}, {origin.count:,} not finite){line}"
@@ -343,7 +343,7 @@ class RepairSearch:
                 return Repair("float32 island", name, text, nodes=tuple(nodes))
         return None
 
-    def born_in_half(self, origins: Sequence[NodeOrigin]) -> list[NodeOrigin]:
+    def origins_in_half(self, origins: Sequence[NodeOrigin]) -> list[NodeOrigin]:
         """Those that half precision makes in the forward pass."""
         operations = self.nodes.chosen.operations
         return [
@@ -438,14 +438,14 @@ def minimize(items: Sequence[Item], passes: Callable[[Sequence[Item]], bool]) ->
     found = list(items)
     length = max(len(found) // 2, 1)
     while True:
-        left_out = False
+        shortened = False
         start = 0
         while start < len(found) and len(found) > 1:
             shorter = found[:start] + found[start + length :]
             if shorter and passes(shorter):
-                found, left_out = shorter, True
+                found, shortened = shorter, True
             else:
                 start += length
-        if length == 1 and not left_out:
+        if length == 1 and not shortened:
             return found
-        length = length if left_out and length == 1 else max(length // 2, 1)
+        length = length if shortened and length == 1 else max(length // 2, 1)

@@ -78,9 +78,9 @@ class Stepper:
         Raises:
             NotFoundError: there is none that way.
         """
-        born = set(nonfinite_origins(self.nodes, facts))
+        origins = set(nonfinite_origins(self.nodes, facts))
         try:
-            return self._next(lambda node: node.name in born, back=back)
+            return self._next(lambda node: node.name in origins, back=back)
         except NotFoundError:
             where = "before" if back else "behind"
             raise NotFoundError(

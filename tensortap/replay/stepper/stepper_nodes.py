@@ -111,10 +111,10 @@ def nonfinite_origins(nodes: Sequence[StepperNode], facts: Mapping[str, TensorFa
         inputs = [facts.get(name) for name in node.inputs]
         known = [each for each in inputs if each is not None]
         if inputs and len(known) == len(inputs):
-            born = any(_is_origin(each, known) for each in bad)
+            is_origin = any(_is_origin(each, known) for each in bad)
         else:  # an argument, a variable, a list of tensors: they hold what was put into them
-            born = not found
-        if born:
+            is_origin = not found
+        if is_origin:
             found.append(node.name)
     return found
 

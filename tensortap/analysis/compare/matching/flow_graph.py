@@ -28,7 +28,7 @@ class FlowGraph:
         returned: row of a node that calls functions -> what these return.
         callers: function that a loop calls -> row of the loop.
         loops: row of each loop that is in no other -> rows of what it runs, in data flow order.
-        handed_on: argument of a loop's function -> what it takes from the second visit on.
+        loop_arguments: argument of a loop's function -> what it takes from the second visit on.
         variables: row of each node that reads one -> rows of those that write one before it.
         side_by_side: rows of nodes that hand each input on by itself, as the output of its number.
         rounding: row -> `NO_ROUNDING`, `ONE_ROUNDING`, those of a `SUM` or a `PRODUCT`.
@@ -49,7 +49,7 @@ class FlowGraph:
         self.callers = self._loop_callers()
         self.loops = self._loops()
         arguments = (row for row in range(len(graph)) if graph.op_type[row] == "_Arg")
-        self.handed_on = {row: handed for row in arguments if (handed := self._handed_on(row))}
+        self.loop_arguments = {row: sources for row in arguments if (sources := self._loop_argument(row))}
         self.side_by_side = {
             row
             for row in range(len(graph))
@@ -73,11 +73,11 @@ class FlowGraph:
                 found.setdefault(outermost[name], []).append(row)
         return found
 
-    def _handed_on(self, row: int) -> list[Source]:
-        """What the body returned the time before; what the loop began with, too, if it is entered anew."""
+    def _loop_argument(self, row: int) -> list[Source]:
+        """What the body returned in the previous iteration; what it began with, if entered anew."""
         passing = dataflow_of(self.graph)
-        handed = [source for source in passing.carried(row) if source[0] != row]
-        return handed if passing.replaced(row) else self.inputs[row] + handed if handed else []
+        carried = [source for source in passing.carried(row) if source[0] != row]
+        return carried if passing.replaced(row) else self.inputs[row] + carried if carried else []
 
     def _loop_callers(self) -> dict[str, int]:
         graph = self.graph

@@ -118,27 +118,27 @@ class DifferenceFlow:
             self._state[row, -1] = before  # of slots that were not captured
             for slot, found in self._by_node.get(row, ()):
                 if visit in found:
-                    handed = before if row not in self._flow.side_by_side else self._of_slot(row, slot)
-                    self._judge(row, slot, found[visit], handed)
+                    given = before if row not in self._flow.side_by_side else self._of_slot(row, slot)
+                    self._judge(row, slot, found[visit], given)
 
     def _of_slot(self, row: int, slot: int) -> State:
         """What a node that hands each input on by itself takes for one of its outputs."""
-        return self._handed(self._flow.inputs[row][slot])
+        return self._state_of(self._flow.inputs[row][slot])
 
-    def _handed(self, source: Slot) -> State:
+    def _state_of(self, source: Slot) -> State:
         return self._state.get(source) or self._state.get((source[0], -1)) or _NOTHING
 
     def _before(self, row: int, again: bool) -> State:
         taken = self._flow.inputs[row]
         if again:
-            taken = self._flow.handed_on.get(row, taken)
+            taken = self._flow.loop_arguments.get(row, taken)
         if not taken and again:  # an argument of a loop's body, of which the graph does not tell more
             caller = self._flow.callers.get(self._flow.graph.function[row], row)
             taken = self._flow.returned.get(caller, [])
-        states = [self._handed(source) for source in taken]
+        states = [self._state_of(source) for source in taken]
         if row in self._flow.variables:
             writers = self._flow.variables[row]  # what the step has assigned before it is read
-            states += [self._carried, *(self._handed((writer, -1)) for writer in writers)]
+            states += [self._carried, *(self._state_of((writer, -1)) for writer in writers)]
         if not states:
             return _NOTHING
         before = states[0] if len(states) == 1 else _worst(states)
@@ -192,7 +192,7 @@ class DifferenceFlow:
         taken = self._flow.inputs[row]
         taken = taken[slot : slot + 1] if row in self._flow.side_by_side else taken
         taken = [*taken, *((writer, -1) for writer in self._flow.variables.get(row, ()))]
-        magnitudes = [self._handed(source).magnitude for source in taken]
+        magnitudes = [self._state_of(source).magnitude for source in taken]
         factor = cancellation_factor(self._flow.graph.op_type[row], magnitudes, scale)
         return Magnitude(scale, scale * factor), factor
 

@@ -13,9 +13,9 @@ from ...model_graph.roles import TensorRole
 from ...run_view.run_view import RunView
 from ...run_view.snapshot_rows import stored_values
 from ...run_view.trained_variables import (
-    WHY_LEFT_OUT,
+    WHY_OMITTED,
     is_ambiguous,
-    is_left_out,
+    is_omitted_from_gradients,
     is_trained_elsewhere,
     trained_gradients,
 )
@@ -108,7 +108,7 @@ def unchanged_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
         evidence = [Evidence(same.last, "l2", same.l2)]
         hit = Hit(tensor.code, text, evidence, same.first, same.last, same.steps, steps, severity)
         hit = replace(hit, unless=("DeadGradient",) if zero else ("AbsorbedUpdate", "VanishingGradient"))
-        if why == _LEFT_OUT:
+        if why == _OMITTED:
             hit = replace(hit, help=_FORGOTTEN, next_look=_ASKING, explains=("LossNotDecreasing",))
         yield hit
 
@@ -121,7 +121,7 @@ def _is_frozen_statistic(tensor: TensorRole, trained: Collection[tuple[str, str]
     return not any((graph, other.rpartition("/")[0]) == layer for graph, other in trained)
 
 
-_LEFT_OUT = f"and {WHY_LEFT_OUT}"
+_OMITTED = f"and {WHY_OMITTED}"
 _NOT_AVERAGED = "although its layer is trained: the model is called without training=True"
 _FORGOTTEN = (
     "Add it to the variables whose gradients are asked for and that the optimizer is given. If it is not "
@@ -140,8 +140,8 @@ def _at_rest(
         return "high" if tensor.is_kernel else "medium", "although it has a gradient"
     if tensor.is_statistic:
         return "high", _NOT_AVERAGED
-    if is_left_out(view, tensor):
-        return "high" if tensor.is_kernel else "medium", _LEFT_OUT
+    if is_omitted_from_gradients(view, tensor):
+        return "high" if tensor.is_kernel else "medium", _OMITTED
     if view.roles(tensor.graph).trainable.get(tensor.variable) is False:
         return "low", "and the step asks for no gradient of it: it is frozen or trained elsewhere"
     return "medium", "and the step computes no gradient for it"
