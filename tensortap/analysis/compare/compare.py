@@ -145,21 +145,21 @@ class _StepComparison:
             progress(0, len(pairs), f"step {step_a}")
             follow = partial(DifferenceFlow, matcher.flow_graph(matching), carried=carried)
             flow = unpair_mismatches(matching, found, follow)
-            self.carried = max(self.carried, carried_over(flow.judged, carried), key=lambda s: s.depth)
-            self._judged.append((matching, pairs, flow.judged))
+            self.carried = max(self.carried, carried_over(flow.classified, carried), key=lambda s: s.depth)
+            self._judged.append((matching, pairs, flow.classified))
 
     @property
     def differs(self) -> bool:
         """Whether any tensor differs by more than rounding explains."""
-        return any(entry.verdict in _DIFFER for _, _, judged in self._judged for entry in judged)
+        return any(entry.verdict in _DIFFER for _, _, classified in self._judged for entry in classified)
 
     def _fill(self) -> None:
         """Fills `tensors`, in data flow order, and `flows`."""
-        for number, (matching, pairs, judged) in enumerate(self._judged):
+        for number, (matching, pairs, classified) in enumerate(self._judged):
             left, right = self.a.tensors(matching.a, self.steps[0]), self.b.tensors(matching.b, self.steps[1])
             self.flows.append((matching, left, right))
             by_slot: dict[Slot, list[ClassifiedTensor]] = {}
-            for entry in judged:
+            for entry in classified:
                 by_slot.setdefault(entry.slot, []).append(entry)
             order = matching.a.order
             slots = sorted(by_slot, key=lambda slot: (int(order[slot[0]]), slot))

@@ -12,10 +12,9 @@ from tensortap.index.query.node_detail import FrameDetail, node_detail
 from tensortap.index.run_index import RunIndex
 
 from ..model_graph.call_dataflow import dataflow_of
-from ..model_graph.op_types import constant_text, ops
+from ..model_graph.op_types import INPUTS, VARIABLE_READS, constant_text
 from ..model_graph.roles import Roles, Slot, roles_of
 from .comparison_records import FirstDivergence, TensorDifference
-from .matching.flow_graph import VARIABLES
 from .matching.node_matching import Matching
 from .matching.program_diff import extra_layer, first_change, program_differences, untrained
 from .propagation.conditioning import Flow, both, condition_text, differing_program, rounding_origin
@@ -25,7 +24,6 @@ _RECAST = ("bfloat16", "float16", "float32", "float64")  # the dtypes that a rec
 _ALIKE = {"float32", "bfloat16", "float16"}
 _MAX_INPUTS = 8
 _SLOT = 5  # the rank of an optimizer's moments
-ENTRIES = ops("_Arg Placeholder PlaceholderWithDefault IteratorGetNext OptionalGetValue")
 
 
 def first_divergence(
@@ -60,7 +58,7 @@ def first_divergence(
     inputs = [known.at(first.graph, slot, visit) for slot, visit in made[:_MAX_INPUTS]]
     kind = roles_of(graph).kind.get(graph.rows[first.node], "")
     variable = roles_of(graph).variable.get(graph.rows[first.node], "")
-    variable = variable if first.op_type in VARIABLES else ""
+    variable = variable if first.op_type in VARIABLE_READS else ""
     text = _variable_text(matching[first.graph], first, variable, steps)
     text = text or _text(first, kind, inputs, missing, steps, one_run=runs[0].path == runs[1].path)
     if condition:
@@ -107,7 +105,7 @@ def _text(
     one_run: bool,
 ) -> str:
     metrics = first.metrics
-    if kind == "input" or (first.op_type in ENTRIES and not inputs):
+    if kind == "input" or (first.op_type in INPUTS and not inputs):
         shapes = f"{_shape(first.shape_a)} in A and {_shape(first.shape_b)} in B"
         fed = f"The step was fed {shapes if first.basis == 'shapes' else 'other data'}"
         if one_run:
@@ -115,7 +113,7 @@ def _text(
         return f"{fed}: compare runs with the same batches."
     if first.basis == "shapes":
         return f"Its shape is {_shape(first.shape_a)} in A and {_shape(first.shape_b)} in B."
-    if first.op_type in VARIABLES or kind == "weight":
+    if first.op_type in VARIABLE_READS or kind == "weight":
         if steps > 1:
             return "A variable that the steps before left different: see what they computed."
         return (
@@ -247,10 +245,13 @@ def rank(entry: TensorDifference, matching: Matching) -> int:
     """0 for what enters the step; then forward before backward, floats before whole numbers; what an
     optimizer keeps for itself, which follows from gradients, last."""
     roles, row = roles_of(matching.a), matching.a.rows[entry.node]
-    if entry.op_type in VARIABLES and _is_moment(roles, row):
+    if entry.op_type in VARIABLE_READS and _is_moment(roles, row):
         return _SLOT
     called = entry.op_type == "_Arg" and bool(roles.inputs(row))
-    if (entry.op_type in VARIABLES | ENTRIES and not called) or roles.kind.get(row) in ("input", "weight"):
+    if (entry.op_type in VARIABLE_READS | INPUTS and not called) or roles.kind.get(row) in (
+        "input",
+        "weight",
+    ):
         return 0
     return 1 + 2 * roles.is_backward(row) + (not is_floating(entry.dtype_a))
 

@@ -11,7 +11,7 @@ from tensortap.core.text import counted
 
 from ..model_graph.call_dataflow import dataflow_of
 from ..model_graph.gradient_cuts import source_of
-from ..model_graph.op_types import ops
+from ..model_graph.op_types import SELECTS, ops
 from ..model_graph.roles import Roles, TensorRole
 from ..run_view.run_view import RunView
 
@@ -21,7 +21,6 @@ _COPYING = ("_Arg", "Identity", "IdentityN", "Reshape")
 _LISTING = ("TensorListFromTensor", "TensorListSetItem", "TensorListPushBack", "AddN", *_COPYING)
 _POPPING = "TensorListPopBack"
 _LIST = "variant"
-_CHOOSING = ops("Select SelectV2")
 _FILLING = ops("Const Fill ZerosLike")  # what a choice puts in the place of a gradient
 _SUMS = ops("Add AddV2 AddN Sub Sum Mean BiasAddGrad")
 
@@ -130,7 +129,7 @@ def _walk(flow: _Flow, row: int) -> int:
         walked.add(row)
         inputs = flow.gradients(_float_inputs(flow.roles, row, flow.seen))
         zero = flow.zeros(inputs)
-        if not zero or (flow.roles.graph.op_type[row] in _CHOOSING and _nonzero_gradients(flow, inputs)):
+        if not zero or (flow.roles.graph.op_type[row] in SELECTS and _nonzero_gradients(flow, inputs)):
             break
         row = zero[0]
     return row
@@ -151,7 +150,7 @@ def _reason(flow: _Flow, row: int) -> tuple[str, str, bool]:
         return _dead_factor(flow, zero, why) if zero else ("mask", "its factors are zero in turn", not unseen)
     # No zeros come to a constant from further behind, and none is ever captured.
     sure = all(flow.roles.graph.op_type[source] == "Const" for source in flow.gradients(unseen))
-    if op_type in _CHOOSING:
+    if op_type in SELECTS:
         return reason, _why_chosen(flow, row, _nonzero_gradients(flow, flow.gradients(inputs))) or why, sure
     if op_type == "Relu6Grad" and _is_at_its_upper_end(flow, row):
         return "saturated activation", "the activation is stuck at 6, its upper end", sure

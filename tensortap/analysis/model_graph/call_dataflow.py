@@ -7,10 +7,10 @@ from functools import cached_property, lru_cache
 
 from tensortap.index.graph.graph_index import GraphIndex
 
+from .op_types import FUNCTION_CALLS
 from .roles import GRAPHS, Slot, roles_of
 
 _LOOPS = ("body", "cond")
-_CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 
 
 class CallDataflow:
@@ -35,7 +35,7 @@ class CallDataflow:
         first = {info.caller: name for name, info in self.graph.functions.items() if info.role == "call"}
         found: dict[int, str] = {}
         for row in range(len(self.graph)):
-            if self.graph.op_type[row] in _CALLS and self.graph.names[row] not in first:
+            if self.graph.op_type[row] in FUNCTION_CALLS and self.graph.names[row] not in first:
                 name = roles_of(self.graph).attributes(row).get("f", "")
                 if name in first.values():
                     found[row] = name
@@ -84,7 +84,7 @@ class CallDataflow:
         info = self.graph.functions.get(function)
         return info is not None and info.role in _LOOPS
 
-    def carried(self, row: int) -> list[Slot]:
+    def previous_iteration_value(self, row: int) -> list[Slot]:
         """What a loop's body returned the time before for an argument of its body or condition; nothing for
         arguments of other functions."""
         graph, place = self.graph, self.places.get(row)
@@ -111,7 +111,7 @@ class CallDataflow:
             for given in self._given(row, visit):
                 yield given, None
         if visit != 0:
-            for returned in self.carried(row):
+            for returned in self.previous_iteration_value(row):
                 yield returned, None if visit is None else visit - 1
 
     def _given(self, row: int, visit: int | None) -> Iterator[Slot]:
@@ -134,7 +134,7 @@ class CallDataflow:
         loop = graph.functions.get(graph.function[row])
         if loop is None or loop.role not in _LOOPS or self._repeats(loop.caller):
             return False
-        returned = self.carried(row)
+        returned = self.previous_iteration_value(row)
         return bool(returned) and all(graph.op_type[source] != "_Arg" for source, _ in returned)
 
     def _repeats(self, node: str | None) -> bool:

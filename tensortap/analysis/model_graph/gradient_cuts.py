@@ -12,7 +12,7 @@ from tensortap.core.errors import TensortapError
 from tensortap.index.query.node_detail import node_detail
 from tensortap.index.run_index import RunIndex
 
-from .op_types import ops
+from .op_types import SHAPES, ops
 from .roles import Roles
 
 STOPS = "StopGradient"  # the program says that it wants none
@@ -22,7 +22,6 @@ _CUTTING = ops(
     "GreaterEqual Less LessEqual ApproximateEqual IsNan IsInf IsFinite LogicalNot LogicalAnd LogicalOr Where "
     "Multinomial PyFunc PyFuncStateless Bincount DenseBincount HistogramFixedWidth LookupTableFindV2"
 )
-_SHAPES = ops("Shape ShapeN Size Rank ZerosLike OnesLike")  # of the numbers nothing goes on
 _LOSSES = 32  # whose ways are remembered: many variables are asked about
 
 
@@ -50,7 +49,7 @@ def find_gradient_cut(run: RunIndex, roles: Roles, variable: str) -> Cut | None:
     if not losses:
         return None
     order = roles.graph.order
-    ends = [row for row in _ends(roles, reads) if roles.graph.op_type[row] not in _SHAPES]
+    ends = [row for row in _ends(roles, reads) if roles.graph.op_type[row] not in SHAPES]
     leading = [row for row in ends if any(_made_of(roles, loss)[row] for loss in losses)]
     if not leading:
         return None
@@ -75,7 +74,7 @@ def _losses(roles: Roles, variable: str) -> set[int]:
 def _cuts(roles: Roles, row: int) -> bool:
     """Whether no gradient goes back through a node."""
     if roles.graph.op_type[row] != "Cast":
-        return roles.graph.op_type[row] in _CUTTING | _SHAPES
+        return roles.graph.op_type[row] in _CUTTING | SHAPES
     dtype = next(iter(roles.graph.slot_texts(row)), ("", ""))[0]
     return bool(dtype) and not is_floating(dtype)
 

@@ -1,4 +1,4 @@
-"""Op types: sets of them by name, and the elements of a Const as the graph writes them out."""
+"""Sets of op types that several analyses share, and the elements of a Const as the graph writes them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,20 @@ def ops(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Ops that call functions of the graph.
-CALLS = ops("While StatelessWhile If StatelessIf Case StatelessCase PartitionedCall StatefulPartitionedCall")
-
+LOOPS = ops("While StatelessWhile")
+FUNCTION_CALLS = ops("PartitionedCall StatefulPartitionedCall")
+CALLS = LOOPS | FUNCTION_CALLS | ops("If StatelessIf Case StatelessCase")  # of functions of the graph
+DATASET_READS = ops("IteratorGetNext OptionalGetValue")
+INPUTS = DATASET_READS | ops("_Arg Placeholder PlaceholderWithDefault")
+VARIABLE_READS = ops("ReadVariableOp ResourceGather ResourceGatherNd VariableV2 Variable")
+LOOKUPS = ops("Gather GatherV2 GatherNd ResourceGather ResourceGatherNd")
+MATRIX_PRODUCTS = ops("MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3 Einsum")
+CONVOLUTIONS = ops("Conv2D Conv3D DepthwiseConv2dNative")
+ADDITIVE_REDUCTIONS = ops("Sum Mean BiasAddGrad AddN SegmentSum UnsortedSegmentSum")
+BATCH_NORMS = ops("FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3")
+SELECTS = ops("Select SelectV2")
+REPLACING = SELECTS | ops("MulNoNan")  # a NaN in the branch that is not taken does not pass
+SHAPES = ops("Shape ShapeN Size Rank ZerosLike OnesLike")  # nothing of the numbers passes
 
 # `float32(2, 3) [[0.0, …]]`: dtype, shape, elements where they are written out.
 CONST = re.compile(r"(?P<dtype>[a-z]+[0-9a-z_]*)(?P<shape>\([0-9, ]*\))?(?: (?P<value>.+))?\Z")

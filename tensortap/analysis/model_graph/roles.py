@@ -15,10 +15,10 @@ from tensortap.core.dtypes import Array, is_floating
 from tensortap.index.graph.edges import RETURNED
 from tensortap.index.graph.graph_index import GraphIndex
 
+from .op_types import INPUTS, VARIABLE_READS
+
 Slot = tuple[int, int]  # (row of a node in its graph, output slot)
 _BACKWARD = re.compile(r"(^|/)gradient(s|_tape)(_\d+)?/")
-_READS = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableV2")
-_FED = ("_Arg", "Placeholder", "IteratorGetNext")
 _LOSS = re.compile(r"loss", re.IGNORECASE)
 _UPDATE = re.compile(r"Assign|(Resource)?((Sparse)?Apply|Scatter(?!Nd$|NdNon)|StridedSliceAssign)")
 _MARK = "tensortap."
@@ -119,7 +119,7 @@ class Roles:
 
     def read_variable(self, row: int) -> str:
         """The path of the variable that a node reads; empty for other nodes, and where nobody knows."""
-        return self.variable.get(row, "") if row >= 0 and self.graph.op_type[row] in _READS else ""
+        return self.variable.get(row, "") if row >= 0 and self.graph.op_type[row] in VARIABLE_READS else ""
 
     def is_update(self, row: int) -> bool:
         """Whether a node changes a variable, its first input."""
@@ -140,7 +140,7 @@ class Roles:
     def reached(self) -> Array:
         """Which nodes of the forward pass depend on a weight; without any, on what is fed."""
         mask = np.zeros(len(self.graph), np.bool_)
-        stack = self.of_kind("weight") or self._of_op(_READS) or self._of_op(_FED)
+        stack = self.of_kind("weight") or self._of_op(VARIABLE_READS) or self._of_op(INPUTS)
         while stack:
             row = stack.pop()
             if mask[row] or self.is_backward(row):

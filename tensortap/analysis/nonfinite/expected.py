@@ -25,11 +25,11 @@ def expected_reason(flow: NonfiniteFlow, origin: FlowTensor, reached: Reached) -
     ends = reached.ends
     graph = flow.tensors.graph
     op_type = graph.op_type[origin.slot[0]]
-    if origin.slot[1] in _RESERVED.get(op_type, ()) and not ends.matter:
+    if origin.slot[1] in _RESERVED.get(op_type, ()) and not ends.affects_training:
         return f"Output {origin.slot[1]} of {op_type} is scratch space for the gradient."
     if ends.loss is None and ends.gradients and not ends.returned and _scales_loss(flow):
         return "The loss is scaled dynamically: a step whose scaled gradients overflow is skipped."
-    if ends.matter or not ends.healers or reached.open or _vanishes(flow, reached.slots):
+    if ends.affects_training or not ends.healers or reached.open or _vanishes(flow, reached.slots):
         return ""
     if flow.downstream_of_gradients(reached.slots) and flow.may_update(origin.slot):
         return ""
@@ -43,7 +43,7 @@ def recovery_text(flow: NonfiniteFlow, origin: FlowTensor, reached: Reached) -> 
     """How an unexpected infinity becomes finite again, a sentence: an op made it of finite numbers,
     and a division or another op that neither masks nor compares hides it. Empty if it is not so."""
     if (
-        reached.ends.matter
+        reached.ends.affects_training
         or reached.open
         or _is_expected(origin)
         or origin.verdict not in ("origin", "suspected")
@@ -51,7 +51,7 @@ def recovery_text(flow: NonfiniteFlow, origin: FlowTensor, reached: Reached) -> 
         return ""
     if _any_nan(flow, reached.slots) or _is_stored(flow, reached):
         return ""
-    healer = next((healer for healer in reached.ends.healers if healer.how == "healed"), None)
+    healer = next((healer for healer in reached.ends.healers if healer.how == "recovered"), None)
     if healer is None:
         return ""
     if healer.op_type in _DIVISIONS:

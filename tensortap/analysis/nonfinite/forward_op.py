@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from tensortap.index.graph.graph_index import forward_node
 from tensortap.index.query.node_detail import FrameDetail
 
-from ..model_graph.op_types import ops
+from ..model_graph.op_types import REPLACING, ops
 from ..model_graph.roles import Roles, Slot
 from .explanation import Explanation, be_verb, elements
 from .nonfinite_flow import NonfiniteFlow
@@ -32,7 +32,6 @@ _OF_INPUT = {
     "SoftplusGrad": ops("Softplus"),
 }
 _COPYING = ops("Identity StopGradient PreventGradient Reshape Cast")
-_CHOOSING = ops("Select SelectV2 MulNoNan")
 _NEAR = 12  # nodes of the backward pass that are looked behind
 _DIVISIONS = ops("RealDiv Div Xdivy")  # the gradient divides by the second operand
 _WRITTEN = {"Log": "tf.math.log", "Sqrt": "tf.sqrt", "Rsqrt": "tf.math.rsqrt"}
@@ -159,7 +158,7 @@ def _select_downstream(flow: NonfiniteFlow, row: int) -> int | None:
             break
         for taker in roles.consumers(waiting.pop(0)):
             op_type = "" if roles.is_backward(taker) else roles.graph.op_type[taker]
-            if op_type in _CHOOSING:
+            if op_type in REPLACING:
                 return taker if flow.is_finite(taker) else None
             waiting += [taker] if op_type in _COPYING else []
     return None

@@ -7,21 +7,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..model_graph.op_types import ops
+from ..model_graph.op_types import INPUTS, REPLACING, VARIABLE_READS, ops
 from ..model_graph.roles import Slot
 from ..run_view.step_tensors import StepTensors
 from .upstream import Source, Upstream, computes_nothing
 
-# What a non-finite tensor is: `born` of finite inputs; `suspected` to be, as some of its inputs were not
-# captured; `turned`: its inputs were infinite, it is NaN; `data`: it came in with the step's inputs;
-# `carried`: a variable held it when the step began; `constant`: the program says so; `passed`: it was handed
-# on.
+# What a non-finite tensor is: `origin`: its inputs are finite; `suspected`: perhaps an origin, as some of its
+# inputs were not captured; `inf_to_nan`: its inputs were infinite, it is NaN; `data`: it came in with the
+# step's inputs; `from_variable`: a variable held it when the step began; `constant`: the program says so;
+# `propagated`: an input was not finite.
 VERDICTS = ("origin", "suspected", "inf_to_nan", "data", "from_variable", "constant", "propagated")
 
-_READS = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableV2", "Variable")
-_ENTRIES = ("IteratorGetNext", "_Arg", "Placeholder", "PlaceholderWithDefault", "OptionalGetValue")
-# They choose other numbers where some are not finite.
-_REPLACING = ops("Select SelectV2 MulNoNan")
 _MAX_NODES = 20_000  # nodes that are looked at behind one tensor
 # One operand, elementwise: more non-finite elements behind than before mean that some were born here.
 _UNARY = ops("Log Log1p Exp Expm1 Sqrt Rsqrt Reciprocal Inv Square Cast Relu Neg Abs")
@@ -75,9 +71,9 @@ class NonfiniteFlow:
         bad = [source for source in sources if source.bad]
         if bad:
             return self._classify_propagated(slot, visit, bad)
-        if op_type in _READS or (kind == "weight" and not sources):
+        if op_type in VARIABLE_READS or (kind == "weight" and not sources):
             return "from_variable"
-        if kind == "input" or (op_type in _ENTRIES and not sources):
+        if kind == "input" or (op_type in INPUTS and not sources):
             return "data"
         if op_type == "Const":
             return "constant"
@@ -120,7 +116,7 @@ class NonfiniteFlow:
     def _assigned(self, row: int) -> list[Source]:
         """A variable that is read after the step assigned it holds what was assigned."""
         graph, roles = self.tensors.graph, self.tensors.roles
-        if graph.op_type[row] not in _READS:
+        if graph.op_type[row] not in VARIABLE_READS:
             return []
         resources = {source for source, _, _ in roles.inputs(row)}
         found: list[Source] = []
@@ -148,7 +144,7 @@ class NonfiniteFlow:
         found = dict[Slot, int]()
         for slot in self.downstream_of_gradients(self.bad):
             for row in roles.consumers(*slot):
-                if graph.op_type[row] not in _REPLACING or roles.is_backward(row) or not self.is_finite(row):
+                if graph.op_type[row] not in REPLACING or roles.is_backward(row) or not self.is_finite(row):
                     continue
                 if not self.may_update(slot):
                     found.setdefault(slot, row)

@@ -10,11 +10,11 @@ import numpy as np
 
 from tensortap.core.dtypes import Array
 
-from ..model_graph.op_types import CALLS, ops
+from ..model_graph.op_types import CALLS, SHAPES, ops
 from ..model_graph.roles import Slot
 from .nonfinite_flow import FlowTensor, NonfiniteFlow
 
-_OF_SHAPES = ops("Shape ShapeN Size Rank ZerosLike OnesLike VariableShape BroadcastGradientArgs")
+_OF_SHAPES = SHAPES | ops("VariableShape BroadcastGradientArgs")
 _MAX_NODES = 100_000  # nodes that were not captured and are looked at behind origins
 _MASKING = ops(
     "Select SelectV2 Where MulNoNan DivNoNan GatherV2 GatherNd BooleanMask StridedSlice Slice Gather"
@@ -106,7 +106,7 @@ class Reachability:
             ):
                 op_type = tensors.graph.op_type[row]
                 name = tensors.graph.names[row]
-                healer = RecoveryOp(tensors.name(captured[0]), name, op_type, how(op_type))
+                healer = RecoveryOp(tensors.name(captured[0]), name, op_type, recovery_kind(op_type))
                 self._healers.append((reached, healer))
 
 
@@ -194,7 +194,7 @@ def _as_columns(marks: list[int], origins: int) -> Array:
 @dataclass(frozen=True, slots=True)
 class RecoveryOp:
     """A captured node that is handed a non-finite value and yields a finite one. `how`: `masked` (it chooses
-    other elements), `compared`, `extremum`, `softmax`, or `healed`."""
+    other elements), `compared`, `extremum`, `softmax`, or `recovered`."""
 
     tensor: str
     node: str
@@ -214,7 +214,7 @@ class Impact:
     healers: list[RecoveryOp]
 
     @property
-    def matter(self) -> bool:
+    def affects_training(self) -> bool:
         """Whether training, or what the function returns, is affected."""
         return bool(self.loss or self.gradients or self.weights or self.returned)
 
@@ -226,7 +226,7 @@ def returned_names(flow: NonfiniteFlow) -> set[str]:
     return found - {flow.tensors.name(slot) for slot in flow.internal_outputs}
 
 
-def how(op_type: str) -> str:
-    """In which way an op gets rid of non-finite values."""
+def recovery_kind(op_type: str) -> str:
+    """How an op returns finite values for non-finite ones."""
     kinds = (("masked", _MASKING), ("extremum", _MAXIMA), ("compared", _COMPARING), ("softmax", _SOFTMAX))
-    return next((name for name, ops in kinds if op_type in ops), "healed")
+    return next((name for name, ops in kinds if op_type in ops), "recovered")

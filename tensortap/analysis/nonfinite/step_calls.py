@@ -69,7 +69,7 @@ class StepCalls:
         self._tensors: dict[str, StepTensors] = {}
 
     @property
-    def are_noted(self) -> bool:
+    def has_call_links(self) -> bool:
         """Whether it is known what the calls handed to one another."""
         return bool(self._calls)
 
@@ -124,7 +124,7 @@ class StepCalls:
         if noted or graph == self.eager_graph:
             return max(noted, 1)
         tensors = self.tensors(graph)
-        entries = (slot for slot in tensors.captured if is_entry(tensors, slot))
+        entries = (slot for slot in tensors.captured if is_graph_input(tensors, slot))
         return max((len(tensors.captured[slot]) for slot in entries), default=1)
 
     def order(self, graph: str, slot: Slot, visit: int) -> float:
@@ -277,7 +277,7 @@ def root_outputs(calls: StepCalls, graph: str) -> list[Slot]:
     return dataflow_of(index).outputs.get(roots[0], []) if len(roots) == 1 else []
 
 
-def is_entry(tensors: StepTensors, slot: Slot) -> bool:
+def is_graph_input(tensors: StepTensors, slot: Slot) -> bool:
     """Whether a tensor is handed to a graph by the program: an argument of a called function, or fed."""
     op_type = tensors.graph.op_type[slot[0]]
     if op_type == "_Arg":

@@ -16,17 +16,17 @@ from tensortap.core.text import counted
 from tensortap.index.run_index import RunIndex
 from tensortap.index.snapshot import Snapshot
 
+from ..model_graph.op_types import DATASET_READS
 from ..model_graph.roles import Slot
 from .explanation import Explanation, be_verb, elements, explain_input_data
 from .nonfinite_flow import FlowTensor, NonfiniteFlow
 from .operand import Operand, of_snapshot
 from .patterns.pattern_table import explain
 from .reach import Impact, Reachability, Reached
-from .step_calls import Argument, CallResult, StepCalls, is_entry
+from .step_calls import Argument, CallResult, StepCalls, is_graph_input
 
 Tensor = tuple[str, Slot]  # id of a graph, and a tensor in it
 _SAME = ("size", "nan", "pos_inf", "neg_inf", "zero", "negative", "positive", "min", "max", "mean", "l2")
-_READERS = ("IteratorGetNext", "OptionalGetValue")
 NOT_CAPTURED = "not captured"  # the pattern of what no captured tensor explains
 _NAMED = 4  # ops or functions that a sentence names
 _EAGER = "Run the step inside of 'with tap.eager():' to capture them, or move them into a tf.function."
@@ -101,7 +101,7 @@ class StepFlow:
             for slot, bad in list(flow.bad.items()):
                 if eager and bad.verdict != "propagated":
                     self._join_eager(graph, flow, bad)
-                elif bad.verdict in ("data", "suspected") and is_entry(flow.tensors, slot):
+                elif bad.verdict in ("data", "suspected") and is_graph_input(flow.tensors, slot):
                     self._join_argument(graph, flow, bad)
                 elif bad.verdict == "from_variable":
                     self._join_variable(graph, flow, bad)
@@ -201,7 +201,7 @@ class StepFlow:
         roles = self.flows[graph].tensors.roles
         updates = [row for row in roles.consumers(*bad.slot) if roles.is_update(row)]
         numbers = {self.calls.variable(graph, row, bad.visit) for row in updates}
-        return bool(updates) and (variable in numbers or not self.calls.are_noted)
+        return bool(updates) and (variable in numbers or not self.calls.has_call_links)
 
     def _was_finite(self, variable: int, begin: float) -> bool:
         """Whether an earlier call of the step read a variable, and it was finite."""
@@ -255,7 +255,7 @@ class StepFlow:
 
     def _computed(self, out: Operand, argument: Argument, what: str) -> CallArgumentOrigin:
         """An argument that ops between calls, or functions of which nothing was captured, made."""
-        if any(op.op_type in _READERS for op in argument.ops[-1:]):
+        if any(op.op_type in DATASET_READS for op in argument.ops[-1:]):
             return CallArgumentOrigin("data", explain_input_data(out))
         inputs = self._captured(argument.results)
         parts = [f"the function {name}" for name in argument.functions]

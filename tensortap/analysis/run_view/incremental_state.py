@@ -64,7 +64,7 @@ class AnalysisCache:
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     rows: int = 0
-    late_at: Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    rows_of_late_data: Array = field(default_factory=lambda: np.zeros(0, np.int64))
     prunings: int = 0
     tensors: list[TensorRole] = field(default_factory=list)
     graphs: dict[str, ReferenceType[GraphIndex]] = field(default_factory=dict)
@@ -77,8 +77,8 @@ class AnalysisCache:
             self.prunings = run.catalog.prunings
             for key in [key for key, held in self._held.items() if isinstance(held.state, DependsOnValues)]:
                 del self._held[key]
-        more = count - len(self.late_at)
-        late_at = np.append(self.late_at, np.zeros(more, np.int64))
+        more = count - len(self.rows_of_late_data)
+        rows_of_late_data = np.append(self.rows_of_late_data, np.zeros(more, np.int64))
         latest = np.concatenate((self._latest, np.full((2, more), np.iinfo(np.int64).min)), axis=1)
         if len(added):
             starts = added.starts
@@ -88,10 +88,10 @@ class AnalysisCache:
             first, last = (np.stack([added.step[at], visit[at]]) for at in (starts, stops))
             known = latest[:, codes]
             before = (first[0] < known[0]) | ((first[0] == known[0]) & (first[1] < known[1]))
-            late_at[codes[before]] = rows
+            rows_of_late_data[codes[before]] = rows
             later = (last[0] > known[0]) | ((last[0] == known[0]) & (last[1] > known[1]))
             latest[:, codes[later]] = last[:, later]
-        self.late_at, self._latest, self.rows = late_at, latest, rows
+        self.rows_of_late_data, self._latest, self.rows = rows_of_late_data, latest, rows
 
     def take(self, key: Hashable, make: Callable[[], S]) -> CacheEntry[S]:
         """What is held under a key, or what `make` makes; no longer held until it is put back: a look that
@@ -99,7 +99,9 @@ class AnalysisCache:
         held: CacheEntry[S] = (
             self._held.pop(key) if key in self._held else CacheEntry(make(), np.zeros(0, np.bool_))
         )
-        held.wanted = np.append(held.wanted, np.zeros(len(self.late_at) - len(held.wanted), np.bool_))
+        held.wanted = np.append(
+            held.wanted, np.zeros(len(self.rows_of_late_data) - len(held.wanted), np.bool_)
+        )
         return held
 
     def put(self, key: Hashable, held: CacheEntry[Any]) -> None:

@@ -158,7 +158,7 @@ class RunView:
         held = self._memory.take(key, make)
         wanted = np.zeros(len(self.tensors), np.bool_)
         wanted[[tensor.code for tensor in tensors]] = True
-        anew = wanted & (~held.wanted | (self._memory.late_at > held.rows)) & bool(held.rows)
+        anew = wanted & (~held.wanted | (self._memory.rows_of_late_data > held.rows)) & bool(held.rows)
         for code in np.flatnonzero((held.wanted & ~wanted) | anew).tolist():
             held.state.forget(code)
         added = self._rows_from(held.rows, floats=True)

@@ -6,14 +6,11 @@ from tensortap.index.graph.edges import RETURNED
 from tensortap.index.graph.graph_index import GraphIndex
 
 from ...model_graph.call_dataflow import dataflow_of
-from ...model_graph.op_types import ops
+from ...model_graph.op_types import ADDITIVE_REDUCTIONS, LOOPS, MATRIX_PRODUCTS, VARIABLE_READS, ops
 from ...model_graph.roles import roles_of
 from ..metrics.distances import RTOL
 
-VARIABLES = ops("ReadVariableOp ResourceGather ResourceGatherNd VariableV2 Variable")
-_PRODUCTS = ops("MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3 Einsum")
-_SUMS = ops("Sum Mean Prod BiasAddGrad Softmax LogSoftmax AddN SegmentSum UnsortedSegmentSum")
-_LOOPS = ops("While StatelessWhile")
+_SUMS = ADDITIVE_REDUCTIONS | ops("Prod Softmax LogSoftmax")
 # No rounding of their own.
 _EXACT = ops("_Arg Reshape Transpose Identity Squeeze ExpandDims StopGradient Shape")
 NO_ROUNDING, ONE_ROUNDING, SUM, PRODUCT = range(4)
@@ -57,7 +54,7 @@ class FlowGraph:
         }
         op_types, dtypes = graph.op_type.to_list(), graph.dtype.to_list()
         self.rounding = [_rounding(op, dtype) for op, dtype in zip(op_types, dtypes, strict=True)]
-        reads = [row for row, op_type in enumerate(op_types) if op_type in VARIABLES]
+        reads = [row for row, op_type in enumerate(op_types) if op_type in VARIABLE_READS]
         self.variables = {row: writers(graph, row) for row in reads}
 
     def _loops(self) -> dict[int, list[int]]:
@@ -76,19 +73,19 @@ class FlowGraph:
     def _loop_argument(self, row: int) -> list[Source]:
         """What the body returned in the previous iteration; what it began with, if entered anew."""
         passing = dataflow_of(self.graph)
-        carried = [source for source in passing.carried(row) if source[0] != row]
-        return carried if passing.replaced(row) else self.inputs[row] + carried if carried else []
+        previous = [source for source in passing.previous_iteration_value(row) if source[0] != row]
+        return previous if passing.replaced(row) else self.inputs[row] + previous if previous else []
 
     def _loop_callers(self) -> dict[str, int]:
         graph = self.graph
         found = {name: graph.rows.get(info.caller or "", -1) for name, info in graph.functions.items()}
-        return {name: row for name, row in found.items() if row >= 0 and graph.op_type[row] in _LOOPS}
+        return {name: row for name, row in found.items() if row >= 0 and graph.op_type[row] in LOOPS}
 
 
 def _rounding(op_type: str, dtype: str) -> int:
     if op_type in _EXACT or dtype not in RTOL:
         return NO_ROUNDING
-    return PRODUCT if op_type in _PRODUCTS else SUM if op_type in _SUMS else ONE_ROUNDING
+    return PRODUCT if op_type in MATRIX_PRODUCTS else SUM if op_type in _SUMS else ONE_ROUNDING
 
 
 def writers(graph: GraphIndex, row: int) -> list[int]:

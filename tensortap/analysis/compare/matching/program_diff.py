@@ -12,10 +12,9 @@ import numpy as np
 from tensortap.index.graph.graph_index import GraphIndex
 from tensortap.index.query.node_detail import FrameDetail
 
-from ...model_graph.op_types import constant_text, nested_list, ops
+from ...model_graph.op_types import VARIABLE_READS, constant_text, nested_list, ops
 from ...model_graph.roles import roles_of
 from ..metrics.distances import RTOL
-from .flow_graph import VARIABLES
 from .node_matching import Matching
 
 Frames = Callable[[str, str], FrameDetail | None]  # (side, node) -> the line that made it
@@ -99,7 +98,7 @@ def first_change(matching: Matching, frame: Frames) -> str:
         only_b = _OneSidedNodes(matching.b, matching.taken, of_b, set(of_a))
         back = {partner: row for row, partner in matching.partner.items()}
         for side, only, to_a in (("A", only_a, lambda row: row), ("B", only_b, back.__getitem__)):
-            for row in only.entrances():
+            for row in only.first_extra_nodes():
                 taken = [to_a(source) for source, _, _ in roles_of(only.graph).inputs(row)]
                 line = frame(side, only.graph.names[row])
                 where = "" if line is None else f", {line.file.rpartition('/')[2]}:{line.line}"
@@ -179,7 +178,7 @@ def _taken(matching: Matching, row: int, frame: Frames) -> list[str]:
         text += f"in B is {_node(a, in_a[0])} in A"
     else:
         text += f"exists only in {has}"
-    begins = only.beginning(new)
+    begins = only.first_extra_ancestor(new)
     if begins != new:
         text += f"; that begins at {_variable(only.graph, begins) or _node(only.graph, begins)}"
     line = frame(has, only.graph.names[begins])
@@ -204,21 +203,21 @@ class _OneSidedNodes:
             if self.numbers[source] not in self.others
         ]
 
-    def entrances(self) -> list[int]:
+    def first_extra_nodes(self) -> list[int]:
         """Nodes of the forward pass and the update that only this side has, though all that they take is
         there on the other side, too."""
         roles, found = roles_of(self.graph), []
         for row in range(len(self.graph)):
             if row in self.known or self.numbers[row] in self.others or roles.is_backward(row):
                 continue
-            if self.graph.op_type[row] in VARIABLES or roles.is_update(row):
+            if self.graph.op_type[row] in VARIABLE_READS or roles.is_update(row):
                 continue  # of a variable that only this side trains
             taken = [source for source, _, position in roles.inputs(row) if position >= 0]
             if taken and all(source in self.known for source in taken):
                 found.append(row)
         return found
 
-    def beginning(self, row: int) -> int:
+    def first_extra_ancestor(self, row: int) -> int:
         """The earliest node of that kind that a node is made of, without a break."""
         return self._made_of(row)[0]
 

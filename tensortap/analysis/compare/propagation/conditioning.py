@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...model_graph.op_types import ops
+from ...model_graph.op_types import ADDITIVE_REDUCTIONS, MATRIX_PRODUCTS, VARIABLE_READS, ops
 from ...model_graph.roles import roles_of
 from ...run_view.step_tensors import StepTensors
 from ..comparison_records import TensorDifference
-from ..matching.flow_graph import VARIABLES, writers
+from ..matching.flow_graph import writers
 from ..matching.node_matching import Matching
 from ..matching.program_diff import program_differences
 from ..metrics.distances import RTOL
@@ -25,8 +25,6 @@ Flow = tuple[Matching, StepTensors, StepTensors]
 # Not Sub and Add: two numbers of a program's own formula that cancel are what somebody hunts for. But of what
 # cancelled before, they keep the rounding; so do variables of what they are given.
 _KEEP = ops("Sub Add AddV2 ReadVariableOp")
-_ADD = ops("Sum Mean BiasAddGrad AddN SegmentSum UnsortedSegmentSum")
-_PRODUCTS = ops("MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3 Einsum")
 _SCALE = ops(
     "Reshape Transpose Identity IdentityN Squeeze ExpandDims StopGradient Cast Neg Mul RealDiv Sqrt Tile "
     "BroadcastTo Snapshot"
@@ -132,7 +130,7 @@ def _before(row: int, flow: Flow) -> set[int]:
     while waiting:
         at = waiting.popleft()
         sources = [source for source, _, _ in roles.inputs(at)]
-        if graph.op_type[at] in VARIABLES:
+        if graph.op_type[at] in VARIABLE_READS:
             sources += writers(graph, at)
         new = set(sources) - seen
         seen |= new
@@ -163,9 +161,9 @@ def cancellation_factor(op_type: str, taken: Sequence[Magnitude], scale: float) 
     """
     if not scale > 0 or not taken:
         return 1.0
-    if op_type in _ADD:
+    if op_type in ADDITIVE_REDUCTIONS:
         return max(1.0, max(each.terms for each in taken) / scale)
-    if op_type in _PRODUCTS:
+    if op_type in MATRIX_PRODUCTS:
         return max(1.0, math.prod(each.terms for each in taken[:2]) / scale)
     if op_type in _KEEP:
         return max([1.0, *(each.terms / scale for each in taken if each.terms > each.scale > 0)])

@@ -76,7 +76,7 @@ class DifferenceFlow:
             self._by_node.setdefault(row, []).append((slot, {m.visit: m for m in measures}))
         self._state: dict[Slot, State] = {}
         self._carried = carried or _NOTHING
-        self._judged: dict[tuple[Slot, int], ClassifiedTensor] = {}
+        self._classified: dict[tuple[Slot, int], ClassifiedTensor] = {}
         in_loops = {row for rows in graph.loops.values() for row in rows}
         outside = [row for row in graph.rows if row not in in_loops]
         self._follow(outside)
@@ -103,9 +103,9 @@ class DifferenceFlow:
         return sorted(set(found))
 
     @property
-    def judged(self) -> list[ClassifiedTensor]:
+    def classified(self) -> list[ClassifiedTensor]:
         """The verdicts."""
-        return list(self._judged.values())
+        return list(self._classified.values())
 
     def _repeated(self, rows: Iterable[int]) -> set[str]:
         """Functions with tensors of several visits."""
@@ -119,7 +119,7 @@ class DifferenceFlow:
             for slot, found in self._by_node.get(row, ()):
                 if visit in found:
                     given = before if row not in self._flow.side_by_side else self._of_slot(row, slot)
-                    self._judge(row, slot, found[visit], given)
+                    self._classify(row, slot, found[visit], given)
 
     def _of_slot(self, row: int, slot: int) -> State:
         """What a node that hands each input on by itself takes for one of its outputs."""
@@ -160,13 +160,13 @@ class DifferenceFlow:
         products = math.sqrt(math.prod(sizes[:2]) / size) if kind == PRODUCT else max(sizes) / size
         return 1 + min(int(products), MAX_TERMS)
 
-    def _judge(self, row: int, slot: int, measure: Measured, before: State) -> None:
+    def _classify(self, row: int, slot: int, measure: Measured, before: State) -> None:
         rtol = max(measure.rtol, before.rtol if measure.rtol else 0.0)
         limit = noise_limit(rtol, before.depth)
         magnitude, factor = self._magnitude(row, slot, measure, limit)
         limit *= factor
         verdict = _verdict(measure, limit, noise_ceiling(rtol), before)
-        self._judged[(row, slot), measure.visit] = ClassifiedTensor(
+        self._classified[(row, slot), measure.visit] = ClassifiedTensor(
             (row, slot), measure, verdict, limit, before, factor > 1
         )
         if verdict == "same":
@@ -211,11 +211,11 @@ def _verdict(measure: Measured, limit: float, ceiling: float, before: State) -> 
     return "diverges" if grown or relative > ceiling else "noise"
 
 
-def carried_over(judged: list[ClassifiedTensor], before: State) -> State:
+def carried_over(classified: list[ClassifiedTensor], before: State) -> State:
     """What a step hands to the variables of the next: nothing new if all is equal."""
-    if all(entry.verdict == "same" for entry in judged):
+    if all(entry.verdict == "same" for entry in classified):
         return before
-    after = [entry.before for entry in judged]
+    after = [entry.before for entry in classified]
     return State(
         depth=before.depth + max((state.depth for state in after), default=0),
         rtol=max((state.rtol for state in after), default=before.rtol),

@@ -34,11 +34,11 @@ def unpair_mismatches(
     """
     found = {slot: measures for slot, measures in found.items() if slot[0] in matching.partner}
     flow = follow(found)
-    suspicious = suspicious_pairs(matching, _verdicts(flow.judged))
+    suspicious = suspicious_pairs(matching, _verdicts(flow.classified))
     if not suspicious:
         return flow
     rest = follow({slot: measures for slot, measures in found.items() if slot[0] not in suspicious})
-    wrong = wrong_pairs(matching, _verdicts(rest.judged), suspicious)
+    wrong = wrong_pairs(matching, _verdicts(rest.classified), suspicious)
     for row in wrong:
         matching.part(row)
     if wrong:
@@ -75,10 +75,10 @@ def _forget_renames(matching: Matching) -> None:
     ]
 
 
-def _verdicts(judged: Iterable[ClassifiedTensor]) -> dict[Slot, str]:
+def _verdicts(classified: Iterable[ClassifiedTensor]) -> dict[Slot, str]:
     """The worst of each tensor; nothing of sums that cancel, of which rounding is all there is."""
     found: dict[Slot, str] = {}
-    for entry in judged:
+    for entry in classified:
         if entry.cancels and entry.verdict == "noise":
             continue
         known = found.get(entry.slot, VERDICTS[-1])

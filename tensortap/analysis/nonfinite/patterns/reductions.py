@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...dtype_limits import largest
-from ...model_graph.op_types import ops
+from ...model_graph.op_types import BATCH_NORMS, ops
 from ..explanation import Explanation, be_verb, elements, number
 from ..operand import Operand
 from .unary import _OVERFLOW, Check, _prefix
@@ -128,7 +128,7 @@ _PRODUCTS = ops(
     "Conv2DBackpropInput Conv2DBackpropFilter Conv3DBackpropInputV2 Conv3DBackpropFilterV2 "
     "DepthwiseConv2dNativeBackpropInput DepthwiseConv2dNativeBackpropFilter SparseMatMul"
 )
-_NORMS = ops("FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3 FusedBatchNormGradV3")
+_NORMS = BATCH_NORMS | ops("FusedBatchNormGradV3")
 _MATRICES = ops(
     "Cholesky MatrixInverse MatrixSolve LogMatrixDeterminant MatrixSquareRoot MatrixTriangularSolve "
     "SelfAdjointEigV2 Svd Qr"

@@ -13,7 +13,7 @@ import numpy as np
 from tensortap.core.dtypes import Array
 from tensortap.core.text import counted
 
-from ...model_graph.op_types import CALLS, ops
+from ...model_graph.op_types import CALLS, CONVOLUTIONS, LOOKUPS, MATRIX_PRODUCTS, ops
 from ...model_graph.roles import GRAPHS, Roles, TensorRole
 from ...run_view.run_view import RunView
 from ...run_view.snapshot_rows import Rows, distinct
@@ -201,16 +201,17 @@ class FirstSteps:
                 self.results.pop(code, None)
 
 
-_PRODUCTS = CALLS | ops(
-    "MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3 Einsum Conv2D Conv3D Conv2DBackpropInput "
-    "Conv3DBackpropInputV2 DepthwiseConv2dNative CudnnRNN CudnnRNNV2 CudnnRNNV3"
+_PRODUCTS = (
+    CALLS
+    | MATRIX_PRODUCTS
+    | CONVOLUTIONS
+    | ops("Conv2DBackpropInput Conv3DBackpropInputV2 CudnnRNN CudnnRNNV2 CudnnRNNV3")
 )
 # Ops that copy numbers of their input, all or some.
 _COPYING = ops(
     "Identity IdentityN Cast Reshape Transpose Squeeze ExpandDims StridedSlice Slice Split SplitV Unpack "
     "Pack ConcatV2 _Arg ReadVariableOp"
 )
-_LOOKUPS = ops("Gather GatherV2 GatherNd ResourceGather ResourceGatherNd")
 
 
 def is_factor(roles: Roles, variable: str) -> bool:
@@ -263,7 +264,7 @@ def _lookup_tables(roles: Roles) -> set[str]:
     return {
         variable
         for variable, rows in roles.reads.items()
-        if any(types[consumer] in _LOOKUPS for row in rows for consumer in roles.consumers(row))
+        if any(types[consumer] in LOOKUPS for row in rows for consumer in roles.consumers(row))
     }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from tensortap.core.dtypes import Array
 
 from ...dtype_limits import LARGEST
-from ...model_graph.op_types import ops
+from ...model_graph.op_types import BATCH_NORMS, CALLS, CONVOLUTIONS, MATRIX_PRODUCTS, ops
 from ...model_graph.roles import TensorRole
 from ...run_view.run_view import RunView
 from ...run_view.snapshot_rows import Rows, distinct, stored_values
@@ -22,12 +22,9 @@ _MAX_BYTES = 1 << 20
 _MOST_CLASSES = 10_000
 _COPYING = ("_Arg", "Identity", "Cast", "Reshape", "ExpandDims", "OptionalGetValue")
 _FOLLOWED = 2000  # nodes
-_NORMALISING = ops("FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3 Cos Sin Tanh Sigmoid Softmax")
+_NORMALISING = BATCH_NORMS | ops("Cos Sin Tanh Sigmoid Softmax")
 # Products with weights, and what may hold them.
-_WEIGHING = ops(
-    "MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3 Einsum Conv2D Conv3D DepthwiseConv2dNative "
-    "PartitionedCall StatefulPartitionedCall While StatelessWhile If StatelessIf Case StatelessCase"
-)
+_WEIGHING = MATRIX_PRODUCTS | CONVOLUTIONS | CALLS
 # They compute no other numbers.
 _SELECTING = ops(
     "Transpose Pad PadV2 MirrorPad Slice StridedSlice Split SplitV Unpack Pack ConcatV2 GatherV2 Squeeze "

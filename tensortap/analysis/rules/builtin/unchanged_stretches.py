@@ -28,7 +28,7 @@ class Stretch:
     last_kept: int
     l2: float
 
-    def and_then(self, more: Stretch) -> Stretch:
+    def merged_with(self, more: Stretch) -> Stretch:
         """This one and what follows it at once."""
         first_kept = self.first_kept if self.kept else more.first_kept
         last_kept = more.last_kept if more.kept else self.last_kept
@@ -97,7 +97,7 @@ class Stretches(DependsOnValues):
         if scan.current is not None and scan.begin is not None:
             stop = self._reach(added[0], scan.begin)
             if stop:
-                scan.current = scan.current.and_then(_stretch(added, 0, stop))
+                scan.current = scan.current.merged_with(_stretch(added, 0, stop))
             if stop == added[0].shape[1]:
                 return
             self._end(scan)
