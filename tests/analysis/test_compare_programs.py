@@ -361,3 +361,67 @@ def test_a_layer_that_is_numbered_anew_in_another_batch_breaks_no_chain(tmp_path
     assert hows["net/pool/Mean:0"] == "structure"
     assert {hows[f"net/head/{name}:0"] for name in ("Tanh", "Neg", "Neg_1")} == {"name"}
     assert found.first is not None and found.first.difference.node == "IteratorGetNext"
+
+
+def test_a_gradient_that_is_stopped_on_one_of_two_ways_is_the_cause(tmp_path: Path) -> None:
+    def program(*, stopped: bool) -> tuple[list[Node], Values]:
+        second = "StopGradient" if stopped else "mul"
+        nodes = [
+            X,
+            node("first/Relu", "Relu", "x", shape=[2, 4], layer="first"),
+            node("mul", "Mul", "first/Relu", "first/Relu", shape=[2, 4]),
+            *([node("StopGradient", "StopGradient", "mul", shape=[2, 4])] if stopped else []),
+            node("add", "AddV2", "first/Relu", second, shape=[2, 4]),
+            node("gradient_tape/add", "Mul", "add", "add", shape=[2, 4]),
+            node("gradient_tape/mul", "Mul", "gradient_tape/add", "first/Relu", shape=[2, 4]),
+            node("AddN", "AddN", "gradient_tape/add", "gradient_tape/mul", shape=[2, 4]),
+            node(
+                "gradient_tape/first/ReluGrad",
+                "ReluGrad",
+                "gradient_tape/add" if stopped else "AddN",
+                "first/Relu",
+                shape=[2, 4],
+                layer="first",
+            ),
+        ]
+        if stopped:
+            nodes = [each for each in nodes if each.name not in ("gradient_tape/mul", "AddN")]
+        values = dict.fromkeys(("x", "first/Relu", "mul", "add", "gradient_tape/add"), DATA)
+        return nodes, values | {"gradient_tape/first/ReluGrad": DATA + (0 if stopped else 1)}
+
+    first = compared(tmp_path, program(stopped=False), program(stopped=True)).first
+    assert first is not None
+    assert first.extra == "StopGradient (StopGradient, model.py:13), which only B has"
+    assert first.difference.tensor == "gradient_tape/first/ReluGrad:0"
+
+
+def test_what_an_optimizer_computes_is_paired_by_the_variable_it_updates(tmp_path: Path) -> None:
+    """B trains only v: its first `adam/Mul` is of v, which is the second in A."""
+
+    def program(*trained: str) -> tuple[list[Node], Values]:
+        nodes, values = [X], dict[str, object]({"x": DATA})
+        for path in ("u", "v"):
+            marks = {"tensortap.kind": "weight", "tensortap.variable": path}
+            nodes += [
+                node(f"{path}_resource", "_Arg", dtype="resource", shape=[]),
+                node(f"{path}/Read", "ReadVariableOp", f"{path}_resource", shape=[2, 4], attributes=marks),
+            ]
+        for number, path in enumerate(trained):
+            gradient, scaled = f"gradient_tape/{path}/MatMul", f"adam/Mul{f'_{number}' if number else ''}"
+            marks = {"tensortap.kind": "gradient", "tensortap.variable": path}
+            update = f"adam/AssignSub{f'_{number}' if number else ''}"
+            nodes += [
+                node(gradient, "MatMul", "x", f"{path}/Read", shape=[2, 4], attributes=marks),
+                node(scaled, "Mul", gradient, gradient, shape=[2, 4]),
+                node(update, "AssignSubVariableOp", f"{path}_resource", scaled, shape=[]),
+            ]
+            values |= {gradient: DATA + ord(path), scaled: (DATA + ord(path)) ** 2}
+        return nodes, values
+
+    found = compared(tmp_path, program("u", "v"), program("v"))
+    assert not found.differ
+    assert {(entry.tensor, entry.other) for entry in found.tensors} >= {("adam/Mul_1:0", "adam/Mul:0")}
+    unmatched = {each.node: each for each in found.only_a}
+    assert {"adam/Mul", "gradient_tape/u/MatMul"} <= unmatched.keys()
+    line = unmatched["adam/Mul"].frame
+    assert line is not None and (line.file, line.line) == ("model.py", 16)

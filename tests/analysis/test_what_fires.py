@@ -169,6 +169,15 @@ def test_a_step_of_nan_does_not_hide_dead_units(tmp_path: Path) -> None:
     assert (found.evidence[0].value, found.last_step) == (0.6, 9)
 
 
+def test_a_relu_of_nan_is_not_dead(tmp_path: Path) -> None:
+    """TensorFlow's ReLU gives 0 for NaN: the cause is where the NaN comes from."""
+    made = [np.ones((32, 10), np.float32)] * 2 + [np.full((32, 10), np.nan, np.float32)] * 8
+    fed: list[Fed] = [("product", value, step) for step, value in enumerate(made)]
+    fed += [("relu", np.float32(value > 0), step) for step, value in enumerate(made)]
+    run = made_run(tmp_path, (X, node("product", "Mul", "x", "x"), node("relu", "Relu", "product")), fed)
+    assert found_by("DeadRelu", run) == []
+
+
 def test_muted_findings_leave_room_and_what_is_left_out_is_told(tmp_path: Path) -> None:
     """GIVEN 60 tensors that break a rule, the first 50 of them muted, the later ones newer."""
     nodes = [node(f"n{number:02}", "Mul") for number in range(60)]

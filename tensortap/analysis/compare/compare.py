@@ -13,7 +13,7 @@ from tensortap.core.text import counted
 from tensortap.index.query.search import Filters, find_rows
 from tensortap.index.run_index import RunIndex
 
-from ..model_graph.roles import Slot
+from ..model_graph.roles import Slot, roles_of
 from ..notes import missing_values_note
 from .comparison_records import Comparison, GraphPair, SideInfo, TensorDifference, Unmatched
 from .first_divergence import first_divergence
@@ -220,8 +220,8 @@ class _StepComparison:
     def _left(self) -> tuple[list[Unmatched], list[Unmatched]]:
         left, right = list[Unmatched](), list[Unmatched]()
         for matching, a, b in self.flows:
-            left += unmatched(matching.a, matching.unmatched_a(), {row for row, _ in a.captured})
-            right += unmatched(matching.b, matching.unmatched_b(), {row for row, _ in b.captured})
+            left += unmatched(self.a.run, matching.a, matching.unmatched_a(), {row for row, _ in a.captured})
+            right += unmatched(self.b.run, matching.b, matching.unmatched_b(), {row for row, _ in b.captured})
         return left, right
 
     def _info(self, side: Side, step: int) -> SideInfo:
@@ -284,6 +284,7 @@ def _difference(
         before=entry.before.relative,
         metrics=details.metrics,
         accepted=accepted_by_tools(details.metrics, common_dtype(a.dtype, b.dtype)),
+        variable=roles_of(graph).read_variable(row),
         no_value_a=a.no_value,
         no_value_b=b.no_value,
     )

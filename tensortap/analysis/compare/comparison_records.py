@@ -29,6 +29,7 @@ class TensorDifference:
         visit: the first with the worst verdict; visits: compared ones. basis: `values`, `summaries` or
         `shapes`. verdict: see `VERDICTS`. limit: the `relative` that rounding explains. before: the
         largest `relative` of its inputs. accepted: tool -> whether its published defaults accept it.
+        variable: path of the variable that it is the value of, or empty.
         no_value_a, no_value_b: why a side's value is not there (`tensortap.index.Snapshot`), or empty.
     """
 
@@ -53,19 +54,23 @@ class TensorDifference:
     before: float
     metrics: Metrics
     accepted: dict[str, bool]
+    variable: str = ""
     no_value_a: str = ""
     no_value_b: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Unmatched:
-    """A node of one side only; `captured`: with snapshots at the step."""
+    """A node of one side only; `captured`: with snapshots at the step. `variable`: path of the variable that
+    it reads, or empty. `frame`: the line that made it, of those that are listed first."""
 
     node: str
     op_type: str
     layer: str
     graph: str
     captured: bool
+    variable: str = ""
+    frame: FrameDetail | None = None
 
 
 @dataclass(frozen=True, slots=True)

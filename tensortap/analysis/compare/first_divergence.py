@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, Protocol
 
 from tensortap.core.dtypes import is_floating
-from tensortap.index.query.node_detail import FrameDetail, node_detail
+from tensortap.index.query.node_detail import FrameDetail, source_line
 from tensortap.index.run_index import RunIndex
 
 from ..model_graph.call_dataflow import dataflow_of
@@ -16,7 +16,7 @@ from ..model_graph.op_types import INPUTS, VARIABLE_READS, constant_text
 from ..model_graph.roles import Roles, Slot, roles_of
 from .comparison_records import FirstDivergence, TensorDifference
 from .matching.node_matching import Matching
-from .matching.program_diff import extra_layer, first_change, program_differences, untrained
+from .matching.program_diff import extra_layer, first_change, gradient_cut, program_differences, untrained
 from .propagation.conditioning import Flow, both, condition_text, differing_program, rounding_origin
 
 _RANDOM = ("Random", "StatelessRandom", "StatelessTruncated", "Multinomial", "ParameterizedTruncated")
@@ -53,7 +53,7 @@ def first_divergence(
     first = earliest(found, {graph: flow[0] for graph, flow in matching.items()}, known)
     graph = matching[first.graph][0].a
     other = first.other.rpartition(":")[0]
-    frames = _frame(runs[0], first.node, first.graph), _frame(runs[1], other, first.other_graph)
+    frames = source_line(runs[0], first.node, first.graph), source_line(runs[1], other, first.other_graph)
     made, missing = compared_inputs(matching[first.graph][0], first, known)
     inputs = [known.at(first.graph, slot, visit) for slot, visit in made[:_MAX_INPUTS]]
     kind = roles_of(graph).kind.get(graph.rows[first.node], "")
@@ -71,7 +71,9 @@ def first_divergence(
     if first.verdict in ("diverges", "noise"):
 
         def line(side: str, node: str) -> FrameDetail | None:
-            return _frame(runs["AB".index(side)], node, first.graph if side == "A" else first.other_graph)
+            return source_line(
+                runs["AB".index(side)], node, first.graph if side == "A" else first.other_graph
+            )
 
         differences = program_differences(matching[first.graph][0], graph.rows[first.node], line)
         entry = rank(first, matching[first.graph][0]) in (0, _SLOT)
@@ -84,15 +86,11 @@ def first_divergence(
             extra = first_change(matching[first.graph][0], line)
             text = " ".join(filter(None, [text, untrained(matching[first.graph][0]) if extra else ""]))
         else:
-            extra = "" if entry else extra_layer(matching[first.graph][0], graph.rows[first.node])
+            row = graph.rows[first.node]
+            extra = "" if entry else extra_layer(matching[first.graph][0], row)
+            extra = extra or gradient_cut(matching[first.graph][0], row, line)
         return FirstDivergence(first, text, inputs, *frames, extra, variable)
     return FirstDivergence(first, text, inputs, *frames, variable=variable)
-
-
-def _frame(run: RunIndex, node: str, graph: str) -> FrameDetail | None:
-    """The innermost line of user code that made a node."""
-    stack = node_detail(run, node, graph=graph).stack
-    return stack[-1] if stack else None
 
 
 def _text(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tensortap.index.graph.edges import RETURNED
-from tensortap.index.query.node_detail import FrameDetail, node_detail
+from tensortap.index.query.node_detail import FrameDetail, source_line
 
 from ..dtype_limits import largest
 from .elements.trace import ElementTrace, elementwise, trace_elements
@@ -131,8 +131,7 @@ def with_details(flow: NonfiniteFlow, origin: Origin) -> Origin:
 
 
 def _line(flow: NonfiniteFlow, node: str) -> FrameDetail | None:
-    stack = node_detail(flow.tensors.run, node, graph=flow.tensors.graph.id).stack
-    return stack[-1] if stack else None
+    return source_line(flow.tensors.run, node, flow.tensors.graph.id)
 
 
 def operands(flow: NonfiniteFlow, bad: FlowTensor) -> list[Operand]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from tensortap.core.errors import TensortapError
 from tensortap.core.progress import Advance
-from tensortap.index.query.node_detail import FrameDetail, node_detail
+from tensortap.index.query.node_detail import FrameDetail, source_line
 from tensortap.index.run_index import RunIndex
 
 from ..notes import raised_steps
@@ -146,7 +146,6 @@ def _with_source(run: RunIndex, finding: Finding, number: int) -> Finding:
 
 def _frame(run: RunIndex, graph: str, node: str) -> FrameDetail | None:
     try:
-        stack = node_detail(run, node, graph=graph).stack
+        return source_line(run, node, graph)
     except TensortapError:
         return None
-    return stack[-1] if stack else None

@@ -118,7 +118,7 @@ def _print_tensors(tensors: list[TensorDifference], compared: Comparison, out: C
         )
         rows.append(
             [
-                cell(entry.tensor, "bold" if first else ""),
+                cell(_named(entry.variable, entry.tensor), "bold" if first else ""),
                 cell(entry.op_type),
                 *([cell(dtypes[0])] if casts else []),
                 *map(cell, numbers),
@@ -126,6 +126,11 @@ def _print_tensors(tensors: list[TensorDifference], compared: Comparison, out: C
             ]
         )
     print_fitting_columns(columns, rows, [name for name in _DROPPABLE if name in columns], _NUMBERS, out)
+
+
+def _named(variable: str, name: str) -> str:
+    """A node or tensor, after the variable that it reads: what the program knows it by."""
+    return f"{variable}, {name}" if variable else name
 
 
 def _word(entry: TensorDifference) -> str:
@@ -165,6 +170,8 @@ def _print_matching(compared: Comparison, out: Console) -> None:
 def _print_unmatched(side: str, nodes: list[Unmatched], out: Console) -> None:
     captured = [node for node in nodes if node.captured]
     for node in captured[:_UNMATCHED]:
-        out.print(cell(f"  only in {side}  {node.node} ({node.op_type})", "dim"))
+        name = _named(node.variable, node.node)
+        line = f"  {node.frame.file.rpartition('/')[2]}:{node.frame.line}" if node.frame else ""
+        out.print(cell(f"  only in {side}  {name} ({node.op_type}){line}", "dim"))
     if len(captured) > _UNMATCHED:
         out.print(cell(f"  only in {side}  … {len(captured) - _UNMATCHED:,} more captured nodes", "dim"))

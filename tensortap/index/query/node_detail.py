@@ -114,6 +114,12 @@ def node_detail(run: RunIndex, node: str, *, graph: str | None = None) -> NodeDe
     )
 
 
+def source_line(run: RunIndex, node: str, graph: str) -> FrameDetail | None:
+    """The innermost line of user code that made a node."""
+    stack = node_detail(run, node, graph=graph).stack
+    return stack[-1] if stack else None
+
+
 def find_graph(run: RunIndex, node: str) -> GraphIndex:
     """The first graph that holds a node.
 

@@ -87,6 +87,8 @@ export interface Unmatched {
   node: string;
   op_type: string;
   captured: boolean;
+  variable: string;
+  frame: Frame | null;
 }
 
 interface Frame {

@@ -186,10 +186,11 @@ function Nodes({ side, nodes }: { side: string; nodes: readonly UnmatchedNode[] 
     <>
       {nodes.slice(0, LISTED).map((node) => (
         <li key={node.node}>
-          only in {side}: <code>{visible(node.node)}</code>{' '}
+          only in {side}: <code>{visible(node.variable ? `${node.variable}, ${node.node}` : node.node)}</code>{' '}
           <span class="faint">
             ({node.op_type}
-            {node.captured ? '' : ', not captured'})
+            {node.captured ? '' : ', not captured'}){' '}
+            {node.frame && visible(`${node.frame.file.replace(/^.*\//, '')}:${node.frame.line}`)}
           </span>
         </li>
       ))}

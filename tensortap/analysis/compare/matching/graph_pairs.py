@@ -10,8 +10,10 @@ import numpy as np
 
 from tensortap.core.dtypes import Array
 from tensortap.index.graph.graph_index import GraphIndex
+from tensortap.index.query.node_detail import source_line
 from tensortap.index.run_index import RunIndex
 
+from ...model_graph.roles import roles_of
 from ..comparison_records import GraphPair, Unmatched
 from ..metrics.summary_bounds import equal_summaries
 from ..side import Side
@@ -20,6 +22,7 @@ from .node_matching import Matching, match_nodes
 from .row_alignment import CodeMap, StepRows, graphs_by_place, joined, merged, step_rows
 
 MAX_LISTED = 2000  # nodes without a partner that are listed for a graph
+_WITH_LINES = 50  # of them, that many with their source lines: as many as the page lists
 
 
 class Matcher:
@@ -88,12 +91,25 @@ def graph_pair(matching: Matching) -> GraphPair:
     )
 
 
-def unmatched(graph: GraphIndex, rows: list[int], captured: set[int]) -> list[Unmatched]:
-    """Nodes without a partner, captured ones first, in data flow order; the first `MAX_LISTED`."""
-    rows = sorted(rows, key=lambda row: (row not in captured, int(graph.order[row])))[:MAX_LISTED]
+def unmatched(run: RunIndex, graph: GraphIndex, rows: list[int], captured: set[int]) -> list[Unmatched]:
+    """Nodes without a partner, captured ones first, those of the forward pass before others, in data flow
+    order; the first `MAX_LISTED`."""
+    roles = roles_of(graph)
+
+    def key(row: int) -> tuple[bool, bool, int]:
+        return row not in captured, not roles.reached[row], int(graph.order[row])
+
     return [
-        Unmatched(graph.names[row], graph.op_type[row], graph.layer[row], graph.id, row in captured)
-        for row in rows
+        Unmatched(
+            graph.names[row],
+            graph.op_type[row],
+            graph.layer[row],
+            graph.id,
+            row in captured,
+            roles.read_variable(row),
+            source_line(run, graph.names[row], graph.id) if place < _WITH_LINES else None,
+        )
+        for place, row in enumerate(sorted(rows, key=key)[:MAX_LISTED])
     ]
 
 

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
 from typing import Literal
 
 import numpy as np
@@ -16,12 +17,14 @@ from tensortap.core.errors import NotFoundError
 from tensortap.index.graph.graph_index import GraphIndex
 
 from ...model_graph.op_types import constant_text
-from ...model_graph.roles import roles_of
+from ...model_graph.roles import first_input, roles_of
 
 Use = tuple[object, ...]
+Apart = Callable[[int, int], bool]  # whether a row of A and one of B are no pair, whatever else fits
 How = Literal["hand", "name", "structure", "scope"]
 _MOST_PASSES = 8  # over what structure left
 _NAME_NUMBER = re.compile(r"_\d+$")
+_PRODUCTS = ("MatMul", "BatchMatMulV2", "BatchMatMulV3")
 _ROUNDS = (4, 2, 1)  # the widest neighbourhood first: it tells most
 _MOST_SWEEPS, _LEAST_SWEEPS = (
     64,
@@ -80,12 +83,13 @@ def match_nodes(a: GraphIndex, b: GraphIndex, by_hand: Mapping[str, str] | None 
     for left, right in (by_hand or {}).items():
         if left in a.rows and right in b.rows and b.rows[right] not in found.taken:
             found.add(a.rows[left], b.rows[right], "hand")
-    _by_name(found)
+    apart = _other_variables(found)
+    _by_name(found, apart)
     _by_variable(found)
-    _by_name_and_inputs(found)
+    _by_name_and_inputs(found, apart)
     if found.unmatched_a() and found.unmatched_b():
-        _by_structure(found)
-        _by_use_and_scope(found)
+        _by_structure(found, apart)
+        _by_use_and_scope(found, apart)
     return found
 
 
@@ -100,8 +104,8 @@ def check_matches(by_hand: Mapping[str, str], a: list[GraphIndex], b: list[Graph
                 )
 
 
-def _by_name(found: Matching) -> None:
-    a, b, apart = found.a, found.b, _other_variables(found)
+def _by_name(found: Matching, apart: Apart) -> None:
+    a, b = found.a, found.b
     for name, row in a.rows.items():
         partner = b.rows.get(name)
         if partner is None or row in found.partner or partner in found.taken:
@@ -115,21 +119,71 @@ def _alike(found: Matching, row: int, partner: int) -> bool:
 
 
 def _of_one_use(found: Matching, row: int, partner: int) -> bool:
-    a, b = found.a, found.b
-    return a.op_type[row] == b.op_type[partner] and _is_float(a.dtype[row]) == _is_float(b.dtype[partner])
+    a, b, op_type = found.a, found.b, found.a.op_type[row]
+    if op_type != b.op_type[partner] or _is_float(a.dtype[row]) != _is_float(b.dtype[partner]):
+        return False
+    if op_type == "IdentityN":  # passes on a list: of another length, each slot is another tensor
+        return len(roles_of(a).inputs(row)) == len(roles_of(b).inputs(partner))
+    return op_type not in _PRODUCTS or _operand_gradient(a, row) == _operand_gradient(b, partner)
 
 
-def _other_variables(found: Matching) -> Callable[[int, int], bool]:
-    """Whether two nodes of one name read different variables, one of which the other graph has, too: with a
-    cast more, what a normalization reads is numbered otherwise (`Cast_1/ReadVariableOp`)."""
-    of_a, of_b = roles_of(found.a).variable, roles_of(found.b).variable
-    paths_a, paths_b = set(of_a.values()), set(of_b.values())
+def _operand_gradient(graph: GraphIndex, row: int) -> tuple[str | None, ...]:
+    """Which operand's gradient a product is: TensorFlow numbers both (`MatMul`, `MatMul_1`), or only one."""
+    attributes = roles_of(graph).attributes(row)
+    return attributes.get("grad_a"), attributes.get("grad_b")
+
+
+def _other_variables(found: Matching) -> Apart:
+    """Whether two nodes read or update different variables, one of which the other graph has, too: with a
+    cast more, what a normalization reads is numbered otherwise (`Cast_1/ReadVariableOp`), and with a variable
+    less to train, all that an optimizer computes (`adam/Mul_3`)."""
+    paths_a, paths_b = (set(roles_of(graph).variable.values()) for graph in (found.a, found.b))
+    updated_a, updated_b = _updated_variables(found.a), _updated_variables(found.b)
 
     def apart(row: int, partner: int) -> bool:
-        left, right = of_a.get(row), of_b.get(partner)
-        return bool(left and right) and left != right and (left in paths_b or right in paths_a)
+        left, right = _variable(found.a, row), _variable(found.b, partner)
+        if left and right:
+            return left != right and (left in paths_b or right in paths_a)
+        these, those = updated_a.get(row), updated_b.get(partner)
+        if not these or not those or not these.isdisjoint(those):
+            return False
+        return not (these.isdisjoint(paths_b) and those.isdisjoint(paths_a))
 
     return apart
+
+
+def _variable(graph: GraphIndex, row: int) -> str | None:
+    """The variable that a node reads, or whose gradient it computes or copies."""
+    roles = roles_of(graph)
+    return roles.variable.get(first_input(roles, row) if graph.op_type[row] == "Identity" else row)
+
+
+def _updated_variables(graph: GraphIndex) -> dict[int, set[str]]:
+    """Row of each node that an optimizer computes -> paths of the variables that it updates with it."""
+    roles, found = roles_of(graph), dict[int, set[str]]()
+    for row in range(len(graph)):
+        if roles.is_update(row):
+            readers = roles.consumers(first_input(roles, row))
+            paths = {roles.variable[reader] for reader in readers if reader in roles.variable}
+            if paths:
+                found[row] = paths
+    waiting = [(-int(graph.order[row]), row) for row in found]
+    heapify(waiting)  # the last of the data flow first
+    seen = set(found)
+    while waiting:
+        _, row = heappop(waiting)
+        for source, slot, position in roles.inputs(row):
+            if position < 0 or roles.is_backward(source) or roles.reached[source]:
+                continue
+            if graph.op_type[source] == "IdentityN":  # a list: each output is one of its inputs
+                source = next((each for each, _, at in roles.inputs(source) if at == slot), source)
+                if roles.is_backward(source):
+                    continue
+            found.setdefault(source, set()).update(found[row])
+            if source not in seen:
+                seen.add(source)
+                heappush(waiting, (-int(graph.order[source]), source))
+    return found
 
 
 def _by_variable(found: Matching) -> None:
@@ -148,10 +202,10 @@ def _in_flow(graph: GraphIndex, rows: Iterable[int]) -> list[int]:
     return sorted(rows, key=lambda row: int(graph.order[row]))
 
 
-def _by_name_and_inputs(found: Matching) -> None:
+def _by_name_and_inputs(found: Matching, apart: Apart) -> None:
     """Nodes of one name and op whose shapes do not fit, though what they take are pairs, too: another batch,
     another width."""
-    a, b, apart = found.a, found.b, _other_variables(found)
+    a, b = found.a, found.b
     left = [row for row in found.unmatched_a() if b.rows.get(a.names[row], -1) >= 0]
     for row in _in_flow(a, left):
         other = b.rows[a.names[row]]
@@ -171,26 +225,27 @@ def _takes_the_same(found: Matching, row: int, other: int) -> bool:
     return left == roles_of(found.b).inputs(other)
 
 
-def _by_use_and_scope(found: Matching) -> None:
+def _by_use_and_scope(found: Matching, apart: Apart) -> None:
     """Each tells the other more: a scope that turned out to be renamed has nodes that others take."""
     for _ in range(min(max(_SWEPT // (len(found.a) + len(found.b)), 1), _MOST_PASSES)):
         before = len(found.partner)
-        _by_use(found)
-        _by_scope(found)
+        _by_use(found, apart)
+        _by_scope(found, apart)
         if len(found.partner) == before:
             break
 
 
-def _by_use(found: Matching) -> None:
+def _by_use(found: Matching, apart: Apart) -> None:
     """Nodes that alone on their side do what they do to what are pairs. Where the batch is another and a
     framework numbered a layer anew, neither names nor shapes tell; in data flow order each pair tells the
     next, also those of one name behind it."""
-    _by_name_and_inputs(found)
+    _by_name_and_inputs(found, apart)
     left = found.unmatched_a()
     of_a, of_b = _Uses(found.a, left, found.partner), _Uses(found.b, found.unmatched_b(), found.taken)
     for row in _in_flow(found.a, left):
         other = of_b.unique_row(of_a.of(row, found.partner.get))
-        if other >= 0 and other not in found.taken and of_a.is_alone(row):
+        fits = other >= 0 and other not in found.taken and not apart(row, other)
+        if fits and of_a.is_alone(row):
             found.add(row, other, "name" if found.a.names[row] == found.b.names[other] else "structure")
 
 
@@ -246,7 +301,7 @@ def _fits(a: str, b: str) -> bool:
     return len(left) == len(right) and all(x == y or "?" in (x, y) for x, y in zip(left, right, strict=True))
 
 
-def _by_structure(found: Matching) -> None:
+def _by_structure(found: Matching, apart: Apart) -> None:
     """Pairs nodes whose signature no other node has, until that finds no more; each pair tells the next. What
     a bounded number of sweeps leaves is paired in order."""
     sides = Neighbourhood(found.a), Neighbourhood(found.b)
@@ -254,7 +309,7 @@ def _by_structure(found: Matching) -> None:
     while True:
         labels = _with_anchors(found, sides)
         refined = [side.refined(label, rounds[0]) for side, label in zip(sides, labels, strict=True)]
-        pairs = _unique_pairs(found, *refined)
+        pairs = [pair for pair in _unique_pairs(found, *refined) if not apart(*pair)]
         for row, partner in pairs:
             found.add(row, partner, "structure")
         left -= 1
@@ -263,7 +318,8 @@ def _by_structure(found: Matching) -> None:
         if not rounds:
             break
     for row, partner in _in_order(found, *refined):
-        found.add(row, partner, "structure")
+        if not apart(row, partner):
+            found.add(row, partner, "structure")
 
 
 def _sweeps(nodes: int) -> int:
@@ -306,7 +362,7 @@ def _in_order(found: Matching, of_a: Array, of_b: Array) -> list[tuple[int, int]
     return pairs
 
 
-def _by_scope(found: Matching) -> None:
+def _by_scope(found: Matching, apart: Apart) -> None:
     """Scopes that the pairs so far say were renamed; then what is left in them, by its own name."""
     votes: Counter[tuple[str, str]] = Counter()
     for row, partner in found.partner.items():
@@ -320,7 +376,7 @@ def _by_scope(found: Matching) -> None:
         name = found.a.names[row]
         for old in sorted((s for s in _scopes(name) if s in best), key=len, reverse=True):
             renamed = found.b.rows.get(best[old][0] + name[len(old) :])
-            if renamed is None or renamed in found.taken:
+            if renamed is None or renamed in found.taken or apart(row, renamed):
                 continue
             if found.a.op_type[row] == found.b.op_type[renamed]:
                 found.add(row, renamed, "scope")

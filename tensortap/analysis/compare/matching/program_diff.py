@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.index.graph.graph_index import GraphIndex
+from tensortap.index.graph.graph_index import GraphIndex, forward_node
 from tensortap.index.query.node_detail import FrameDetail
 
 from ...model_graph.op_types import VARIABLE_READS, constant_text, nested_list, ops
@@ -22,6 +22,7 @@ _IGNORED = ("T", "dtype", "Tin", "Tout", "DstT", "SrcT", "container", "shared_na
 _PYTHON = ops("PyFunc PyFuncStateless EagerPyFunc")  # their token only counts the functions of a process
 _NARROW: dict[str, Callable[[str], np.floating[Any]]] = {"float32": np.float32, "float16": np.float16}
 _FLOAT = re.compile(r"(?<![\w.])-?\d+\.\d+(?:e[+-]?\d+)?(?![\w.])")
+_STOPS = ops("StopGradient PreventGradient")
 _LONGEST_READ = 10_000  # characters in which numbers are looked for
 _LONGEST = 60  # characters of a value that is quoted
 _MAX_PATH = 10_000  # nodes that only one side has, followed up from one place
@@ -100,11 +101,49 @@ def first_change(matching: Matching, frame: Frames) -> str:
         for side, only, to_a in (("A", only_a, lambda row: row), ("B", only_b, back.__getitem__)):
             for row in only.first_extra_nodes():
                 taken = [to_a(source) for source, _, _ in roles_of(only.graph).inputs(row)]
-                line = frame(side, only.graph.names[row])
-                where = "" if line is None else f", {line.file.rpartition('/')[2]}:{line.line}"
-                text = f"{only.graph.names[row]} ({only.graph.op_type[row]}{where}), which only {side} has"
+                text = _only_there(only.graph, row, side, frame)
                 found.append((max(float(order[each]) for each in taken) + 0.5, text))
     return min(found, default=(0.0, ""))[1]
+
+
+def _only_there(graph: GraphIndex, row: int, side: str, frame: Frames) -> str:
+    line = frame(side, graph.names[row])
+    where = "" if line is None else f", {line.file.rpartition('/')[2]}:{line.line}"
+    return f"{graph.names[row]} ({graph.op_type[row]}{where}), which only {side} has"
+
+
+def gradient_cut(matching: Matching, row: int, frame: Frames) -> str:
+    """The op that stops gradients in one program only ("head/StopGradient (StopGradient, model.py:14), which
+    only B has"), where a node of A computes a gradient from what only one of them has; else empty."""
+    if not roles_of(matching.a).is_backward(row) or not any(_alone(matching, row)[2:]):
+        return ""
+    sides = (("A", matching.a, matching.partner), ("B", matching.b, matching.taken))
+    cuts = [
+        (int(graph.order[cut]), _only_there(graph, cut, side, frame))
+        for side, graph, known in sides
+        for cut in range(len(graph))
+        if cut not in known and graph.op_type[cut] in _STOPS and _is_behind(matching, side, cut, row)
+    ]
+    return min(cuts, default=(0, ""))[1]
+
+
+def _is_behind(matching: Matching, side: str, cut: int, gradient: int) -> bool:
+    """Whether what an op stops would pass to a gradient of A: the forward pass makes what it takes of the op
+    whose gradient that is, or of its layer."""
+    graph = matching.a if side == "A" else matching.b
+    row = gradient if side == "A" else matching.partner[gradient]
+    forward = forward_node(graph.names[row], graph.rows)
+    own = graph.rows.get(forward or "", -1)
+    layer = graph.layer[row]
+    seen, waiting = {cut}, [cut]
+    while waiting and len(seen) < _MAX_WAY:
+        for source, _, _ in roles_of(graph).inputs(waiting.pop()):
+            if source == own or (layer and graph.layer[source] == layer):
+                return True
+            if source not in seen:
+                seen.add(source)
+                waiting.append(source)
+    return False
 
 
 def _changes(matching: Matching, row: int, partner: int) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -41,6 +41,7 @@ def _how_many(share: float) -> str:
 )
 def dead_relu(view: RunView, limits: Limits) -> Iterable[Hit]:
     relus = view.where(lambda t: t.op_type in ("Relu", "Relu6") and not t.backward)
+    by_place = {(t.graph, t.row, t.slot): t for t in view.tensors if t.row >= 0}
     # If so few elements are positive, that many units must be dead, whatever the values are.
     certain = limits["active"] * (1 - limits["layer_share"])
     found = list(
@@ -56,6 +57,7 @@ def dead_relu(view: RunView, limits: Limits) -> Iterable[Hit]:
             text=lambda t, value: f"{_how_many(value)} of the elements of {t.name} are above 0.",
         )
     )
+    found = [hit for hit in found if not _takes_nan(view, by_place, hit)]
     for hit in found:  # a ReLU in a hinge loss that is mostly 0 has done its work
         fitted = is_fitted(view, view.tensors[hit.tensor].graph, hit.first_step, MOSTLY)
         yield replace(hit, severity="low") if fitted else hit
@@ -69,6 +71,17 @@ def dead_relu(view: RunView, limits: Limits) -> Iterable[Hit]:
         kept = view.run.catalog.tensors.kept.of(code)
         if code not in known and kept and active.rows >= MOSTLY * whole.by_tensor[code].rows:
             yield from _dead_units(view, view.tensors[code], view.rows([view.tensors[code]]), limits)
+
+
+def _takes_nan(view: RunView, by_place: Mapping[tuple[str, int, int], TensorRole], hit: Hit) -> bool:
+    """Whether a ReLU takes NaN when it first seems dead: TensorFlow's gives 0 there."""
+    relu = view.tensors[hit.tensor]
+    inputs = view.roles(relu.graph).inputs(relu.row) if relu.row >= 0 else []
+    source = by_place.get((relu.graph, *inputs[0][:2])) if inputs else None
+    if source is None:
+        return False
+    rows = view.rows([source])
+    return bool((rows["nan"][rows.step == hit.first_step] > 0).any())
 
 
 def _active(rows: Rows) -> Array:
