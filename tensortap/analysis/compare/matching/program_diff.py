@@ -136,7 +136,7 @@ def _is_behind(matching: Matching, side: str, cut: int, gradient: int) -> bool:
     own = graph.rows.get(forward or "", -1)
     layer = graph.layer[row]
     seen, waiting = {cut}, [cut]
-    while waiting and len(seen) < _MAX_WAY:
+    while waiting and len(seen) < _MAX_PATH:
         for source, _, _ in roles_of(graph).inputs(waiting.pop()):
             if source == own or (layer and graph.layer[source] == layer):
                 return True
