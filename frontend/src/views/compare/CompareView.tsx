@@ -189,8 +189,7 @@ function Nodes({ side, nodes }: { side: string; nodes: readonly UnmatchedNode[] 
           only in {side}: <code>{visible(node.variable ? `${node.variable}, ${node.node}` : node.node)}</code>{' '}
           <span class="faint">
             ({node.op_type}
-            {node.captured ? '' : ', not captured'}){' '}
-            {node.frame && visible(`${node.frame.file.replace(/^.*\//, '')}:${node.frame.line}`)}
+            {node.captured ? '' : ', not captured'}) {node.frame && visible(`${node.frame.file.replace(/^.*\//, '')}:${node.frame.line}`)}
           </span>
         </li>
       ))}
