@@ -22,9 +22,9 @@ from tensortap.system.locks import is_locked, lock_file
 
 from .manifest import (
     FOLDER,
+    CompactedPart,
     CompactFile,
     Manifest,
-    Part,
     WorkerMark,
     has_streams,
     publish_manifest,
@@ -65,7 +65,7 @@ class _PlannedPart:
     last: int
     bytes: int
     ranges: list[tuple[str, int, int, int]] = field(default_factory=list)
-    sources: list[Part] = field(default_factory=list)
+    sources: list[CompactedPart] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +211,7 @@ def _write(
     ]
     answers = engine.map(write_part, arguments, lambda done, total: advance(done, total, "writing"))
     written = [
-        Part(
+        CompactedPart(
             part.first,
             part.last,
             answer["snapshots"],
@@ -228,8 +228,8 @@ def _write(
 
 
 def _plan(
-    run_dir: Path, parts: Sequence[Part], new: dict[int, int], ranges: Sequence[_Range]
-) -> tuple[list[_PlannedPart], list[Part]]:
+    run_dir: Path, parts: Sequence[CompactedPart], new: dict[int, int], ranges: Sequence[_Range]
+) -> tuple[list[_PlannedPart], list[CompactedPart]]:
     """Parts to write, disjoint in steps, and those that stay.
 
     A part that holds a step with new rows is written anew; so is the last one while it is small.
@@ -262,7 +262,7 @@ def _plan(
     return planned, kept
 
 
-def _step_sizes(run_dir: Path, part: Part) -> dict[int, int]:
+def _step_sizes(run_dir: Path, part: CompactedPart) -> dict[int, int]:
     """About how many bytes of a part belong to each of its steps. Raises DamagedError."""
     table = read_parquet(verify(run_dir, part.by_step), ["step", "snapshots"])
     found, at = np.unique(table.column("step").to_numpy(), return_inverse=True)
@@ -283,7 +283,7 @@ def _joined(ranges: Sequence[_Range]) -> list[tuple[str, int, int, int]]:
 
 
 def _merge_by_tensor(
-    run_dir: Path, engine: Engine, parts: Sequence[Part], name: str, advance: Advance
+    run_dir: Path, engine: Engine, parts: Sequence[CompactedPart], name: str, advance: Advance
 ) -> CompactFile | None:
     """The rollup by tensor of all parts, merged as a tree."""
     level = 0

@@ -46,7 +46,7 @@ class CompactFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class CompactedPart:
     """The snapshots of the steps `first` to `last`: no other part has any of these steps.
 
     `bytes`: about how many of the streams it was made of.
@@ -84,7 +84,7 @@ class Manifest:
     """What is compacted. `by_tensor` is the rollup of all parts; None where there are none."""
 
     workers: dict[str, WorkerMark] = field(default_factory=dict)
-    parts: list[Part] = field(default_factory=list)
+    parts: list[CompactedPart] = field(default_factory=list)
     by_tensor: CompactFile | None = None
 
     @property
@@ -264,11 +264,11 @@ def _parse(record: Mapping[str, Any]) -> Manifest:
     return Manifest(workers, parts, None if by_tensor is None else _parse_file(by_tensor))
 
 
-def _parse_part(record: Mapping[str, Any]) -> Part:
+def _parse_part(record: Mapping[str, Any]) -> CompactedPart:
     first, last, snapshots, size = (_count(record[name]) for name in ("first", "last", "snapshots", "bytes"))
     if first > last:
         raise ValueError("a part that ends before it begins")
-    return Part(first, last, snapshots, size, *(_parse_file(record[table]) for table in TABLES))
+    return CompactedPart(first, last, snapshots, size, *(_parse_file(record[table]) for table in TABLES))
 
 
 def _parse_file(record: Mapping[str, Any]) -> CompactFile:

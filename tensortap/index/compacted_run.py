@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 from tensortap.compact.manifest import (
     FOLDER,
     MANIFEST,
+    CompactedPart,
     CompactFile,
     Manifest,
-    Part,
     WorkerMark,
     has_streams,
     read_manifest,
@@ -114,7 +114,7 @@ class CompactedRun:
     def read_next(self, catalog: Catalog) -> bool:
         """Adds the next parts to a catalog, in the order in which their rows were written; False where there
         are none."""
-        parts: list[Part] = []
+        parts: list[CompactedPart] = []
         tables: list[pa.Table] = []
         for part in self._manifest.parts[self.parts_read :]:
             if parts and sum(each.bytes for each in parts) + part.bytes > _STREAM_BYTES:
@@ -129,7 +129,7 @@ class CompactedRun:
             self._add(catalog, pa.concat_tables(tables))
         return bool(parts)
 
-    def _rows(self, part: Part, columns: Sequence[str]) -> pa.Table:
+    def _rows(self, part: CompactedPart, columns: Sequence[str]) -> pa.Table:
         """The rows of a part.
 
         Raises:

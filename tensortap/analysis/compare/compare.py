@@ -23,7 +23,13 @@ from .matching.row_alignment import graphs_by_place, step_rows
 from .metrics.distances import accepted_by_tools
 from .metrics.ulp import common_dtype
 from .propagation.conditioning import Flow, reclassify_ill_conditioned
-from .propagation.difference_flow import VERDICTS, ClassifiedTensor, DifferenceFlow, State, carried_over
+from .propagation.difference_flow import (
+    DIFFERENCE_VERDICTS,
+    ClassifiedTensor,
+    DifferenceFlow,
+    State,
+    carried_over,
+)
 from .propagation.mismatches import unpair_mismatches, unpaired_notes
 from .side import Side
 from .tensor_pairs import PairDetails, StepPairs
@@ -163,7 +169,7 @@ class _StepComparison:
                 by_slot.setdefault(entry.slot, []).append(entry)
             order = matching.a.order
             slots = sorted(by_slot, key=lambda slot: (int(order[slot[0]]), slot))
-            worst = [min(by_slot[slot], key=lambda e: VERDICTS.index(e.verdict)) for slot in slots]
+            worst = [min(by_slot[slot], key=lambda e: DIFFERENCE_VERDICTS.index(e.verdict)) for slot in slots]
             details = pairs.details([entry.measured.number for entry in worst])
             for entry, known in zip(worst, details, strict=True):
                 found = _difference(matching, entry, known, len(by_slot[entry.slot]))
@@ -201,7 +207,7 @@ class _StepComparison:
             steps=number,
             graphs=[graph_pair(matching) for matching, _, _ in self.flows],
             tensors=shown,
-            counts={v: sum(entry.verdict == v for entry in shown) for v in VERDICTS},
+            counts={v: sum(entry.verdict == v for entry in shown) for v in DIFFERENCE_VERDICTS},
             first=first_divergence(runs, self.flows, self.tensors, self, number) if differ else None,
             only_a=left,
             only_b=right,

@@ -27,7 +27,7 @@ class TensorDifference:
         tensor, other, node, graph, other_graph: its names in A and B, node and graph ids.
         matched: how the nodes were paired: `name`, `structure`, `scope`, `hand`. order: place in data flow.
         visit: the first with the worst verdict; visits: compared ones. basis: `values`, `summaries` or
-        `shapes`. verdict: see `VERDICTS`. limit: the `relative` that rounding explains. before: the
+        `shapes`. verdict: of `DIFFERENCE_VERDICTS`. limit: the `relative` that rounding explains. before: the
         largest `relative` of its inputs. accepted: tool -> whether its published defaults accept it.
         variable: path of the variable that it is the value of, or empty.
         no_value_a, no_value_b: why a side's value is not there (`tensortap.index.Snapshot`), or empty.

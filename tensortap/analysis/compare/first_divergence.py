@@ -246,10 +246,8 @@ def rank(entry: TensorDifference, matching: Matching) -> int:
     if entry.op_type in VARIABLE_READS and _is_moment(roles, row):
         return _SLOT
     called = entry.op_type == "_Arg" and bool(roles.inputs(row))
-    if (entry.op_type in VARIABLE_READS | INPUTS and not called) or roles.kind.get(row) in (
-        "input",
-        "weight",
-    ):
+    begins = entry.op_type in VARIABLE_READS | INPUTS and not called
+    if begins or roles.kind.get(row) in ("input", "weight"):
         return 0
     return 1 + 2 * roles.is_backward(row) + (not is_floating(entry.dtype_a))
 

@@ -9,7 +9,7 @@ from tensortap.core.text import counted, natural_key
 
 from .comparison_records import Comparison, FirstDivergence, TensorDifference
 from .metrics.distances import LARGEST_DISTANCE, LOWER_IS_WORSE, METRICS, OF_FINITE
-from .propagation.difference_flow import VERDICTS
+from .propagation.difference_flow import DIFFERENCE_VERDICTS
 
 _EXPLAINED = ("noise", "same")
 BOUNDED = ("summaries", "sample")  # of these the distances are lower bounds
@@ -79,7 +79,7 @@ def sorted_tensors(tensors: Iterable[TensorDifference], by: str) -> list[TensorD
     if by == "order":
         return list(tensors)
     if by == "verdict":
-        return sorted(tensors, key=lambda entry: VERDICTS.index(entry.verdict))
+        return sorted(tensors, key=lambda entry: DIFFERENCE_VERDICTS.index(entry.verdict))
     if by == "tensor":
         return sorted(tensors, key=lambda entry: natural_key(entry.tensor))
     sign = 1 if by in LOWER_IS_WORSE else -1

@@ -26,7 +26,7 @@ MAX_VISITS = 256  # of a tensor at a step, the first ones
 _TOGETHER = 256  # pairs whose snapshots are looked up at once
 
 
-class Measured(NamedTuple):
+class PairDistance(NamedTuple):
     """How far two tensors are apart at a visit.
 
     Attributes:
@@ -77,7 +77,7 @@ class StepPairs:
     def __len__(self) -> int:
         return len(self._visit)
 
-    def measured(self, progress: Callable[[int], None]) -> dict[Slot, list[Measured]]:
+    def measured(self, progress: Callable[[int], None]) -> dict[Slot, list[PairDistance]]:
         """Slot in A's graph -> how far the two are apart, by visit.
 
         Args:
@@ -101,9 +101,9 @@ class StepPairs:
             np.nan_to_num(relative, nan=0.0, posinf=math.inf).tolist(),
             np.nan_to_num(absolute, nan=0.0, posinf=math.inf).tolist(),
         )
-        found: dict[Slot, list[Measured]] = {}
+        found: dict[Slot, list[PairDistance]] = {}
         slots = self._codes.slots
-        measures = map(Measured._make, zip(*columns, strict=True))
+        measures = map(PairDistance._make, zip(*columns, strict=True))
         for code, measure in zip(self._tensor.tolist(), measures, strict=True):
             found.setdefault(slots[code], []).append(measure)
         return found

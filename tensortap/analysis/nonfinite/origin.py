@@ -28,7 +28,7 @@ class Origin:
 
     Attributes:
         tensor, node, graph, op_type, layer, step, visit, worker: where.
-        verdict: one of `VERDICTS` but `passed`. output, inputs: what is known of the tensors (an input's
+        verdict: one of `VERDICTS` but `propagated`. output, inputs: what is known of the tensors (an input's
             `known` is False where it was not captured).
         explanation: the known pattern, or None. demoted: why it is harmless, a sentence, or empty.
         aftermath: how an infinity that nobody meant becomes finite again before it reaches anything that

@@ -22,7 +22,7 @@ _MAX_REFERENCES = 500  # references that are followed from one argument
 
 
 @dataclass(frozen=True, slots=True)
-class CallResult:
+class CallOutput:
     """A tensor that a call returned, or an op of an eager scope made. `visit`: which call of that graph it
     was in the step; None for any."""
 
@@ -40,7 +40,7 @@ class EagerOp:
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
+class CallArgument:
     """What an argument of a call was made of.
 
     Attributes:
@@ -52,7 +52,7 @@ class Argument:
         unknown: nobody knows.
     """
 
-    results: tuple[CallResult, ...] = ()
+    results: tuple[CallOutput, ...] = ()
     ops: tuple[EagerOp, ...] = ()
     functions: tuple[str, ...] = ()
     before: bool = False
@@ -175,14 +175,14 @@ class StepCalls:
 
     # What arguments are made of
 
-    def argument(self, graph: str, slot: Slot, visit: int) -> Argument:
+    def argument(self, graph: str, slot: Slot, visit: int) -> CallArgument:
         """What an argument of a called function was made of, at a visit."""
         place = dataflow_of(self._run.graph(graph)).places.get(slot[0])
         number = self._number(graph, visit)
         if number is None or place is None:
-            return Argument(unknown=True)
+            return CallArgument(unknown=True)
         text = _texts(self._calls[number].get("from")).get(str(place))
-        return Argument(before=True) if text is None else self._made_of([text])
+        return CallArgument(before=True) if text is None else self._made_of([text])
 
     def variable(self, graph: str, row: int, visit: int) -> int | None:
         """The number of the variable that a node reads or changes, at a visit; None if unknown."""
@@ -200,14 +200,14 @@ class StepCalls:
                 break
         return None
 
-    def eager_inputs(self, node: str) -> Argument:
+    def eager_inputs(self, node: str) -> CallArgument:
         """What a node of the eager graph took from calls."""
         eager = self._facts.get("eager")
         texts = _texts(eager.get(node)) if isinstance(eager, dict) else {}
         return self._made_of([text for text in texts.values() if text != "python"])
 
-    def _made_of(self, texts: list[str]) -> Argument:
-        results, functions = dict[CallResult, None](), dict[str, None]()
+    def _made_of(self, texts: list[str]) -> CallArgument:
+        results, functions = dict[CallOutput, None](), dict[str, None]()
         before = python = unknown = False
         numbers, waiting = set[int](), list(texts)
         seen = set[str]()
@@ -232,16 +232,16 @@ class StepCalls:
         ops = (self._ops[number] for number in sorted(numbers))
         named = [EagerOp(str(op.get("op")), str(op.get("at"))) for op in ops]
         computing = tuple(op for op in named if not computes_nothing(op.op_type))
-        return Argument(tuple(results), computing, tuple(functions), before, python, unknown)
+        return CallArgument(tuple(results), computing, tuple(functions), before, python, unknown)
 
-    def _result(self, text: str) -> CallResult | None:
+    def _result(self, text: str) -> CallOutput | None:
         """The captured graph's tensor that a reference stands for."""
         kind, _, rest = text.partition(":")
         if kind == "eager" and self.eager_graph is not None:
             node, _, at = rest.rpartition(":")
             row = self._run.graph(self.eager_graph).rows.get(node)
             found = row is not None and at.isdecimal()
-            return CallResult(self.eager_graph, (row or 0, int(at)), None) if found else None
+            return CallOutput(self.eager_graph, (row or 0, int(at)), None) if found else None
         number, _, output = rest.partition(":")
         if kind != "call" or not (number.isdecimal() and output.isdecimal()):
             return None
@@ -252,7 +252,7 @@ class StepCalls:
             return None
         slot = next(iter(root_outputs(self, graph)[int(output) : int(output) + 1]), (-1, 0))
         visit = sum(call.get("graph") == graph for call in self._calls[: int(number)])
-        return None if slot[0] < 0 else CallResult(graph, slot, visit)
+        return None if slot[0] < 0 else CallOutput(graph, slot, visit)
 
     def internal_outputs(self, graph: str) -> set[Slot]:
         """Outputs of a graph that only backward functions take: the program does not see them."""

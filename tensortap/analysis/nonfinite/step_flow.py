@@ -23,7 +23,7 @@ from .nonfinite_flow import FlowTensor, NonfiniteFlow
 from .operand import Operand, of_snapshot
 from .patterns.pattern_table import explain
 from .reach import Impact, Reachability, Reached
-from .step_calls import Argument, CallResult, StepCalls, is_graph_input
+from .step_calls import CallArgument, CallOutput, StepCalls, is_graph_input
 
 Tensor = tuple[str, Slot]  # id of a graph, and a tensor in it
 _SAME = ("size", "nan", "pos_inf", "neg_inf", "zero", "negative", "positive", "min", "max", "mean", "l2")
@@ -122,7 +122,7 @@ class StepFlow:
             self.entries[graph, bad.slot] = CallArgumentOrigin("origin", known, (), tuple(inputs))
             flow.bad[bad.slot] = replace(bad, verdict="origin")
 
-    def _captured(self, results: Iterable[CallResult]) -> list[Operand]:
+    def _captured(self, results: Iterable[CallOutput]) -> list[Operand]:
         """The numbers of those results that were captured."""
         return [
             of_snapshot(self.calls.tensors(result.graph).snapshot(result.slot, result.visit))
@@ -146,7 +146,7 @@ class StepFlow:
         flow.bad[bad.slot] = replace(bad, verdict="propagated")
         self.propagated_from[graph, bad.slot] = source
 
-    def _bad_behind(self, result: CallResult) -> Iterator[Tensor]:
+    def _bad_behind(self, result: CallOutput) -> Iterator[Tensor]:
         """The non-finite tensors that a result is, or is made of where it was not captured."""
         flow = self.flows.get(result.graph)
         if flow is None:
@@ -219,7 +219,7 @@ class StepFlow:
     # Arguments that no captured tensor explains
 
     def _entry(
-        self, graph: str, flow: NonfiniteFlow, bad: FlowTensor, argument: Argument
+        self, graph: str, flow: NonfiniteFlow, bad: FlowTensor, argument: CallArgument
     ) -> CallArgumentOrigin:
         out = of_snapshot(flow.tensors.snapshot(bad.slot, bad.visit))
         name, called = flow.tensors.name(bad.slot), flow.tensors.graph.name
@@ -253,7 +253,7 @@ class StepFlow:
             return True
         return not self.calls.any_before(self.order(graph, bad))
 
-    def _computed(self, out: Operand, argument: Argument, what: str) -> CallArgumentOrigin:
+    def _computed(self, out: Operand, argument: CallArgument, what: str) -> CallArgumentOrigin:
         """An argument that ops between calls, or functions of which nothing was captured, made."""
         if any(op.op_type in DATASET_READS for op in argument.ops[-1:]):
             return CallArgumentOrigin("data", explain_input_data(out))

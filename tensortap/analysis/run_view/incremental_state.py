@@ -99,9 +99,8 @@ class AnalysisCache:
         held: CacheEntry[S] = (
             self._held.pop(key) if key in self._held else CacheEntry(make(), np.zeros(0, np.bool_))
         )
-        held.wanted = np.append(
-            held.wanted, np.zeros(len(self.rows_of_late_data) - len(held.wanted), np.bool_)
-        )
+        more = len(self.rows_of_late_data) - len(held.wanted)
+        held.wanted = np.append(held.wanted, np.zeros(more, np.bool_))
         return held
 
     def put(self, key: Hashable, held: CacheEntry[Any]) -> None:

@@ -20,7 +20,7 @@ from ..step import UNRECORDED_RUNS, Step
 from ..tap_steps import TapSteps
 from ..tracing.candidate import Candidate
 from ..watching.selection import Selected, StepWatches
-from .v1_session_duplicates import Duplicates
+from .v1_session_duplicates import SessionDuplicates
 from .v1_session_plan import NAME, SessionPlan, plan_run, session_graph
 
 Names = tuple[frozenset[str], frozenset[str]]  # of what a run fetches, and of what it is fed
@@ -31,7 +31,7 @@ Selection = dict[Any, Selected]  # by reference of the tensor
 class _Run:
     """One kind of run (by the names of what is fetched and fed), as one set of watches wants it.
 
-    `readable` are the tensors that are read for those in `fetched` and `tapped`: see `Duplicates`.
+    `readable` are the tensors that are read for those in `fetched` and `tapped`: see `SessionDuplicates`.
     """
 
     names: Names
@@ -181,7 +181,7 @@ class TappedSession:
             return {tensor: selected for tensor, selected in found.items() if selected is not None}
 
         fetched, tapped = choose(plan.fetched), choose(plan.tapped)
-        duplicates = Duplicates(self.session, plan, asked)
+        duplicates = SessionDuplicates(self.session, plan, asked)
         readable = duplicates.readable(tensor.deref() for tensor in (*fetched, *tapped))
         pairs = dict(zip((*fetched, *tapped), readable, strict=True))
         return _Run(names, self._handles[names], fetched, tapped, choose(plan.fed), pairs)

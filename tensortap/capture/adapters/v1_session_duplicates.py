@@ -18,7 +18,7 @@ from .v1_session_plan import CONTROL_FLOW, SessionPlan
 _PASSES = ("arithmetic_optimization", "constant_folding", "remapping")  # change bits
 
 
-class Duplicates:
+class SessionDuplicates:
     """The duplicates that one kind of run of a session computes.
 
     Args:

@@ -205,7 +205,7 @@ def _scopes(name: str) -> Sequence[str]:
     return ["/".join(parts[:end]) for end in range(len(parts) - 1, 0, -1)]
 
 
-class TensorRole(NamedTuple):
+class TracedRole(NamedTuple):
     """`kind` as in `Candidate`; the variable's path and the layer's, or empty."""
 
     kind: Kind
@@ -232,27 +232,27 @@ class TensorRoles:
             and (path := function.variables.get(operation.inputs[0].op.name, "")) in tracker.trained
         }
 
-    def of(self, operation: Any, op_type: str, tensor: Any) -> TensorRole:
+    def of(self, operation: Any, op_type: str, tensor: Any) -> TracedRole:
         """One output of an op."""
         name = tensor.name
         layer = self._layers.layer_of(self._function.name, operation.name)
         if name in self._gradients:
             return self._of_variable("gradient", self._gradients[name], layer)
         if name in self._trace.losses:
-            return TensorRole("loss", "", self._trace.outputs.get(name, layer))
+            return TracedRole("loss", "", self._trace.outputs.get(name, layer))
         if name in self._trace.outputs:
-            return TensorRole("output", "", self._trace.outputs[name])
+            return TracedRole("output", "", self._trace.outputs[name])
         if name in self._updates:
             return self._of_variable("update", self._updates[name], layer)
         variable = self._function.variable_of(operation)
         if op_type == "ReadVariableOp" and self._is_weight(operation, variable, layer):
-            return TensorRole("weight", variable, layer)
+            return TracedRole("weight", variable, layer)
         if op_type in _INPUT_OPS or (op_type == "_Arg" and self._function.role == "root"):
-            return TensorRole("input", variable, layer)
-        return TensorRole("", variable, layer)
+            return TracedRole("input", variable, layer)
+        return TracedRole("", variable, layer)
 
-    def _of_variable(self, kind: Kind, variable: str, layer: str) -> TensorRole:
-        return TensorRole(kind, variable, self._tracker.owner_of(variable) or layer)
+    def _of_variable(self, kind: Kind, variable: str, layer: str) -> TracedRole:
+        return TracedRole(kind, variable, self._tracker.owner_of(variable) or layer)
 
     def _is_weight(self, operation: Any, variable: str, layer: str) -> bool:
         """A layer reads it, or it belongs to no layer and is trained; not where a gradient needs it again."""

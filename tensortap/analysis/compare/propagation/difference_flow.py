@@ -9,13 +9,13 @@ from typing import NamedTuple
 from ...model_graph.roles import Slot
 from ..matching.flow_graph import NO_ROUNDING, ONE_ROUNDING, PRODUCT, FlowGraph
 from ..metrics.distances import GROWTH, noise_ceiling, noise_limit
-from ..tensor_pairs import Measured
+from ..tensor_pairs import PairDistance
 from .conditioning import NO_MAGNITUDE, Magnitude, cancellation_factor
 
 # `same`: equal, bit by bit as far as is known; `noise`: rounding explains it; `diverges`: inputs are equal up
 # to noise, the output is not; `inherited`: its inputs differed already; `amplified`: they did, and it differs
 # ten times more than they.
-VERDICTS = ("diverges", "amplified", "inherited", "noise", "same")
+DIFFERENCE_VERDICTS = ("diverges", "amplified", "inherited", "noise", "same")
 MAX_TERMS = 256  # of a sum that are rounded one after the other; kernels add longer ones in blocks
 
 
@@ -50,7 +50,7 @@ class ClassifiedTensor(NamedTuple):
     hand it; `cancels`: it is a sum whose terms are so much larger that nothing of it is known."""
 
     slot: Slot
-    measured: Measured
+    measured: PairDistance
     verdict: str
     limit: float
     before: State
@@ -68,10 +68,10 @@ class DifferenceFlow:
     """
 
     def __init__(
-        self, graph: FlowGraph, found: dict[Slot, list[Measured]], carried: State | None = None
+        self, graph: FlowGraph, found: dict[Slot, list[PairDistance]], carried: State | None = None
     ) -> None:
         self._flow = graph
-        self._by_node: dict[int, list[tuple[int, dict[int, Measured]]]] = {}
+        self._by_node: dict[int, list[tuple[int, dict[int, PairDistance]]]] = {}
         for (row, slot), measures in found.items():
             self._by_node.setdefault(row, []).append((slot, {m.visit: m for m in measures}))
         self._state: dict[Slot, State] = {}
@@ -160,7 +160,7 @@ class DifferenceFlow:
         products = math.sqrt(math.prod(sizes[:2]) / size) if kind == PRODUCT else max(sizes) / size
         return 1 + min(int(products), MAX_TERMS)
 
-    def _classify(self, row: int, slot: int, measure: Measured, before: State) -> None:
+    def _classify(self, row: int, slot: int, measure: PairDistance, before: State) -> None:
         rtol = max(measure.rtol, before.rtol if measure.rtol else 0.0)
         limit = noise_limit(rtol, before.depth)
         magnitude, factor = self._magnitude(row, slot, measure, limit)
@@ -183,7 +183,7 @@ class DifferenceFlow:
             magnitude,
         )
 
-    def _magnitude(self, row: int, slot: int, measure: Measured, limit: float) -> tuple[Magnitude, float]:
+    def _magnitude(self, row: int, slot: int, measure: PairDistance, limit: float) -> tuple[Magnitude, float]:
         """How large a tensor is, and how many times larger its terms are, where that matters."""
         relative = measure.relative
         scale = measure.absolute / relative if 0 < relative < math.inf else 0.0
@@ -197,7 +197,7 @@ class DifferenceFlow:
         return Magnitude(scale, scale * factor), factor
 
 
-def _verdict(measure: Measured, limit: float, ceiling: float, before: State) -> str:
+def _verdict(measure: PairDistance, limit: float, ceiling: float, before: State) -> str:
     relative, absolute = measure.relative, measure.absolute
     if measure.same:
         return "same"

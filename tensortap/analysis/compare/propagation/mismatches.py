@@ -14,8 +14,8 @@ from tensortap.index.graph.graph_index import GraphIndex
 
 from ...model_graph.roles import Slot, roles_of
 from ..matching.node_matching import Matching
-from ..tensor_pairs import Measured
-from .difference_flow import VERDICTS, ClassifiedTensor, DifferenceFlow
+from ..tensor_pairs import PairDistance
+from .difference_flow import DIFFERENCE_VERDICTS, ClassifiedTensor, DifferenceFlow
 
 DIFFER = ("diverges", "amplified", "inherited")
 _PASS_ON = ("Cast", "Identity", "StopGradient")
@@ -24,8 +24,8 @@ _MAX_PATH = 8  # nodes of that kind, one after the other
 
 def unpair_mismatches(
     matching: Matching,
-    found: dict[Slot, list[Measured]],
-    follow: Callable[[dict[Slot, list[Measured]]], DifferenceFlow],
+    found: dict[Slot, list[PairDistance]],
+    follow: Callable[[dict[Slot, list[PairDistance]]], DifferenceFlow],
 ) -> DifferenceFlow:
     """Undo wrong pairs, and return the verdicts without them.
 
@@ -81,8 +81,8 @@ def _verdicts(classified: Iterable[ClassifiedTensor]) -> dict[Slot, str]:
     for entry in classified:
         if entry.cancels and entry.verdict == "noise":
             continue
-        known = found.get(entry.slot, VERDICTS[-1])
-        found[entry.slot] = min(known, entry.verdict, key=VERDICTS.index)
+        known = found.get(entry.slot, DIFFERENCE_VERDICTS[-1])
+        found[entry.slot] = min(known, entry.verdict, key=DIFFERENCE_VERDICTS.index)
     return found
 
 
