@@ -20,6 +20,8 @@ from tensortap.cli.main import COMMANDS, build_parser
 
 # Pattern -> what to write instead. Matched in any case, at the beginning and end of words.
 INSTEAD = {
+    r"(?<!there )(?<!which )is no (?!longer|more)\w+": "is not a …",
+    r"says no \w+": "does not say …",
     r"(?:is|was|were|are) born|births?": "origin",
     r"handed (?:it )?on|hands? (?:it )?on|passed (?:it )?on": "propagated",
     r"harmless": "expected",

@@ -157,7 +157,7 @@ class Tensor:
 
     def __repr__(self) -> str:
         snapshot = self._snapshot
-        visit = f" visit {snapshot.visit}" if snapshot.visit else ""
+        visit = f" iteration {snapshot.visit}" if snapshot.visit else ""
         bad = [f"{getattr(snapshot, name):,} {name}" for name in COUNTS[:3] if getattr(snapshot, name)]
         kept = [] if self.kept else [_no_value(snapshot.no_value)]
         about = ", ".join([f"{snapshot.dtype} {snapshot.shape}", *bad, *_statistics(snapshot), *kept])

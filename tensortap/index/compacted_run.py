@@ -169,7 +169,7 @@ class CompactedRun:
             table = read_parquet(data, names)
             return pa.table([_like_stream(table.column(name), name) for name in names], names=names)
         except (pa.ArrowException, KeyError, OSError) as error:
-            raise DamagedError(f"{file.file} is no table of statistics: {str(error)[:200]}") from error
+            raise DamagedError(f"{file.file} is not a table of statistics: {str(error)[:200]}") from error
 
 
 def _like_stream(column: pa.ChunkedArray, name: str) -> Any:

@@ -103,7 +103,7 @@ def test_pairs_of_one_name_that_are_other_numbers_are_parted(tmp_path: Path) -> 
         == {each.node for each in found.only_b} - {"one"}
     )
     (note,) = found.notes
-    assert note.startswith("2 pairs of nodes were separated (")
+    assert note.startswith("2 matched pairs of nodes were not compared (")
 
 
 def test_they_are_not_where_what_is_made_of_them_differs(tmp_path: Path) -> None:

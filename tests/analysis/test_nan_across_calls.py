@@ -156,7 +156,9 @@ def test_nan_in_the_labels_is_the_cause(report_of: Report) -> None:
 
     report = report_of(program)
     assert (report.step, *first(report)[:2]) == (1, "_Arg", "data")
-    assert report.origins[0].tensor == "labels:0" and first(report)[2].startswith("It came with the data")
+    assert report.origins[0].tensor == "labels:0" and first(report)[2].startswith(
+        "The input data already hold"
+    )
 
 
 def test_numpy_values_are_named_as_such(report_of: Report) -> None:

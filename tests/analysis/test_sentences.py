@@ -69,5 +69,5 @@ def test_a_negative_base_is_the_only_way_to_nan_of_finite_numbers(known: bool) -
 
 def test_data_that_are_not_finite_are_counted() -> None:
     found = explain_input_data(Operand("x:0", True, "float32", size=96, nan=1, pos_inf=2))
-    assert found.text == "It came with the data: 3 elements of x:0 are not finite."
+    assert found.text == "The input data already hold NaN or infinities: 3 elements of x:0 are not finite."
     assert "np.isfinite" in found.help

@@ -122,7 +122,7 @@ def test_several_fit(run, tmp_path):
         AmbiguousError, match=r"6 steps, from 0 to 50\. Choose one with step=50; step=-1 means the last"
     ):
         run.tensor("dense/MatMul")
-    with pytest.raises(AmbiguousError, match=r"2 visits there: 0, 1\. Choose one with visit=1"):
+    with pytest.raises(AmbiguousError, match=r"2 iterations there: 0, 1\. Choose one with visit=1"):
         run.tensor("dense/Relu", step=10)
     assert run.tensor("dense/MatMul", step=-1).step == 50
     assert run.tensor("dense/MatMul", -2).step == 40

@@ -43,7 +43,10 @@ def number_beside(value: float, limit: float) -> str:
 def explain_input_data(tensor: Operand) -> Explanation:
     """The explanation of data that are not finite already."""
     bad = tensor.nan + tensor.inf
-    text = f"It came with the data: {elements(bad)} of {tensor.tensor} {be_verb(bad)} not finite."
+    text = (
+        "The input data already hold NaN or infinities:"
+        f" {elements(bad)} of {tensor.tensor} {be_verb(bad)} not finite."
+    )
     return Explanation("data", text, _DATA)
 
 

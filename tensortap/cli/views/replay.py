@@ -105,7 +105,7 @@ def print_verdicts(answer: Answer, out: Console) -> None:
     """The worst outputs, how many of each judgement, and what could not be judged and why."""
     numeric = ("error", "scale", "error/scale", "moved by 1 ULP")
     table = plain_table(
-        "verdict", "tensor", "visit", "op type", "dtype", *numeric, "not finite", numeric=numeric
+        "verdict", "tensor", "iteration", "op type", "dtype", *numeric, "not finite", numeric=numeric
     )
     for row in answer.verdicts[:_MOST_ROWS]:
         relative = row["error"] / row["scale"] if row["scale"] else 0.0

@@ -140,7 +140,7 @@ def _drift_note(row: Mapping[str, Any]) -> str:
         return f"{counted(parts['introduced_non_finite'], 'number')} became NaN or infinite here"
     if row["given"]:
         return "given to the step"
-    return f"{parts['visits']} visits" if parts["visits"] > 1 else ""
+    return f"{parts['visits']} iterations" if parts["visits"] > 1 else ""
 
 
 def _print_results(found: Mapping[str, Any], out: Console) -> None:

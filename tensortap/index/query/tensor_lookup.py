@@ -178,7 +178,7 @@ def _at_visit(catalog: Catalog, tensor: str, rows: Array, visit: int | None, str
     visits = np.unique(values).tolist()
     if visit is None and strict:
         if len(visits) > 1:
-            raise _ambiguous(tensor, "visits", "visit", visits)
+            raise _ambiguous(tensor, "iterations", "visit", visits)
         return rows
     found: Array = rows[values == (visit or 0)]
     if not len(found):

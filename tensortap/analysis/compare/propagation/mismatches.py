@@ -54,10 +54,11 @@ def unpaired_notes(matching: Matching) -> Iterator[str]:
         a, b = matching.a.names[row], matching.b.names[partner]
         which = a if a == b else f"{a} and {b}"
         were = "was" if count == 1 else "were"
-        text = f"{counted(count, 'pair')} of nodes {were} separated ({which})"
+        their = "its inputs" if count == 1 else "their inputs"
         yield (
-            f"{text}: each is made of other things in A than in B, and what is made of it agrees. "
-            "Paired by hand they stay a pair."
+            f"{counted(count, 'matched pair')} of nodes {were} not compared ({which}):"
+            f" {their} differ, and what is computed from them agrees."
+            " To compare such a pair, match it by hand (--matches)."
         )
 
 
