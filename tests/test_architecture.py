@@ -40,7 +40,7 @@ ROW = re.compile(r"^\| `(\w+)` \| .* \| (.*) \|$", re.MULTILINE)  # package, job
 
 def test_the_arrows_of_the_document_are_those_of_the_code() -> None:
     """pyproject.toml (tool.importlinter) says which arrows there may be, the table which there are."""
-    told = {
+    reported = {
         package: set(re.findall(r"\w+", imports))
         for package, imports in ROW.findall((CHECKOUT / "ARCHITECTURE.md").read_text(encoding="utf-8"))
     }
@@ -51,7 +51,7 @@ def test_the_arrows_of_the_document_are_those_of_the_code() -> None:
             found.setdefault(package, set()).update(
                 target for target in imported_packages(path) if target != package
             )
-    assert told == found
+    assert reported == found
 
 
 def test_the_files_and_functions_of_the_document_exist() -> None:

@@ -39,10 +39,10 @@ def test_each_dependency_is_documented() -> None:
 
 def test_versions_are_documented() -> None:
     text = (CHECKOUT / "docs" / "dependencies.md").read_text()
-    told = {
+    reported = {
         name: SpecifierSet(given) for name, given in re.findall(r"^\| `(\S+)` \| `([<>=]\S+)` \|", text, re.M)
     }
-    assert told == {each.name: each.specifier for each in requirements(PROJECT["optional-dependencies"])}
+    assert reported == {each.name: each.specifier for each in requirements(PROJECT["optional-dependencies"])}
 
 
 def test_what_users_install_is_bounded() -> None:
@@ -58,8 +58,8 @@ def test_the_pythons_are_documented() -> None:
     section = (CHECKOUT / "docs" / "dependencies.md").read_text().partition("## Python\n\n")[2]
     assert section.startswith(", ".join(tested[:-1]) + f" and {tested[-1]}, ")
     assert lowest == f">={tested[0]}"
-    told = re.findall(r":: Python :: (3\.\d+)", " ".join(PROJECT["classifiers"]))
-    assert told == tested
+    reported = re.findall(r":: Python :: (3\.\d+)", " ".join(PROJECT["classifiers"]))
+    assert reported == tested
 
 
 def locked(name: str) -> dict[str, set[str]]:

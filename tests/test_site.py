@@ -68,15 +68,15 @@ def test_it_loads_nothing_from_elsewhere(site: Path) -> None:
 @pytest.mark.slow
 def test_the_reference_is_whole(site: Path) -> None:
     reference = (site / "api.html").read_text(encoding="utf-8")
-    told = set(re.findall(r'<h\d id="tensortap\.([\w.]+)"', reference))
-    assert {*tensortap.__all__} - {"__version__"} <= told
+    reported = set(re.findall(r'<h\d id="tensortap\.([\w.]+)"', reference))
+    assert {*tensortap.__all__} - {"__version__"} <= reported
     assert {
         "api.run.Run",
         "api.run.Run.history",
         "api.tensor.Tensor.plot",
         "replay.restore_variables",
-    } <= told
-    assert {"analysis.rule", "replay.execution.loaded_call.LoadedCall", "server.create_app"} <= told
+    } <= reported
+    assert {"analysis.rule", "replay.execution.loaded_call.LoadedCall", "server.create_app"} <= reported
     routes = (site / "http_api.html").read_text(encoding="utf-8")
     written = (CHECKOUT / "server" / "http_api.md").read_text(
         encoding="utf-8"

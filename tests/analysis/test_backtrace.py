@@ -43,10 +43,10 @@ def test_a_split_is_followed_to_the_input_and_the_trail_is_printed(tmp_path: Pat
         ("split:1", (1, 1), -8.0),
         ("x:0", (1, 3), -8.0),
     ]
-    told = StringIO()
-    print_report(report, Console(file=told, width=200))
-    assert "from row 1, feature 1 of split:1 = -8" in told.getvalue()
-    assert "from row 1, feature 3 of x:0 = -8" in told.getvalue()
+    reported = StringIO()
+    print_report(report, Console(file=reported, width=200))
+    assert "from row 1, feature 1 of split:1 = -8" in reported.getvalue()
+    assert "from row 1, feature 3 of x:0 = -8" in reported.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_index_maps_of_ops_with_several_outputs(
     assert inputs_of_element(call, (4, 1)) == wanted
 
 
-def test_both_operands_of_a_difference_that_is_0_are_told(tmp_path: Path) -> None:
+def test_both_operands_of_a_difference_that_is_0_are_reported(tmp_path: Path) -> None:
     nodes = (
         X,
         node("y", "Placeholder", kind="input"),
@@ -88,9 +88,9 @@ def test_both_operands_of_a_difference_that_is_0_are_told(tmp_path: Path) -> Non
     assert (operand.tensor, operand.value) == ("x:0", 2.0)
     assert operand.equal is not None
     assert (operand.equal.tensor, operand.equal.index, operand.equal.value) == ("y:0", (1,), 2.0)
-    told = StringIO()
-    print_report(report, Console(file=told, width=200))
-    assert "row 1 of x:0 = 2, as is row 1 of y:0: the difference is 0" in told.getvalue()
+    reported = StringIO()
+    print_report(report, Console(file=reported, width=200))
+    assert "row 1 of x:0 = 2, as is row 1 of y:0: the difference is 0" in reported.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -114,13 +114,13 @@ def test_words_of_an_image_are_for_images(
     assert place_text(trace.trail[1], 1) == place
 
 
-def test_constants_are_not_counted_as_births(tmp_path: Path) -> None:
+def test_constants_are_not_counted_as_origins(tmp_path: Path) -> None:
     """GIVEN a mask of -inf that the program holds, and a row of a softmax that is masked as a whole."""
     mask = replace(node("mask", "Const"), attributes={"value": "float32(1, 2) [[-inf, -inf]]"})
     nodes = (X, mask, node("masked", "AddV2", "x", "mask"), node("soft", "Softmax", "masked"))
     inf, nan = np.full((1, 2), -np.inf, np.float32), np.full((1, 2), np.nan, np.float32)
     fed = [("x", np.ones((1, 2), np.float32), 0), ("masked", inf, 0), ("soft", nan, 0)]
-    told = StringIO()
-    print_report(nan_report(made_run(tmp_path, nodes, fed)), Console(file=told, width=200))
-    assert "1 constant at this step" in told.getvalue()
-    assert "2 non-finite tensors at step 0 of step: 1 origin, 1 constant." in told.getvalue()
+    reported = StringIO()
+    print_report(nan_report(made_run(tmp_path, nodes, fed)), Console(file=reported, width=200))
+    assert "1 constant at this step" in reported.getvalue()
+    assert "2 non-finite tensors at step 0 of step: 1 origin, 1 constant." in reported.getvalue()

@@ -94,7 +94,7 @@ TRAP = (  # tf.where(x > 0, tf.math.log(x), 0): the loss stays finite, the gradi
 )
 
 
-def test_a_birth_in_the_backward_pass_names_the_forward_op(tmp_path: Path) -> None:
+def test_a_origin_in_the_backward_pass_names_the_forward_op(tmp_path: Path) -> None:
     nan, inf = np.nan, np.inf
     held = {"x": [0, 4], "log": [-inf, 1.4], "chosen": [0, 1.4], "w": 1, "scaled": [0, 1.4], "loss": 1.4}
     held |= {"gradient_tape/SelectV2": [0, 1], "gradient_tape/Reciprocal": [inf, 0.25]}

@@ -72,7 +72,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunIndex]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_sample_is_right_or_not_told(runs: dict[str, RunIndex], way: str) -> None:
+def test_the_sample_is_right_or_not_reported(runs: dict[str, RunIndex], way: str) -> None:
     first = nan_report(runs[way]).origins[0].elements[0]
     assert first.sample == WAYS[way][1]
     assert (first.row is None) == (first.sample is None)
@@ -84,7 +84,7 @@ def test_a_loop_over_rows_is_followed_to_what_was_fed(runs: dict[str, RunIndex],
     assert (last.kind, last.index, last.value) == ("input", (1, 2), 0.0)
 
 
-def test_of_two_calls_of_a_function_the_right_one_is_told(runs: dict[str, RunIndex]) -> None:
+def test_of_two_calls_of_a_function_the_right_one_is_reported(runs: dict[str, RunIndex]) -> None:
     """GIVEN a function that is called twice, of which the second call makes an infinity."""
     report = nan_report(runs["called twice"])
     origin = report.origins[0]

@@ -29,7 +29,7 @@ def marked(each: Node, **marks: str) -> Node:
     )
 
 
-def told(run: RunIndex) -> list[tuple[str, str]]:
+def reported(run: RunIndex) -> list[tuple[str, str]]:
     """Severity and rule of each finding, in order, each pair once."""
     pairs = [(finding.severity, finding.rule) for finding in check_rules(run).findings]
     return list(dict.fromkeys(pairs))
@@ -62,7 +62,7 @@ def test_a_cause_comes_before_what_began_later(
     tmp_path: Path, rate: float, late: int, first: list[tuple[str, str]]
 ) -> None:
     nodes = (*TRAINING, node("relu", "Relu", "product", kind="output"), RATE)
-    assert told(made_run(tmp_path, nodes, died(rate=rate, late=late))) == first
+    assert reported(made_run(tmp_path, nodes, died(rate=rate, late=late))) == first
 
 
 def test_what_no_cause_leads_to_is_still_sorted_by_when_it_began(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_updates_that_are_rounded_away_are_why_nothing_changes(tmp_path: Path) -
         fed += [("loss", np.float32(1), step)]
     run = made_run(tmp_path, (*TRAINING, bias, of_bias), fed, keep="value")
     expected = ("AbsorbedUpdate", "LossNotDecreasing")
-    assert told(run) == [("high", expected[0]), ("high", expected[1]), ("medium", expected[0])]
+    assert reported(run) == [("high", expected[0]), ("high", expected[1]), ("medium", expected[0])]
     (first, *_) = found_by("AbsorbedUpdate", run)
     assert first.text == "100% of the updates of dense/kernel change nothing: w + update == w in bfloat16."
 
@@ -90,7 +90,7 @@ def test_updates_that_are_rounded_away_are_why_nothing_changes(tmp_path: Path) -
 def test_weights_that_are_zero_are_why_layers_are_dead(tmp_path: Path) -> None:
     nodes = (*TRAINING, node("relu", "Relu", "product", kind="output"))
     fed = [(name, NONE, step) for step in range(8) for name in ("w", "relu", GRADIENT.name)]
-    assert told(made_run(tmp_path, nodes, fed)) == [
+    assert reported(made_run(tmp_path, nodes, fed)) == [
         *(("high", "AllZero"), ("high", "DeadRelu"), ("high", "DeadGradient")),
     ]
 
@@ -171,7 +171,7 @@ def test_what_another_step_trains_was_not_forgotten(tmp_path: Path) -> None:
     ] == [("encoder", "high", True)]
 
 
-def test_a_variable_that_is_read_several_times_is_told_once(tmp_path: Path) -> None:
+def test_a_variable_that_is_read_several_times_is_reported_once(tmp_path: Path) -> None:
     reads = [node(f"read_{n}", "ReadVariableOp", kind="weight", of="dense/bias") for n in range(3)]
     fed = [(each.name, NONE, step) for each in reads for step in range(5)]
     assert rows_of(found_by("AllZero", made_run(tmp_path, (X, *reads), fed))) == [
@@ -179,7 +179,7 @@ def test_a_variable_that_is_read_several_times_is_told_once(tmp_path: Path) -> N
     ]
 
 
-def test_a_loss_that_the_step_returns_is_told_once(tmp_path: Path) -> None:
+def test_a_loss_that_the_step_returns_is_reported_once(tmp_path: Path) -> None:
     mean = node("mean", "Mean", "product", kind="loss")
     given = replace(node("loss", "Identity", "mean"), name="Identity", output_shapes=[[]])
     nodes = (*(each for each in TRAINING if each.name != "loss"), mean, given)
@@ -220,7 +220,7 @@ def test_steps_that_train_against_each_other_are_rivals(tmp_path: Path, reads: b
 
 
 @pytest.mark.parametrize(("trained", "found"), [(True, ["training=True"]), (False, [])])
-def test_moving_statistics_are_told_only_where_their_layer_is_trained(
+def test_moving_statistics_are_reported_only_where_their_layer_is_trained(
     tmp_path: Path, trained: bool, found: list[str]
 ) -> None:
     mean = marked(node("m", "ReadVariableOp", kind="weight", of="norm/moving_mean"), trainable="false")
@@ -239,4 +239,4 @@ def test_weights_rest_as_their_gradient_vanishes(tmp_path: Path) -> None:
         for step in range(8)
         for name, value in (("w", SOME), (GRADIENT.name, SOME * 1e-9))
     ]
-    assert told(made_run(tmp_path, TRAINING, fed, keep="summary")) == [("high", "VanishingGradient")]
+    assert reported(made_run(tmp_path, TRAINING, fed, keep="summary")) == [("high", "VanishingGradient")]

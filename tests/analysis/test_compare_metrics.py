@@ -163,7 +163,7 @@ def chain(scope: str, **odd: float) -> tuple[list[Node], dict[str, float]]:
     return nodes, {name: odd.get(op, 1.0) for name, op in zip(names, ops, strict=True)}
 
 
-def test_twins_are_told_apart_by_what_they_feed(tmp_path: Path) -> None:
+def test_twins_are_distinguished_by_what_they_feed(tmp_path: Path) -> None:
     def branches(left: str, right: str) -> list[Node]:
         return [
             Node("x", "Placeholder", **F),
@@ -228,9 +228,9 @@ def test_two_workers_of_one_run(tmp_path: Path) -> None:
     assert found.first is not None
     assert found.first.difference.tensor == "s/Tanh:0"
     fed = write(tmp_path, "parallel", nodes, values | {"x": 2.0})
-    told = compare(Side(fed, 0, first), Side(fed, 0, fed.workers[2].id)).first
-    assert told is not None
-    assert told.text.startswith("The step was fed other data, as steps and workers of a run usually are")
+    reported = compare(Side(fed, 0, first), Side(fed, 0, fed.workers[2].id)).first
+    assert reported is not None
+    assert reported.text.startswith("The step was fed other data, as steps and workers of a run usually are")
     undecided = compare(Side(run, 0), Side(run, 0))
     assert not undecided.differ
     assert "2 workers" in undecided.notes[0]

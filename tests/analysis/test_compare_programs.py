@@ -52,7 +52,7 @@ def test_it_begins_in_the_forward_pass_and_names_the_node_that_is_another(tmp_pa
     )
 
 
-def test_another_batch_is_told_and_nodes_of_one_name_stay_pairs(tmp_path: Path) -> None:
+def test_another_batch_is_reported_and_nodes_of_one_name_stay_pairs(tmp_path: Path) -> None:
     def of(batch: int) -> tuple[list[Node], dict[str, object]]:
         data = np.ones((batch, 4), np.float32)
         nodes = [
@@ -268,7 +268,7 @@ def test_one_number_in_two_dtypes_is_no_other_constant(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("dtype", "a", "b", "told"),
+    ("dtype", "a", "b", "reported"),
     [
         ("float32", "9.999999747378752e-06", "0.0010000000474974513", "is 1e-05 in A, 0.001 in B"),
         ("float16", "0.0999755859375", "-0.0999755859375", "is 0.1 in A, -0.1 in B"),
@@ -276,8 +276,8 @@ def test_one_number_in_two_dtypes_is_no_other_constant(tmp_path: Path) -> None:
         ("float32", "0.10000000149011612", "0.10000000894069672", "is 0.1 in A, 0.10000001 in B"),
     ],
 )
-def test_constants_are_told_as_a_program_writes_them(
-    tmp_path: Path, dtype: str, a: str, b: str, told: str
+def test_constants_are_reported_as_a_program_writes_them(
+    tmp_path: Path, dtype: str, a: str, b: str, reported: str
 ) -> None:
     def of(text: str, off: float) -> tuple[list[Node], dict[str, object]]:
         epsilon = node("y", "Const", dtype=dtype, shape=[], attributes={"value": f"{dtype}() {text}"})
@@ -286,7 +286,7 @@ def test_constants_are_told_as_a_program_writes_them(
 
     found = compared(tmp_path, of(a, 0), of(b, 1))
     assert found.first is not None
-    assert f"The constant y {told}." in found.first.text
+    assert f"The constant y {reported}." in found.first.text
 
 
 def test_a_bias_that_one_side_lacks_is_named_by_its_variable(tmp_path: Path) -> None:
@@ -314,20 +314,20 @@ def test_random_numbers_of_another_dtype_are_no_other_seed(tmp_path: Path) -> No
     draws = np.linspace(0, 1, 8, dtype=np.float32).reshape(2, 4)
     others, normal = draws[::-1], "StatelessRandomNormalV2"
 
-    def told(name: str, b: tuple[list[Node], Values], a: tuple[list[Node], Values]) -> tuple[str, str]:
+    def reported(name: str, b: tuple[list[Node], Values], a: tuple[list[Node], Values]) -> tuple[str, str]:
         first = compared(tmp_path / name, a, b).first
         assert first is not None
         return first.difference.tensor, first.text
 
-    tensor, text = told("dtype", drawn(7, others.astype(np.float16)), drawn(7, draws))
+    tensor, text = reported("dtype", drawn(7, others.astype(np.float16)), drawn(7, draws))
     assert tensor == "draw:0"
     assert "float16 draws others than float32 from the same seed (its inputs agree)." in text
     assert text.endswith("tensortap replay A --recast float16.")
     computes = "All its inputs are equal, so this op computes something else."
-    assert told("kernel", drawn(7, others), drawn(7, draws)) == ("draw:0", computes)
+    assert reported("kernel", drawn(7, others), drawn(7, draws)) == ("draw:0", computes)
     rounded = drawn(7, others.astype(np.float16), normal)
-    assert told("normal", rounded, drawn(7, draws, normal)) == ("draw:0", computes)
-    assert told("seed", drawn(8, others), drawn(7, draws))[0] == "key:0"
+    assert reported("normal", rounded, drawn(7, draws, normal)) == ("draw:0", computes)
+    assert reported("seed", drawn(8, others), drawn(7, draws))[0] == "key:0"
 
 
 def test_the_token_of_a_python_function_is_no_reason(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def test_rounding_across_the_edge_of_a_bucket_is_noise(tmp_path: Path) -> None:
     assert entry.metrics.kl > 0
 
 
-def test_what_lies_beside_a_sample_is_told_by_the_summaries(tmp_path: Path) -> None:
+def test_what_lies_beside_a_sample_is_reported_by_the_summaries(tmp_path: Path) -> None:
     a = np.arange(1000, dtype=np.float32) % 7
     b = a.copy()
     b[1::2] += 1000

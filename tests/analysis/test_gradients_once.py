@@ -82,7 +82,7 @@ def test_zeros_behind_the_tape_begin_where_nan_was_replaced(tmp_path: Path) -> N
     assert "gradient_tape/g:0 holds 4 NaN or infinite elements" in entry.why
 
 
-def test_a_sum_that_cancels_is_told_so(tmp_path: Path) -> None:
+def test_a_sum_that_cancels_is_reported_so(tmp_path: Path) -> None:
     nodes = (
         *TRAINING[:4],
         *(node(f"gradient_tape/{name}", "Neg", "x") for name in "ab"),

@@ -28,7 +28,7 @@ def network(*, first: str = "MatMul", between: Sequence[Node] = (), taken: str =
     )
 
 
-def told(
+def reported(
     folder: Path,
     nodes: Sequence[Node],
     first: np.ndarray,
@@ -59,22 +59,22 @@ def told(
 def test_the_variance_is_what_the_shape_asks_for(
     tmp_path: Path, scale: float, gradient: float, ratio: list[float]
 ) -> None:
-    found = told(tmp_path, network(), scale * WIDE, gradient=gradient)
+    found = reported(tmp_path, network(), scale * WIDE, gradient=gradient)
     assert [finding.evidence[0].value for finding in found] == ratio
     assert all("fits its shape 16×16 (0.0625)" in finding.text for finding in found)
     assert all(("gradients of first/kernel lie" in finding.text) == (gradient < 1) for finding in found)
 
 
-def test_what_is_told_is_how_weights_began(tmp_path: Path) -> None:
-    assert told(tmp_path, network(), FITS, later=WIDE) == []
+def test_what_is_reported_is_how_weights_began(tmp_path: Path) -> None:
+    assert reported(tmp_path, network(), FITS, later=WIDE) == []
 
 
-def test_several_are_told_once_and_an_output_may_begin_near_0(tmp_path: Path) -> None:
+def test_several_are_reported_once_and_an_output_may_begin_near_0(tmp_path: Path) -> None:
     tiny = WIDE / 1024
-    (both,) = told(tmp_path / "both", network(), 2 * WIDE, last=WIDE)
+    (both,) = reported(tmp_path / "both", network(), 2 * WIDE, last=WIDE)
     assert (both.layer, both.evidence[0].value, both.text[-26:]) == ("", 64, "1 further kernel likewise.")
-    assert told(tmp_path / "last", network(), FITS, last=tiny) == []
-    (first,) = told(tmp_path / "first", network(), tiny, last=tiny)
+    assert reported(tmp_path / "last", network(), FITS, last=tiny) == []
+    (first,) = reported(tmp_path / "first", network(), tiny, last=tiny)
     assert "first/kernel" in first.text
     assert "further" not in first.text
 
@@ -97,10 +97,10 @@ def test_several_are_told_once_and_an_output_may_begin_near_0(tmp_path: Path) ->
 def test_only_factors_of_products_have_fans(
     tmp_path: Path, nodes: Sequence[Node], of: np.ndarray, found: bool
 ) -> None:
-    assert bool(told(tmp_path, nodes, of)) == found
+    assert bool(reported(tmp_path, nodes, of)) == found
 
 
 def test_what_is_frozen_was_made_by_no_initializer(tmp_path: Path) -> None:
     x, weight, *others = network()
     frozen = replace(weight, attributes=weight.attributes | {"tensortap.trainable": "false"})
-    assert told(tmp_path, (x, frozen, *others), WIDE) == []
+    assert reported(tmp_path, (x, frozen, *others), WIDE) == []

@@ -38,8 +38,8 @@ def test_a_gradient_that_stays_zero_is_dead(
     assert [(hit.severity, hit.first_step, hit.steps) for hit in hits] == found
     for severity, since, steps in found:
         late = f"since step {since}: " if steps < 40 else "is exactly 0: "
-        told = late if severity == "high" else f"at {steps} of 40 captured steps, and comes back: "
-        assert told in hits[0].text
+        reported = late if severity == "high" else f"at {steps} of 40 captured steps, and comes back: "
+        assert reported in hits[0].text
 
 
 def test_a_gradient_that_is_zero_at_some_visits_of_each_step_is_not_dead(tmp_path: Path) -> None:

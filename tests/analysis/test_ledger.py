@@ -85,8 +85,8 @@ def test_a_constant_that_is_chosen_in_place_of_a_gradient_needs_no_capture(
     fed += [(f"gradient_tape/{name}", ZERO, 0) for name in ("choice", "g")]
     (entry,) = (e for e in dead_layer_ledger(made_run(tmp_path, nodes, fed)) if e.reason)
     assert (entry.reason, entry.begins) == (reason, "gradient_tape/choice:0")
-    told = f"(SelectV2): it chooses 0 in place of gradient_tape/loss:0{why}"
-    assert entry.why.endswith(told) == (reason == "mask")
+    reported = f"(SelectV2): it chooses 0 in place of gradient_tape/loss:0{why}"
+    assert entry.why.endswith(reported) == (reason == "mask")
 
 
 @pytest.mark.parametrize(
@@ -182,8 +182,8 @@ def test_what_cuts_a_variable_off_is_named(
     cut = op_type not in ("Tanh",) and dtype != "float16"
     assert (entry.reason, entry.cut_by) == ("disconnected", op_type if cut else "")
     assert entry.begins == ("tail/cut:0" if cut else "v:0")
-    told = found_by("DeadGradient", run)
-    assert [(f.severity, f.text) for f in told] == [
+    reported = found_by("DeadGradient", run)
+    assert [(f.severity, f.text) for f in reported] == [
         (severity, f"head/kernel gets no gradient: {text}. Fine if it is frozen.") for severity, text in found
     ]
 
@@ -214,13 +214,13 @@ def test_a_variable_without_the_gradient_that_is_asked_for_is_worse_than_a_froze
     )
     fed = [(name, SOME * (step + 1), step) for step in range(3) for name in ("w", "gradient_tape/g")]
     resting = made_run(tmp_path / "resting", nodes, [*fed, *(("v", SOME, step) for step in range(3))])
-    told = found_by("DeadGradient", resting)
-    begins = [(f.severity, f.help[: len(text)].lower()) for f, (_, text) in zip(told, found, strict=True)]
+    reported = found_by("DeadGradient", resting)
+    begins = [(f.severity, f.help[: len(text)].lower()) for f, (_, text) in zip(reported, found, strict=True)]
     assert begins == found
     averaged = [("v", SOME * (step + 1), step) for step in range(3)]  # as a target network is, or a codebook
-    told = found_by("DeadGradient", made_run(tmp_path / "averaged", nodes, [*fed, *averaged]))
-    assert [f.severity for f in told] == ["low"] * len(found)
-    assert all(f.text.endswith("It still changes: something else updates it.") for f in told)
+    reported = found_by("DeadGradient", made_run(tmp_path / "averaged", nodes, [*fed, *averaged]))
+    assert [f.severity for f in reported] == ["low"] * len(found)
+    assert all(f.text.endswith("It still changes: something else updates it.") for f in reported)
 
 
 def test_zeros_that_a_program_puts_where_there_is_no_gradient_are_none(tmp_path: Path) -> None:

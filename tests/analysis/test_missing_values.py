@@ -45,7 +45,7 @@ def runs(tmp_path: Path) -> dict[str, RunIndex]:
     return {run.name: run for run in log.runs}
 
 
-def test_a_birth_without_its_value_says_why(runs: dict[str, RunIndex]) -> None:
+def test_a_origin_without_its_value_says_why(runs: dict[str, RunIndex]) -> None:
     notes = {name: " ".join(nan_report(run).notes) for name, run in runs.items()}
     assert "elements" not in notes["whole"]
     assert 'with Watch(keep="value") the offending elements are shown too' in notes["summaries"]

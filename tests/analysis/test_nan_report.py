@@ -126,7 +126,7 @@ def marked_line(program: str) -> int | None:
 
 
 @pytest.mark.parametrize("program", BORN)
-def test_a_birth_is_found_and_explained(program: str, run_named: Get) -> None:
+def test_a_origin_is_found_and_explained(program: str, run_named: Get) -> None:
     report = nan_report(run_named(program))
     origin = report.origins[0]
     assert origin.explanation is not None

@@ -68,12 +68,12 @@ OVERFLOW: Logged = {
 }
 
 
-def test_the_forward_origin_comes_first_and_what_hands_on_gives_no_birth(tmp_path: Path) -> None:
+def test_the_forward_origin_comes_first_and_what_hands_on_gives_no_origin(tmp_path: Path) -> None:
     """GIVEN an overflow at the second visit of a loop, NaN of it in the loss and in the gradient's loop."""
     run = run_of(tmp_path, LOOPS, FUNCTIONS, [OVERFLOW])
     origins = nan_report(run).origins
-    told = [(origin.node, origin.visit, origin.verdict) for origin in origins]
-    assert told == [("mul", 1, "origin"), ("loss", 0, "inf_to_nan")]
+    reported = [(origin.node, origin.visit, origin.verdict) for origin in origins]
+    assert reported == [("mul", 1, "origin"), ("loss", 0, "inf_to_nan")]
     assert origins[0].explanation is not None
     assert origins[0].explanation.pattern == "overflow"
     found = [f.text for f in check_rules(run).findings if f.rule == "ExplodingTensor"]
@@ -113,7 +113,7 @@ def test_an_overflow_that_a_division_hides_is_no_harmless_one(tmp_path: Path) ->
     assert finding.text.endswith(origin.aftermath)
 
 
-def test_what_reaches_the_loss_is_told_before_what_heals(tmp_path: Path) -> None:
+def test_what_reaches_the_loss_is_reported_before_what_heals(tmp_path: Path) -> None:
     nodes = [
         LOOPS[0],
         Node("square", "Mul", ["x:0", "x:0"], **F),

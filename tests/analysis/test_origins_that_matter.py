@@ -53,7 +53,7 @@ def test_an_infinity_that_heals_does_not_hide_the_nan_that_comes_later(tmp_path:
     assert [f.severity for f in found_by("ExplodingTensor", run)] == ["high", "medium"]
 
 
-def test_where_nothing_matters_the_first_that_heals_is_told(tmp_path: Path) -> None:
+def test_where_nothing_matters_the_first_that_heals_is_reported(tmp_path: Path) -> None:
     fed = [each for step in (0, 10) for each in healing_step(step, 2.0)]
     report = nan_report(made_run(tmp_path, HEALING, fed))
     assert report.step == 0
@@ -101,7 +101,7 @@ def test_what_ends_in_a_comparison_alone_is_harmless(tmp_path: Path) -> None:
     assert "only compared" in report.demoted[0].demoted
 
 
-def test_each_of_many_births_knows_what_it_reaches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_of_many_origins_knows_what_it_reaches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """GIVEN a chain of products with weights that are all NaN: the graph is gone through once for all."""
     asked, consumers = list[int](), Roles.consumers
 

@@ -20,7 +20,7 @@ from tensortap.index.logdir_index import LogIndex
 ERROR = "InvalidArgumentError: Received a label value of 10 which is outside the valid range of [0, 10)."
 
 
-def test_a_step_that_raised_is_told_by_rules_nan_and_info(tmp_path: Path) -> None:
+def test_a_step_that_raised_is_reported_by_rules_nan_and_info(tmp_path: Path) -> None:
     with DumpWriter(tmp_path, run="made") as writer:
         graph = writer.graph(Graph("step", list(TRAINING)))
         writer.log("w", np.ones(4, np.float32), step=6, graph=graph)

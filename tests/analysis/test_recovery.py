@@ -41,6 +41,6 @@ def test_what_reaches_a_tensor_at_a_later_visit_than_its_first_bad_one_is_follow
     log = LogIndex(tmp_path)
     log.refresh()
     (run,) = log.runs
-    told = {origin.tensor: origin.demoted for origin in nan_report(run).demoted}
-    assert told.keys() == {"log:0", "late:0"}
-    assert all(text.startswith("back (Exp) turns it into a finite number") for text in told.values())
+    reported = {origin.tensor: origin.demoted for origin in nan_report(run).demoted}
+    assert reported.keys() == {"log:0", "late:0"}
+    assert all(text.startswith("back (Exp) turns it into a finite number") for text in reported.values())

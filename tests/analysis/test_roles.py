@@ -17,7 +17,7 @@ UPDATES = ops(
 OTHERS = ops("ScatterNd ScatterNdNonAliasingAdd TensorScatterUpdate ReadVariableOp ResourceGather")
 
 
-def test_ops_that_change_a_variable_are_told_from_those_that_only_sound_so(tmp_path: Path) -> None:
+def test_ops_that_change_a_variable_are_reported_from_those_that_only_sound_so(tmp_path: Path) -> None:
     nodes = [node(op_type, op_type) for op_type in UPDATES | OTHERS]
     run = made_run(tmp_path, nodes, [("ScatterNd", np.float32(1), 0)])
     roles = roles_of(run.graph(run.graphs[0].id))

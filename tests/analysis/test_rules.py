@@ -105,7 +105,7 @@ def test_every_rule_has_a_model_that_breaks_it() -> None:
     assert broken == {rule.name for rule in all_rules()}
 
 
-def test_zeros_are_told_where_no_other_rule_says_why(run_named: Get) -> None:
+def test_zeros_are_reported_where_no_other_rule_says_why(run_named: Get) -> None:
     run = run_named("dead_relu")
     assert not [f for f in check_rules(run).findings if f.rule == "AllZero" and f.severity == "high"]
     settings = Settings({"DeadGradient": {"enabled": False}, "DeadRelu": {"enabled": False}})
@@ -213,17 +213,17 @@ def test_the_ledger_says_why_a_gradient_is_zero(run_named: Get) -> None:
     assert frozen["model/frozen/kernel"].reason == "disconnected"
 
 
-def test_progress_is_told_and_can_end_the_work(run_named: Get) -> None:
-    told: list[str] = []
+def test_progress_is_reported_and_can_end_the_work(run_named: Get) -> None:
+    reported: list[str] = []
 
     def stop_at_third(done: int, total: int, name: str) -> None:
-        told.append(name)
+        reported.append(name)
         if done == 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         check_rules(run_named("frozen"), progress=stop_at_third)
-    assert len(told) == 3
+    assert len(reported) == 3
 
 
 def test_the_view_knows_kinds(run_named: Get) -> None:

@@ -22,7 +22,7 @@ from tensortap.analysis.nonfinite.reach import RecoveryOp
         (39641.5, 88.72284, "3.964e+04"),
     ],
 )
-def test_a_value_is_told_from_its_limit(value: float, limit: float, text: str) -> None:
+def test_a_value_is_reported_from_its_limit(value: float, limit: float, text: str) -> None:
     assert number_beside(value, limit) == text
 
 

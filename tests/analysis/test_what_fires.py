@@ -47,7 +47,7 @@ def test_a_long_run_need_not_fall_by_more_than_all_of_it(tmp_path: Path, steps: 
     assert found_by("LossNotDecreasing", training(tmp_path, steps, loss=loss)) == []
 
 
-def test_a_long_run_that_hardly_falls_is_told(tmp_path: Path) -> None:
+def test_a_long_run_that_hardly_falls_is_reported(tmp_path: Path) -> None:
     found = found_by(
         "LossNotDecreasing", training(tmp_path, range(0, 12000, 240), loss=lambda step: 2 - step * 1e-6)
     )
@@ -116,7 +116,7 @@ def test_values_tell_what_statistics_do_not(tmp_path: Path) -> None:
         )
 
 
-def test_weights_that_freeze_later_are_told_since_when(tmp_path: Path) -> None:
+def test_weights_that_freeze_later_are_reported_since_when(tmp_path: Path) -> None:
     run = training(tmp_path, range(40), weight=lambda step: WEIGHTS * (1 + 0.01 * min(step, 10)))
     (found,) = found_by("UnchangedTensor", run)
     assert (found.severity, found.first_step, found.last_step, found.steps, found.of) == (
@@ -178,7 +178,7 @@ def test_a_relu_of_nan_is_not_dead(tmp_path: Path) -> None:
     assert found_by("DeadRelu", run) == []
 
 
-def test_muted_findings_leave_room_and_what_is_left_out_is_told(tmp_path: Path) -> None:
+def test_muted_findings_leave_room_and_what_is_skipped_is_reported(tmp_path: Path) -> None:
     """GIVEN 60 tensors that break a rule, the first 50 of them muted, the later ones newer."""
     nodes = [node(f"n{number:02}", "Mul") for number in range(60)]
     run = made_run(tmp_path, nodes, [(f"n{n:02}", np.float32([3.3e38]), n) for n in range(60)])
@@ -253,7 +253,7 @@ def test_an_own_rule_can_be_switched_off_and_its_severity_counts(tmp_path: Path)
     assert parse_settings({"Mine": mine | {"enabled": False}}) == Settings({}, [], [])
 
 
-def test_a_variable_of_several_graphs_is_told_once(tmp_path: Path) -> None:
+def test_a_variable_of_several_graphs_is_reported_once(tmp_path: Path) -> None:
     """As the weights of a WGAN's critic, which its own step reads and the generator's, too."""
     with DumpWriter(tmp_path, run="made") as writer:
         for name, steps in (("critic", range(6)), ("generator", range(3))):
@@ -279,7 +279,7 @@ def test_a_variable_of_several_graphs_is_told_once(tmp_path: Path) -> None:
         (("model/dense", "model/dense"), "[8]", 2),
     ],
 )
-def test_variables_of_one_path_in_different_models_are_told_apart(
+def test_variables_of_one_path_in_different_models_are_distinguished(
     tmp_path: Path, layers: tuple[str, str], shape: str, times: int
 ) -> None:
     with DumpWriter(tmp_path, run="made") as writer:
@@ -345,7 +345,7 @@ def test_a_negated_mask_is_no_overflow(tmp_path: Path) -> None:
     assert found_by("Float16Overflow", run) == []
 
 
-def test_of_two_graphs_of_a_variable_the_worse_story_is_told(tmp_path: Path) -> None:
+def test_of_two_graphs_of_a_variable_the_worse_story_is_reported(tmp_path: Path) -> None:
     """One graph trains the weights, another one only reads them, and oftener."""
     rng, still = np.random.default_rng(0), np.ones((4, 4), np.float32)
     reading = (WEIGHT, replace(GRADIENT, attributes={**GRADIENT.attributes, "tensortap.variable": "other"}))

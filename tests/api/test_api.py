@@ -41,9 +41,9 @@ def test_a_log_is_its_runs(logdir):
 
 
 def test_runs_go_by_name(logdir):
-    with pytest.raises(NotFoundError, match="not by 0") as told:
+    with pytest.raises(NotFoundError, match="not by 0") as reported:
         tensortap.open(logdir).runs[0]
-    assert "exp/a" in str(told.value.hint)
+    assert "exp/a" in str(reported.value.hint)
 
 
 def test_one_run_can_be_opened(logdir):
@@ -88,7 +88,7 @@ def test_text_is_bytes(run):
     assert run.tensor("text")[0, 1] == b"bcd"
 
 
-def test_tensors_are_told_and_converted_as_what_they_are(tmp_path):
+def test_tensors_are_reported_and_converted_as_what_they_are(tmp_path):
     with DumpWriter(tmp_path, "r", info={"not counted": "nan, pos_inf, neg_inf"}) as writer:
         writer.log("text", np.array(["a"], object), step=0)
         writer.log("empty", np.zeros((0, 3)), step=0)
@@ -96,11 +96,11 @@ def test_tensors_are_told_and_converted_as_what_they_are(tmp_path):
         writer.log("untold", np.array(2.5, np.float32), step=0)
         writer.log_summary("shape", partial_summary("float32", (3, 3), 9), step=0)
     run = tensortap.open(tmp_path).runs["r"]
-    told = {tensor.node: repr(tensor).partition(": ")[2] for tensor in run.find()}
-    assert told["text"] == "string (1,)>"
-    assert told["empty"] == "float64 (0, 3), no elements>"
-    assert told["bad"] == "float64 (2,), 2 nan, nothing finite>"
-    assert told["shape"] == "float32 (3, 3), statistics unknown, summary only>"
+    reported = {tensor.node: repr(tensor).partition(": ")[2] for tensor in run.find()}
+    assert reported["text"] == "string (1,)>"
+    assert reported["empty"] == "float64 (0, 3), no elements>"
+    assert reported["bad"] == "float64 (2,), 2 nan, nothing finite>"
+    assert reported["shape"] == "float32 (3, 3), statistics unknown, summary only>"
     assert run.tensor("shape")._repr_html_().count("unknown") >= 3
     assert float(run.tensor("untold")) == 2.5 and int(run.tensor("untold")) == 2
     with pytest.raises(TypeError):

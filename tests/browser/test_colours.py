@@ -23,13 +23,13 @@ def test_a_statistic_has_one_scale_for_all_steps(tap: TapPage, site: Site) -> No
     assert "statistic=abs_max" in asked.value.url
     expect(legend).to_contain_text("one scale for all steps")
     scale = legend.locator(SCALE)
-    told = scale.get_attribute("aria-label") or ""
-    assert "Max |x|: " in told and "≥ " in told
+    reported = scale.get_attribute("aria-label") or ""
+    assert "Max |x|: " in reported and "≥ " in reported
     slider = tap.page.get_by_test_id("step-slider")
     for key in ("Home", "End"):
         slider.press(key)
         tap.wait_until_ready()
-        expect(scale).to_have_attribute("aria-label", told)
+        expect(scale).to_have_attribute("aria-label", reported)
     expect(legend).to_contain_text("all NaN")
     control.select_option("statistic:mean")
     expect(legend).to_contain_text("Mean")

@@ -31,8 +31,8 @@ def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 def ranks_of(page: Page, run: str) -> list[str]:
     """Ids of the workers, by rank."""
-    told = page.evaluate("run => fetch(`api/runs/${run}`).then(answer => answer.json())", run)["workers"]
-    return [worker["id"] for worker in sorted(told, key=lambda worker: worker["rank"] or 0)]
+    reported = page.evaluate("run => fetch(`api/runs/${run}`).then(answer => answer.json())", run)["workers"]
+    return [worker["id"] for worker in sorted(reported, key=lambda worker: worker["rank"] or 0)]
 
 
 def expect_rank_1_wrong(page: Page) -> None:
@@ -116,7 +116,9 @@ def test_pairs_by_hand_are_of_these_two_workers(tap: TapPage, workers: Site) -> 
     expect(pairs).to_have_count(1)
 
 
-def test_a_worker_that_is_not_there_is_told_and_one_alone_is_no_choice(tap: TapPage, workers: Site) -> None:
+def test_a_worker_that_is_not_there_is_reported_and_one_alone_is_no_choice(
+    tap: TapPage, workers: Site
+) -> None:
     page = tap.page
     tap.enter(workers)
     pair, alone = tap.run_id("pair"), tap.run_id("alone")
@@ -146,10 +148,10 @@ def test_a_worker_is_shown_in_its_own_graph(tap: TapPage, workers: Site) -> None
     page = tap.page
     tap.enter(workers)
     run = tap.run_id("pair")
-    told = page.evaluate("run => fetch(`api/runs/${run}`).then(answer => answer.json())", run)["graphs"]
+    reported = page.evaluate("run => fetch(`api/runs/${run}`).then(answer => answer.json())", run)["graphs"]
     first, second = ranks_of(page, run)
     graph = {
-        worker: next(graph["id"] for graph in told if worker in graph["workers"])
+        worker: next(graph["id"] for graph in reported if worker in graph["workers"])
         for worker in (first, second)
     }
     page.goto(f"{workers.url}#run={run}&view=graph")

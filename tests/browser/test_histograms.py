@@ -61,13 +61,13 @@ def test_outlines_over_each_other_are_read_off_and_lead_to_their_step(tap: TapPa
     )
     overlay = tap.page.get_by_test_id("histogram-overlay")
     expect(overlay).to_have_attribute("data-outlines", "31")
-    told = point_at(tap, "201")
-    expect(told).to_contain_text(re.compile(r"step 201.*3 … 4.*8 elements"))
+    reported = point_at(tap, "201")
+    expect(reported).to_contain_text(re.compile(r"step 201.*3 … 4.*8 elements"))
 
-    told = point_at(tap, "0")
+    reported = point_at(tap, "0")
     # Half of the elements lie in the narrower bucket, the higher one, as those of other steps do.
-    expect(told).to_contain_text(re.compile(r"1\.5 … 2.*4 elements"))
-    step = int((told.locator("tspan").first.text_content() or "").removeprefix("step "))
+    expect(reported).to_contain_text(re.compile(r"1\.5 … 2.*4 elements"))
+    step = int((reported.locator("tspan").first.text_content() or "").removeprefix("step "))
     tap.page.mouse.down()
     tap.page.mouse.up()
     tap.expect_step(step)

@@ -30,7 +30,7 @@ def write(logdir: Path) -> None:
             writer.log("loss", np.ones(4, np.float32), step=step, graph=graph)
 
 
-def test_what_is_not_told_is_said_everywhere(tap: TapPage, serve: Serve, tmp_path: Path) -> None:
+def test_what_is_not_reported_is_said_everywhere(tap: TapPage, serve: Serve, tmp_path: Path) -> None:
     write(tmp_path)
     site = serve(tmp_path)
     tap.enter(site)

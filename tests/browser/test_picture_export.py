@@ -65,9 +65,9 @@ def png_size(path: Path) -> tuple[int, int]:
     return width, height
 
 
-def told_size(tap: TapPage) -> tuple[int, int]:
-    told = tap.page.get_by_test_id("picture-size").inner_text()
-    (sizes,) = re.findall(r"([\d,]+) × ([\d,]+)(?: pixels$|, vector| pixels\. SVG)", told)
+def reported_size(tap: TapPage) -> tuple[int, int]:
+    reported = tap.page.get_by_test_id("picture-size").inner_text()
+    (sizes,) = re.findall(r"([\d,]+) × ([\d,]+)(?: pixels$|, vector| pixels\. SVG)", reported)
     width, height = (int(number.replace(",", "")) for number in sizes)
     return width, height
 
@@ -80,7 +80,7 @@ def test_an_svg_shows_what_the_canvas_shows(
     tap.wait_until_ready()
     choose(tap, "Current view", "SVG")
     drawing = save(tap, tmp_path)
-    width, height = told_size(tap)
+    width, height = reported_size(tap)
     choose(tap, "PNG", "1×")
     photograph = save(tap, tmp_path)
     assert png_size(photograph) == (width, height)
@@ -103,13 +103,13 @@ def test_a_png_has_the_wanted_size(tap: TapPage, site: Site, tmp_path: Path) -> 
     for scale in (1, 2, 4):
         choose(tap, "Current view", "PNG", f"{scale}×")
         width, height = png_size(save(tap, tmp_path))
-        assert (width, height) == told_size(tap)
+        assert (width, height) == reported_size(tap)
         assert width == round(canvas["width"]) * scale
         assert height > canvas["height"] * scale  # the caption and the legend
     menu = tap.page.get_by_role("dialog", name="Export image")
     for name in ("Legend", "Caption"):
         menu.get_by_role("switch", name=name).click()
-    assert told_size(tap) == (width, round(canvas["height"]) * 4)
+    assert reported_size(tap) == (width, round(canvas["height"]) * 4)
 
 
 def test_what_is_saved_is_what_is_on_show_then(tap: TapPage, site: Site, tmp_path: Path) -> None:
@@ -145,10 +145,10 @@ def test_the_menu_keeps_the_keyboard_and_tells_what_was_saved(tap: TapPage, site
     button.focus()
     with tap.page.expect_download() as download:
         tap.page.keyboard.press("Enter")
-    told = tap.page.get_by_role("toolbar", name="Graph view").get_by_role("status")
+    reported = tap.page.get_by_role("toolbar", name="Graph view").get_by_role("status")
     name = download.value.suggested_filename
     assert re.fullmatch(r"digits-nan_.*_step_\d+_on_show_Health\.svg", name), name
-    expect(told).to_have_text(f"Saved {name}.")
+    expect(reported).to_have_text(f"Saved {name}.")
     expect(button).to_be_focused()
     tap.page.keyboard.press("Escape")
     expect(button).to_have_count(0)
@@ -217,6 +217,6 @@ def test_fifty_thousand_nodes_are_saved_while_the_page_goes_on(
     assert sum(1 for text in root.iter(f"{SVG}text") if (text.text or "").startswith("op_")) == 50_000
     choose(tap, "PNG", "4×")
     expect(tap.page.get_by_test_id("picture-size")).to_contain_text("more than a canvas takes")
-    width, height = told_size(tap)
+    width, height = reported_size(tap)
     assert png_size(save(tap, tmp_path)) == (width, height)
     assert max(width, height) <= 16_384

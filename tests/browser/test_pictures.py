@@ -186,7 +186,7 @@ def test_pages_look_as_they_did(tap: TapPage, made: Site, pictures: Pictures) ->
     assert changed == {}, "look at these pages; if that is how they should look, renew the pictures"
 
 
-def test_pages_are_told_apart(pictures: Pictures) -> None:
+def test_pages_are_distinguished(pictures: Pictures) -> None:
     """Each picture is much further from each other one than a page may be from its own."""
     kept = {name: (KEPT / f"{name}.png") for name in PAGES}
     for name, path in kept.items():

@@ -32,7 +32,7 @@ def test_list_leads_to_the_first_nan(tap: TapPage, site: Site) -> None:
     assert first.nan + first.pos_inf + first.neg_inf > 0
 
 
-def test_what_is_not_known_yet_is_not_told(tap: TapPage, site: Site) -> None:
+def test_what_is_not_known_yet_is_not_reported(tap: TapPage, site: Site) -> None:
     """GIVEN answers that take long THEN neither is the run called healthy, nor its first NaN the culprit."""
     tap.enter(site)
     tap.choose_run("digits")
@@ -118,8 +118,8 @@ def test_the_page_of_problems_tells_the_truth_first(tap: TapPage, site: Site) ->
     assert line.evaluate(whole)
     groups = tap.page.get_by_test_id("finding-group")
     expect(groups.first).to_be_visible()
-    told = groups.evaluate_all("all => all.map(one => one.innerText.split('\\n').filter(line => line))")
-    assert all(len(set(lines)) == len(lines) for lines in told), "a sentence stands there twice"
+    reported = groups.evaluate_all("all => all.map(one => one.innerText.split('\\n').filter(line => line))")
+    assert all(len(set(lines)) == len(lines) for lines in reported), "a sentence stands there twice"
     rule = groups.first.locator(".rule-title").inner_text()
     groups.first.get_by_role("button", name="Mute").click()
     expect(tap.page.locator("summary").filter(has_text=f"Muted: {rule}")).to_be_visible()
@@ -167,7 +167,7 @@ def test_an_origin_in_a_loop_is_shown_at_its_visit(tap: TapPage, serve: Serve, t
     expect(visit).to_have_value("0")
 
 
-def test_a_healthy_run_is_told_so(tap: TapPage, site: Site) -> None:
+def test_a_healthy_run_is_reported_so(tap: TapPage, site: Site) -> None:
     tap.enter(site)
     tap.choose_run("digits")
     tap.page.get_by_test_id("problems-toggle").click()

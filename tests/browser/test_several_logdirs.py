@@ -13,7 +13,7 @@ from tensortap.core.records import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
 
 
-def test_runs_of_one_name_are_told_apart(tap: TapPage, tmp_path: Path) -> None:
+def test_runs_of_one_name_are_distinguished(tap: TapPage, tmp_path: Path) -> None:
     """GIVEN two log directories of one name that hold runs of one name WHEN the page is asked for a run of
     that name THEN it asks which, and calls each after its directory wherever it is named."""
     folders = [tmp_path / study / "logs" for study in ("may", "june")]
@@ -49,7 +49,7 @@ def test_runs_of_one_name_are_told_apart(tap: TapPage, tmp_path: Path) -> None:
         page.context.close()
 
 
-def test_a_log_directory_that_cannot_be_looked_into_is_told(tap: TapPage, site: Site) -> None:
+def test_a_log_directory_that_cannot_be_looked_into_is_reported(tap: TapPage, site: Site) -> None:
     """GIVEN runs, and a folder that the server may not read THEN the page names it, as long as that is so, or
     until it is put away."""
     shut = [{"folder": "june\u202e/logs", "reason": "Permission denied", "hint": "Let the user read it"}]

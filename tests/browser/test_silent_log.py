@@ -13,24 +13,24 @@ from tensortap.dump.write.writer import DumpWriter
 from tensortap.server.serve import Server
 
 
-def test_a_disk_that_hangs_is_told_until_it_answers(browser: Browser, tmp_path: Path) -> None:
+def test_a_disk_that_hangs_is_reported_until_it_answers(browser: Browser, tmp_path: Path) -> None:
     with DumpWriter(tmp_path / "my-logs", run="first") as writer:
         writer.log("x:0", np.ones(3), step=0)
-    with hanging_disk(patience=0.1) as healed:
+    with hanging_disk(patience=0.1) as recovered:
         server = Server([tmp_path / "my-logs"], port=0)
         serving = threading.Thread(target=server.run)
         serving.start()
         page = browser.new_page()  # not `tap`: Chromium logs each 503 as an error
         try:
             page.goto(server.url)
-            told = page.get_by_test_id("error-state")
-            expect(told).to_contain_text("The log directory has not responded for")
-            expect(told).to_contain_text("This page retries")
-            healed.set()
+            reported = page.get_by_test_id("error-state")
+            expect(reported).to_contain_text("The log directory has not responded for")
+            expect(reported).to_contain_text("This page retries")
+            recovered.set()
             expect(page.get_by_test_id("run-picker")).to_have_text("first")
-            expect(told).to_have_count(0)
+            expect(reported).to_have_count(0)
         finally:
-            healed.set()
+            recovered.set()
             page.close()
             server.close()
             serving.join()

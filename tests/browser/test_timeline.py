@@ -140,8 +140,8 @@ def test_the_first_bad_cell_is_marked_and_leads_to_its_tensor(tap: TapPage, site
     tip = tap.page.get_by_test_id("timeline-tip")
     expect(tip).to_contain_text(f"step {step} · ")
     expect(tip).to_contain_text(tensor)
-    told = run.tensor(tensor, step=step).summary
-    expect(tip).to_contain_text(f"{told.nan or told.pos_inf + told.neg_inf:,} element")
+    reported = run.tensor(tensor, step=step).summary
+    expect(tip).to_contain_text(f"{reported.nan or reported.pos_inf + reported.neg_inf:,} element")
 
 
 def test_what_a_cell_led_to_is_marked_in_its_row(tap: TapPage, site: Site) -> None:

@@ -81,12 +81,12 @@ def test_compared_tensors_say_which_visits_they_are_of(loop: TapPage) -> None:
     expect(column.locator(".mini-histogram span")).to_have_text(["100", "200"])  # of all visits 1, 10 and 100
 
 
-def test_an_output_that_is_not_there_is_told(loop: TapPage) -> None:
+def test_an_output_that_is_not_there_is_reported(loop: TapPage) -> None:
     loop.page.evaluate("() => { location.hash = location.hash.replace('Mul:0', 'Mul:7') }")
-    told = loop.page.get_by_test_id("no-output")
-    expect(told).to_contain_text("Mul has no output :7")
-    expect(told).to_contain_text("It has 1 output: :0.")
-    told.get_by_role("button", name="Show :0").click()
+    reported = loop.page.get_by_test_id("no-output")
+    expect(reported).to_contain_text("Mul has no output :7")
+    expect(reported).to_contain_text("It has 1 output: :0.")
+    reported.get_by_role("button", name="Show :0").click()
     expect(loop.page.get_by_test_id("summary")).to_be_visible()
 
 
@@ -100,7 +100,7 @@ def test_another_run_has_visits_of_its_own(loop: TapPage) -> None:
     expect(note).not_to_contain_text("Iteration")
 
 
-def test_a_visit_and_a_step_of_a_link_that_are_not_there_are_told(loop: TapPage) -> None:
+def test_a_visit_and_a_step_of_a_link_that_are_not_there_are_reported(loop: TapPage) -> None:
     """GIVEN a page that is open already WHEN it goes to addresses THEN what it shows instead is told."""
     lost = loop.page.get_by_test_id("lost")
 

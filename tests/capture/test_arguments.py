@@ -72,7 +72,7 @@ def test_a_tap_that_keras_is_given_says_what_to_give(tmp_path: Path) -> None:
         tap.watchs  # type: ignore[attr-defined]  # noqa: B018
 
 
-def test_a_run_that_an_earlier_job_closed_is_told(tmp_path: Path) -> None:
+def test_a_run_that_an_earlier_job_closed_is_reported(tmp_path: Path) -> None:
     with DumpWriter(tmp_path, "r") as writer:
         Tap(tmp_path / "r", Watch(steps=[9])).close()  # another worker of the same job: nothing to say
         writer.log("x:0", np.ones(2), step=0)

@@ -50,7 +50,7 @@ def seen(run_dir: Path) -> dict[tuple[int, int], list[int]]:
     }
 
 
-def told(run_dir: Path) -> dict[int, list[int]]:
+def reported(run_dir: Path) -> dict[int, list[int]]:
     run = tensortap.open(run_dir.parent).runs[run_dir.name]
     steps = run.steps_of()
     return {step: [int(text) for text in run.batch(step)[0].ids or ()] for step in steps}
@@ -72,7 +72,7 @@ def test_keras_fit_with_shuffle_and_prefetch(tmp_path: Path, behind: str) -> Non
 
     fed = {step: numbers for (step, _), numbers in seen(tmp_path / "r").items()}
     assert len(fed) == (15 if behind == "repeat" else 18)
-    assert told(tmp_path / "r") == fed
+    assert reported(tmp_path / "r") == fed
     run = tensortap.open(tmp_path).runs["r"]
     assert run.batch(0)[0].files == [f"part-{n // 4}.csv" for n in fed[0]]
     assert run.steps_of(file="part-2.csv") == [
@@ -94,7 +94,7 @@ def test_several_steps_in_one_call(tmp_path: Path) -> None:
     for row in Dumped(tmp_path / "r").rows:
         if row.slot == 0:
             fed.setdefault(row.step, set()).update(row.value.reshape(-1).astype(int).tolist())
-    found = told(tmp_path / "r")
+    found = reported(tmp_path / "r")
     assert sorted(found) == list(range(12))
     assert fed == {
         call: {number for step in range(call, call + 3) for number in found[step]} for call in (0, 3, 6, 9)
@@ -119,7 +119,7 @@ def test_a_loop_that_is_left_early_and_begun_again(tmp_path: Path) -> None:
     dumped = Dumped(tmp_path / "r")
     fed = {row.step: row.value.reshape(-1).astype(int).tolist() for row in dumped.at("x:0")}
     assert len(fed) == 3 + 6 + 6
-    assert told(tmp_path / "r") == fed
+    assert reported(tmp_path / "r") == fed
 
 
 def test_a_loop_says_itself_what_it_feeds(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_a_loop_says_itself_what_it_feeds(tmp_path: Path) -> None:
     assert run.steps_of(id="b") == [0]
 
 
-def test_ids_and_files_may_be_told_one_by_one_but_before_the_step(tmp_path: Path) -> None:
+def test_ids_and_files_may_be_reported_one_by_one_but_before_the_step(tmp_path: Path) -> None:
     tap = Tap(tmp_path / "r", Watch(steps=[0]))
     for number in range(2):
         tap.batch(ids=[number])
@@ -176,7 +176,7 @@ def test_ids_and_files_may_be_told_one_by_one_but_before_the_step(tmp_path: Path
     twice.close()
 
 
-def test_what_changes_the_order_afterwards_is_told(tmp_path: Path) -> None:
+def test_what_changes_the_order_afterwards_is_reported(tmp_path: Path) -> None:
     tap = Tap(tmp_path / "r", Watch(steps=[0]))
     dataset = traced(tap, numbered().batch(4)).shuffle(3)
     with pytest.warns(TapWarning, match=r"because ShuffleDataset comes after trace_batches.*last"):

@@ -16,7 +16,7 @@ from tensortap.capture.watching.watch import Watch
 ALL = Watch(steps=1, keep="value")
 
 
-def test_a_map_function_is_told(tmp_path: Path) -> None:
+def test_a_map_function_is_reported(tmp_path: Path) -> None:
     with Tap(tmp_path / "r", ALL) as tap:
         twice = tap.function(lambda x: tf.multiply(x, 2, name="twice"))
         with pytest.warns(TapWarning, match="because a tf.data pipeline runs it"):
@@ -44,7 +44,7 @@ def test_a_map_function_is_captured_in_debug_mode(tmp_path: Path) -> None:
     ]
 
 
-def test_a_dataset_inside_of_a_function_is_told(tmp_path: Path) -> None:
+def test_a_dataset_inside_of_a_function_is_reported(tmp_path: Path) -> None:
     with Tap(tmp_path / "r", ALL) as tap:
 
         @tap.function

@@ -109,7 +109,9 @@ def test_more_than_fits_is_dropped_and_counted(tmp_path: Path, capfd: pytest.Cap
     assert "1 snapshot of run 'r' was dropped" in capfd.readouterr().err
 
 
-def test_a_failing_hand_over_is_told_and_not_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_hand_over_is_reported_and_not_raised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     put = WriterThread.put
 
     def broken(writer_thread: WriterThread, message: Message) -> bool:
@@ -119,8 +121,8 @@ def test_a_failing_hand_over_is_told_and_not_raised(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr(WriterThread, "put", broken)
     tap = Tap(tmp_path / "r", ALL)
-    told = "eager ran, but its tensors could not be handed over .MemoryError"
-    with pytest.warns(TapWarning, match=told), tap.eager():
+    reported = "eager ran, but its tensors could not be handed over .MemoryError"
+    with pytest.warns(TapWarning, match=reported), tap.eager():
         total = tf.add(1.0, 2.0)
     assert total == 3.0
     tap.close()

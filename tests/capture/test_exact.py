@@ -149,10 +149,10 @@ def test_what_cannot_be_run_twice_is_named(tmp_path: Path, step: Callable[[Any],
     TABLES[:] = [tf.lookup.experimental.MutableHashTable(tf.int64, tf.int64, -1)]
     with Tap(tmp_path / "r", Watch(steps=1), exact=True) as tap:
         function = tap.function(step)
-        with pytest.warns(TapWarning, match=why) as told:
+        with pytest.warns(TapWarning, match=why) as reported:
             function(tf.constant(1.0))
             function(tf.constant(1.0))
-    assert [each.category for each in told].count(TapWarning) == 1
+    assert [each.category for each in reported].count(TapWarning) == 1
     assert not (tmp_path / "r").exists() or not Dumped(tmp_path / "r").rows
 
 
@@ -206,7 +206,7 @@ def test_a_tape_outside_of_the_function(tmp_path: Path) -> None:
     assert {graph.way for graph in dumped.graphs()} == {"shadow"}
 
 
-def test_a_shadow_that_fails_is_told_and_the_step_stands(
+def test_a_shadow_that_fails_is_reported_and_the_step_stands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from tensortap.capture.instrument.tapped_function import InstrumentedFunction

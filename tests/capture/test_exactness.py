@@ -177,7 +177,7 @@ def test_what_nothing_needs_is_not_made_to_run(tmp_path: Path) -> None:
     assert not any("floordiv" in name for name in Dumped(tmp_path / "r").names)
 
 
-def test_tensors_that_are_handed_on_twice(tmp_path: Path) -> None:
+def test_tensors_that_are_passed_on_twice(tmp_path: Path) -> None:
     def step(x: Any) -> Any:
         for _ in range(40):
             x = tf.identity_n([x, x])[0]

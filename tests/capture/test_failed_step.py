@@ -17,7 +17,7 @@ from tensortap.capture.triggers.firing import failure_facts
 from tensortap.capture.watching.watch import Watch
 
 
-def test_an_error_while_a_function_is_traced_is_told_in_its_own_words(tmp_path: Path) -> None:
+def test_an_error_while_a_function_is_traced_is_reported_in_its_own_words(tmp_path: Path) -> None:
     tap = Tap(tmp_path / "r", Watch(steps=1))
 
     @tap.function
@@ -32,7 +32,7 @@ def test_an_error_while_a_function_is_traced_is_told_in_its_own_words(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("no such thing\n  at all", "ValueError: no such thing"),
         ("", "ValueError"),
@@ -55,8 +55,8 @@ def test_an_error_while_a_function_is_traced_is_told_in_its_own_words(tmp_path: 
         ),
     ],
 )
-def test_what_is_put_before_a_message_is_left_out(text: str, told: str) -> None:
-    assert failure_facts(ValueError(text)) == {"error": told}
+def test_what_is_put_before_a_message_is_skipped(text: str, reported: str) -> None:
+    assert failure_facts(ValueError(text)) == {"error": reported}
 
 
 def weights() -> Any:

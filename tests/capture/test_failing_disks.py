@@ -100,7 +100,7 @@ def complete(dumped: Dumped) -> set[int]:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_what_was_acknowledged_stays_and_a_healed_disk_takes_more(trained: Trained, fault: str) -> None:
+def test_what_was_acknowledged_stays_and_a_recovered_disk_takes_more(trained: Trained, fault: str) -> None:
     dumped = Dumped(trained.root / fault)
     steps = BEFORE + DURING + AFTER
     assert set(range(BEFORE)) <= complete(dumped)
@@ -123,12 +123,12 @@ def test_a_run_whose_directory_was_removed_counts_what_it_loses(trained: Trained
     assert f"{DURING} snapshots of run 'removed' were dropped" in trained.stderr
 
 
-def test_every_trouble_is_told_once(trained: Trained) -> None:
+def test_every_trouble_is_reported_once(trained: Trained) -> None:
     said = [
         line for line in trained.stderr.splitlines() if re.search("TapWarning.*(written|opened|gone)", line)
     ]
-    told = {fault: sum(f"'{fault}'" in line for line in said) for fault in EVERY}
-    assert told == {fault: int(fault not in NO_LOSS) for fault in EVERY}, trained.stderr
+    reported = {fault: sum(f"'{fault}'" in line for line in said) for fault in EVERY}
+    assert reported == {fault: int(fault not in NO_LOSS) for fault in EVERY}, trained.stderr
 
 
 def test_the_loss_is_shown(trained: Trained) -> None:

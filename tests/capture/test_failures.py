@@ -57,11 +57,11 @@ def test_a_disk_that_refuses_everything(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(DumpWriter, "log_many", broken)
     monkeypatch.setattr(DumpWriter, "graph", broken)
 
-    with pytest.warns(TapWarning, match="No space left") as told:
+    with pytest.warns(TapWarning, match="No space left") as reported:
         weights = fit_tapped(Tap(tmp_path / "r", ALL))
 
-    assert [each.category for each in told].count(TapWarning) == 1
-    assert "Free space" in str(told[0].message)
+    assert [each.category for each in reported].count(TapWarning) == 1
+    assert "Free space" in str(reported[0].message)
     assert same(weights, fit_plain())
 
 
@@ -291,13 +291,13 @@ def test_a_choice_that_raises_stops_no_other_tap(tmp_path: Path) -> None:
 
     function = tf.function(lambda x: tf.nn.relu(x, name="relu"))
     wrong, right = Tap(tmp_path / "wrong", Watch(fails, steps=1)), Tap(tmp_path / "right", ALL)
-    with pytest.warns(TapWarning, match="no idea") as told:
+    with pytest.warns(TapWarning, match="no idea") as reported:
         for step in range(2):
             with wrong.step(step), right.step(step):
                 function(tf.ones(2))
         wrong.close()
         right.close()
-    assert ["run 'wrong'" in str(each.message) for each in told] == [True]
+    assert ["run 'wrong'" in str(each.message) for each in reported] == [True]
     assert Dumped(tmp_path / "right").steps == [0, 1]
 
 
@@ -379,7 +379,7 @@ def test_a_step_that_would_not_fit_into_memory(tmp_path: Path, monkeypatch: pyte
         assert same(fit_tapped(Tap(tmp_path / "r", ALL)), fit_plain())
 
 
-def test_watched_steps_that_never_come_are_told(tmp_path: Path) -> None:
+def test_watched_steps_that_never_come_are_reported(tmp_path: Path) -> None:
     tap = Tap(tmp_path / "r", Watch(steps=range(100, 200)))
     for number in (3, 4):
         with tap.step(number):

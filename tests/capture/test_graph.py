@@ -85,16 +85,16 @@ def test_tensors_are_kept_without_a_graph_that_cannot_be_made(
         double = tap.function(lambda x: tf.multiply(x, 2.0, name="double"))
         with pytest.warns(
             TapWarning, match="graph of .* cannot be recorded.*an op that nobody knows"
-        ) as told:
+        ) as reported:
             for number in range(3):
                 assert double(tf.constant(float(number))) == 2 * number
             tap.flush()
-    assert len(told) == 1
+    assert len(reported) == 1
     kept = [row for row in Dumped(tmp_path / "r").rows if row.node == "double"]
     assert [(row.step, float(row.value), row.graph) for row in kept] == [(0, 0, ""), (1, 2, ""), (2, 4, "")]
 
 
-def test_sources_can_be_left_out(tmp_path: Path) -> None:
+def test_sources_can_be_skipped(tmp_path: Path) -> None:
     graph = record(tmp_path, sources=False)
 
     assert graph.sources == {}

@@ -30,7 +30,7 @@ def test_nothing_is_missing_here(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["apply", "_flatten_layers"])
-def test_what_is_not_captured_is_told_and_functions_run(
+def test_what_is_not_captured_is_reported_and_functions_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     owner = next(each for each in (keras.optimizers.Optimizer, keras.layers.Layer) if hasattr(each, name))
@@ -39,9 +39,9 @@ def test_what_is_not_captured_is_told_and_functions_run(
     take_away(monkeypatch, owner, name)
     with pytest.warns(
         TapWarning, match=rf"with Keras {keras.__version__} .*{kept[name]}.*\.{name}\. Train"
-    ) as told:
+    ) as reported:
         tap = Tap(tmp_path / "r", Watch(steps=1))
-    assert len(told) == 1
+    assert len(reported) == 1
     assert tap.function(lambda x: tf.add(x, 1.0, name="more"))(tf.constant(1.0)) == 2.0
     tap.close()
     assert "more:0" in Dumped(tmp_path / "r").names

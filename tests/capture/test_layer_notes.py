@@ -58,7 +58,7 @@ def test_no_op_is_added_to_what_is_traced(tmp_path: Path) -> None:
     assert tapped == traced()
 
 
-def test_a_note_that_fails_is_told_once_and_ends_nothing(
+def test_a_note_that_fails_is_reported_once_and_ends_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: Any) -> None:
@@ -69,9 +69,11 @@ def test_a_note_that_fails_is_told_once_and_ends_nothing(
     monkeypatch.setattr("tensortap.capture.call_hook.CALL_HOOK.tracker._has_warned", False)
     model = keras.Sequential([keras.layers.Dense(2), keras.layers.Dense(1)])
     model.compile("sgd", "mse")
-    with Tap(tmp_path / "r", ALL) as tap, pytest.warns(TapWarning) as told:
+    with Tap(tmp_path / "r", ALL) as tap, pytest.warns(TapWarning) as reported:
         model.fit(tf.ones([4, 2]), tf.ones([4, 1]), verbose=0, callbacks=[tap.callback()])
-    assert len([each for each in told if "noted (ValueError: an unknown layer)" in str(each.message)]) == 1
+    assert (
+        len([each for each in reported if "noted (ValueError: an unknown layer)" in str(each.message)]) == 1
+    )
     assert Dumped(tmp_path / "r").steps == [0]
 
 

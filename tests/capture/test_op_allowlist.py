@@ -146,7 +146,7 @@ def test_handles_and_calls_that_the_recording_does_not_have_are_refused() -> Non
         check_allowed([hidden])
 
 
-def test_what_a_step_prints_is_left_out_of_its_recording(tmp_path: Path) -> None:
+def test_what_a_step_prints_is_skipped_of_its_recording(tmp_path: Path) -> None:
     """What waits for it still waits for what it waited for."""
     weights = tf.Variable([1.0, 2.0])
     printed = f"file://{tmp_path}/printed.txt"
@@ -182,7 +182,7 @@ def test_what_cannot_run_again_is_said_when_it_would_be_recorded(tmp_path: Path)
         Tap(tmp_path / "run", NEVER, record=every(1)) as tap,
         pytest.warns(
             TapWarning, match=r"stamped cannot be recorded: it holds the op Timestamp \(node"
-        ) as told,
+        ) as reported,
     ):
 
         @tap.function
@@ -191,7 +191,7 @@ def test_what_cannot_run_again_is_said_when_it_would_be_recorded(tmp_path: Path)
 
         for number in range(2):
             stamped(tf.constant(float(number)))
-    assert len([each for each in told if each.category is TapWarning]) == 1
+    assert len([each for each in reported if each.category is TapWarning]) == 1
     assert find_recordings(tmp_path / "run") == []
 
 

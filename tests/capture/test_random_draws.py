@@ -247,7 +247,7 @@ def test_a_failing_step_is_recorded_with_what_it_drew(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("exact", [True, False])
-def test_what_cannot_be_recorded_is_told(tmp_path: Path, exact: bool) -> None:
+def test_what_cannot_be_recorded_is_reported(tmp_path: Path, exact: bool) -> None:
     tf.random.set_seed(1)
     with (
         pytest.warns(TapWarning, match="cannot be recorded: it draws.*XLA compiles.*jit_compile"),
@@ -360,7 +360,7 @@ def test_a_function_that_has_drawn_before_is_left_alone(tmp_path: Path) -> None:
     assert Dumped(tmp_path / "r").rows == []
 
 
-def test_what_is_watched_later_is_told(tmp_path: Path) -> None:
+def test_what_is_watched_later_is_reported(tmp_path: Path) -> None:
     def step(x: tf.Tensor) -> tf.Tensor:
         return tf.exp(x + tf.random.normal([], seed=1), name="late")
 

@@ -330,8 +330,10 @@ def test_recordings_leave_the_reserve_of_the_disk_alone_and_are_counted(
         assert tap.dropped == 2
     assert find_recordings(tmp_path / "r") == []
     assert not (tmp_path / "r" / "graphs").exists()
-    (told,) = capsys.readouterr().err.splitlines()
-    assert "2 recordings of run 'r' were dropped: only" in told and "lower Tap(disk_reserve=…)" in told
+    (reported,) = capsys.readouterr().err.splitlines()
+    assert (
+        "2 recordings of run 'r' were dropped: only" in reported and "lower Tap(disk_reserve=…)" in reported
+    )
     assert [worker.dropped for worker in tensortap.open(tmp_path).runs["r"].workers] == [2]
 
 

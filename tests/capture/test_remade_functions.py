@@ -50,7 +50,9 @@ def test_an_error_of_the_program_is_not_taken_for_one_of_the_taps(tmp_path: Path
         assert run(tap) == run(None)
 
 
-def test_a_batch_that_is_lost_to_the_taps_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_that_is_lost_to_the_taps_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     call, failed = InstrumentedFunction.call, []
 
     def failing(self: Any, *args: Any) -> Any:

@@ -306,7 +306,7 @@ def test_a_run_that_fails_by_itself_is_made_once(tmp_path: Path, recwarn: pytest
     assert Dumped(tmp_path / "s").at("Sum:0")
 
 
-def test_what_is_not_seen_is_told(network: Any, tmp_path: Path) -> None:
+def test_what_is_not_seen_is_reported(network: Any, tmp_path: Path) -> None:
     with tf.Graph().as_default() as imported:
         tf.import_graph_def(network.as_graph_def(), name="")
     tf1.enable_control_flow_v2()

@@ -107,13 +107,13 @@ def check_traced_batches(logdir: Path) -> None:
     """A step's batch is that of all replicas together, for `fit` and for a distributed dataset."""
     run = tensortap.open(logdir).runs["r-fed"]
     assert run.steps_of() == [0, 1, 2, 3, 100, 101, 102, 103]
-    told = {step: sorted(map(int, run.batch(step)[0].ids)) for step in run.steps_of()}
-    assert sorted(number for step in range(4) for number in told[step]) == list(range(16))
+    reported = {step: sorted(map(int, run.batch(step)[0].ids)) for step in run.steps_of()}
+    assert sorted(number for step in range(4) for number in reported[step]) == list(range(16))
     totals: dict[int, list[float]] = {}
     for tensor in run.find("total:0$"):
         totals.setdefault(tensor.step, []).append(float(tensor.numpy()))
     assert {step: sum(parts) for step, parts in totals.items()} == {
-        step: sum(told[step]) for step in range(100, 104)
+        step: sum(reported[step]) for step in range(100, 104)
     }
     assert {len(parts) for parts in totals.values()} == {2}
 

@@ -223,10 +223,10 @@ def test_a_dump_tells_of_which_weights_gradients_are_asked_for(tmp_path: Path) -
 
     graph = Dumped(tmp_path / "r").graph()
     marks = ("tensortap.variable", "tensortap.trainable", "tensortap.left_out")
-    told = [tuple(node.attributes.get(mark, "") for mark in marks) for node in graph.nodes]
+    reported = [tuple(node.attributes.get(mark, "") for mark in marks) for node in graph.nodes]
     of_dense = {"teacher": ("false", "true"), "student": ("true", "")}
     of_dense |= {"frozen": ("false", ""), "outside": ("false", "")}
-    assert {marks for marks in told if marks[1]} == {
+    assert {marks for marks in reported if marks[1]} == {
         *((f"{name}/{part}", *marked) for name, marked in of_dense.items() for part in ("kernel", "bias")),
         *(("scale", "true", ""), ("rounded", "true", "")),
     }

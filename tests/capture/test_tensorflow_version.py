@@ -17,7 +17,7 @@ def test_this_one_is_supported() -> None:
     assert tf.__version__.startswith(f"{SUPPORTED}.")
 
 
-def test_a_missing_name_is_told() -> None:
+def test_a_missing_name_is_reported() -> None:
     check_names({tf.Graph: "as_default"})
     with pytest.raises(
         UnsupportedTensorFlowError, match=rf"from TensorFlow {SUPPORTED}; .* Graph has no waist"
@@ -25,6 +25,6 @@ def test_a_missing_name_is_told() -> None:
         check_names({tf.Graph: "as_default waist"})
 
 
-def test_a_missing_module_is_told() -> None:
+def test_a_missing_module_is_reported() -> None:
     with pytest.raises(ImportError, match=r"No module named.*Install"), imported_from_tensorflow():
         import tensorflow.python.waist  # noqa: F401

@@ -238,8 +238,8 @@ def test_the_recorder_keeps_to_its_memory(tmp_path: Path) -> None:
     assert [row.step for row in Dumped(tmp_path / "r").at("big:0")] == [6, 7, 8, 9]
 
 
-def test_a_trigger_that_never_had_anything_to_look_at_is_told(tmp_path: Path) -> None:
-    with pytest.warns(TapWarning) as told:
+def test_a_trigger_that_never_had_anything_to_look_at_is_reported(tmp_path: Path) -> None:
+    with pytest.warns(TapWarning) as reported:
         tap = Tap(
             tmp_path / "r", Watch("total", steps=1), on=NonFinite() | LossSpike(10) | (lambda step: False)
         )
@@ -247,24 +247,24 @@ def test_a_trigger_that_never_had_anything_to_look_at_is_told(tmp_path: Path) ->
         for x in batches(3, bad=1.0):
             step(x)
         tap.close()
-    (message,) = [str(each.message) for each in told]
+    (message,) = [str(each.message) for each in reported]
     assert "LossSpike(10) found no tensor to check in any step" in message
     assert "NonFinite()" not in message
 
 
-def test_a_trigger_that_fails_is_told_once_and_training_goes_on(tmp_path: Path) -> None:
+def test_a_trigger_that_fails_is_reported_once_and_training_goes_on(tmp_path: Path) -> None:
     tap = Tap(tmp_path / "r", Watch("total", steps=1), on=lambda step: step["no such tensor"].max > 1)
     step = step_of(tap)
-    with pytest.warns(TapWarning, match="the trigger .* failed .KeyError.*Training goes on") as told:
+    with pytest.warns(TapWarning, match="the trigger .* failed .KeyError.*Training goes on") as reported:
         for x in batches(3, bad=1.0):
             step(x)
         tap.close()
-    assert [each.category for each in told].count(TapWarning) == 1
+    assert [each.category for each in reported].count(TapWarning) == 1
     assert Dumped(tmp_path / "r").steps == [0, 1, 2]
 
 
 @pytest.mark.parametrize("found", [True, Finding(3), Finding("bad", "total:0")])  # type: ignore[arg-type]
-def test_a_trigger_that_finds_no_finding_is_told_and_all_is_written(tmp_path: Path, found: Any) -> None:
+def test_a_trigger_that_finds_no_finding_is_reported_and_all_is_written(tmp_path: Path, found: Any) -> None:
     class Own(Trigger):
         watches = (Watch("total", steps=1),)
 
@@ -339,7 +339,7 @@ def test_an_overflow_that_no_scale_mends_is(tmp_path: Path, monkeypatch: pytest.
 def test_the_origin_is_found_through_functions_and_loops(tmp_path: Path) -> None:
     inner = tf.function(lambda x: tf.multiply(tf.exp(x, name="exp"), 2.0), autograph=False)
 
-    def handed_in(x: tf.Tensor) -> tf.Tensor:
+    def given(x: tf.Tensor) -> tf.Tensor:
         return inner(tf.math.log(x, name="log"))
 
     def looped(x: tf.Tensor) -> tf.Tensor:
@@ -350,7 +350,7 @@ def test_the_origin_is_found_through_functions_and_loops(tmp_path: Path) -> None
         return tf.while_loop(lambda n, _: n < 5, body, (0, x[0]), name="loop")[1]
 
     found = {}
-    for name, function in (("functions", handed_in), ("loop", looped)):
+    for name, function in (("functions", given), ("loop", looped)):
         tap = Tap(tmp_path / name, Watch(steps=1), on=NonFinite())
         tap.function(function, autograph=False)(tf.constant([-1.0, 2.0]))
         tap.close()

@@ -16,10 +16,10 @@ from tensortap.replay.locate import locate
 
 def missing(run_dir: Path) -> list[str]:
     """Why recordings are missing, as the run says, and as whoever looks for one is told."""
-    with pytest.raises(NotFoundError) as told:
+    with pytest.raises(NotFoundError) as reported:
         locate(run_dir, None, None)
     texts = [event["text"] for event in Dumped(run_dir).events("unseen") if event.get("about") == "record"]
-    assert told.value.hint == " ".join(texts)
+    assert reported.value.hint == " ".join(texts)
     return texts
 
 

@@ -67,7 +67,7 @@ def test_where_an_infinity_comes_first_is_kept(tmp_path: Path) -> None:
     assert looped(tmp_path / "r", 500, bad=77) == sorted([*range(0, 500, 32), 77, 499])
 
 
-def test_where_an_infinity_comes_first_is_kept_before_visits_are_left_out(tmp_path: Path) -> None:
+def test_where_an_infinity_comes_first_is_kept_before_visits_are_skipped(tmp_path: Path) -> None:
     assert looped(tmp_path / "r", 500, bad=18) == sorted([*range(0, 500, 32), 18, 499])
 
 

@@ -114,7 +114,7 @@ def test_a_rule_that_stays_does_not_begin_again(job: Job) -> None:
         ("\udcff", "It cannot be read"),
     ],
 )
-def test_a_broken_watch_json_is_told_and_the_old_watch_stays(
+def test_a_broken_watch_json_is_reported_and_the_old_watch_stays(
     job: Job, text: str, message: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     job.steps(1)
@@ -123,8 +123,8 @@ def test_a_broken_watch_json_is_told_and_the_old_watch_stays(
     job.tap.close()
 
     assert job.kept == {"total:0": [0, 5]}
-    told = capfd.readouterr().err
-    assert told.count("watch.json was not taken") == 1
+    reported = capfd.readouterr().err
+    assert reported.count("watch.json was not taken") == 1
     with pytest.raises(AssertionError, match=message):
         raise AssertionError(job.answers[-1]["error"])
 

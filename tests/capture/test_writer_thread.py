@@ -21,7 +21,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self.written: list[int] = []
-        self.told_dropped = 0
+        self.reported_dropped = 0
         self.flushes = 0
         self.commits = 0
         self.prepared = 0
@@ -42,12 +42,12 @@ class Recorder:
         self.commits += 1
 
     def flush(self, dropped: int) -> int:
-        self.told_dropped += dropped
+        self.reported_dropped += dropped
         self.flushes += 1
         return 0
 
     def close(self, dropped: int) -> int:
-        self.told_dropped += dropped
+        self.reported_dropped += dropped
         self.closed = True
         return 0
 
@@ -99,7 +99,7 @@ def test_a_full_queue_drops_and_counts() -> None:
     accepted = [thread.put(batch(step)) for step in range(1, 6)]
     sink.open.set()
     assert thread.stop(30)
-    assert accepted.count(False) == thread.dropped == sink.told_dropped > 0
+    assert accepted.count(False) == thread.dropped == sink.reported_dropped > 0
     assert sink.written == [0, *(step for step, fits in enumerate(accepted, 1) if fits)]
 
 
@@ -208,7 +208,7 @@ def test_without_a_thread_what_fits_is_written_in_the_end(no_threads: None) -> N
     assert not thread.flush(30)
     assert thread.stop(30)
     assert (sink.written, sink.closed) == ([0, 1], True)
-    assert thread.dropped == sink.told_dropped == 2
+    assert thread.dropped == sink.reported_dropped == 2
     assert thread.has_no_thread
 
 

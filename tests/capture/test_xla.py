@@ -66,7 +66,7 @@ def values(dumped: Dumped, ending: str) -> list[float]:
     return [float(row.value) for row in dumped.at(f"{node.name}:0")]
 
 
-def test_loops_inside_a_compiled_function_are_told_once(tmp_path: Path) -> None:
+def test_loops_inside_a_compiled_function_are_reported_once(tmp_path: Path) -> None:
     tap = Tap(tmp_path / "r", ALL)
 
     @tap.function(jit_compile=True)
@@ -75,12 +75,12 @@ def test_loops_inside_a_compiled_function_are_told_once(tmp_path: Path) -> None:
             x = tf.multiply(x, 2.0, name="doubled")
         return tf.negative(x, name="end")
 
-    with pytest.warns(TapWarning, match="inside loops or branches that XLA compiles") as told:
+    with pytest.warns(TapWarning, match="inside loops or branches that XLA compiles") as reported:
         compiled(tf.constant(1.0))
         compiled(tf.constant(2.0))
     tap.close()
 
-    assert [each.category for each in told].count(TapWarning) == 1
+    assert [each.category for each in reported].count(TapWarning) == 1
     dumped = Dumped(tmp_path / "r")
     assert [float(row.value) for row in dumped.at("end:0")] == [-8.0, -16.0]
     assert not any("doubled" in name for name in dumped.names)
@@ -114,7 +114,7 @@ def test_a_compiled_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         np.testing.assert_array_equal(ours, theirs)
 
 
-def test_branches_inside_a_compiled_function_are_told(tmp_path: Path) -> None:
+def test_branches_inside_a_compiled_function_are_reported(tmp_path: Path) -> None:
     with Tap(tmp_path / "r", ALL) as tap:
 
         @tap.function(jit_compile=True)

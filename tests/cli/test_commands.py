@@ -34,9 +34,9 @@ def test_help_has_an_example(run: Run, command: str) -> None:
 def test_the_limits_of_a_replay_name_units_and_defaults(
     run: Run, command: str, prefix: str, seconds: int, memory: int
 ) -> None:
-    told = " ".join(run(command, "--help")[1].split())
-    assert f"--{prefix}seconds S seconds that a replay may take (default: {seconds})" in told
-    assert f"in GB of 10^9 bytes, as 0.5 (default: {memory})" in told
+    reported = " ".join(run(command, "--help")[1].split())
+    assert f"--{prefix}seconds S seconds that a replay may take (default: {seconds})" in reported
+    assert f"in GB of 10^9 bytes, as 0.5 (default: {memory})" in reported
     for refused in ("nan", "0", "-1", "2G", "1e9"):
         status, _, err = run(command, "logs", f"--{prefix}memory={refused}")
         assert status == 2 and "must be a number above 0" in err

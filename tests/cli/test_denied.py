@@ -58,7 +58,7 @@ def _as_nobody() -> Iterator[None]:
 
 
 @pytest.fixture
-def told(run):
+def reported(run):
     """`told(*command)` -> all that a command says as another user, which must fail, name the way out, and
     speak of no links."""
 
@@ -73,12 +73,12 @@ def told(run):
     return as_nobody
 
 
-def test_statistics_that_may_not_be_read(logs: Path, told, run) -> None:
+def test_statistics_that_may_not_be_read(logs: Path, reported, run) -> None:
     (statistics,) = logs.glob("theirs/*/stats-000000.arrows")
     statistics.chmod(0o600)
     for command in _COMMANDS:
-        told(command, logs / "theirs")
-    assert "theirs:" in told("ls", logs)
+        reported(command, logs / "theirs")
+    assert "theirs:" in reported("ls", logs)
     with _as_nobody():
         client = create_app(logs / "theirs").test_client()
         (found,) = client.get("/api/runs").get_json()["runs"]
@@ -91,14 +91,14 @@ def test_statistics_that_may_not_be_read(logs: Path, told, run) -> None:
         assert run("ls", logs)[0] == 0
 
 
-def test_values_and_graphs_that_may_not_be_read(logs: Path, told) -> None:
+def test_values_and_graphs_that_may_not_be_read(logs: Path, reported) -> None:
     (values,) = logs.glob("theirs/*/values-*")
     values.chmod(0o600)
-    told("show", logs / "theirs", "x:0", "--step", "0")
+    reported("show", logs / "theirs", "x:0", "--step", "0")
     values.chmod(0o644)
     (logs / "theirs" / "graphs").chmod(0o700)
-    told("ls", logs)
-    assert "0 graphs" in told("check", logs / "theirs")
+    reported("ls", logs)
+    assert "0 graphs" in reported("check", logs / "theirs")
     with _as_nobody():
         client = create_app(logs / "theirs").test_client()
         (found,) = client.get("/api/runs").get_json()["runs"]
@@ -107,22 +107,22 @@ def test_values_and_graphs_that_may_not_be_read(logs: Path, told) -> None:
     assert damage == [str(DeniedError("graphs"))]
 
 
-def test_recordings_that_may_not_be_looked_into(logs: Path, told) -> None:
+def test_recordings_that_may_not_be_looked_into(logs: Path, reported) -> None:
     recording = write_recording(logs / "theirs", Recording("step", b"", (), step=3))
     for folder in (recording, recording.parent):
         folder.chmod(0o700)
-        assert folder.name in told("check", logs / "theirs")
+        assert folder.name in reported("check", logs / "theirs")
 
 
-def test_folders_that_may_not_be_looked_into(logs: Path, told) -> None:
+def test_folders_that_may_not_be_looked_into(logs: Path, reported) -> None:
     (logs / "theirs").chmod(0o700)
-    assert "mine" in told("ls", logs)
-    told("check", logs)
+    assert "mine" in reported("ls", logs)
+    reported("check", logs)
     for command in _COMMANDS:
-        assert "theirs" in told(command, logs / "theirs")
+        assert "theirs" in reported(command, logs / "theirs")
     logs.chmod(0o700)
     for command in ("ls", "check"):
-        told(command, logs)
+        reported(command, logs)
     with _as_nobody(), pytest.raises(DeniedError, match="permission denied"):
         resolve_log_directories([logs])
 
@@ -148,13 +148,13 @@ def test_a_run_that_is_closed_to_others_stays(logs: Path) -> None:
         until(lambda: "permission denied" in error(), "the error")
 
 
-def test_a_graph_that_is_allowed_later_is_read_then(logs: Path, told) -> None:
+def test_a_graph_that_is_allowed_later_is_read_then(logs: Path, reported) -> None:
     (table,) = logs.glob("mine/graphs/*.arrows")
     sentence = f"graph {DeniedError(table.name)}"
     table.chmod(0o600)
     for folder in (logs / "mine", *(logs / "mine").iterdir()):
         os.utime(folder, (0, 0))
-    told("check", logs / "mine")
+    reported("check", logs / "mine")
     with _as_nobody():
         log = LogIndex(logs / "mine", use_cache=False)
         log.refresh()
@@ -199,13 +199,13 @@ def test_what_is_allowed_later_is_read_then(logs: Path, monkeypatch: pytest.Monk
     assert (len(found.recorded_graphs), len(found.events.events("note"))) == (1, 2)
 
 
-def test_nothing_is_pruned_where_not_all_may_be_read(logs: Path, told) -> None:
+def test_nothing_is_pruned_where_not_all_may_be_read(logs: Path, reported) -> None:
     """Of values that no row is known to name nobody knows whether they are old."""
     for folder in (logs / "theirs").iterdir():
         folder.chmod(0o777)
     (statistics,) = logs.glob("theirs/*/stats-000000.arrows")
     statistics.chmod(0o600)
-    assert statistics.name in told("prune", logs / "theirs", "--max-bytes", "1")
+    assert statistics.name in reported("prune", logs / "theirs", "--max-bytes", "1")
     assert list(logs.glob("theirs/*/values-*.safetensors"))
 
 
@@ -220,6 +220,6 @@ def test_a_repaired_copy_says_what_it_leaves_out(logs: Path) -> None:
     assert any("permission denied" in text for text in done.skipped)
 
 
-def test_an_error_is_told_alike_by_another_process() -> None:
+def test_an_error_is_reported_alike_by_another_process() -> None:
     error = DeniedError("run.json")
     assert str(pickle.loads(pickle.dumps(error))) == str(error)

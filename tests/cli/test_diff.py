@@ -58,9 +58,9 @@ def test_files_and_json(run: Run, two: Path, tmp_path: Path) -> None:
     names = [tmp_path / name for name in ("r.html", "all.csv", "m.json")]
     arguments = ["--html", names[0], "--csv", names[1], "--save-matches", names[2], "--json"]
     status, out, _ = run("diff", two / "a", two / "b", "--match", "Exp=Exp", *arguments)
-    told = json.loads(out)
-    assert (status, told["first"]["difference"]["node"]) == (1, "Exp")
-    assert told["tensors"][1]["metrics"]["max_abs"] == pytest.approx(0.25)
+    reported = json.loads(out)
+    assert (status, reported["first"]["difference"]["node"]) == (1, "Exp")
+    assert reported["tensors"][1]["metrics"]["max_abs"] == pytest.approx(0.25)
     assert "First divergence" in names[0].read_text(encoding="utf-8")
     assert len(names[1].read_text(encoding="utf-8").splitlines()) == 4
     assert json.loads(names[2].read_text(encoding="utf-8"))["nodes"] == {"Exp": "Exp"}
@@ -100,7 +100,7 @@ def test_what_makes_no_sense(run: Run, two: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reported"),
     [
         ((), "compares a run with itself: name a second run"),
         (("b", "--sort", "beauty"), "is not a metric; use one of order, "),
@@ -110,10 +110,10 @@ def test_what_makes_no_sense(run: Run, two: Path) -> None:
         (("b", "--match", "Exp=nope"), "--match: No graph of B that was captured has a node 'nope'"),
     ],
 )
-def test_wrong_usage_is_status_2(run: Run, two: Path, arguments: tuple[str, ...], told: str) -> None:
+def test_wrong_usage_is_status_2(run: Run, two: Path, arguments: tuple[str, ...], reported: str) -> None:
     places = [two / "b" if argument == "b" else argument for argument in arguments]
     status, out, err = run("diff", two / "a", *places)
-    assert (status, out, told in err) == (2, "", True)
+    assert (status, out, reported in err) == (2, "", True)
 
 
 def test_a_condition_that_nothing_that_differs_fits(run: Run, two: Path) -> None:

@@ -48,7 +48,7 @@ def obeyed(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: ascii(" ".join(command))[:40])
-def test_a_terminal_is_told_nothing(run: Run, hostile: Path, command: tuple[str, ...]) -> None:
+def test_a_terminal_is_reported_nothing(run: Run, hostile: Path, command: tuple[str, ...]) -> None:
     name, *arguments = command
     path = hostile if name in ("ls", "check") else hostile / RUN
     status, out, err = run(name, path, *arguments)

@@ -68,5 +68,5 @@ def test_the_remedies_help(
     rules = printed("rules logs/cnn", folder, monkeypatch, capsys)
     assert "Dead" not in rules
     assert "high" not in rules
-    told = printed("diff logs/float32 logs/bfloat16", folder, monkeypatch, capsys)
-    assert "First divergence: net_1/normalise_1/sub" not in told
+    reported = printed("diff logs/float32 logs/bfloat16", folder, monkeypatch, capsys)
+    assert "First divergence: net_1/normalise_1/sub" not in reported

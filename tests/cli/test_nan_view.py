@@ -23,7 +23,7 @@ def lines(steps: int, most: int, *, cut: bool = False) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("steps", "told"),
+    ("steps", "reported"),
     [
         (1, []),
         (3, ["t1:0 = 1", "t2:0 = 2"]),
@@ -32,9 +32,9 @@ def lines(steps: int, most: int, *, cut: bool = False) -> list[str]:
         (90, ["t1:0 = 1", "t2:0 = 2", "… 86 more ops", "t89:0 = 89"]),
     ],
 )
-def test_what_is_left_out_of_a_long_way_is_counted(steps: int, told: list[str]) -> None:
+def test_what_is_skipped_of_a_long_way_is_counted(steps: int, reported: list[str]) -> None:
     found = [line.rpartition(" of ")[2] if "more" not in line else line for line in lines(steps, 3)[1:]]
-    assert found == told
+    assert found == reported
 
 
 def test_a_way_that_is_not_followed_to_its_end_says_so() -> None:
@@ -48,7 +48,7 @@ def test_elements_are_written_with_the_digits_that_tell_them_apart() -> None:
     assert written == ["1.0000004", "0.1", "300", "1.0000000000002", "nan", "inf"]
 
 
-def test_an_input_of_a_birth_in_a_loop_names_its_visit() -> None:
+def test_an_input_of_a_origin_in_a_loop_names_its_visit() -> None:
     at_visit, at_once = (
         Operand("x:0", True, size=2, positive=2, min=0.5, max=1.0, visit=visit) for visit in (1, 0)
     )

@@ -244,7 +244,7 @@ class _Hostile:
         return b"x" * 1000
 
 
-def test_names_that_leave_their_folder_are_left_out() -> None:
+def test_names_that_leave_their_folder_are_skipped() -> None:
     folder = RemoteFolder(_Hostile(), "root", "http://shown", True)
     assert [entry.name for entry in folder.scan("")] == ["fine"]
     with pytest.raises(OSError, match=r"cannot be read \(ValueError\)") as caught:
@@ -292,8 +292,8 @@ def test_commands_that_work_on_addresses_and_those_that_say_why_not(memory: str,
 @pytest.mark.parametrize("format", ["tap.zip", "csv", "tensorboard"])
 def test_a_run_is_exported_to_an_address(memory: str, run, monkeypatch, format: str) -> None:
     out = f"{memory}/mail/deep.{format}"
-    status, told, err = run("export", f"{memory}/deep run", "--out", out, "--format", format)
-    assert (status, told.startswith(f"{out}: 1 snapshot")) == (0, True), err
+    status, reported, err = run("export", f"{memory}/deep run", "--out", out, "--format", format)
+    assert (status, reported.startswith(f"{out}: 1 snapshot")) == (0, True), err
     assert tensortap.open(memory).runs["deep run"].steps.tolist() == [0]
     if format != "csv":
         assert "a/b" in run("show", out)[1]

@@ -75,7 +75,7 @@ def test_odd_values_are_printed_as_what_they_are(run, tmp_path):
     assert "[[-1.5   2.  ]\n [10.   -0.25]]" in run("show", tmp_path, "small")[1]
 
 
-def test_tensors_of_one_name_are_told_apart(run, tmp_path):
+def test_tensors_of_one_name_are_distinguished(run, tmp_path):
     """An eager op and a node of a graph may have one name (`Cast`), as in what tfdbg2 wrote."""
     with DumpWriter(tmp_path, "r") as writer:
         writer.log("Cast", np.ones(2, np.int32), step=0)

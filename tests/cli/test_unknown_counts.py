@@ -87,8 +87,8 @@ def test_what_was_counted_is_said(run: Run, tmp_path: Path) -> None:
 
 def imported(tmp_path: Path, mode: int, payload: list[float], names: tuple[str, ...] = ("t",)) -> Path:
     """What the importer makes of payloads of a mode."""
-    told = ", ".join(NOT_COUNTED[mode])
-    with DumpWriter(tmp_path, "r", info={"not counted": told}) as writer:
+    reported = ", ".join(NOT_COUNTED[mode])
+    with DumpWriter(tmp_path, "r", info={"not counted": reported}) as writer:
         for name in names:
             writer.log_summary(name, health_summary(mode, np.array(payload)), step=0)
     return tmp_path / "r"
@@ -125,7 +125,7 @@ def test_each_mode_tells_what_it_counted(
     assert (("float32 unknown" in lines[1]) == ("size" in unknown)) and "no elements" not in lines[-1]
 
 
-def test_a_condition_on_an_unknown_count_is_told_once(run: Run, tmp_path: Path) -> None:
+def test_a_condition_on_an_unknown_count_is_reported_once(run: Run, tmp_path: Path) -> None:
     path = imported(tmp_path, SHAPE, [1, 1, 1, 4, 4, 0, 0, 0, 0, 0], ("a", "b"))
     for condition in ("nan > 0", "nan == 0", "not nan == 0"):
         status, out, err = run("show", path, "--where", condition)

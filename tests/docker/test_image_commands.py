@@ -82,7 +82,7 @@ def server(
         process.kill()
 
 
-def test_server_is_healthy_and_ends_when_told(server: tuple[subprocess.Popen[str], int]) -> None:
+def test_server_is_healthy_and_ends_when_reported(server: tuple[subprocess.Popen[str], int]) -> None:
     process, port = server
     assert not is_healthy(free_port())
     polling.until(lambda: process.poll() is not None or is_healthy(port), "the health check to pass")

@@ -62,7 +62,7 @@ def test_short_writes_are_completed(tmp_path: Path, disk: Disk) -> None:
 
 
 @pytest.mark.parametrize("room", [0, 1, 9, 500, 1500])
-def test_a_full_disk_raises_and_a_healed_one_takes_the_rows(tmp_path: Path, disk: Disk, room: int) -> None:
+def test_a_full_disk_raises_and_a_recovered_one_takes_the_rows(tmp_path: Path, disk: Disk, room: int) -> None:
     with DumpWriter(tmp_path) as w:
         w.log("x", 1.0, step=0)
         w.flush()

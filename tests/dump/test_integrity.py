@@ -111,7 +111,7 @@ def test_a_statistics_file_that_is_missing_between_others(tmp_path, capsys, monk
     assert check(tmp_path / "copy", capsys)[0] == 0
 
 
-def test_lost_values_are_told_in_a_line(tmp_path, capsys):
+def test_lost_values_are_reported_in_a_line(tmp_path, capsys):
     write(tmp_path)
     (path,) = values_files(tmp_path)
     data = bytearray(path.read_bytes())
@@ -120,9 +120,9 @@ def test_lost_values_are_told_in_a_line(tmp_path, capsys):
     (damage,) = check(tmp_path, capsys)[1]["damage"]
     assert "the value of a:0 at step 4 (values-000000.safetensors, byte 278,144) is lost" in damage
     path.write_bytes(data[: 262_144 + 4000 * 3])
-    told = check(tmp_path, capsys)[1]["damage"]
-    assert len(told) == 6
-    assert "… and 22 values more in values-000000.safetensors" in told[-1]
+    reported = check(tmp_path, capsys)[1]["damage"]
+    assert len(reported) == 6
+    assert "… and 22 values more in values-000000.safetensors" in reported[-1]
     path.unlink()
     (damage,) = check(tmp_path, capsys)[1]["damage"]
     assert "30 values lost. values-000000.safetensors is missing" in damage

@@ -142,7 +142,7 @@ def test_hashes_tell_every_bit_apart() -> None:
         (np.complex64, [0x7FC00000, 0xFFC00000, 0x7FC00000 + (3 << 32)]),
     ],
 )
-def test_signs_and_payloads_of_nan_are_not_told_apart(dtype: type, bits: list[int]) -> None:
+def test_signs_and_payloads_of_nan_are_not_distinguished(dtype: type, bits: list[int]) -> None:
     unsigned = np.dtype(f"u{np.dtype(dtype).itemsize}")
     plain, negative, other = (np.array([each, 0], unsigned).view(dtype) for each in bits)
     assert array_hash(plain) == array_hash(negative)
@@ -174,7 +174,7 @@ def test_there_is_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("file", ["small.bin", "../blobs/*.blob", "recording.json"])
-def test_damage_is_told(tmp_path: Path, file: str) -> None:
+def test_damage_is_reported(tmp_path: Path, file: str) -> None:
     folder = write_recording(tmp_path, recording())
     (path,) = folder.parent.glob(f"blobs/{Path(file).name}") if "blobs" in file else [folder / file]
     data = bytearray(path.read_bytes())
@@ -244,7 +244,7 @@ def test_any_bytes_are_no_bundle(tmp_path_factory: pytest.TempPathFactory, data:
 
 
 @pytest.mark.parametrize(("at", "byte"), [(6, 0xFF), (46, 0xFF)], ids=["version", "name"])
-def test_a_directory_that_zipfile_does_not_read_is_told(tmp_path: Path, at: int, byte: int) -> None:
+def test_a_directory_that_zipfile_does_not_read_is_reported(tmp_path: Path, at: int, byte: int) -> None:
     """Of a zip's newer version, and of a name that says it is UTF-8 and is not."""
     path = tmp_path / "odd.tapbundle"
     write_bundle(path, recording())

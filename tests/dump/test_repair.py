@@ -79,7 +79,7 @@ def test_a_damaged_run_is_repaired_beside(tmp_path, capsys):
     assert "exists" in capsys.readouterr().err
 
 
-def test_snapshots_that_are_gone_stay_told(tmp_path):
+def test_snapshots_that_are_gone_stay_reported(tmp_path):
     """A repaired copy is sound, but says how many of the closed worker's snapshots it lacks."""
     logdir, copy = tmp_path / "logs", tmp_path / "copy"
     write(logdir)
@@ -154,7 +154,7 @@ def test_recordings_are_copied_with_the_parts_that_they_share(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("pattern", "damage", "told"),
+    ("pattern", "damage", "reported"),
     [
         ("events-*.jsonl", lambda data: data.replace(b'"x": 2', b'"x": 7'), "does not match its checksum"),
         ("*.pb", lambda data: data[:-2], "does not match its checksum"),
@@ -162,14 +162,14 @@ def test_recordings_are_copied_with_the_parts_that_they_share(tmp_path):
         ("*.blob", lambda data: data[:-1] + b"x", "fails its checksum"),
     ],
 )
-def test_damage_of_any_file_is_found_and_left_out(tmp_path, capsys, pattern, damage, told):
+def test_damage_of_any_file_is_found_and_skipped(tmp_path, capsys, pattern, damage, reported):
     write_all_there_is(tmp_path / "r")
     assert main(["check", str(tmp_path)]) == 0
     assert "5 events, 2 recordings" in capsys.readouterr().out
     path = next((tmp_path / "r").rglob(pattern))
     path.write_bytes(damage(path.read_bytes()))
     assert main(["check", str(tmp_path), "--repair"]) == 1
-    assert told in " ".join(capsys.readouterr().out.split())
+    assert reported in " ".join(capsys.readouterr().out.split())
     assert main(["check", str(tmp_path / "r.repaired")]) == 0
 
 

@@ -178,7 +178,7 @@ def written(logdir: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("damage", "told"),
+    ("damage", "reported"),
     [
         (lambda path: path.write_bytes(b""), "run.json is empty"),
         (lambda path: path.write_bytes(b"\x00" * 200), "run.json is not JSON"),
@@ -188,7 +188,7 @@ def written(logdir: Path) -> Path:
     ],
 )
 def test_a_run_whose_description_is_lost_is_read_flagged_and_rebuilt(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: Callable[[Path], object], told: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: Callable[[Path], object], reported: str
 ) -> None:
     run_file = written(tmp_path)
     created = RunReader(tmp_path / "r").info().created
@@ -196,20 +196,20 @@ def test_a_run_whose_description_is_lost_is_read_flagged_and_rebuilt(
     assert find_runs(tmp_path) == [("r", tmp_path / "r")]
     assert find_runs(tmp_path / "r") == [("r", tmp_path / "r")]
     info = RunReader(tmp_path / "r").info()
-    assert told in info.damage
+    assert reported in info.damage
     assert abs(info.created - created) < timedelta(seconds=5)
     assert info.info["note"] == "kept"
     log = LogIndex(tmp_path, use_cache=False)
     log.refresh()
     assert (log.runs[0].catalog.rows, log.runs[0].error) == (2, None)
-    assert told in log.runs[0].damage[0]
+    assert reported in log.runs[0].damage[0]
     assert main(["ls", str(tmp_path)]) == 0
     assert "damaged" in capsys.readouterr().out
     assert main(["info", str(tmp_path / "r")]) == 0
-    assert told in capsys.readouterr().out
+    assert reported in capsys.readouterr().out
     assert main(["check", str(tmp_path), "--repair"]) == 1
     out = " ".join(capsys.readouterr().out.split())
-    assert told in out
+    assert reported in out
     assert "2 snapshots" in out
     rebuilt = tmp_path / "r.repaired"
     assert RunReader(rebuilt).info().damage == ""

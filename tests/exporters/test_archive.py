@@ -51,7 +51,7 @@ def test_values_that_are_pruned_meanwhile_are_pruned_in_the_archive(tmp_path, mo
         read_slice(mailed, find_snapshot(mailed, "x", step=0))
 
 
-def test_what_vanishes_while_the_files_are_listed_is_left_out(tmp_path, monkeypatch):
+def test_what_vanishes_while_the_files_are_listed_is_skipped(tmp_path, monkeypatch):
     with DumpWriter(tmp_path / "logs", "r") as writer:
         writer.log("x", np.arange(5000.0), step=0)
     run = only_run(tmp_path / "logs")

@@ -67,7 +67,7 @@ def test_an_archive_of_a_damaged_run_is_refused(run: RunIndex, tmp_path: Path, p
 
 
 @pytest.mark.parametrize("name", ["out.npz", "out.tap.zip"])
-def test_damaged_values_are_left_out(run: RunIndex, tmp_path: Path, name: str) -> None:
+def test_damaged_values_are_skipped(run: RunIndex, tmp_path: Path, name: str) -> None:
     (file,) = run.path.glob("*/values-*")
     whole = file.read_bytes()
     draw = random.Random(0)

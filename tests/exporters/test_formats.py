@@ -379,5 +379,5 @@ def test_a_part_says_what_became_of_values(tmp_path):
     export(log.runs[0], tmp_path / "part.tap.zip", steps=0)
     part = LogIndex(tmp_path / "part.tap.zip")
     part.refresh()
-    told = {row.node: row.no_value for row in snapshots(part.runs[0]).rows}
-    assert told == {"refused": "refused", "damaged": "damaged", "summary": "summary", "torn": "damaged"}
+    reported = {row.node: row.no_value for row in snapshots(part.runs[0]).rows}
+    assert reported == {"refused": "refused", "damaged": "damaged", "summary": "summary", "torn": "damaged"}

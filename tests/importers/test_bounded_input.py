@@ -106,10 +106,10 @@ def test_a_packed_gigabyte_takes_no_memory(tmp_path: Path) -> None:
     source = write_zip(tmp_path / "bomb.npz", [("a.npy", packed, len(header) + 1000 * MB)])
     assert source.stat().st_size < 2 * MB
 
-    told = refused_in_64_mb(source)
+    reported = refused_in_64_mb(source)
 
-    assert "a: It would unpack from 1.0 MB to 1.0 GB" in told
-    assert "raise the limit: tensortap import --max-unpacked 2G" in told
+    assert "a: It would unpack from 1.0 MB to 1.0 GB" in reported
+    assert "raise the limit: tensortap import --max-unpacked 2G" in reported
 
 
 def test_arrays_of_a_file_share_the_limit(tmp_path: Path) -> None:

@@ -55,14 +55,14 @@ def test_processes_import_one_source_at_a_time(source: Path, tmp_path: Path) -> 
     processes = [context.Process(target=import_meanwhile, args=arguments) for _ in range(3)]
     for process in processes:
         process.start()
-    told = {answers.get(timeout=100) for _ in processes}
+    reported = {answers.get(timeout=100) for _ in processes}
     for process in processes:
         process.join(60)
         process.close()
     answers.close()
     answers.join_thread()
 
-    (logdir,) = told
+    (logdir,) = reported
     assert len(list(open_logdir(Path(logdir)).runs)) == 1
     assert [folder.name for folder in Path(logdir).parent.parent.iterdir()] == [Path(logdir).parent.name]
 

@@ -104,7 +104,7 @@ def test_tfdbg1_summaries_have_shapes_that_fit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("op", ["DebugNumericSummary", "DebugNanCount"])
-def test_tfdbg1_measurements_that_are_no_real_numbers_are_left_out_with_a_reason(
+def test_tfdbg1_measurements_that_are_no_real_numbers_are_skipped_with_a_reason(
     tmp_path: Path, op: str
 ) -> None:
     tensors = {

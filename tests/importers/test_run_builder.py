@@ -18,7 +18,7 @@ def imported(logdir, run, belows):
     return target.finish()
 
 
-def test_every_run_that_is_told_is_found(tmp_path):
+def test_every_run_that_is_reported_is_found(tmp_path):
     belows = ["", "x/y/z/deep", "ok", "ok/graphs", "node1-4711-0a1b2c3d", "x/y/z-deep", "..", "a\\b"]
     done = imported(tmp_path, "tb", belows)
     assert sorted(done.runs) == [name for name, _ in find_runs(tmp_path)]

@@ -104,7 +104,7 @@ def test_layers_of_models_in_models_have_their_own_names(tmp_path: Path) -> None
     }
 
 
-def test_what_else_lies_in_a_folder_is_told(tmp_path: Path) -> None:
+def test_what_else_lies_in_a_folder_is_reported(tmp_path: Path) -> None:
     source = write_events(tmp_path / "mix", scalar())
     for name in ("deep/a.npy", "deep/b.npz", "saved/saved_model.pb", "saved/fingerprint.pb", "readme.txt"):
         (source / name).parent.mkdir(exist_ok=True)

@@ -163,7 +163,7 @@ def flip(path: Path) -> None:
     path.write_bytes(data)
 
 
-def test_a_damaged_part_is_left_out_and_reported(copy: Path) -> None:
+def test_a_damaged_part_is_skipped_and_reported(copy: Path) -> None:
     part = manifest_of(copy / "r")["parts"][1]
     flip(copy / "r/compact" / part["rows"]["file"])
     _, run = opened(copy)

@@ -164,8 +164,8 @@ def test_a_graph_knows_the_workers_that_captured_it(tmp_path):
                 writer.log("a:0", np.zeros(1), step=step, graph=graph)
             writer.flush()
         log.refresh()
-    told = {graph.id: graph.workers for graph in log.runs[0].graphs}
+    reported = {graph.id: graph.workers for graph in log.runs[0].graphs}
     first, second = (worker.id for worker in log.runs[0].workers)
-    assert told == {"both": [first, second], "of 0": [first], "of 1": [second]}
+    assert reported == {"both": [first, second], "of 0": [first], "of 1": [second]}
     for writer in writers:
         writer.close()

@@ -33,7 +33,7 @@ def test_one_visit_of_each_step(run):
     assert len(history(run, "dense/Relu:0", visit=7).columns["step"]) == 0
 
 
-def test_the_slot_may_be_left_out_and_steps_restricted(run):
+def test_the_slot_may_be_skipped_and_steps_restricted(run):
     assert history(run, "dense/Relu", steps="20:40").columns["step"].tolist() == [20, 20, 30, 30]
     assert history(run, "dense/Relu", steps=50).columns["visit"].tolist() == [0, 1]
     assert len(history(run, "dense/Relu", steps="60:").columns["step"]) == 0

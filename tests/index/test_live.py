@@ -177,7 +177,7 @@ def test_a_bad_run_that_heals_is_read(tmp_path, log):
     assert log.runs[0].catalog.rows == 1
 
 
-def test_damage_and_torn_tails_are_told(tmp_path, log):
+def test_damage_and_torn_tails_are_reported(tmp_path, log):
     with DumpWriter(tmp_path, "r") as writer:
         for step in range(4):
             writer.log("a", np.ones(2), step=step)
@@ -223,7 +223,7 @@ def test_a_graph_may_come_late_or_never(tmp_path, log):
     assert run.graphs[0].nodes == 2
 
 
-def test_a_damaged_graph_is_told_and_made_of_its_snapshots(tmp_path, log):
+def test_a_damaged_graph_is_reported_and_made_of_its_snapshots(tmp_path, log):
     with DumpWriter(tmp_path, "r") as writer:
         graph = writer.graph(Graph("g", [Node("a", "Relu")]))
         writer.log("a:0", np.ones(2), step=0, graph=graph)

@@ -91,10 +91,10 @@ def test_why_there_is_no_value(
     run: str, tensor: str, step: int, code: str, said: str, fix: str,
 ) -> None:  # fmt: skip
     lazy = tensortap.open(logs).runs[run].tensor(tensor, step=step)
-    with pytest.raises(ValueNotKeptError) as told:
+    with pytest.raises(ValueNotKeptError) as reported:
         lazy[:]
-    assert said in told.value.message and fix in told.value.hint
-    assert ('keep="value"' in str(told.value)) == (code == "summary"), "only where it would have helped"
+    assert said in reported.value.message and fix in reported.value.hint
+    assert ('keep="value"' in str(reported.value)) == (code == "summary"), "only where it would have helped"
     where = [str(logs / run), tensor, "--step", str(step)]
     assert main(["show", *where]) == 0
     heading = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("values: "))

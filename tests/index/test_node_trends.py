@@ -86,9 +86,11 @@ def test_a_range_of_steps_and_a_worker_restrict(run):
         lines(run, [1], "max", worker="nobody")
 
 
-@pytest.mark.parametrize(("nodes", "statistic", "told"), [([4], "max", "node 4"), ([0], "median", "median")])
-def test_what_is_not_there_is_named(run, nodes, statistic, told):
-    with pytest.raises(SelectionError, match=told):
+@pytest.mark.parametrize(
+    ("nodes", "statistic", "reported"), [([4], "max", "node 4"), ([0], "median", "median")]
+)
+def test_what_is_not_there_is_named(run, nodes, statistic, reported):
+    with pytest.raises(SelectionError, match=reported):
         lines(run, nodes, statistic)
 
 

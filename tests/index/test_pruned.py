@@ -37,13 +37,13 @@ def log_steps(writer, steps):
 
 def kept_steps(run):
     """The steps at which the value of `a` is kept, as every way to ask tells them."""
-    told = history(run, "a").columns
-    steps = [int(step) for step, kept in zip(told["step"], told["kept"], strict=True) if kept]
+    reported = history(run, "a").columns
+    steps = [int(step) for step, kept in zip(reported["step"], reported["kept"], strict=True) if kept]
     found = snapshots(run, tensor="a:0", kept=True, limit=1000)
     assert [row.step for row in found.rows] == steps
     assert len(find_rows(run, Filters(tensor="a:0", kept=True))) == len(steps)
-    assert run.captured_slots("-", "a")[0] == (len(told["step"]), len(steps))
-    assert run.captured_slots("-", "small")[0][1] == len(told["step"])
+    assert run.captured_slots("-", "a")[0] == (len(reported["step"]), len(steps))
+    assert run.captured_slots("-", "small")[0][1] == len(reported["step"])
     assert run.captured_slots("-", "none")[0][1] == 0
     for row in snapshots(run, tensor="a:0", limit=1000).rows:
         assert (row.kept, row.pruned) == (row.step in steps, row.step not in steps)

@@ -208,7 +208,7 @@ def test_the_latest_snapshot_of_every_tensor_of_every_graph(tmp_path):
     log = LogIndex(tmp_path, use_cache=False)
     log.refresh()
     seen = latest_snapshots(log.runs[0])
-    told = [
+    reported = [
         (each.last.tensor, each.last.step, each.last.shape, each.last.graph, each.snapshots) for each in seen
     ]
-    assert told == [("a:0", 0, (5,), "-", 1), ("b:0", 7, (2,), "-", 3), ("b:0", 1, (6,), "other", 1)]
+    assert reported == [("a:0", 0, (5,), "-", 1), ("b:0", 7, (2,), "-", 3), ("b:0", 1, (6,), "other", 1)]

@@ -64,7 +64,7 @@ def test_where_nothing_counts_there_is_no_range(tmp_path: Path) -> None:
     assert math.isnan(found.low) and math.isnan(found.largest) and found.zeros
 
 
-def test_what_cannot_be_asked_for_is_told(tmp_path: Path) -> None:
+def test_what_cannot_be_asked_for_is_reported(tmp_path: Path) -> None:
     run = run_of(tmp_path, {"a": [0.0]})
     with pytest.raises(SelectionError, match="median"):
         range_of(run, "median")

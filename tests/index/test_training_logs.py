@@ -32,7 +32,7 @@ def test_logs_are_thinned_but_for_the_first_that_is_not_finite(tmp_path: Path) -
     assert run.events.events("logs") == []  # they do not push out triggers and warnings
 
 
-def test_what_is_no_number_is_left_out(tmp_path: Path) -> None:
+def test_what_is_no_number_is_skipped(tmp_path: Path) -> None:
     with DumpWriter(tmp_path, run="r") as writer:
         writer.event(
             "logs", step=0, phase="nonsense", epoch="x", values={"a": "text", "b": True, "c": 10**400}

@@ -27,6 +27,6 @@ def test_what_nobody_answered_is_not_clean(
     packages: list[dict[str, Any]], status: int, out: str, err: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert AUDIT["judged"](packages) == status
-    told = capsys.readouterr()
-    assert out in told.out and err in told.err
-    assert bool(told.out) is bool(out)
+    reported = capsys.readouterr()
+    assert out in reported.out and err in reported.err
+    assert bool(reported.out) is bool(out)

@@ -120,7 +120,7 @@ def test_a_kernel_that_is_not_known_to_have_a_height_makes_no_image(kernel: list
         require_sequences(chosen, ["along:0"], 2, 6)
 
 
-def test_batch_normalization_is_told_apart_from_other_leaks() -> None:
+def test_batch_normalization_is_distinguished_from_other_leaks() -> None:
     assert describe_batch_norm(0, 0) == describe_batch_norm(1, 0) == ""
     assert "; all of it begins in batch normalization" in describe_batch_norm(2, 2)
     assert "of 3 places where it begins 2 are in batch" in describe_batch_norm(3, 2)

@@ -77,7 +77,7 @@ def test_batch_normalization_is_excused_for_what_it_computes(ask: Ask, tmp_path:
 
 
 @pytest.mark.parametrize(("of", "left"), [(tf.tanh, "4 of 5"), (lambda x: x, "4 of 4")])
-def test_what_was_trained_before_in_the_step_is_said_to_be_left_out(
+def test_what_was_trained_before_in_the_step_is_said_to_be_skipped(
     ask: Ask, tmp_path: Path, of: Callable[[Any], Any], left: str
 ) -> None:
     w = tf.Variable(RANDOM.standard_normal((4, 4)).astype("f"), name="w")
@@ -189,6 +189,6 @@ def test_images_and_features_are_no_sequences(ask: Ask, tmp_path: Path) -> None:
     apart = [keras.layers.Dense(3, name="hidden"), keras.layers.Dense(1, name="out")]
     features = fit(tmp_path / "features", apart, RANDOM.standard_normal((8, 4)).astype("f"))
     images = "The inputs are images, not sequences: .*convolves over the 8 rows"
-    for run, step, told in (("cnn", 1, images), (features, 0, "The step computes no sequences")):
-        with pytest.raises(NotFoundError, match=told):
+    for run, step, reported in (("cnn", 1, images), (features, 0, "The step computes no sequences")):
+        with pytest.raises(NotFoundError, match=reported):
             ask(run, "test", step=step, test="causal")

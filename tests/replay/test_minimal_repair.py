@@ -54,8 +54,8 @@ def test_the_command_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str],
     nan_steps.record(tmp_path / "r", nan_steps.log_of_softmax)
     assert main(["replay", str(tmp_path / "r"), "--repair"]) == 0
     out, said = capsys.readouterr()
-    born, tried = said.index("origin: Log"), said.index("replay 1: trying stable op at Log")
-    assert born < tried and "replaying: running step 0 again" in said
+    made, tried = said.index("origin: Log"), said.index("replay 1: trying stable op at Log")
+    assert made < tried and "replaying: running step 0 again" in said
     assert "the smallest change that helps" in out and "tf.nn.log_softmax(z)" in out
     assert "nan_steps.py:" in out and "tf.math.log(p)" in out
 
@@ -142,7 +142,7 @@ def test_the_smallest_part_of_a_list(needed: list[int]) -> None:
     assert len(trials) < 120
 
 
-def test_what_overflows_inside_of_a_finite_step_is_told(
+def test_what_overflows_inside_of_a_finite_step_is_reported(
     ask: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str], in_process: None
 ) -> None:
     with Tap(tmp_path / "half", Watch(steps=[10**6]), record=every(1)) as tap:

@@ -15,7 +15,7 @@ from tensortap.replay import report_differences
 from tensortap.replay.execution.loaded_call import RecordedInputs
 
 
-def test_other_bits_are_told_with_what_the_step_gives_as_a_graph(tmp_path: Path) -> None:
+def test_other_bits_are_reported_with_what_the_step_gives_as_a_graph(tmp_path: Path) -> None:
     with Tap(tmp_path / "run", Watch(steps=[10**6]), record=every(1)) as tap:
 
         @tap.function
@@ -30,11 +30,11 @@ def test_other_bits_are_told_with_what_the_step_gives_as_a_graph(tmp_path: Path)
         assert report_differences(recording, [right], inputs) == [
             "1 of 1 outputs and variables are bit-identical to the recording"
         ]
-        told = report_differences(recording, [off], inputs)
-        assert told[:2] == [
+        reported = report_differences(recording, [off], inputs)
+        assert reported[:2] == [
             "0 of 1 outputs and variables are bit-identical to the recording",
             "  output 0: by up to 1 ULP of its largest value",
         ]
-        assert told[2].startswith("Run as a graph, the step is bit-identical here")
+        assert reported[2].startswith("Run as a graph, the step is bit-identical here")
         assert report_differences(recording, [], inputs)[1] == "  output 0"
         assert "also gives different bits here" in report_differences(elsewhere, [right], inputs)[-1]

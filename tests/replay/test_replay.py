@@ -150,9 +150,11 @@ def test_what_differs_each_time_is_not_blamed_on_capturing() -> None:
 
 def test_an_older_recording_of_nan_is_proven_by_its_bytes() -> None:
     made = np.array([0xFFC00000], np.uint32).view(np.float32)  # what x86 makes of inf - inf
-    told = hashlib.sha256(b"float32[1]" + made.tobytes()).hexdigest()
+    reported = hashlib.sha256(b"float32[1]" + made.tobytes()).hexdigest()
     given = Argument("variable", "v", (np.zeros(1, np.float32),))
-    old = Recording("f", b"", (given,), 0, output_hashes=(told,), variable_hashes={0: told}, nan_as_one=False)
+    old = Recording(
+        "f", b"", (given,), 0, output_hashes=(reported,), variable_hashes={0: reported}, nan_as_one=False
+    )
     again = CallResult((made,), {0: made}, [])
     assert compare_results(old, again, changed=False).identical
     assert compare_results(replace(old, nan_as_one=True), again, changed=False).differing == ["output 0", "v"]

@@ -50,11 +50,11 @@ def test_a_script_runs_the_step_eagerly(
     variables = [argument.name for argument in recording.arguments if argument.kind == "variable"]
     assert {path.replace("/", "_") for path in variables if len(path) < 60} <= set(arguments)
     if name == "transformer":
-        told = report_differences(recording, outputs, inputs)
+        reported = report_differences(recording, outputs, inputs)
         assert any(
-            "bias_velocity: by up to" in line and "ULP of its largest value" in line for line in told
-        ), told
-        assert "bit-identical" in told[0] and "fuses and reorders nodes" in told[-1]
+            "bias_velocity: by up to" in line and "ULP of its largest value" in line for line in reported
+        ), reported
+        assert "bit-identical" in reported[0] and "fuses and reorders nodes" in reported[-1]
     assert "recorded_programs.py:" in text
     assert max(map(len, re.findall(r"(?m)^def .*|^ {8}\w+, .*", text))) <= 100
 

@@ -76,7 +76,7 @@ def test_the_next_nan_and_the_next_change() -> None:
         stepper.next_of(["loop:0"])
 
 
-def test_an_infinity_that_a_mask_holds_is_no_birth() -> None:
+def test_an_infinity_that_a_mask_holds_is_no_origin() -> None:
     nodes = [
         Node("mask", "Const", output_dtypes=FLOAT),
         Node("scores", "AddV2", ["x:0", "mask:0"], output_dtypes=FLOAT),
@@ -112,7 +112,7 @@ def answered(identical: bool | None, tensors: dict[str, TensorFacts]) -> Stepper
     return StepperAnswer(step=1, identical=identical, outputs=0, variables=0, tensors=tensors)
 
 
-def test_what_changed_is_told_by_digests() -> None:
+def test_what_changed_is_reported_by_digests() -> None:
     before = answered(True, {"a:0": facts(), "b:0": facts("b"), "c:0": facts()})
     after = answered(None, {"a:0": facts(), "b:0": facts("x"), "d:0": facts()})
     assert after.changed_since(before) == ["b:0", "c:0", "d:0"]

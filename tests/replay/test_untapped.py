@@ -98,7 +98,7 @@ def test_the_stepper_tells_it(recordings: Path, tmp_path: Path, off: None) -> No
     assert (answer.identical, answer.untapped, dict(answer.ulp)) == (None, None, {})
 
 
-def test_of_two_variables_of_one_name_the_farther_one_is_told(tmp_path: Path) -> None:
+def test_of_two_variables_of_one_name_the_farther_one_is_reported(tmp_path: Path) -> None:
     layers = [keras.layers.Dense(1, use_bias=False, name="same") for _ in range(2)]
     with Tap(tmp_path / "run", Watch(steps=[10**6]), record=every(1)) as tap:
 
@@ -155,7 +155,7 @@ def test_the_line_of_a_stepper(answer: StepperAnswer, says: str) -> None:
     assert says in str(proof(answer))
 
 
-def test_a_page_is_told_what_a_terminal_is() -> None:
+def test_a_page_is_reported_what_a_terminal_is() -> None:
     answer = answered(identical=False, outputs=2, differing=["w", "v"], ulp={"w": 1, "v": 3}, untapped=True)
     proofs = proofs_json(answer)
     assert proofs is not None and proofs["step"] == results_proof(answer).to_json()

@@ -22,10 +22,10 @@ def pair(first: str) -> str:
 
 def test_the_first_divergence_and_the_rows(api: Api, pair: str) -> None:
     answer = api.finished(f"/api/diff?{pair}")
-    told = answer["comparison"]
-    assert (told["a"]["step"], told["b"]["step"], told["differ"]) == (0, 1, True)
-    assert told["first"]["difference"]["tensor"] == "dense/MatMul:0"
-    assert "NaN or infinite in B, and not so in A" in told["first"]["text"]
+    reported = answer["comparison"]
+    assert (reported["a"]["step"], reported["b"]["step"], reported["differ"]) == (0, 1, True)
+    assert reported["first"]["difference"]["tensor"] == "dense/MatMul:0"
+    assert "NaN or infinite in B, and not so in A" in reported["first"]["text"]
     by_name = {row["tensor"]: row for row in answer["rows"]}
     assert set(by_name) == {"dense/MatMul:0", "dense/Relu:0"}
     assert by_name["dense/MatMul:0"]["metrics"]["nonfinite_b"] == 1
@@ -66,8 +66,12 @@ def test_steps_of_one_worker(opened: Callable[..., Api], tmp_path: Path) -> None
     first, second = (worker["id"] for worker in api.json(f"/api/runs/{run}")["workers"])
     pair = f"/api/diff?a={run}&b={run}&step=0&step_b=1&worker={second}"
     for path, worker, differ in ((pair, second, False), (f"{pair}&worker_b={first}", first, True)):
-        told = api.finished(path)["comparison"]
-        assert (told["a"]["worker"], told["b"]["worker"], told["differ"]) == (second, worker, differ)
+        reported = api.finished(path)["comparison"]
+        assert (reported["a"]["worker"], reported["b"]["worker"], reported["differ"]) == (
+            second,
+            worker,
+            differ,
+        )
 
 
 def test_why_nothing_was_compared(api: Api, first: str) -> None:

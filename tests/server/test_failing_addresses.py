@@ -108,7 +108,7 @@ def test_runs_that_were_removed_go(written: Path, tmp_path: Path) -> None:
         until(lambda: list(_runs(client)) == ["big"], "the run to go")
 
 
-def test_changes_are_told_while_the_server_does_not_answer(
+def test_changes_are_reported_while_the_server_does_not_answer(
     web: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = _client(web)

@@ -25,7 +25,7 @@ def test_findings_name_the_tensor_and_the_evidence(api: Api, first: str) -> None
     assert answer["error"] is None
 
 
-def test_nan_tells_the_birth_and_the_chain(api: Api, first: str) -> None:
+def test_nan_tells_the_origin_and_the_chain(api: Api, first: str) -> None:
     report = api.finished(f"{first}/nan")["report"]
     assert (report["step"], report["origins"][0]["node"]) == (1, "dense/MatMul")
     assert [link["tensor"] for link in report["chain"]] == ["dense/MatMul:0", "dense/Relu:0"]

@@ -83,7 +83,7 @@ def test_a_large_dump_does_not_hold_up_requests(
     assert reading._thread is not None and reading._thread.is_alive()
 
 
-def test_no_request_is_told_that_there_are_no_runs_before_they_were_looked_for(
+def test_no_request_is_reported_that_there_are_no_runs_before_they_were_looked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading_of: Reading
 ) -> None:
     monkeypatch.setattr(log_reader, "NEWS_TIMEOUT", 0.0)

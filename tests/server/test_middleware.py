@@ -70,7 +70,7 @@ def test_another_site_may_link_to_the_page_but_not_embed_it(dest: str, status: i
     assert client().get("/", headers=OWN | headers).status_code == status
 
 
-def test_a_refused_host_is_told_the_flag() -> None:
+def test_a_refused_host_is_reported_the_flag() -> None:
     hint = get(Host="localhost:9999").get_json()["hint"]
     assert "--allow-host localhost:9999" in hint
 

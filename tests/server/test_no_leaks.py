@@ -89,12 +89,12 @@ def odd(last: str) -> Iterator[str]:
 
 
 def check(answer: TestResponse, logdir: Path, address: str) -> None:
-    told = answer.get_data() + repr(answer.headers.to_wsgi_list()).encode()
+    reported = answer.get_data() + repr(answer.headers.to_wsgi_list()).encode()
     for secret in (logdir.parent.name, str(Path.home())):
-        assert secret.encode() not in told, address
+        assert secret.encode() not in reported, address
     assert answer.status_code < 500, address
     if answer.status_code >= 400:
-        assert not INSIDE.search(told), address
+        assert not INSIDE.search(reported), address
         assert set(answer.get_json()) == {"error", "hint"}, address
 
 

@@ -206,7 +206,7 @@ def test_the_logic_of_a_step_is_tested(asked: Asked) -> None:
     assert unknown.status_code == 400 and "'rm'" in unknown.get_json()["error"]
 
 
-def test_a_failure_is_told_without_places_and_tried_again(asked: Asked) -> None:
+def test_a_failure_is_reported_without_places_and_tried_again(asked: Asked) -> None:
     for _ in range(2):
         answer = asked.compute(changes=[["x:0", "bad"]])
         assert answer["error"].startswith("bad, in first/recordings/5-0-")
@@ -229,7 +229,7 @@ def test_cancelling_ends_what_is_under_way_and_what_waits(asked: Asked) -> None:
     assert asked.post("cancel", {}).get_json() == {"cancelled": 0}
 
 
-def test_a_cancelled_what_if_stays_so_until_it_was_told_and_is_tried_again_then(asked: Asked) -> None:
+def test_a_cancelled_what_if_stays_so_until_it_was_reported_and_is_tried_again_then(asked: Asked) -> None:
     """GIVEN the call as it was, which a what-if waits for WHEN both are cancelled."""
     asked.process.hold.set()
     change = [["x:0", "x + 1"]]
@@ -242,7 +242,7 @@ def test_a_cancelled_what_if_stays_so_until_it_was_told_and_is_tried_again_then(
     assert asked.compute(changes=change)["result"]["changed"] == ["x:0"]
 
 
-def test_a_result_is_told_with_what_it_changed(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_is_reported_with_what_it_changed(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     """GIVEN a comparison that takes longer than a request waits."""
     compared = threading.Event()
 
@@ -439,7 +439,7 @@ def test_a_recording_that_was_mended_is_listed_with_its_names(
         ([], {}, None),
     ],
 )
-def test_the_farthest_result_is_told_where_all_are_known(
+def test_the_farthest_result_is_reported_where_all_are_known(
     differing: list[str], ulp: dict[str, int], farthest: int | None
 ) -> None:
     run: Any = SimpleNamespace(id="computed-1", graphs=[])

@@ -77,7 +77,7 @@ def last_steps(api: Api) -> list[int]:
     return [run["steps"]["last"] for run in api.json("/api/runs")["runs"]]
 
 
-def test_broken_runs_are_told(tmp_path: Path, opened: Opened) -> None:
+def test_broken_runs_are_reported(tmp_path: Path, opened: Opened) -> None:
     (tmp_path / "future").mkdir()
     (tmp_path / "future" / "run.json").write_text('{"format": "tensortap", "version": 99, "run": "future"}')
     answer = opened(tmp_path).json("/api/runs")

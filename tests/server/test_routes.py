@@ -41,7 +41,7 @@ def test_runs_say_in_which_directory_they_lie(opened: Callable[..., Api], tmp_pa
     assert {run["name"]: run["logdir"] for run in answer["runs"]} == {"a": "one", "deep/b": "two"}
 
 
-def test_directories_of_one_name_are_told_apart(opened: Callable[..., Api], tmp_path: Path) -> None:
+def test_directories_of_one_name_are_distinguished(opened: Callable[..., Api], tmp_path: Path) -> None:
     folders = [tmp_path / study / "logs" for study in ("may", "june")]
     for folder in folders:
         with DumpWriter(folder, run="cnn") as writer:

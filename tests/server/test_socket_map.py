@@ -101,13 +101,13 @@ def test_what_changes_while_it_is_looked_at_is_looked_at_again(connections: Sock
     assert changing.other.recv(100) == b"100 Continue"
 
 
-def test_the_system_is_told_only_what_changed(
+def test_the_system_is_reported_only_what_changed(
     connections: SocketMap, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     for name in ("register", "modify", "unregister"):
         tell = getattr(connections._selector, name)
-        noted = lambda *what, name=name, tell=tell: (told.append(name), tell(*what))  # noqa: E731
+        noted = lambda *what, name=name, tell=tell: (reported.append(name), tell(*what))  # noqa: E731
         monkeypatch.setattr(connections._selector, name, noted)
     answering = Ended(connections)
     for hears, to_send in (
@@ -122,7 +122,7 @@ def test_the_system_is_told_only_what_changed(
         connections.check_again(answering._fileno)
         connections.wait(0)
     answering.close()
-    assert told == ["register", "unregister", "register", "modify", "unregister"]
+    assert reported == ["register", "unregister", "register", "modify", "unregister"]
     assert not connections._registered
 
 

@@ -35,7 +35,7 @@ def test_trends_travel_as_columns(api: Api, graph: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "reported"),
     [
         ("", "'nodes' is missing"),
         ("?nodes=0,x", "cannot be read"),
@@ -45,13 +45,13 @@ def test_trends_travel_as_columns(api: Api, graph: str) -> None:
         ("?nodes=0&statistic=median", "median"),
     ],
 )
-def test_impossible_trends_are_refused(api: Api, graph: str, query: str, told: str) -> None:
-    assert told in api.json(f"{graph}/trends{query}", status=400)["error"]
+def test_impossible_trends_are_refused(api: Api, graph: str, query: str, reported: str) -> None:
+    assert reported in api.json(f"{graph}/trends{query}", status=400)["error"]
 
 
 def test_the_range_of_a_statistic(api: Api, graph: str) -> None:
-    told = api.json(f"{graph}/range?statistic=max")
-    assert told["least"] <= told["low"] <= told["high"] <= told["largest"]
-    assert told["zeros"] in (True, False)
+    reported = api.json(f"{graph}/range?statistic=max")
+    assert reported["least"] <= reported["low"] <= reported["high"] <= reported["largest"]
+    assert reported["zeros"] in (True, False)
     assert "median" in api.json(f"{graph}/range?statistic=median", status=400)["error"]
     assert "worker" in api.json(f"{graph}/range?worker=nobody", status=404)["error"].lower()

@@ -24,8 +24,8 @@ from tensortap.server.app import create_app
 @pytest.fixture
 def hanging() -> Iterator[threading.Event]:
     """Nobody gets to know what lies in a folder until it is set."""
-    with hanging_disk(patience=0.0) as healed:
-        yield healed
+    with hanging_disk(patience=0.0) as recovered:
+        yield recovered
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def logdir(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("address", ["runs", "changes", "runs/first-0/history?tensor=x:0"])
-def test_a_disk_that_hangs_is_told_and_waited_for(
+def test_a_disk_that_hangs_is_reported_and_waited_for(
     logdir: Path, hanging: threading.Event, address: str
 ) -> None:
     client = create_app(logdir).test_client()
@@ -75,14 +75,14 @@ def test_a_look_that_failed_is_no_empty_list(logdir: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    ("code", "inside", "told", "way_out"),
+    ("code", "inside", "reported", "way_out"),
     [
         (errno.EIO, "", r"^Cannot read my-logs, .*: Input/output error\.$", "with 'ls'"),
         (errno.EACCES, "first", r"^Cannot read my-logs/first, .*: Permission denied\.$", "Make it readable"),
     ],
 )
 def test_a_folder_that_cannot_be_looked_into_is_no_empty_list(
-    logdir: Path, monkeypatch: pytest.MonkeyPatch, code: int, inside: str, told: str, way_out: str
+    logdir: Path, monkeypatch: pytest.MonkeyPatch, code: int, inside: str, reported: str, way_out: str
 ) -> None:
     look = dump_runs.scan
 
@@ -98,13 +98,13 @@ def test_a_folder_that_cannot_be_looked_into_is_no_empty_list(
         for address in ("runs", "changes", "runs/first-0/history?tensor=x:0"):
             answer = client.get(f"/api/{address}")
             assert answer.status_code == 503
-            assert re.search(told, answer.get_json()["error"])
+            assert re.search(reported, answer.get_json()["error"])
             assert way_out in answer.get_json()["hint"]
     until(lambda: client.get("/api/runs").status_code == 200, "the folder that can be looked into")
     assert [run["name"] for run in client.get("/api/runs").get_json()["runs"]] == ["first"]
 
 
-def test_a_folder_that_cannot_be_looked_into_is_told_beside_the_runs_of_others(
+def test_a_folder_that_cannot_be_looked_into_is_reported_beside_the_runs_of_others(
     logdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     look, other = dump_runs.scan, tmp_path / "other-logs"
@@ -115,14 +115,14 @@ def test_a_folder_that_cannot_be_looked_into_is_told_beside_the_runs_of_others(
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
         return look(folder)
 
-    told = {"folder": "other-logs", "reason": "Permission denied"}
+    reported = {"folder": "other-logs", "reason": "Permission denied"}
     client = create_app([logdir, other]).test_client()
     with monkeypatch.context() as patch:
         patch.setattr(dump_runs, "scan", refuse)
         for address in ("runs", "changes"):
             answer = client.get(f"/api/{address}").get_json()
             assert len(answer["runs"]) == 1
-            assert told.items() <= answer["unread"][0].items()
+            assert reported.items() <= answer["unread"][0].items()
     until(lambda: client.get("/api/runs").get_json()["unread"] == [], "the folder that can be looked into")
 
 
@@ -168,7 +168,7 @@ def test_a_folder_that_can_be_read_again_just_then_is_no_failure(tmp_path: Path)
     log.refresh()
 
 
-def test_of_many_folders_that_cannot_be_looked_into_the_first_are_told(
+def test_of_many_folders_that_cannot_be_looked_into_the_first_are_reported(
     logdir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     look = dump_runs.scan

@@ -16,10 +16,10 @@ from tensortap.server import log_reader
 @contextmanager
 def hanging_disk(patience: float) -> Iterator[threading.Event]:
     """Hangs until the event is set; servers wait for runs no longer than `patience` seconds."""
-    healed = threading.Event()
+    recovered = threading.Event()
 
     def find(*arguments: object) -> list[tuple[str, Path]]:
-        healed.wait()
+        recovered.wait()
         return find_runs(*arguments)  # type: ignore[arg-type]
 
     with pytest.MonkeyPatch.context() as patch:
@@ -27,6 +27,6 @@ def hanging_disk(patience: float) -> Iterator[threading.Event]:
         patch.setattr(log_reader, "DISCOVERY_TIMEOUT", 0.0)
         patch.setattr(log_reader, "NEWS_TIMEOUT", patience)
         try:
-            yield healed
+            yield recovered
         finally:
-            healed.set()
+            recovered.set()

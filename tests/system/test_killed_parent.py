@@ -89,7 +89,7 @@ HOLDING = "print('begun', flush=True)\nimport re\nre.match('(a+)+$', 'a' * 60 + 
 def start() -> Iterator[tuple[Callable[..., subprocess.Popen[str]], Start]]:
     """Starts a program that tells the ids of processes; all of them are ended after the test."""
     started: list[subprocess.Popen[str]] = []
-    told: list[int] = []
+    reported: list[int] = []
 
     def program(code: str, *arguments: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-c", code, *arguments]
@@ -98,11 +98,11 @@ def start() -> Iterator[tuple[Callable[..., subprocess.Popen[str]], Start]]:
 
     def ids(process: subprocess.Popen[str]) -> list[int]:
         assert process.stdout is not None
-        told.extend(json.loads(process.stdout.readline()))
-        return told
+        reported.extend(json.loads(process.stdout.readline()))
+        return reported
 
     yield program, ids
-    for pid in told:
+    for pid in reported:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     for process in started:

@@ -124,7 +124,7 @@ print(refused)
 """
 
 
-def test_a_disk_that_cannot_sync_is_told_and_heals(tmp_path: Path) -> None:
+def test_a_disk_that_cannot_sync_is_reported_and_heals(tmp_path: Path) -> None:
     done = run_on_failing_disk(SYNCED, tmp_path / "logs", json.dumps([SYNC, errno.EIO]))
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) == 3, "who asked for durability is told that there is none"

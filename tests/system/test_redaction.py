@@ -67,7 +67,7 @@ def test_no_letter_of_a_secret_is_recorded(before: str, behind: str) -> None:
         ([""], [""]),
     ],
 )  # fmt: skip
-def test_what_is_secret_is_left_out_and_the_rest_stays(typed: list[str], recorded: list[str]) -> None:
+def test_what_is_secret_is_skipped_and_the_rest_stays(typed: list[str], recorded: list[str]) -> None:
     assert recorded_command(["train.py", *typed]) == ["train.py", *recorded]
 
 
