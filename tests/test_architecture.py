@@ -125,6 +125,26 @@ def test_files_that_packages_name_exist() -> None:
     assert not wrong
 
 
+def test_names_that_packages_and_the_document_name_exist() -> None:
+    """Modules, classes, functions and fields in backticks, in docstrings of packages and ARCHITECTURE.md."""
+    doors = {package / "__init__.py" for package in PACKAGES}
+    texts = {
+        str(door.relative_to(CHECKOUT)): ast.get_docstring(ast.parse(door.read_text(encoding="utf-8"))) or ""
+        for door in doors
+    }
+    texts["ARCHITECTURE.md"] = (CHECKOUT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    code = [path for path in FILES if path not in doors]
+    known = {word for path in (*code, *(CHECKOUT / "frontend/src").rglob("*.ts*")) for word in words_of(path)}
+    known |= {part.partition(".")[0] for path in code for part in path.relative_to(CHECKOUT).parts}
+    wrong = [
+        f"{source}: {named}"
+        for source, text in texts.items()
+        for named in re.findall(r"`([A-Za-z_]\w*(?:\.\w+)*)`", text)
+        if named.rpartition(".")[2] not in known and not (CHECKOUT / named).exists()
+    ]
+    assert not wrong
+
+
 def package_of(path: Path) -> str | None:
     """The part of tensortap that a file belongs to; None for what lies above all parts."""
     parts = path.relative_to(CHECKOUT).parts

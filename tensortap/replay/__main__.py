@@ -24,7 +24,7 @@ def _start_tensorflow() -> None:
     """Imports it, and makes its threads: what that takes is not the recording's."""
     import tensorflow as tf
 
-    from . import engine  # noqa: F401
+    from . import replayer  # noqa: F401
     from .stepper import computed_run  # noqa: F401
 
     tf.zeros(())
@@ -34,8 +34,8 @@ def answer(request: dict[str, Any], progress: SendProgress) -> tuple[dict[str, A
     """The answer to one request, as JSON holds it. Raises TensortapError: there is none."""
     from tensortap.core.errors import TensortapError
 
-    from .engine import replay
     from .protocol import Request, StepperRequest
+    from .replayer import replay
     from .stepper.computed_run import compute_run
 
     try:

@@ -28,7 +28,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def ask(recordings: Path) -> Ask:
     """What an analysis finds out about step 1 of one of these runs."""
-    from tensortap.replay.engine import replay  # imports TensorFlow
+    from tensortap.replay.replayer import replay
 
     def analysis(name: str | Path, kind: str, *, nodes: str = "", step: int = 1, **options: Any) -> Any:
         source = str(locate(recordings / name, step, None))
@@ -40,7 +40,7 @@ def ask(recordings: Path) -> Ask:
 @pytest.fixture
 def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands replay in the process of the tests: starting TensorFlow takes longer than the replay."""
-    from tensortap.replay.engine import replay
+    from tensortap.replay.replayer import replay
 
     def run_replay(request: Request, limits: object = None, progress: Notice = ignore_notice) -> Answer:
         return Answer.of(json.loads(json.dumps(replay(request, progress))))

@@ -62,6 +62,6 @@ def test_a_replay_that_fails_unexpectedly_says_so(monkeypatch: pytest.MonkeyPatc
     def fail(*_: object) -> None:
         raise KeyError("nobody:z:0")
 
-    monkeypatch.setattr("tensortap.replay.engine.replay", fail)
+    monkeypatch.setattr("tensortap.replay.replayer.replay", fail)
     with pytest.raises(TensortapError, match=r"The replay failed: KeyError: 'nobody:z:0' .*bug"):
         answer({"replay": {"source": "step.tapbundle"}}, lambda text: None)

@@ -13,11 +13,11 @@ from tensortap.capture.tap import Tap
 from tensortap.capture.watching.step_schedule import every
 from tensortap.capture.watching.watch import Watch
 from tensortap.dump.recording.recording import Recording
-from tensortap.replay.engine import replay
 from tensortap.replay.execution.dtype_change import change_dtype
 from tensortap.replay.execution.loaded_call import LoadedCall
 from tensortap.replay.locate import locate, open_recording
 from tensortap.replay.protocol import Request
+from tensortap.replay.replayer import replay
 
 
 @pytest.fixture(scope="module")

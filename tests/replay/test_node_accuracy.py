@@ -20,9 +20,9 @@ from tensortap.replay.analyses.node_accuracy import (
     move_by_one_ulp,
     move_inputs,
 )
-from tensortap.replay.engine import replay
 from tensortap.replay.locate import locate
 from tensortap.replay.protocol import Request
+from tensortap.replay.replayer import replay
 
 F32 = np.float32
 

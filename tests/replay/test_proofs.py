@@ -18,8 +18,8 @@ from tensortap.cli.console import console
 from tensortap.cli.views.replay import print_observer_effect
 from tensortap.dump.recording.bundle import write_bundle
 from tensortap.dump.recording.recording_files import find_recordings, read_recording
-from tensortap.replay.engine import replay
 from tensortap.replay.protocol import Request, StepperRequest
+from tensortap.replay.replayer import replay
 from tensortap.replay.stepper.computed_run import compute_run
 from tensortap.storage.files import json_bytes
 
@@ -111,7 +111,9 @@ def test_a_certificate_alone_writes_no_tensors(
     run_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_process: None
 ) -> None:
     written: list[str] = []
-    monkeypatch.setattr("tensortap.replay.engine._write", lambda request, *_: written.append(request.logdir))
+    monkeypatch.setattr(
+        "tensortap.replay.replayer._write", lambda request, *_: written.append(request.logdir)
+    )
     assert main(["replay", str(run_dir), "--observer-effect"]) == 0 and not written
     assert main(["replay", str(run_dir), "--observer-effect", "--out", str(tmp_path)]) == 0
     assert written == [str(tmp_path)]

@@ -29,13 +29,13 @@ from tensortap.dump.recording.bundle import write_bundle
 from tensortap.dump.recording.recording import Argument, Recording
 from tensortap.dump.recording.recording_files import find_recordings, read_recording
 from tensortap.replay.analyses.observer_effect import measure_observer_effect
-from tensortap.replay.engine import replay
 from tensortap.replay.execution.comparison import compare_results
 from tensortap.replay.execution.loaded_call import CallResult, LoadedCall
 from tensortap.replay.execution.override import override
 from tensortap.replay.execution.tensor_expression import parse_change
 from tensortap.replay.locate import locate
 from tensortap.replay.protocol import Request
+from tensortap.replay.replayer import replay
 
 Run = Callable[..., tuple[int, str, str]]
 RELU = "net_1/hidden_1/Relu:0"

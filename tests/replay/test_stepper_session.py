@@ -23,9 +23,9 @@ from tensortap.core.progress import Advance, ignore_advance
 from tensortap.dump.recording.bundle import write_bundle
 from tensortap.dump.recording.recording_files import find_recordings
 from tensortap.replay.client import Limits, ReplayError, ReplayProcess
-from tensortap.replay.engine import replay
 from tensortap.replay.locate import locate, open_recording
 from tensortap.replay.protocol import Request, StepperAnswer, StepperRequest
+from tensortap.replay.replayer import replay
 from tensortap.replay.stepper.computed_run import compute_run
 from tensortap.replay.stepper.session import StepperSession
 from tensortap.system.subprocess_worker import Cancellation

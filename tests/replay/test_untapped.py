@@ -20,12 +20,12 @@ from tensortap.cli.stepper_shell import proof
 from tensortap.dump.recording.bundle import read_bundle, write_bundle
 from tensortap.dump.recording.recording import Recording
 from tensortap.dump.recording.recording_files import find_recordings, read_recording
-from tensortap.replay.engine import replay
 from tensortap.replay.execution.comparison import UntappedRun, compare_results, ulp_of_largest
 from tensortap.replay.execution.loaded_call import CallResult, LoadedCall
 from tensortap.replay.locate import locate, open_recording
 from tensortap.replay.proof import proofs_json, results_proof
 from tensortap.replay.protocol import Request, StepperAnswer, StepperRequest
+from tensortap.replay.replayer import replay
 from tensortap.replay.stepper.computed_run import compute_run
 
 Run = Callable[..., CallResult]

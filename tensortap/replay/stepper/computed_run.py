@@ -20,7 +20,6 @@ from tensortap.core.records import Graph, Keep
 from tensortap.dump.recording.recording import Recording, array_hash
 from tensortap.dump.write.writer import DumpWriter
 
-from ..engine import recorded_graph
 from ..execution.comparison import CapturedHashes, UntappedRun, compare_results
 from ..execution.float_arrays import is_float
 from ..execution.loaded_call import LoadedCall
@@ -28,6 +27,7 @@ from ..execution.override import changed_names, override
 from ..execution.tensor_expression import parse_changes, value_at_step
 from ..locate import open_recording
 from ..protocol import ResultComparison, StepperAnswer, StepperRequest, TensorFacts
+from ..replayer import recorded_graph
 
 _FETCH_BYTES = 512 << 20  # bytes of tensors that are fetched by one run of the call, by their static shapes
 _ASSUMED_EXTENT = 64  # what an unknown dimension is taken for

@@ -1,4 +1,4 @@
-"""The engine of the replaying process: runs a recorded call again, with the analyses of a request."""
+"""Run a recorded call again, with the analyses of a request, in the replaying process."""
 
 from __future__ import annotations
 
