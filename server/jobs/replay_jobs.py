@@ -95,7 +95,7 @@ class ReplayJobs:
         return self._ask((subject, recording, "test", test), work, None)
 
     def cancel(self, subject: str) -> int:
-        """Ends the replays of a run; returns how many. Who waits for one is told so when asking next."""
+        """Ends the replays of a run; returns how many. The next request for one says so."""
         return self._queue.cancel(lambda job: isinstance(job.key, tuple) and job.key[0] == subject)
 
     def run(self, run_id: str) -> RunIndex | None:
@@ -115,7 +115,7 @@ class ReplayJobs:
     def _ask(self, key: object, work: Work, needs: tuple[object, Work] | None) -> Job:
         job = self._queue.ask(key, 1, work, needs=needs)
         if job.error and not job.active:
-            self._queue.drop(job)  # told once; who asks again wants it tried again
+            self._queue.drop(job)  # reported once; asking again tries it again
         return job
 
     def _compute(

@@ -130,7 +130,7 @@ class CaptureWarnings:
         )
 
     def unrecorded(self, what: str, why: str, hint: str) -> None:
-        """Something that `record=` asks for cannot be recorded; whoever looks for recordings is told, too."""
+        """Something that `record=` asks for cannot be recorded; also shown where recordings are listed."""
         text = self._warnings.warn(f"record: {why}", f"record= does not record {what}, {why}", hint)
         if text:
             self.note_unrecorded(text)

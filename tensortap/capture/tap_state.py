@@ -116,7 +116,7 @@ class TapState:
         # Visits so far at the latest step, by root function: a step that is entered twice goes on counting.
         self._visits: tuple[int, defaultdict[str, Visits]] = -1, defaultdict(Counter)
         self._step_links = -1, CallLinks()
-        self._links: Any = None  # what the calls of the last step handed to one another
+        self._links: Any = None  # what the calls of the last step passed to one another
         self._known_links: dict[Any, int] = {}  # what calls hand to one another -> the step that noted it
         self._uses = 0
         self._is_held = False
@@ -218,13 +218,13 @@ class TapState:
         self.writer_thread.put(Event(step, kind, facts))
 
     def links_at(self, step: int) -> CallLinks:
-        """What the calls of a step handed to one another so far; a step that is entered twice goes on."""
+        """What the calls of a step passed to one another so far; a step that is entered twice goes on."""
         if step != self._step_links[0]:
             self._step_links = step, CallLinks()
         return self._step_links[1]
 
     def put_links(self, step: int, links: CallLinks) -> None:
-        """Has written what the calls of a step handed to one another, unless an earlier step did the same."""
+        """Write what the calls of a step passed to one another, unless an earlier step did the same."""
         key, facts = links.found()
         if key == self._links or len(self._known_links) == _MAX_LINKS:
             return

@@ -175,7 +175,7 @@ def to_npy_dtype(array: Array) -> Array:
     fixed width.
 
     Raises:
-        InvalidValueError: a string ends in NUL, which the padding to a fixed width cannot be told from.
+        InvalidValueError: a string ends in NUL, which looks like the padding to a fixed width.
     """
     if array.dtype == object:
         if any(text[-1:] == b"\0" for text in array.flat):

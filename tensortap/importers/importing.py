@@ -96,7 +96,7 @@ def _notes_on_links(folder: Path) -> Iterator[str]:
 def notes_on_other_formats(folder: Path, format: Importer) -> Iterator[str]:
     """A sentence for each other format of which files lie in a folder that was read in one.
 
-    Files are told by their names, the first 20,000 of them.
+    Files are recognised by their names, the first 20,000 of them.
     """
     others: dict[str, list[PurePath]] = defaultdict(list)
     try:

@@ -100,7 +100,7 @@ class RemoteCopier:
 
     Args:
         max_bytes: of all files together.
-        progress: is told what is being copied.
+        progress: called with what is being copied.
     """
 
     folder: Path

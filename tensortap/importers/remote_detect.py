@@ -1,4 +1,4 @@
-"""Foreign formats at addresses: told by their names, copied, and imported into the cache."""
+"""Foreign formats at addresses: recognised by their names, copied, and imported into the cache."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _is_known(files: list[RemoteFile], name: str) -> bool:
 
 
 def _marks(files: list[RemoteFile], name: str) -> dict[str, bytes]:
-    """What a format is told by, besides the names: of a folder's files, only of the indexes of checkpoints.
+    """What shows a format, besides the names: of a folder's files, only of the indexes of checkpoints.
 
     Of the most important ones: the file that was named, then indexes. In a folder, one that cannot be read
     tells nothing.

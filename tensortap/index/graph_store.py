@@ -97,7 +97,7 @@ class GraphCache:
         except DeniedError:
             return
         except (DamagedError, NotFoundError, OSError):
-            pass  # whoever wants it is told why
+            pass  # asking for it raises the reason
         del self._refused[graph_id]
         self._sizes.pop(graph_id, None)
 

@@ -78,7 +78,7 @@ def at_least(count: int, not_counted: int) -> int | None:
 def _of_sizes(
     catalog: Catalog, rows: Array | slice, columns: dict[str, Array], left: Array
 ) -> dict[str, Mask]:
-    """Unknown counts of tensors whose size is not told, which is that of their NaN and infinities then."""
+    """Unknown counts of tensors whose size is unknown, which is that of their NaN and infinities then."""
     bad: Array = np.sum([columns[name] for name in _NOT_FINITE], axis=0)
     nothing = np.isnan(catalog.column("abs_max", rows)) & (catalog.column("shard", rows) <= NOT_KEPT)
     unsized = nothing & (left == 0) & (columns["size"] == bad)

@@ -119,7 +119,7 @@ def numba_would_fail() -> bool:
 
 
 def _address_space_left() -> int | None:
-    """Bytes that this process may still map; None without a limit, or where that cannot be told."""
+    """Bytes that this process may still map; None without a limit, or where that is unknown."""
     if resource is None:
         return None
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]

@@ -115,7 +115,7 @@ class CallDataflow:
                 yield returned, None if visit is None else visit - 1
 
     def _given(self, row: int, visit: int | None) -> Iterator[Slot]:
-        """What the calls of a function give to an argument: that which a visit is, where it can be told."""
+        """What the calls of a function pass to an argument: that of one visit, where the call is known."""
         roles, calls = roles_of(self.graph), self._calls.get(self.graph.function[row], [])
         if not calls:
             yield from ((source, slot) for source, slot, _ in roles.inputs(row))

@@ -32,8 +32,8 @@ class Roles:
 
     Attributes:
         graph: the graph.
-        kind, variable: row -> `input`, `output`, `weight`, `gradient`; path of the variable (where told).
-        trainable: path of a variable -> whether the step asks for its gradient (where told).
+        kind, variable: row -> `input`, `output`, `weight`, `gradient`; path of the variable (where known).
+        trainable: path of a variable -> whether the step asks for its gradient (where known).
         omitted: paths of trainable variables that a tape records, without being asked for their gradients.
         unread: path of a variable whose gradient is asked for though nothing reads it -> the line that made
             its layer (file, line, function), or None.
@@ -114,7 +114,7 @@ class Roles:
         return len(data) == sum(position != RETURNED for _, _, position in self.inputs(row))
 
     def is_backward(self, row: int) -> bool:
-        """Whether a node belongs to the backward pass, told by its scope."""
+        """Whether a node belongs to the backward pass, judged by its scope."""
         return _BACKWARD.search(self.graph.names[row]) is not None
 
     def read_variable(self, row: int) -> str:

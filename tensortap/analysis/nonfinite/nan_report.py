@@ -33,7 +33,7 @@ class NanReport:
 
     Attributes:
         run: its name. step: the step, None if no captured tensor of the run is non-finite.
-        origins: in data flow order, those that matter. demoted: harmless ones, each with its reason.
+        origins: in data flow order, those that matter. demoted: expected ones, each with its reason.
         chain: from the first origin to the loss. nonfinite, propagated: tensors; recovered: captured ones,
             finite, whose inputs are not.
         notes: sentences about what limits the answer, and what to capture to know more.

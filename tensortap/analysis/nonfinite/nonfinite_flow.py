@@ -19,7 +19,7 @@ from .upstream import Source, Upstream, computes_nothing
 VERDICTS = ("origin", "suspected", "inf_to_nan", "data", "from_variable", "constant", "propagated")
 
 _MAX_NODES = 20_000  # nodes that are looked at behind one tensor
-# One operand, elementwise: more non-finite elements behind than before mean that some were born here.
+# One operand, elementwise: more non-finite elements after than before mean that some originate here.
 _UNARY = ops("Log Log1p Exp Expm1 Sqrt Rsqrt Reciprocal Inv Square Cast Relu Neg Abs")
 
 
@@ -43,7 +43,7 @@ class NonfiniteFlow:
 
     Attributes:
         tensors, upstream: the step. bad: slot -> tensor, in data flow order. children: slot -> the non-finite
-        tensors that were handed it. internal_outputs: what functions return to others than the program.
+        tensors that it propagated to. internal_outputs: what functions return to others than the program.
     """
 
     def __init__(self, tensors: StepTensors) -> None:
@@ -104,7 +104,7 @@ class NonfiniteFlow:
         return "propagated"
 
     def _held_nan(self, source: Source, row: int, visit: int) -> bool:
-        """Whether a source held NaN when `row` took it at a visit; at any, where that cannot be told."""
+        """Whether a source held NaN when `row` took it at a visit; at any, where that is unknown."""
         if not source.captured:
             return self.upstream.operand(source, None).nan > 0
         at = self.upstream.visit_of(source.slot[0], row, visit)
@@ -129,7 +129,7 @@ class NonfiniteFlow:
         return found
 
     def origins(self) -> list[FlowTensor]:
-        """The tensors that were not just handed their non-finite values, in data flow order."""
+        """The tensors whose non-finite values were not just propagated to them, in data flow order."""
         return [tensor for tensor in self.bad.values() if tensor.verdict != "propagated"]
 
     @cached_property
@@ -151,7 +151,7 @@ class NonfiniteFlow:
         return found
 
     def downstream_of_gradients(self, slots: Iterable[Slot]) -> dict[Slot, Slot | None]:
-        """Those of some non-finite tensors that the backward pass made, and all that they were handed to."""
+        """Those of some non-finite tensors that the backward pass made, and all that they propagated to."""
         return self.descendants(slot for slot in slots if self.tensors.roles.is_backward(slot[0]))
 
     def is_finite(self, row: int) -> bool:
@@ -188,7 +188,7 @@ class NonfiniteFlow:
                 yield slot
 
     def descendants(self, slots: Iterable[Slot]) -> dict[Slot, Slot | None]:
-        """All non-finite tensors that some were handed to, each with the one it got it from: the first on the
+        """All non-finite tensors that some propagated to, each with the one it comes from: the first on the
         shortest way."""
         before: dict[Slot, Slot | None] = dict.fromkeys(slots)
         waiting = deque(before)

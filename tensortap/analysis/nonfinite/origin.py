@@ -158,7 +158,7 @@ def operands(flow: NonfiniteFlow, bad: FlowTensor) -> list[Operand]:
 
 
 def _source_of_input(sources: list[Source]) -> Source | None:
-    """The source that an input's value is: the non-finite one, or the last (what a loop handed on)."""
+    """The source that an input's value is: the non-finite one, or the last (what a loop passed on)."""
     direct = [source for source in sources if not source.uncaptured]
     return next((source for source in direct if source.bad), direct[-1] if direct else None)
 

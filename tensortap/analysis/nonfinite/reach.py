@@ -32,11 +32,11 @@ class Reached:
     """What one origin reaches.
 
     Attributes:
-        slots: the origin and all non-finite tensors that it was handed to, in data flow order.
+        slots: the origin and all non-finite tensors that it propagated to, in data flow order.
         ends: where those end.
         open: nodes that were not captured lead from one of them to the loss, a gradient, a weight or an
             output of the function, so that nobody knows whether it got there.
-        total: tensors of all calls, where others were handed some; else 0.
+        total: tensors of all calls, where it propagated to others; else 0.
     """
 
     slots: list[Slot]
@@ -127,8 +127,8 @@ def _marks_of_slots(flow: NonfiniteFlow, origins: Sequence[FlowTensor]) -> dict[
 
 
 def _propagated_to(flow: NonfiniteFlow, slot: Slot) -> Iterator[Slot]:
-    """The non-finite tensors that a tensor was handed to; also those of its function that were non-finite at
-    an earlier visit: origins are told of the first one, and nobody looked whether they were at this one."""
+    """The non-finite tensors that a tensor propagated to; also those of its function that were non-finite at
+    an earlier visit: origins are reported for the first one, and this one was not checked."""
     yield from flow.children.get(slot, ())
     tensors, visit = flow.tensors, flow.bad[slot].visit
     function = tensors.graph.function.codes
@@ -193,7 +193,7 @@ def _as_columns(marks: list[int], origins: int) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class RecoveryOp:
-    """A captured node that is handed a non-finite value and yields a finite one. `how`: `masked` (it chooses
+    """A captured node that takes a non-finite value and yields a finite one. `how`: `masked` (it chooses
     other elements), `compared`, `extremum`, `softmax`, or `recovered`."""
 
     tensor: str

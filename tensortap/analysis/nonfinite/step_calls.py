@@ -70,7 +70,7 @@ class StepCalls:
 
     @property
     def has_call_links(self) -> bool:
-        """Whether it is known what the calls handed to one another."""
+        """Whether it is known what the calls passed to one another."""
         return bool(self._calls)
 
     def tensors(self, graph: str) -> StepTensors:
@@ -278,7 +278,7 @@ def root_outputs(calls: StepCalls, graph: str) -> list[Slot]:
 
 
 def is_graph_input(tensors: StepTensors, slot: Slot) -> bool:
-    """Whether a tensor is handed to a graph by the program: an argument of a called function, or fed."""
+    """Whether a tensor is an input of its graph: an argument of a function that the program calls, or fed."""
     op_type = tensors.graph.op_type[slot[0]]
     if op_type == "_Arg":
         return dataflow_of(tensors.graph).is_root(slot[0])

@@ -34,10 +34,10 @@ _EAGER = "Run the step inside of 'with tap.eager():' to capture them, or move th
 
 @dataclass(frozen=True, slots=True)
 class CallArgumentOrigin:
-    """Why an argument is not finite, where no captured tensor handed that to it.
+    """Why an argument is not finite, where no captured tensor propagated that to it.
 
     Attributes:
-        verdict: `data`, `suspected`, or `born` if the numbers prove which op made it.
+        verdict: `data`, `suspected`, or `origin` if the numbers prove which op made it.
         explanation: a sentence, and the next step. missing: what was not captured.
         inputs: the captured tensors that it was made of. made_by: the op that the numbers prove made it.
     """
@@ -161,7 +161,7 @@ class StepFlow:
                 yield result.graph, source.slot
 
     def _equal(self, graph: str, flow: NonfiniteFlow, bad: FlowTensor) -> Tensor | None:
-        """The last tensor of an earlier call with the same numbers: the program may have handed it on as a
+        """The last tensor of an earlier call with the same numbers: the program may have passed it on as a
         NumPy array."""
         if self._by_numbers is None:
             self._by_numbers = {}
@@ -287,7 +287,7 @@ class StepFlow:
     # Impact
 
     def reached(self) -> dict[Tensor, Reached]:
-        """Origin -> what it reaches, in its own call and in those that were handed something."""
+        """Origin -> what it reaches, in its own call and in those that it propagates to."""
         begins, reaches = dict[str, dict[Slot, int]](), dict[str, Reachability]()
         for graph, flow in self.flows.items():
             flow.internal_outputs = self.calls.internal_outputs(graph)

@@ -128,7 +128,7 @@ class Upstream:
             yield _Way(slot, way.position, visit, way.uncaptured)
 
     def visit_of(self, source: int, row: int, visit: int | None) -> int | None:
-        """The visit at which `source` made what `row` took at a visit: the one before, where a loop handed it
+        """The visit at which `source` made what `row` took at a visit: the one before, where a loop passed it
         on; None (any) where visits of the two are not comparable."""
         if visit is None or self._same_time(source, row, visit) is None:
             return None

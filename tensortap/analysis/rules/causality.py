@@ -159,7 +159,7 @@ class Deduplicator:
         return _once_per_function(view, kept)
 
     def _explained(self, view: RunView, hit: Hit) -> bool:
-        """Whether a rule told of the same variable, of this graph or another, that is the reason for this."""
+        """Whether a rule that is the reason for this reported the same variable, of this graph or another."""
         tensor = view.tensors[hit.tensor]
         layers = (self._variables.get(rule, {}).get(tensor.variable, set()) for rule in hit.unless)
         return any(_ends_alike(tensor.layer, layer) for layer in set[str]().union(*layers))

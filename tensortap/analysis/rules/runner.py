@@ -30,7 +30,7 @@ class Findings:
     """What rules found.
 
     Attributes:
-        findings: those that are not muted first; of these the worst, of equals NaN that is born, then the
+        findings: those that are not muted first; of these the worst, of equals NaN at its origin, then the
             newest, then in data flow order; what leads to others comes before them (`causes`). What several
             rules or graphs would say of one tensor or variable is there once.
         failed: rules that raised, with the reason. rules: how many were applied.

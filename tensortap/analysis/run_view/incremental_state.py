@@ -1,6 +1,6 @@
 """Results about the snapshots of each tensor, kept between looks and extended as a run grows.
 
-Rows of a catalog never move and are never removed. So whatever can be told of a tensor's first rows and of
+Rows of a catalog never move and are never removed. So whatever holds for a tensor's first rows and of
 those behind them separately, and put together exactly, is held from one look to the next; a tensor that got
 rows of a step that lies before its latest (another worker's, mostly) is looked at from its first row again,
 and so are all where it matters which values are kept and some were pruned.
@@ -59,7 +59,7 @@ class AnalysisCache:
     Attributes:
         rows: of the catalog, at the last look. late_at: by tensor, the rows of the look that saw it get rows
             of an earlier step than its latest, 0 if none did. prunings: of the catalog, at the last look.
-        tensors: roles by code. graphs: the graphs they were told from, by id.
+        tensors: roles by code. graphs: the graphs they were derived from, by id.
     """
 
     lock: threading.Lock = field(default_factory=threading.Lock)

@@ -150,7 +150,7 @@ class RunView:
 
         Args:
             key: names all that it depends on. make: makes what knows nothing.
-            add: tells it of further snapshots, of each tensor behind those that it was told of before. What
+            add: gives it further snapshots, of each tensor after those that it was given before. What
                 it knows then may not depend on how they were divided.
         """
         if ("growing", key) in self._known:

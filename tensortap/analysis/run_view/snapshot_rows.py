@@ -51,7 +51,7 @@ class Rows:
 
     def part(self, part: slice | Array, *, share: bool = True) -> Rows:
         """Some of the rows, by their places in order or a mask; parts of the same rows share what they read,
-        unless they are told not to (all of a long run takes much memory)."""
+        unless asked not to (all of a long run takes much memory)."""
         if not isinstance(part, slice) and part.dtype == np.bool_ and part.all():
             return self
         made = Rows.__new__(Rows)

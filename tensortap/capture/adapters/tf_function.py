@@ -68,7 +68,7 @@ class TappedFunction:
         method = None if bind is None else bind(instance, owner)
         if method is None or isinstance(method, MethodType):  # of a composite tensor: it is an argument
             return functools.partial(self, instance)
-        if instance not in self._bound:  # TensorFlow keeps one, too: what is saved is told by identity
+        if instance not in self._bound:  # TensorFlow keeps one, too: what is saved is found by identity
             self._bound[instance] = TappedFunction(self._steps, method, {}, self._numbers)
         return self._bound[instance]
 

@@ -108,7 +108,7 @@ def iterator_elements(functions: Mapping[str, TracedFunction]) -> dict[int, Elem
     """What the iterators among the root's arguments yield, by number of the argument.
 
     Raises:
-        UncopiedIteratorError: it cannot be told which iterator is drawn from, or an element has parts that
+        UncopiedIteratorError: it is unknown which iterator is read, or an element has parts that
             are no plain tensors.
     """
     found: dict[int, Elements] = {}

@@ -50,7 +50,7 @@ class VisitBudget:
     """Thins the visits of one step to what its watches keep of each tensor (`Watch(visits=…)`).
 
     Which visit is the last one is known when the step ends; until then visits wait here, up to 64 MiB in all.
-    Beyond that they are handed over early, and later visits are kept at growing intervals. The visit at which
+    Beyond that they are written early, and later visits are kept at growing intervals. The visit at which
     a tensor first has a NaN or an infinity is always kept. What a trigger examines is handed over anyway, and
     written only if it is kept, or the trigger fires.
 

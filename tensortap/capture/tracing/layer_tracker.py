@@ -25,7 +25,7 @@ _SCRATCH = "scratch_graph"  # where Keras infers shapes; nothing in it ever runs
 _MAX_TRACES = 512  # of the latest graphs; a graph is asked for right after it was traced
 
 
-# What Keras' layers are told and show in a line; `get_config` says more, and users' layers may refuse it.
+# Arguments of Keras' layers, as they show in a line; `get_config` says more, and users' layers may refuse it.
 _SHOWN_ARGUMENTS = (
     *("units", "filters", "kernel_size", "strides", "padding", "dilation_rate", "groups", "pool_size"),
     *("size", "num_heads", "key_dim", "input_dim", "output_dim", "target_shape", "axis", "epsilon"),

@@ -118,7 +118,7 @@ def _plain(number: float | None) -> float | None:
 
 
 class TrainingStoppedError(TensortapError):
-    """A trigger of a tap fired, and the tap was told to stop training: `Tap(on=…, stop=True)`.
+    """A trigger of a tap fired, and the tap was asked to stop training: `Tap(on=…, stop=True)`.
 
     Attributes:
         firing: what fired, when and why.

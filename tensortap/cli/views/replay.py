@@ -170,7 +170,7 @@ def proof_of(answer: Answer, view: TensorView, source: Path) -> Verification | N
     """By the hash that the recording has of the tensor; None if tensors were changed.
 
     Args:
-        source: the recorded run, or a bundle: where a value was kept, the difference is told.
+        source: the recorded run, or a bundle: where a value was stored, the difference is shown.
     """
     if answer.identical is None:
         return None

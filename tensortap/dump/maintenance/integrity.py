@@ -209,7 +209,7 @@ def _number(name: str, prefix: str, suffix: str) -> int | None:
     return int(digits) if fits else None
 
 
-_MAX_SENTENCES = 5  # lost values of a file that are told one by one
+_MAX_SENTENCES = 5  # lost values of a file that are reported one by one
 
 
 class ValueCheck:

@@ -70,7 +70,7 @@ class Repaired:
 
 
 def repair_run(run_dir: Path, out: Path, advance: Notice = ignore_notice) -> Repaired:
-    """Copies a run to `out`; `advance` is told now and then how far it is.
+    """Copies a run to `out`; `advance` is called now and then with how far it is.
 
     Commits that cannot be read are left out; a snapshot whose value is missing or damaged keeps its summary.
     Snapshots that a worker had committed when it was closed, and that are gone, count as lost (`dropped`).

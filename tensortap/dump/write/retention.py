@@ -156,7 +156,7 @@ def open_shards(run_dir: Path, shards: Mapping[Shard, Entry]) -> set[Shard]:
 def _is_open(run_dir: Path, shard: Shard, entry: Entry) -> bool:
     """Whether a shard is not sealed (its first 8 bytes are zero), and its worker not closed, but there.
 
-    Of a process on another machine that cannot be told; it is, if it wrote a short while ago.
+    Of a process on another machine that is unknown; it counts as alive if it wrote a short while ago.
     """
     worker_dir = run_dir / shard[0]
     try:

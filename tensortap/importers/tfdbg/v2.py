@@ -100,7 +100,7 @@ class _Reader:
                 self._trace(event)
 
     def _execution(self, event: Message, has_calls: bool) -> None:
-        """An eager op; or a call, whose outputs are told here if none of its graph's tensors were."""
+        """An eager op; or a call, whose outputs are recorded here if none of its graph's tensors were."""
         execution = event.execution
         place = (execution.op_type, tuple(execution.code_location.stack_frame_ids))
         step = self._call_count if has_calls else self._eager[place]

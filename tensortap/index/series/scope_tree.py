@@ -13,7 +13,7 @@ _Place = tuple[int, ...]  # last members of a row and of the scopes around it
 
 _NAME_NUMBER = re.compile(r"(?<=.)_\d+$")
 _REST = "…"
-_CROWD = 40  # more rows than that right below the scope, or its only one, are not all told apart at once
+_CROWD = 40  # more rows than that right below the scope, or its only one, are not all listed at once
 _MANY = 3  # ops of one name and other numbers are one row, and scopes are worth a look inside
 
 

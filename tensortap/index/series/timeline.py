@@ -245,7 +245,7 @@ class Candidates:
 
 
 def candidates(catalog: Catalog, row: Array, statistic: str, place: Array, computed: Array) -> Candidates:
-    """What is told of some rows of the catalog.
+    """What the timeline shows of some rows of the catalog.
 
     Args:
         statistic: one of `TIMELINE_STATISTICS`.

@@ -98,7 +98,7 @@ def nonfinite_origins(nodes: Sequence[StepperNode], facts: Mapping[str, TensorFa
     """Names of the nodes that give NaN though no input is NaN, or infinities of finite inputs.
 
     A constant is meant as it is: an infinity that a mask holds is passed on until it becomes NaN. What the
-    call was given not finite counts if nothing is born before it.
+    call was given not finite counts if nothing originates before it.
 
     Args:
         nodes: in topological order.

@@ -18,7 +18,8 @@ from ..metrics.distances import RTOL
 from .node_matching import Matching
 
 Frames = Callable[[str, str], FrameDetail | None]  # (side, node) -> the line that made it
-_IGNORED = ("T", "dtype", "Tin", "Tout", "DstT", "SrcT", "container", "shared_name")  # a dtype is told apart
+# Attributes that say nothing new: dtypes are compared by themselves.
+_IGNORED = ("T", "dtype", "Tin", "Tout", "DstT", "SrcT", "container", "shared_name")
 _PYTHON = ops("PyFunc PyFuncStateless EagerPyFunc")  # their token only counts the functions of a process
 _NARROW: dict[str, Callable[[str], np.floating[Any]]] = {"float32": np.float32, "float16": np.float16}
 _FLOAT = re.compile(r"(?<![\w.])-?\d+\.\d+(?:e[+-]?\d+)?(?![\w.])")
@@ -68,7 +69,7 @@ def _only_rounded(texts: tuple[str, str], dtypes: tuple[str, str]) -> bool:
     left, right = (nested_list(text) for text in texts)
     try:
         return bool(np.allclose(left, right, max(RTOL[dtype] for dtype in dtypes), 0))
-    except (ValueError, TypeError):  # not told in full, or not numbers
+    except (ValueError, TypeError):  # cut short, or not numbers
         return False
 
 

@@ -101,7 +101,7 @@ def _of_worker(side: Side, found: StepRows, steps: int) -> Array | slice:
 
 def joined(a: StepRows, b: StepRows, partner: Array) -> tuple[Array, Array] | None:
     """The positions in `a` and `b` of each pair, by step, tensor of B and visit; of several snapshots of one
-    visit the last. None if there are too many to be told apart.
+    visit the last. None if there are too many to distinguish.
 
     Args:
         partner: code of A -> code of B; a tensor that was captured since it was made has none.

@@ -232,7 +232,7 @@ class _Step:
     def back(
         self, stored: StoredElements, visit: int | None, index: tuple[int, ...], value: float
     ) -> _Culprit | None:
-        """The element of an input that is to blame for an element of the output, if that can be told."""
+        """The element of an input that is to blame for an element of the output, if that is known."""
         tensors = self._flow.tensors
         if not self._inputs or self._slot not in tensors.captured:
             return None

@@ -63,7 +63,7 @@ class _Scan:
 
 class Stretches(DependsOnValues):
     """The longest stretch of at least `least` captured steps of each tensor that are close to its own first
-    one. Stretches are told apart from the left: each begins where the one before ended; of a step the first
+    one. Stretches are separated from the left: each begins where the one before ended; of a step the first
     visit counts. Close is as in `numpy.isclose`, in all of `STATISTICS`, NaN being equal."""
 
     def __init__(self, least: int, rtol: float, atol: float) -> None:

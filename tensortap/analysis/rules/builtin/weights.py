@@ -27,7 +27,7 @@ from .updates import Updates
 
 def layer_weights(view: RunView) -> list[TensorRole]:
     """Weights of layers, each variable once a graph (where it is read several times, as it was first; of
-    several variables of one path the one that is trained, where that can be told)."""
+    several variables of one path the one that is trained, where that is known)."""
 
     def find() -> list[TensorRole]:
         found: dict[tuple[str, str], TensorRole] = {}
