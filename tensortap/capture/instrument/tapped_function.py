@@ -109,11 +109,6 @@ class InstrumentedFunction:
     def rewritten(self) -> Rewritten:
         return self._rewritten
 
-    @property
-    def has_run(self) -> bool:
-        """Whether a call of the copy has returned."""
-        return self._has_run
-
     def call(
         self,
         run: internals.CallFunction,

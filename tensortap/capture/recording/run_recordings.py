@@ -105,11 +105,6 @@ class RunRecordings:
             return False
         return self._asked_for(steps) or self._held is not None
 
-    @property
-    def takes_all(self) -> bool:
-        """Whether every step is recorded, most of them into memory only."""
-        return self._held is not None
-
     def _asked_for(self, steps: range) -> bool:
         """Whether one of them is recorded whatever a trigger says."""
         try:
