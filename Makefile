@@ -83,7 +83,8 @@ lock: .venv/.made ## .ci/locks: the versions and hashes of all Python packages (
 audit: $(FOR_TESTS) ## known vulnerabilities of what is installed (needs a network, and says so)
 	$(PY) .ci/audit.py
 
-docs: $(FOR_TESTS) ## the documentation as a site, into site/
+docs: $(FOR_TESTS) frontend ## the documentation as a site, into site/, with the runs of its gallery
+	$(PY) .ci/gallery.py .tools/gallery
 	$(PY) -m mkdocs build --strict
 
 docker: ## the image that serves a log directory (needs a Docker engine)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import runpy
@@ -22,6 +23,7 @@ ELSEWHERE = {
     "contributing.md": "CONTRIBUTING.md",
     "changelog.md": "CHANGELOG.md",
 }
+GALLERY = CHECKOUT / ".tools" / "gallery"  # where `make docs` puts what .ci/gallery.py makes
 PAGES = {path: page for page, path in ELSEWHERE.items()}
 # What `tensortap.open` returns; with tensortap's own names and those that documents import, the whole API.
 READING = [
@@ -86,6 +88,34 @@ def rules_page() -> str:
     )
 
 
+def gallery_page(folder: Path) -> str:
+    """Findings of real runs, with their stories, as .ci/gallery.py has made them."""
+    path = folder / "findings.json"
+    findings = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    if not findings:
+        return "# Gallery\n\nThis site was built without its runs: `make docs` trains them.\n"
+    return (
+        "# Gallery\n\nReal runs of programs with one mistake each. A story opens in the browser"
+        + (" and needs no server. A run opens with `tensortap serve FILE`, or dropped on a story.\n\n")
+        + "".join(
+            f"## {each['seen']}\n\n{_plain(each['found'])}\n\n"
+            f"Found by `{each['by']}`{_at(each['line'])}."
+            f' <a href="gallery/{each["name"]}.html">Open the story</a> ·'
+            f' <a href="gallery/{each["name"]}.tap.zip">download the run</a>\n\n'
+            for each in findings
+        )
+    )
+
+
+def _at(line: str) -> str:
+    return f", at `{line}`" if line else ""
+
+
+def _plain(text: str) -> str:
+    """A sentence in which nothing is Markdown."""
+    return re.sub(r"([\\`*_{}\[\]<>#|])", r"\\\1", text)
+
+
 def _limits(thresholds: Mapping[str, Any]) -> str:
     return ", ".join(f"`{name}` {value:g}" for name, value in thresholds.items())
 
@@ -102,8 +132,11 @@ def on_files(files: Files, config: Any) -> Files:
         "api.md": api_page(),
         "command_options.md": commands_page(),
         "rules.md": rules_page(),
+        "gallery.md": gallery_page(GALLERY),
     }.items():
         files.append(File.generated(config, page, content=content))
+    for story in sorted([*GALLERY.glob("*.html"), *GALLERY.glob("*.tap.zip")]):
+        files.append(File.generated(config, f"gallery/{story.name}", abs_src_path=str(story)))
     return files
 
 

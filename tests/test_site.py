@@ -22,6 +22,7 @@ ELSEWHERE = {
     "api.md",
     "command_options.md",
     "rules.md",
+    "gallery.md",
     "http_api.md",
     "format.md",
     "architecture.md",
