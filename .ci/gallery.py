@@ -28,6 +28,7 @@ PROGRAMS = {  # program -> what its author sees
     "training_false": "The model is good in training and useless afterwards.",
     "bfloat16_weights": "The loss stops falling early.",
 }
+EACH_STEP = ("regression_explodes", "bfloat16_weights")  # whose rule looks at neighbouring steps
 COMPARED = "epsilon", "Two runs of one model drift apart."
 
 
@@ -44,7 +45,9 @@ def train(logdir: Path, program: str) -> None:
     keras.backend.clear_session()
     keras.utils.set_random_seed(1)
     bug = next(each for each in _bugs.BUGS if each.name == program)
-    with Tap(logdir / run_name(program), watch=Watch(steps=4, keep="value")) as tap:
+    with Tap(
+        logdir / run_name(program), watch=Watch(steps=1 if program in EACH_STEP else 4, keep="value")
+    ) as tap:
         bug.program(tap, True)
 
 
@@ -72,7 +75,8 @@ def first_difference(logdir: Path) -> dict[str, Any]:
     found = compare(Side(runs["base"]), Side(runs["epsilon"])).first
     assert found is not None
     line = "" if found.frame is None else f"{Path(found.frame.file).name}:{found.frame.line}"
-    return {"found": found.text, "by": "tensortap diff", "line": line}
+    text = f"The first difference is in {found.difference.tensor}. {found.text}"
+    return {"found": text, "by": "tensortap diff", "line": line}
 
 
 def write(logdir: Path, out: Path, name: str, *options: str) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -35,21 +37,19 @@ def check(folder: Path) -> list[str]:
         assert FOUND_BY[each["name"]] in each["by"], each
         file, _, line = each["line"].partition(":")
         assert file in ("_bugs.py", "compare_changes.py") and int(line) > 0, each
-        story = (folder / f"{each['name']}.html").read_text(encoding="utf-8")
-        assert file in story and "http://" not in story.partition("</head>")[0]
-        assert (folder / f"{each['name']}.tap.zip").stat().st_size < 4 << 20
+        assert (folder / f"{each['name']}.html").stat().st_size < 8 << 20
+        assert (folder / f"{each['name']}.tap.zip").stat().st_size < 8 << 20
     return [each["name"] for each in findings]
 
 
 def test_one_finding(script: dict[str, Any], tmp_path: Path) -> None:
     script["make"](tmp_path / "gallery", {"softmax_twice": "Accuracy is low."}, compared=False)
     assert check(tmp_path / "gallery") == ["softmax-twice"]
-    (tmp_path / "gallery" / "findings.json").touch()
     page = runpy.run_path(str(CHECKOUT / ".ci" / "docs_site.py"))["gallery_page"](tmp_path / "gallery")
     assert "## Accuracy is low." in page and 'href="gallery/softmax-twice.html"' in page
 
 
 @pytest.mark.nightly
-def test_all_findings(script: dict[str, Any], tmp_path: Path) -> None:
-    script["make"](tmp_path)
+def test_all_findings(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, str(CHECKOUT / ".ci" / "gallery.py"), str(tmp_path)], check=True)
     assert check(tmp_path) == list(FOUND_BY)
