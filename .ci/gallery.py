@@ -20,7 +20,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(CHECKOUT / "benchmarks"), str(CHECKOUT / "tests/support")]
 
 PROGRAMS = {  # program -> what its author sees
-    "log_of_zero": "The loss becomes NaN after some steps.",
+    "log_of_zero": "The loss is NaN from the first step.",
     "negative_bias": "The loss stays at ln(3), as if the model were guessing.",
     "regression_explodes": "The loss grows to infinity.",
     "softmax_twice": "Training works, but slowly, and accuracy is low.",

@@ -71,3 +71,8 @@ export function formatAgo(seconds: number, now: number): string {
   if (age < 86400) return `${Math.floor(age / 3600)} h ago`;
   return new Date(seconds * 1000).toISOString().slice(0, 10);
 }
+
+/** The last parts of a path say which file it is. */
+export function shortFile(file: string): string {
+  return file.split('/').slice(-2).join('/');
+}

@@ -1,3 +1,4 @@
+import { shortFile } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
 import { type Comparison, earlierThan } from '../../model/wire/comparison';
 import { comparison } from '../../state/compare/comparison';
@@ -46,7 +47,8 @@ function Line({ side, frame }: { side: string; frame: { file: string; line: numb
   if (frame === null) return null;
   return (
     <p class="compare-source">
-      {side}: <code>{`${visible(frame.file)}:${frame.line}`}</code> <code>{visible(frame.text ?? '')}</code>
+      {side}: <code title={visible(frame.file)}>{`${visible(shortFile(frame.file))}:${frame.line}`}</code>{' '}
+      <code>{visible(frame.text ?? '')}</code>
     </p>
   );
 }

@@ -1,3 +1,4 @@
+import { shortFile } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
 import type { PanelTab } from '../../model/run/deep_link';
 import { visitText } from '../../model/run/problem_page';
@@ -61,11 +62,6 @@ export function OriginTitle({ origin }: { origin: Origin }) {
       <Prose text={visible(origin.title)} />
     </button>
   );
-}
-
-/** The last parts of a path say which file it is. */
-function shortFile(file: string): string {
-  return file.split('/').slice(-2).join('/');
 }
 
 /** Where to look next: each a place of this page. */
