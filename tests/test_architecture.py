@@ -145,6 +145,18 @@ def test_names_that_packages_and_the_document_name_exist() -> None:
     assert not wrong
 
 
+def test_private_names_stay_in_their_module() -> None:
+    wrong = [
+        f"{path.relative_to(CHECKOUT)}:{node.lineno}: {alias.name}"
+        for path in FILES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.name.startswith("_") and not alias.name.startswith("__")
+    ]
+    assert not wrong
+
+
 def package_of(path: Path) -> str | None:
     """The part of tensortap that a file belongs to; None for what lies above all parts."""
     parts = path.relative_to(CHECKOUT).parts

@@ -8,8 +8,6 @@ below it. Begin with `tap_steps`.
 """
 
 from tensortap.core.sampling import Sample
-from tensortap.tf.internals import op_definition
-from tensortap.tf.random_ops import draws
 
 from .errors import TapClosedError, TapWarning, WatchError
 from .recording.record_options import Record
@@ -41,8 +39,6 @@ __all__ = [
     "Watch",
     "WatchError",
     "Watches",
-    "draws",
     "every",
     "log_spaced",
-    "op_definition",
 ]

@@ -8,7 +8,7 @@ import os
 import re
 import threading
 from collections.abc import Mapping, Sequence
-from numbers import Integral, Real
+from numbers import Real
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -24,6 +24,7 @@ from tensortap.storage.uri import (
 )
 
 from .errors import WatchError
+from .watching.step_schedule import is_whole_number
 from .watching.watch import Watch
 
 Summarize = Literal["host", "device"]
@@ -83,7 +84,7 @@ def byte_count(argument: str, value: Any) -> int:
     Raises:
         WatchError: it is negative, or no whole number.
     """
-    if not _is_count(value):
+    if not is_whole_number(value):
         raise WatchError(
             f"{argument}={value!r} is not a number of bytes.",
             f"Use a whole number of at least 0, as {argument}=512 << 20 for 512 MiB.",
@@ -166,7 +167,7 @@ def process_rank(value: Any) -> int | None:
     """
     if value is None:
         return job_rank(os.environ)
-    if not _is_count(value):
+    if not is_whole_number(value):
         raise WatchError(f"rank={value!r} is not a process number.", "Use a whole number from 0, or None.")
     return int(value)
 
@@ -215,7 +216,3 @@ def run_facts(info: Any) -> dict[str, Any]:
         f"info={shown[:80]}{'…' if len(shown) > 80 else ''} is not a JSON object.",
         "Use a dict with names as keys, as info={'lr': 0.1}.",
     )
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0

@@ -85,6 +85,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
+def shortened(text: str, length: int) -> str:
+    """A text of at most `length` characters; the last one of a longer text is an ellipsis."""
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
 def bytes_text(count: int) -> str:
     """`1536` -> `1.5 KB`: units of 1,000 bytes, as disks are sold and `ls --si` prints."""
     size = float(count)

@@ -193,7 +193,7 @@ def _careful_block(values: Any, acc: Any, shift: float) -> float:
 
 
 @helper
-def _first_finite(values: Any) -> float:
+def first_finite(values: Any) -> float:
     for i in range(values.size):
         value = np.float64(values[i])
         if np.isfinite(value):
@@ -221,7 +221,7 @@ def scan_float32(values: Any, bits: Any, words: Any, acc: Any) -> None:
     `bits` are the same as int32, `words` the first 8 * n as uint64; the others are counted one by one.
     (Views are made by the caller: numba needs a second to compile a change of dtype.)
     """
-    shift = _first_finite(values)
+    shift = first_finite(values)
     whole = 2 * words.size
     if whole:
         tables = np.zeros(8 * _STRIDE, np.uint16)
@@ -242,7 +242,7 @@ def scan_float32(values: Any, bits: Any, words: Any, acc: Any) -> None:
 
 
 @helper
-def _range64(bits: Any, ids: Any) -> Any:
+def range64(bits: Any, ids: Any) -> Any:
     """Writes bucket ids of float64 patterns; returns zeros (+, -), subnormals, the key range."""
     zeros, negative_zeros, subnormals = np.int64(0), np.int64(0), np.int64(0)
     low, high = _MAG64, _MIN64
@@ -265,7 +265,7 @@ def _range64(bits: Any, ids: Any) -> Any:
 @helper
 def _count64(values: Any, acc: Any, tables: Any, ids: Any) -> Any:
     """Histogram and counts of one block of float64; returns the smallest and largest key."""
-    zeros, negative_zeros, subnormals, low, high = _range64(values.view(np.int64), ids)
+    zeros, negative_zeros, subnormals, low, high = range64(values.view(np.int64), ids)
     acc[POS_ZERO] += zeros
     acc[NEG_ZERO] += negative_zeros
     acc[SUBNORMAL] += subnormals
@@ -277,7 +277,7 @@ def _count64(values: Any, acc: Any, tables: Any, ids: Any) -> Any:
 
 
 @helper
-def _block64(values: Any, acc: Any, low: Any, high: Any, shift: float) -> float:
+def block64(values: Any, acc: Any, low: Any, high: Any, shift: float) -> float:
     """Moments of one block of float64, given its smallest and largest key."""
     if high >= _INF64 or low <= (_INF64 ^ np.int64(-1)):
         return _careful_block(values, acc, shift)
@@ -291,11 +291,11 @@ def scan_float64(values: Any, acc: Any) -> None:
     """Adds float64 elements."""
     tables = np.zeros(8 * _STRIDE, np.uint16)
     ids = np.empty(_BLOCK, np.uint16)
-    shift = _first_finite(values)
+    shift = first_finite(values)
     for start in range(0, values.size, _BLOCK):
         block = values[start : start + _BLOCK]
         low, high = _count64(block, acc, tables, ids)
-        shift = _block64(block, acc, low, high, shift)
+        shift = block64(block, acc, low, high, shift)
         if start % _FOLD == _FOLD - _BLOCK:
             _fold(tables, acc)
     _fold(tables, acc)
@@ -352,9 +352,9 @@ def scan_complex(parts: Any, acc: Any) -> None:
         for i in range(size):
             moduli[i] = _modulus(np.float64(block[2 * i]), np.float64(block[2 * i + 1]))
         if start == 0:
-            shift = _first_finite(moduli[:size])
+            shift = first_finite(moduli[:size])
         low, high = _count64(moduli[:size], acc, tables, ids)
-        shift = _block64(moduli[:size], acc, low, high, shift)
+        shift = block64(moduli[:size], acc, low, high, shift)
         if start % (2 * _FOLD) == 2 * (_FOLD - _BLOCK):
             _fold(tables, acc)
     _fold(tables, acc)

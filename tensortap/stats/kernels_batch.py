@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .kernels import NEG_ZERO, POS_ZERO, SUBNORMAL, _block64, _first_finite, _range64, finish, helper
+from .kernels import NEG_ZERO, POS_ZERO, SUBNORMAL, block64, finish, first_finite, helper, range64
 from .moments import SMALL
 
 _finish = helper(finish)
@@ -46,12 +46,12 @@ def scan_small(
         part, part_bits = values[start : ends[k]], bits[start : ends[k]]
         start = ends[k]
         if part.size:
-            zeros, negative_zeros, subnormals, low, high = _range64(part_bits, buckets)
+            zeros, negative_zeros, subnormals, low, high = range64(part_bits, buckets)
             acc[POS_ZERO] += zeros
             acc[NEG_ZERO] += negative_zeros
             acc[SUBNORMAL] += subnormals
             for i in range(part.size):
                 acc[buckets[i]] += 1
-            _block64(part, acc, low, high, _first_finite(part))
+            block64(part, acc, low, high, first_finite(part))
         used[k] = _finish(acc, tiny_id, ids[at:], counts[at:], results[k])
         at += used[k]

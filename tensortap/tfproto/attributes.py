@@ -8,6 +8,7 @@ from typing import Any
 
 from tensortap.core.errors import TensortapError
 from tensortap.core.names import short_function_name
+from tensortap.core.text import shortened
 
 from .tensor_proto import proto_shape, tensor_array, tensorflow_type_name
 
@@ -30,11 +31,11 @@ _HIDDEN = frozenset(
 
 def attribute_texts(attributes: Mapping[str, Any]) -> dict[str, str]:
     """Attribute name -> text of at most 200 characters, sorted by name, of AttrValue messages."""
-    return {name: _cut(_text(attributes[name])) for name in sorted(attributes) if name not in _HIDDEN}
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return {
+        name: shortened(_text(attributes[name]), _LONGEST)
+        for name in sorted(attributes)
+        if name not in _HIDDEN
+    }
 
 
 def _text(value: Any) -> str:
@@ -50,7 +51,7 @@ def _list_text(values: Any) -> str:
     for which in ("s", "i", "f", "b", "type", "shape", "tensor", "func"):
         items = getattr(values, which)
         if items:
-            shown = ", ".join(_cut(_scalar_text(which, item)) for item in items[:_LONGEST])
+            shown = ", ".join(shortened(_scalar_text(which, item), _LONGEST) for item in items[:_LONGEST])
             return f"[{shown}]"
     return "[]"
 

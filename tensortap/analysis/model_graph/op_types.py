@@ -1,4 +1,4 @@
-"""Sets of op types that several analyses share, and the elements of a Const as the graph writes them."""
+"""Sets of op types that several analyses share, and what attributes say: elements of a Const, flags."""
 
 from __future__ import annotations
 
@@ -39,6 +39,11 @@ def nested_list(text: str) -> Any:
         return json.loads(re.sub(r"(?<![\w.])-?(nan|inf)\b", lambda word: _WORDS[word.group()], text))
     except (ValueError, RecursionError, KeyError):
         return None
+
+
+def is_true(attributes: Mapping[str, str], name: str) -> bool:
+    """A boolean attribute; false if it is absent."""
+    return attributes.get(name, "false").lower() == "true"
 
 
 def constant_text(attributes: Mapping[str, str]) -> str | None:

@@ -49,14 +49,14 @@ class SnapshotReader:
             try:
                 values = internals.call_as_written(self._name, handles, len(handles))
             except tf.errors.FailedPreconditionError:  # some have no value yet
-                pairs = [pair for pair in zip(handles, self._variables, strict=True) if _has_value(pair[0])]
+                pairs = [pair for pair in zip(handles, self._variables, strict=True) if has_value(pair[0])]
                 handles = [handle for handle, _ in pairs]
                 values = [
                     tf.raw_ops.ReadVariableOp(resource=handle, dtype=dtype) for handle, (_, dtype) in pairs
                 ]
             if not self._all_have_values:
                 # One without a value may read as empty; given that back, it would refuse its first value.
-                known = [pair for pair in zip(handles, values, strict=True) if _has_value(pair[0])]
+                known = [pair for pair in zip(handles, values, strict=True) if has_value(pair[0])]
                 self._all_have_values = len(known) == len(self._variables)
                 handles, values = [handle for handle, _ in known], [value for _, value in known]
         return VariableSnapshot(handles, values, self._stays, self._draws)
@@ -118,5 +118,6 @@ def _reading(name: str, dtypes: Sequence[int], like: internals.FunctionDef) -> i
     return definition
 
 
-def _has_value(handle: Any) -> bool:
+def has_value(handle: Any) -> bool:
+    """Whether a variable is initialized."""
     return bool(tf.raw_ops.VarIsInitializedOp(resource=handle))

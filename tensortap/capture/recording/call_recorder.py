@@ -19,11 +19,13 @@ from tensortap.dump.recording.recording import (
 from tensortap.tf import internals
 from tensortap.tf.op_allowlist import refused
 from tensortap.tf.random_ops import RANDOM_OPS
+from tensortap.tf.shapes import static_shape
 
 from ..exact.iterator_copy import Elements, SharedIterator, UncopiedIteratorError, iterator_elements
 from ..exact.random_draws import DrawsAsArguments, RandomDrawValues, UnrecordableError
 from ..exact.shadow import is_variable
 from ..exact.side_effects import MUTED, obstacle
+from ..exact.variable_snapshot import has_value
 from ..instrument.tapped_function import TapValues
 from ..run_info import environment
 from ..tracing.traced_function import Place, TracedRoot
@@ -183,7 +185,7 @@ class PendingCall:
         return {
             number: _read(handle)
             for number, (argument, handle) in enumerate(zip(self._arguments, self._given, strict=True))
-            if argument.kind == "variable" and _is_set(handle)
+            if argument.kind == "variable" and has_value(handle)
         }
 
 
@@ -213,11 +215,7 @@ def _versions() -> dict[str, str]:
 
 def _parts(elements: Elements) -> tuple[Part, ...]:
     dtypes, shapes = elements
-    return tuple(Part(dtype.name, _shape(shape)) for dtype, shape in zip(dtypes, shapes, strict=True))
-
-
-def _shape(shape: Any) -> tuple[int | None, ...] | None:
-    return None if shape.rank is None else tuple(shape.as_list())
+    return tuple(Part(dtype.name, static_shape(shape)) for dtype, shape in zip(dtypes, shapes, strict=True))
 
 
 def _variable(path: str, handle: Any) -> Argument:
@@ -225,9 +223,9 @@ def _variable(path: str, handle: Any) -> Argument:
     return Argument(
         "variable",
         path,
-        (_read(handle),) if _is_set(handle) else (),
+        (_read(handle),) if has_value(handle) else (),
         dtype=tf.as_dtype(held.dtype).name,
-        shape=_shape(tf.TensorShape(held.shape)),
+        shape=static_shape(tf.TensorShape(held.shape)),
         device=handle.device,
     )
 
@@ -238,10 +236,6 @@ def _held(handle: Any) -> Any:
     if data is None:
         raise UnrecordableError("it is passed a variable of unknown dtype")
     return data.shape_and_type[0]
-
-
-def _is_set(handle: Any) -> bool:
-    return bool(tf.raw_ops.VarIsInitializedOp(resource=handle))
 
 
 def _read(handle: Any) -> Array:

@@ -117,7 +117,7 @@ def step_predicate(steps: Any) -> Callable[[int], bool]:
     if isinstance(steps, Collection) and not isinstance(steps, str | bytes | range):
         parts = list(steps)
         spans = [part for part in parts if isinstance(part, range | every | log_spaced)]
-        numbers = [part for part in parts if _is_step(part)]
+        numbers = [part for part in parts if is_whole_number(part)]
         if parts and len(numbers) + len(spans) == len(parts) and all(map(_not_empty, spans)):
             return _any_of(frozenset(map(int, numbers)), [step_predicate(span) for span in spans])
     raise WatchError(
@@ -127,7 +127,8 @@ def step_predicate(steps: Any) -> Callable[[int], bool]:
     )
 
 
-def _is_step(value: Any) -> bool:
+def is_whole_number(value: Any) -> bool:
+    """Whether a value is an integer from 0 on; a bool is none."""
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0
 
 

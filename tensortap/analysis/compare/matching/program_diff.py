@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tensortap.core.text import shortened
 from tensortap.index.graph.graph_index import GraphIndex, forward_node
 from tensortap.index.query.node_detail import FrameDetail
 
@@ -300,11 +301,7 @@ def _as_written(text: str, dtype: str = "float32") -> str:
     narrow = _NARROW.get(dtype)
     if narrow is not None and len(text) <= _LONGEST_READ:
         text = _FLOAT.sub(lambda found: str(narrow(found.group())), text)
-    return _short(text)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return shortened(text, _LONGEST)
 
 
 Key = tuple[object, ...]

@@ -22,6 +22,7 @@ import numpy as np
 from tensortap.core.dtypes import Floats
 
 from ...dtype_limits import LARGEST
+from ...model_graph.op_types import is_true
 from ..metrics.distances import RTOL
 
 MAX_WORK = 1 << 30  # products that are computed again for one op: a second or two
@@ -69,7 +70,7 @@ class OpCall:
 
     def flag(self, name: str) -> bool:
         """A boolean attribute; false if it is absent."""
-        return self.attributes.get(name, "false").lower() == "true"
+        return is_true(self.attributes, name)
 
     @property
     def unit(self) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 
 from tensortap.core.dtypes import Array
 
-from ...model_graph.op_types import ops
+from ...model_graph.op_types import is_true, ops
 
 Index = tuple[int, ...]
 Part = int | slice
@@ -35,7 +35,7 @@ class Call:
 
     def flag(self, name: str) -> bool:
         """A boolean attribute; false if it is absent."""
-        return self.attributes.get(name, "false").lower() == "true"
+        return is_true(self.attributes, name)
 
 
 Wanted = list[tuple[int, tuple[Part, ...]]]

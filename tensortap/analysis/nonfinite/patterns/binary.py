@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ...dtype_limits import largest
 from ..explanation import Explanation, be_verb, elements, number
 from ..operand import Operand
-from .unary import _DIVISION, _LOG, _OVERFLOW, _SQRT, Check, _prefix
+from .unary import DIVISION, LOG, OVERFLOW, SQRT, Check, prefix
 
 
 def divide(ins: Sequence[Operand], out: Operand) -> Explanation | None:
@@ -16,17 +16,17 @@ def divide(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     both_zero = min(x.zero, y.zero) if x.shape == y.shape else x.zero * y.zero  # as many 0/0 at most
     if out.nan > both_zero and x.inf and y.inf:
         text = f"inf/inf = NaN: {x.tensor} and {y.tensor} both hold infinities."
-        return Explanation("inf/inf", text, _OVERFLOW)
+        return Explanation("inf/inf", text, OVERFLOW)
     if out.nan and both_zero:
         zeros = f"{elements(y.zero)} of {y.tensor} {be_verb(y.zero)} exactly 0"
         text = f"0/0 = NaN: {zeros}, and {elements(x.zero)} of {x.tensor}."
-        return Explanation("0/0", text, _DIVISION, certain=x.zero == x.size or y.zero == y.size)
+        return Explanation("0/0", text, DIVISION, certain=x.zero == x.size or y.zero == y.size)
     if y.zero:
         text = f"Division by 0: {elements(y.zero)} of {y.tensor} {be_verb(y.zero)} exactly 0."
-        return Explanation("division by 0", text, _DIVISION)
+        return Explanation("division by 0", text, DIVISION)
     if y.finite and out.inf:
         text = f"The quotient overflows {out.dtype}: {x.tensor} is divided by too little."
-        return Explanation("division overflow", text, _DIVISION, certain=False)
+        return Explanation("division overflow", text, DIVISION, certain=False)
     return None
 
 
@@ -39,7 +39,7 @@ def multiply(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     if x.abs_max * y.abs_max > largest(out.dtype):
         ends = f"{number(x.abs_max)} and {number(y.abs_max)}"
         text = f"The product overflows {out.dtype} ({number(largest(out.dtype))}): the operands reach {ends}."
-        return Explanation(f"{_prefix(out.dtype)}overflow", text, _OVERFLOW)
+        return Explanation(f"{prefix(out.dtype)}overflow", text, OVERFLOW)
     return None
 
 
@@ -74,7 +74,7 @@ def _sum(ins: Sequence[Operand], out: Operand, *, opposite: bool) -> Explanation
     if sum(x.abs_max for x in ins if x.finite) > largest(out.dtype):
         ends = " and ".join(number(x.abs_max) for x in ins[:2])
         text = f"The sum overflows {out.dtype} ({number(largest(out.dtype))}): the operands reach {ends}."
-        return Explanation(f"{_prefix(out.dtype)}overflow", text, _OVERFLOW)
+        return Explanation(f"{prefix(out.dtype)}overflow", text, OVERFLOW)
     return None
 
 
@@ -84,7 +84,7 @@ def squared_difference(ins: Sequence[Operand], out: Operand) -> Explanation | No
     if (x.abs_max + y.abs_max) ** 2 > largest(out.dtype):
         ends = f"{number(x.abs_max)} and {number(y.abs_max)}"
         text = f"(x - y)² overflows {out.dtype} ({number(largest(out.dtype))}): the operands reach {ends}."
-        return Explanation(f"{_prefix(out.dtype)}overflow", text, _OVERFLOW)
+        return Explanation(f"{prefix(out.dtype)}overflow", text, OVERFLOW)
     return None
 
 
@@ -101,7 +101,7 @@ def power(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     if out.inf:
         ends = f"{number(x.abs_max)} and {number(y.max)}"
         return Explanation(
-            "pow", f"x ** y overflows {out.dtype}: base and exponent reach {ends}.", _OVERFLOW, certain=False
+            "pow", f"x ** y overflows {out.dtype}: base and exponent reach {ends}.", OVERFLOW, certain=False
         )
     return None
 
@@ -115,7 +115,7 @@ def sqrt_gradient(ins: Sequence[Operand], out: Operand) -> Explanation | None:
             f" {elements(y.zero)} of {y.tensor} {be_verb(y.zero)} exactly 0"
             + (", and 0 * inf = NaN." if out.nan and dy.zero else ".")
         )
-        return Explanation("norm gradient at 0", text, _SQRT)
+        return Explanation("norm gradient at 0", text, SQRT)
     return None
 
 
@@ -124,7 +124,7 @@ def modulo(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     y = ins[1]
     if y.zero:
         text = f"Remainder of a division by 0: {elements(y.zero)} of {y.tensor} {be_verb(y.zero)} exactly 0."
-        return Explanation("division by 0", text, _DIVISION)
+        return Explanation("division by 0", text, DIVISION)
     return None
 
 
@@ -134,7 +134,7 @@ def xlogy(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     if y.negative or y.zero:
         which = "log of a negative" if out.nan and y.negative else "log of 0"
         count = y.negative if out.nan and y.negative else y.zero
-        return Explanation(which, f"{which}: {elements(count)} of {y.tensor}.", _LOG)
+        return Explanation(which, f"{which}: {elements(count)} of {y.tensor}.", LOG)
     return None
 
 

@@ -8,7 +8,7 @@ from ...dtype_limits import largest
 from ...model_graph.op_types import BATCH_NORMS, ops
 from ..explanation import Explanation, be_verb, elements, number
 from ..operand import Operand
-from .unary import _OVERFLOW, Check, _prefix
+from .unary import OVERFLOW, Check, prefix
 
 
 def total(ins: Sequence[Operand], out: Operand) -> Explanation | None:
@@ -25,7 +25,7 @@ def total(ins: Sequence[Operand], out: Operand) -> Explanation | None:
         what = f"{elements(x.finite)} of {x.tensor} reach {number(x.abs_max)}"
         text = f"The sum overflows {out.dtype} ({limit}): {what}."
         return Explanation(
-            f"{_prefix(out.dtype)}sum overflow", text, _OVERFLOW, certain=x.abs_max * 2 > largest(out.dtype)
+            f"{prefix(out.dtype)}sum overflow", text, OVERFLOW, certain=x.abs_max * 2 > largest(out.dtype)
         )
     return None
 
@@ -49,7 +49,7 @@ def product_sum(ins: Sequence[Operand], out: Operand) -> Explanation | None:
         limit = number(largest(out.dtype))
         text = f"Sums of products overflow {out.dtype} ({limit}): the operands reach {ends}."
         certain = x.abs_max * y.abs_max > largest(out.dtype)
-        return Explanation(f"{_prefix(out.dtype)}sum overflow", text, _OVERFLOW, certain=certain)
+        return Explanation(f"{prefix(out.dtype)}sum overflow", text, OVERFLOW, certain=certain)
     return None
 
 
@@ -92,7 +92,7 @@ def normalised(ins: Sequence[Operand], out: Operand) -> Explanation | None:
         return Explanation("mean of nothing", f"{x.tensor} is empty: its mean and variance are 0/0.", "")
     if x.abs_max > largest(x.dtype) ** 0.5:
         text = f"The variance overflows: |{x.tensor}| goes up to {number(x.abs_max)}."
-        return Explanation(f"{_prefix(x.dtype)}overflow", text, _OVERFLOW)
+        return Explanation(f"{prefix(x.dtype)}overflow", text, OVERFLOW)
     return None
 
 

@@ -18,10 +18,10 @@ def log(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     if x.negative and out.nan:
         what = f"{elements(x.negative)} of {x.tensor} {be_verb(x.negative)} negative (min {number(x.min)})"
         also = f", and {x.zero:,} exactly 0 (log(0) = -inf)" if x.zero else ""
-        return Explanation("log of a negative", f"log of a negative number is NaN: {what}{also}.", _LOG)
+        return Explanation("log of a negative", f"log of a negative number is NaN: {what}{also}.", LOG)
     if x.zero:
         what = f"{elements(x.zero)} of {x.tensor} {be_verb(x.zero)} exactly 0"
-        return Explanation("log of 0", f"log(0) = -inf: {what}.", _LOG)
+        return Explanation("log of 0", f"log(0) = -inf: {what}.", LOG)
     return None
 
 
@@ -30,9 +30,9 @@ def log1p(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     (x, *_) = ins
     if x.min < -1:
         text = f"log1p of less than -1 is NaN: {x.tensor} goes down to {number_beside(x.min, -1)}."
-        return Explanation("log of a negative", text, _LOG)
+        return Explanation("log of a negative", text, LOG)
     if x.min == -1:
-        return Explanation("log of 0", f"log1p(-1) = -inf: {x.tensor} reaches -1.", _LOG)
+        return Explanation("log of 0", f"log1p(-1) = -inf: {x.tensor} reaches -1.", LOG)
     return None
 
 
@@ -70,7 +70,7 @@ def sqrt(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     if x.negative:
         what = f"{elements(x.negative)} of {x.tensor} {be_verb(x.negative)} negative (min {number(x.min)})"
         return Explanation(
-            "sqrt of a negative", f"The square root of a negative number is NaN: {what}.", _SQRT
+            "sqrt of a negative", f"The square root of a negative number is NaN: {what}.", SQRT
         )
     return None
 
@@ -81,7 +81,7 @@ def rsqrt(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     (x, *_) = ins
     if found is None and x.zero:
         text = f"1/sqrt(0) = inf: {elements(x.zero)} of {x.tensor} {be_verb(x.zero)} exactly 0."
-        return Explanation("rsqrt of 0", text, _SQRT)
+        return Explanation("rsqrt of 0", text, SQRT)
     return found
 
 
@@ -90,10 +90,10 @@ def reciprocal(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     (x, *_) = ins
     if x.zero:
         text = f"1/0 = inf: {elements(x.zero)} of {x.tensor} {be_verb(x.zero)} exactly 0."
-        return Explanation("division by 0", text, _DIVISION)
+        return Explanation("division by 0", text, DIVISION)
     if x.abs_max is not None and x.finite and out.inf:
         text = f"1/x overflows {out.dtype}: {x.tensor} comes too close to 0."
-        return Explanation("division overflow", text, _DIVISION, certain=False)
+        return Explanation("division overflow", text, DIVISION, certain=False)
     return None
 
 
@@ -104,7 +104,7 @@ def square(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     if x.abs_max > limit:
         reached = number_beside(x.abs_max, limit)
         text = f"x² overflows {out.dtype} above {number(limit)}: |{x.tensor}| goes up to {reached}."
-        return Explanation(f"{_prefix(out.dtype)}overflow", text, _OVERFLOW)
+        return Explanation(f"{prefix(out.dtype)}overflow", text, OVERFLOW)
     return None
 
 
@@ -115,7 +115,7 @@ def cast(ins: Sequence[Operand], out: Operand) -> Explanation | None:
         limit = largest(out.dtype)
         reached = number_beside(x.abs_max, limit)
         text = f"{out.dtype} ends at {number(limit)}: |{x.tensor}| ({x.dtype}) goes up to {reached}."
-        return Explanation(f"{_prefix(out.dtype)}overflow", text, _OVERFLOW)
+        return Explanation(f"{prefix(out.dtype)}overflow", text, OVERFLOW)
     return None
 
 
@@ -152,18 +152,18 @@ def poles(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     return None
 
 
-def _prefix(dtype: str) -> str:
+def prefix(dtype: str) -> str:
     return f"{dtype} " if dtype in ("float16", "bfloat16") or dtype.startswith("float8") else ""
 
 
-_LOG = (
+LOG = (
     "Take the logarithm from logits instead (log_softmax, from_logits=True), "
     "or keep the operand off 0: log(x + 1e-7), tf.maximum(x, tiny)."
 )
 _EXP = "Subtract the maximum first (softmax, logsumexp), use a stable form (softplus), or clip the operand."
-_SQRT = "Add a small epsilon under the root, or clip at 0: sqrt(maximum(x, 0) + 1e-12)."
-_DIVISION = "Add an epsilon to the divisor, or use tf.math.divide_no_nan."
-_OVERFLOW = (
+SQRT = "Add a small epsilon under the root, or clip at 0: sqrt(maximum(x, 0) + 1e-12)."
+DIVISION = "Add an epsilon to the divisor, or use tf.math.divide_no_nan."
+OVERFLOW = (
     "Keep the numbers smaller (normalise, scale the loss), or compute this op in float32 "
     "(bfloat16 has float32's range)."
 )
