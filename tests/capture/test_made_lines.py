@@ -87,6 +87,7 @@ def lines_of(graph: Graph, part: str, op_type: str) -> set[str]:
         ("/inner", "MatMul", "inner call"),
         ("/first", "BiasAddGrad", "first layer"),
         ("/inner", "BiasAddGrad", "inner call"),
+        ("gradient_tape/functional", "Mul", "operators"),
     ],
 )
 def test_the_line_of_a_node(graphs: dict[str, Graph], run: str, part: str, op_type: str, line: str) -> None:

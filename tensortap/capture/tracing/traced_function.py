@@ -14,6 +14,7 @@ from tensortap.tf.random_ops import DRAWN_BY, keeps_stream
 from tensortap.tf.shapes import capturable_dtype, static_shape
 
 from .candidate import Candidate, Kind
+from .forward_ops import forward_ops
 from .graph_builder import flat_root, graph_of
 from .keras_lines import MadeLine
 from .layer_map import LayerMap, forward_name
@@ -104,8 +105,9 @@ def trace_root(
     }
     # TensorFlow forgets functions: what it knows of them is asked for now.
     lines = {name: layers.traces[name].lines for name in functions}
+    forward = {name: forward_ops(function) for name, function in functions.items()}
     made_at, flat = (
-        _with_made_lines({name: stacks_of(name) for name in functions}, lines),
+        _with_made_lines({name: stacks_of(name) for name in functions}, lines, forward),
         flat_root(functions),
     )
     return TracedRoot(
@@ -165,12 +167,15 @@ def _conditional_nodes(function: TracedFunction) -> set[str]:
 
 
 def _with_made_lines(
-    stacks: Mapping[str, Mapping[str, Stack]], lines: Mapping[str, Mapping[str, MadeLine]]
+    stacks: Mapping[str, Mapping[str, Stack]],
+    lines: Mapping[str, Mapping[str, MadeLine]],
+    forward: Mapping[str, Mapping[str, Sequence[str]]],
 ) -> dict[str, dict[str, Stack]]:
     """The stacks of nodes with the lines that made them, and those of gradients with their forward lines.
 
     Args:
-        stacks: of the nodes, by function and name. lines: as `line_of_call` gave them.
+        stacks: of the nodes, by function and name. lines: as `line_of_call` gave them. forward: as
+            `forward_ops` gave them.
     """
     found = {
         function: {
@@ -183,11 +188,14 @@ def _with_made_lines(
         for node, stack in nodes.items():
             for name in () if forward_name(node) else (node, *_scopes(node)):
                 scopes[name] = stack if scopes.get(name, stack) == stack else ()  # of several lines
-    for nodes in found.values():
+    for function, nodes in found.items():
         for node, stack in nodes.items():
             innermost = next(
                 (scopes[name][-1:] for name in _scopes(forward_name(node)) if name in scopes), ()
             )
+            ops = forward.get(function, {}).get(node, ())
+            if not innermost and len({nodes[op][-1:] for op in ops if op in nodes}) == 1:
+                innermost = nodes[ops[0]][-1:]
             if innermost and innermost != stack[-1:]:
                 nodes[node] = (*stack, *innermost)
     return found
