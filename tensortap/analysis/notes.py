@@ -38,7 +38,7 @@ def missing_elements_note(run: RunIndex, tensor: str, graph: str, step: int) -> 
 
 
 def missing_values_note(a: Sequence[str], b: Sequence[str]) -> str:
-    """Of tensors that were compared by their summaries: why, and what to capture.
+    """Note on tensors compared by their summaries: why, and what to capture.
 
     Args:
         a, b: `Snapshot.no_value` of both sides, empty where the value is there.
@@ -100,7 +100,7 @@ def _captured_steps_text(run: RunIndex) -> str:
 
 
 def uncaptured_reasons(run: RunIndex) -> list[str]:
-    """What could not be captured, as the program was warned, each with the fix; at most 5."""
+    """Reasons why tensors were not captured, as the program was warned, each with the fix; at most 5."""
     texts = (str(event.facts.get("text", "")) for event in run.events.events("unseen"))
     return list(filter(None, dict.fromkeys(texts)))[:_TOLD]
 

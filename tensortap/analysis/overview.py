@@ -1,4 +1,4 @@
-"""What is wrong with a run: which tensors turned non-finite first, what was lost, what is damaged."""
+"""Problems of a run at a glance: which tensors turned non-finite first, what was lost, what is damaged."""
 
 from __future__ import annotations
 

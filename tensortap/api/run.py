@@ -87,7 +87,7 @@ class Run:
 
     @property
     def events(self) -> list[RunEvent]:
-        """What happened besides snapshots, by time: triggers that fired, what was watched from which step."""
+        """Events of the run by time: triggers that fired, what was watched from which step."""
         return self._index.events.events()
 
     def batch(self, step: int) -> list[StepBatch]:
@@ -188,7 +188,7 @@ class Run:
         return Tensors(index, rows[np.argsort(index.catalog.column("step", rows), kind="stable")])
 
     def sql(self, query: str) -> Table:
-        """What a SELECT gives, in DuckDB's dialect, over the run's statistics.
+        """Run a SELECT in DuckDB's dialect over the run's statistics.
 
         Tables: `snapshots` and `histograms` (a row a snapshot), `by_step` (a row a tensor and step, workers
         and iterations merged), `by_tensor` (all steps merged) and `workers`. What `tensortap compact` wrote

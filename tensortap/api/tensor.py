@@ -192,7 +192,7 @@ def _no_value(code: str) -> str:
 
 
 def selection_text(selection: object) -> str:
-    """What stands between the brackets: `(0, slice(None), slice(1, 5))` -> `0, :, 1:5`."""
+    """Text between the brackets of an index: `(0, slice(None), slice(1, 5))` -> `0, :, 1:5`."""
     parts = selection if isinstance(selection, tuple) else (selection,)
     return ", ".join(_part_text(part) for part in parts)
 

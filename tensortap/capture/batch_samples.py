@@ -32,7 +32,7 @@ _NOTES: TaskStack[_Note] = TaskStack("tensortap batches")
 
 
 class BatchSamples:
-    """What is known of one tap's batches."""
+    """Batches of one tap: which samples feed which step."""
 
     def __init__(self, warnings: OneTimeWarnings) -> None:
         self._warnings = warnings
@@ -57,7 +57,7 @@ class BatchSamples:
         self._waiting.add(_NOTES.push(_Note(self, noted)))
 
     def _take_note(self) -> SampleIds | None:
-        """What this thread, or task, has noted last."""
+        """Take the samples that this thread, or task, noted last."""
         for opened in _NOTES.opened():
             note = opened.item
             if note is not None and note.samples is self:
@@ -159,7 +159,7 @@ def _text(item: Any) -> str:
 
 
 def _cut(texts: list[str]) -> list[str]:
-    """As many as fit into an event."""
+    """Cut a list to the length that an event may have."""
     kept: list[str] = []
     room = MAX_TEXT
     for text in texts[:MAX_SAMPLES]:
@@ -228,7 +228,7 @@ class TracedDataset:
             return taken
 
     def _move_on(self) -> bool:
-        """To the next list while the current one is empty; False if nothing is left."""
+        """Move on to the next list while the current one is empty; False if nothing is left."""
         while not self._lists.get(self._current):
             later = [number for number in self._lists if number > self._current]
             if not later:

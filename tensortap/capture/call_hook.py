@@ -120,7 +120,7 @@ class CallHook:
         return None
 
     def _steps(self) -> tuple[StepReceiver, ...]:
-        """Of each owner the innermost, outer ones first."""
+        """The innermost step of each owner, outer ones first."""
         found: dict[int, StepReceiver] = {}
         for step in _STEPS:
             if isinstance(step, _Pause):
@@ -418,7 +418,7 @@ def _note_call(
 
 
 def _chosen(traced: TracedRoot, watches: Iterable[Sequence[Watch]]) -> set[Place]:
-    """What the watches of some steps select. A watch whose callable raises says so when it is given its
+    """Places that the watches of steps select. A watch whose callable raises says so when it is given its
     tensors.
 
     Raises:
@@ -446,7 +446,7 @@ def _summarized(
     steps: Sequence[StepReceiver],
     watches: Iterable[Sequence[Watch]],
 ) -> frozenset[Place]:
-    """Of chosen tensors, those that the function itself summarizes: nobody wants their values."""
+    """Chosen tensors that the function itself summarizes, because no watch keeps their values."""
     if not all(step.summarizes_on_device for step in steps):
         return frozenset()
     keeping = [watch for of_step in watches for watch in of_step if watch.keep == "value"]
@@ -459,7 +459,7 @@ def _summarized(
 
 
 def _moved(traced: TracedRoot, places: Collection[Place]) -> list[Candidate]:
-    """What leaves the function as it is."""
+    """Candidates whose values leave the function."""
     return [traced.candidates[place] for place in traced.candidates.keys() & places]
 
 

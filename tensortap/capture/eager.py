@@ -189,7 +189,7 @@ _RECORDERS: TaskStack[EagerRecorder] = TaskStack("tensortap recorders")
 
 
 def _innermost(owner: object) -> EagerRecorder | None:
-    """Of the recorders of that owner which this thread, or task, is in."""
+    """The innermost recorder of that owner in this thread, or task."""
     return next((recorder for recorder in _RECORDERS if recorder.owner is owner), None)
 
 
@@ -211,6 +211,6 @@ class EagerScopes:
             yield
 
     def step(self, step: Step) -> AbstractContextManager[None]:
-        """For a step that begins: its ops are noted in such a scope, or where functions run as eager code."""
+        """Begin a step: its ops are noted in such a scope, or where functions run as eager code."""
         wanted = _innermost(self) is not None or tf.config.functions_run_eagerly()
         return self.scope(step) if wanted else nullcontext()

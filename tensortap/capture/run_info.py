@@ -1,4 +1,4 @@
-"""What a tap notes of its process in `run.json`, and whether an earlier job wrote to the run."""
+"""Facts of the process for `run.json`, and whether an earlier job wrote to the run."""
 
 from __future__ import annotations
 

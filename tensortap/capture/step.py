@@ -260,5 +260,5 @@ class Step:
 
 
 def _as_array(value: Any) -> Array:
-    """What a session returns for a tensor; text comes as bytes."""
+    """A session's result as an array; text comes as bytes."""
     return np.array(value, dtype=object) if isinstance(value, bytes | str) else np.asarray(value)

@@ -217,12 +217,12 @@ class Tap:
 
     @property
     def watches(self) -> tuple[Watch, ...]:
-        """What it keeps now."""
+        """The current watches."""
         return self._state.watches
 
     @property
     def fired(self) -> tuple[Firing, ...]:
-        """What the triggers of `on=` have found so far, oldest first; with `stop=`, in the last step, too."""
+        """Firings of the triggers of `on=` so far, oldest first; with `stop=`, in the last step, too."""
         return () if self._state.triggers is None else self._state.triggers.fired
 
     @property

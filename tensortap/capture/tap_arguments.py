@@ -93,7 +93,7 @@ def byte_count(argument: str, value: Any) -> int:
 
 
 def check_choices(when_full: Any, **switches: Any) -> None:
-    """What to do when too much waits, and arguments that are on or off.
+    """Check `when_full` and arguments that are on or off.
 
     Raises:
         WatchError: it is neither `"wait"` nor `"drop"`, or one is neither True nor False.

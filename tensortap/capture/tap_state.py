@@ -1,4 +1,4 @@
-"""What all steps of a tap share: what is watched, the writer's thread, graphs, warnings, recordings."""
+"""State that all steps of a tap share: watches, the writer's thread, graphs, warnings, recordings."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ class TapState:
     # Functions
 
     def selection_of(self, traced: TracedRoot, watches: StepWatches) -> Selection:
-        """What is captured of a function, by where it is computed."""
+        """Selection of a function's tensors, by place."""
         key = traced.root, watches
         if key not in self._selections:
             self._selections[key] = dict(_select(traced, watches))
@@ -218,7 +218,7 @@ class TapState:
         self.writer_thread.put(Event(step, kind, facts))
 
     def links_at(self, step: int) -> CallLinks:
-        """What the calls of a step passed to one another so far; a step that is entered twice goes on."""
+        """Links between the calls of a step so far; a step that is entered twice goes on."""
         if step != self._step_links[0]:
             self._step_links = step, CallLinks()
         return self._step_links[1]
@@ -306,7 +306,7 @@ class TapState:
             print_line(f"{what} of run {self._run!r} {verb} dropped: {self._drop_reason(in_time)}")
 
     def _drop_reason(self, in_time: bool) -> str:
-        """What most of the drops come from, and the fix."""
+        """The main reason for the drops, and the fix."""
         refusal = self.warnings.first_issued(*SNAPSHOT_LOSSES, *RECORDING_LOSSES)
         if refusal and 2 * self.writer_thread.refused >= self.writer_thread.dropped:
             return refusal

@@ -1,4 +1,4 @@
-"""What an adapter uses of a tap: `TapSteps`, which makes and ends its steps.
+"""`TapSteps`, the interface of a tap for adapters: it makes and ends steps.
 
 An adapter (`capture/adapters`) ties one way of running TensorFlow to a tap. It holds on to a `TapSteps`, runs
 each step in `with steps.step() as step:`, and gives the `Step` what it sees of the values; it knows nothing

@@ -1,4 +1,4 @@
-"""What the demo trains: a small convolutional network on scikit-learn's handwritten digits (no download)."""
+"""The model of the demo: a small convolutional network on scikit-learn's handwritten digits (no download)."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ from .exit import INTERRUPTED
 
 
 class Command(Protocol):
-    """What a module of `commands` provides. `run` returns the exit status."""
+    """Interface of a module of `commands`. `run` returns the exit status."""
 
     HELP: str
     EXAMPLE: str

@@ -112,7 +112,7 @@ def _progress(log: LogIndex) -> tuple[int, int]:
 
 
 def _address(path: Path, log: LogIndex, run: RunIndex) -> str:
-    """What names a run: where it was imported from, its own folder there, or else its place in the cache."""
+    """Address of a run: where it was imported from, its own folder there, or else its place in the cache."""
     if log.logdirs[0] == path:
         return f"{shown_path(path)}/{run.name}"
     below = run.name.partition("/")[2]
@@ -120,7 +120,7 @@ def _address(path: Path, log: LogIndex, run: RunIndex) -> str:
 
 
 def names_in_several_graphs(run: RunIndex, names: Iterable[str]) -> list[str]:
-    """Those of some tensor names that stand for several tensors of a run."""
+    """Tensor names that stand for several tensors of a run."""
     from tensortap.index.query.tensor_lookup import graphs_of_name
 
     return sorted(name for name in names if len(graphs_of_name(run.catalog, name)) > 1)

@@ -42,7 +42,7 @@ _LOCK = "lock"
 
 @dataclass(slots=True)
 class Compaction:
-    """What a compaction did.
+    """Result of a compaction.
 
     Attributes:
         snapshots: in the compacted files; added: of them those that are new. bytes: of the files.
@@ -126,7 +126,7 @@ def _without_streams(run_dir: Path, known: Manifest) -> Compaction:
 
 
 def _known(run_dir: Path, rebuild: bool) -> tuple[Manifest, str]:
-    """What is compacted already and still fits; and why that is nothing, though there is something."""
+    """Load the manifest if it still fits the run; and why that is nothing, though there is something."""
     if rebuild:
         return Manifest(), "it was asked for"
     try:
@@ -156,7 +156,7 @@ def _only_compactor(run_dir: Path) -> Iterator[None]:
 def _scan(
     run_dir: Path, engine: Engine, workers: Sequence[str], known: Manifest, advance: Advance
 ) -> dict[str, dict[str, Any]]:
-    """What `scan_workers` finds of each worker that has something new."""
+    """Scan each worker that has new commits."""
     positions = {worker: mark.position for worker, mark in known.workers.items()}
     groups = [workers[at : at + _WORKERS_AT_ONCE] for at in range(0, len(workers), _WORKERS_AT_ONCE)]
     arguments = [

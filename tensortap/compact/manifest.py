@@ -81,7 +81,7 @@ class WorkerMark:
 
 @dataclass(slots=True)
 class Manifest:
-    """What is compacted. `by_tensor` is the rollup of all parts; None where there are none."""
+    """Parts of a compacted run. `by_tensor` is the rollup of all parts; None where there are none."""
 
     workers: dict[str, WorkerMark] = field(default_factory=dict)
     parts: list[CompactedPart] = field(default_factory=list)

@@ -112,7 +112,7 @@ def _scan(run_dir: Path, worker: str, position: Record | None) -> Record:
 
 
 def _about(path: Path) -> Record:
-    """What a `worker.json` says, if it can be read."""
+    """Content of a `worker.json`, if it can be read."""
     try:
         return read_json(path)
     except (OSError, DamagedError):

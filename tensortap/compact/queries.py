@@ -41,7 +41,7 @@ _HINT = f"One SELECT over the tables {', '.join(TABLES)}; see the documentation 
 
 
 def query_run(run_dir: Path, query: str) -> pa.Table:
-    """What a SELECT gives, over the tables `TABLES` (docs/commands.md has their columns).
+    """Run a SELECT over the tables `TABLES` (docs/commands.md has their columns).
 
     Raises:
         SelectionError: it is no SELECT, or DuckDB refuses it. DamagedError: a compacted file is damaged.

@@ -28,7 +28,7 @@ class TensortapError(Exception):
 
     @property
     def message(self) -> str:
-        """What was wrong, without the hint."""
+        """The sentence that says what is wrong, without the hint."""
         return super().__str__()
 
 
@@ -49,7 +49,7 @@ class NotARunError(TensortapError):
 
 
 class RemoteError(TensortapError):
-    """What an address names cannot be read: a package is missing, or nobody answers. See docs/remote.md."""
+    """An address cannot be read: a package is missing, or nobody answers. See docs/remote.md."""
 
 
 class FormatVersionError(TensortapError):
@@ -98,12 +98,12 @@ class LimitError(TensortapError):
 
 
 class RemoteReadError(OSError):
-    """What lies at an address was not sent, or not as it was asked for. An OSError, as of a disk that fails:
+    """The content of an address was not sent, or not as requested. An OSError, as of a disk that fails:
     `filename` is the address without what is secret in it, `strerror` says what came instead."""
 
 
 class UnexpectedResponseError(Exception):
-    """What a web server sent is not what it was asked for. Its text holds nothing but that."""
+    """A web server sent something else than requested. Its text holds nothing but that."""
 
 
 class UnverifiedWarning(UserWarning):

@@ -101,8 +101,8 @@ def bytes_text(count: int) -> str:
 
 
 def natural_key(text: str) -> tuple[str, str]:
-    """What texts are sorted by: before each number stands a sign, the later the more digits it has, zeros
-    in front of it aside; then the text itself, as `a_1` and `a_01` are two."""
+    """Sort key of texts with numbers: before each number stands a sign, the later the more digits it has,
+    zeros in front of it aside; then the text itself, as `a_1` and `a_01` are two."""
     return _DIGITS.sub(_signed, text), text
 
 

@@ -1,4 +1,4 @@
-"""What every exporter takes and returns, and how its file gets its name."""
+"""Arguments and result of exporters, and how its file gets its name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Raises:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What was written. `left_out`: sentences about what the format, or by now the dump, does not hold."""
+    """Result of an export. `left_out`: sentences about what the format, or by now the dump, does not hold."""
 
     path: Path
     snapshots: int

@@ -17,7 +17,7 @@ def render(template: str, **values: object) -> str:
 
 
 def render_macro(template: str, macro: str, *arguments: object) -> str:
-    """What a macro of a template gives."""
+    """Render a macro of a template."""
     module: Any = _module(template)
     return str(getattr(module, macro)(*arguments))
 

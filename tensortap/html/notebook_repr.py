@@ -1,4 +1,4 @@
-"""What notebooks show of tensors, runs, tables and pages: HTML and SVG of the template `notebook`."""
+"""Notebook output for tensors, runs, tables and pages: HTML and SVG of the template `notebook`."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _TABLE = 1024
 
 
 def measured_numbers(array: Array, what: str) -> Floats:
-    """What a debugger measured of a tensor, flat.
+    """Numbers that a debugger measured of a tensor, flat.
 
     Raises:
         RefusedError: it is text or complex, which no measurement is; the sentence calls it `what`.

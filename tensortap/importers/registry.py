@@ -105,7 +105,7 @@ BY_NAME = {row.name: row for row in IMPORTERS}
 
 
 def title_of(name: str) -> str:
-    """What a format is, in words."""
+    """Title of a format, in words."""
     return BY_NAME[name].title
 
 

@@ -214,7 +214,7 @@ def _tell(path: Path, cached: CachedImport) -> None:
 
 
 def print_notes(notes: list[str]) -> None:
-    """What was refused or is partial, on stderr."""
+    """Print what was refused or is partial, on stderr."""
     from tensortap.core.text import counted, escaped
 
     for note in notes[:_SHOWN_NOTES]:

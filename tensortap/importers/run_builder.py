@@ -38,7 +38,7 @@ _MAX_PART = 190  # letters of a folder of a run's name: ten less than there may 
 
 @dataclass
 class Imported:
-    """What an import made: the runs' names, counts, and sentences about what was refused or is partial."""
+    """Result of an import: the runs' names, counts, and sentences about what was refused or is partial."""
 
     format: str
     runs: list[str] = field(default_factory=list)

@@ -35,7 +35,7 @@ Identity = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What changed up to `cursor`: the runs that did, None for those that are gone."""
+    """Changes up to `cursor`: the runs that did, None for those that are gone."""
 
     cursor: str
     runs: dict[str, RunOverview | None]
@@ -93,7 +93,7 @@ class LogIndex:
         return self._holding(run.path)[0]
 
     def name_of(self, folder: Path) -> str:
-        """What a folder is called: the name of the log directory that it lies in, and the way from there."""
+        """Display name of a folder: the name of the log directory that it lies in, and the way from there."""
         name, logdir = self._holding(folder)
         return PurePath(name, *folder.parts[len(logdir.parts) :]).as_posix()
 

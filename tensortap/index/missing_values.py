@@ -14,7 +14,7 @@ from .catalog.decode import LOST, NOT_COPIED, REFUSED
 
 
 class NoValue(NamedTuple):
-    """What happened to a value in a word or two, why, and the fix (empty: there is none)."""
+    """Why a value is missing: what happened in a word or two, the reason, and the fix (empty: none)."""
 
     happened: str
     why: str

@@ -1,4 +1,4 @@
-"""What happened to a run besides snapshots: triggers, watches, and which samples fed which step."""
+"""Events of a run besides snapshots: triggers, watches, and which samples fed which step."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class RunEvent:
 
 @dataclass(frozen=True, slots=True)
 class StepLogs:
-    """What the program's training loop logged at a step: loss, metrics, learning rate.
+    """Logs of the training loop at a step: loss, metrics, learning rate.
 
     Attributes:
         phase: `train` or `test` (of a batch) or `epoch` (at its end).
@@ -170,7 +170,7 @@ class RunEvents:
 
     @property
     def logs(self) -> list[StepLogs]:
-        """What the training loop logged, as it was written."""
+        """Logs of the training loop, as written."""
         return list(self._logs)
 
     @property

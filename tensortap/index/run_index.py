@@ -63,8 +63,8 @@ class RunReplacedError(Exception):
 
 
 class LogCaches:
-    """What the runs of a log share: recently read commits, how many nodes recorded graphs have (by id), and
-    the folder of saved indices, if there is one."""
+    """Caches that the runs of a log share: recently read commits, how many nodes recorded graphs have (by
+    id), and the folder of saved indices, if there is one."""
 
     def __init__(self, cache: Path | None = None) -> None:
         self.commits = CommitCache()
@@ -144,7 +144,7 @@ class RunIndex:
             return more
 
     def _sentence(self, error: TensortapError | OSError) -> str:
-        """What is wrong, without the path that the run has on this machine: others read it too."""
+        """Reword an error without the path that the run has on this machine: others read it too."""
         if isinstance(error, PermissionError):
             return str(DeniedError(self.name))
         text = error.message if isinstance(error, TensortapError) else f"{self.name}: {error.strerror}"

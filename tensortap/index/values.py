@@ -146,7 +146,7 @@ def stored_sample(run: RunIndex, snapshot: Snapshot) -> Sample | None:
 
 
 def _no_value_error(run: RunIndex, snapshot: Snapshot) -> ValueNotKeptError:
-    """What to tell who asks for a value that is not there."""
+    """The error for a value that is not there."""
     words = no_value(snapshot.no_value or "summary", run.catalog.source)
     of = f"The value of {snapshot.tensor!r} at step {snapshot.step}"
     return ValueNotKeptError(f"{of} was {words.happened}: {words.why}.", words.fix)

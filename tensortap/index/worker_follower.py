@@ -87,7 +87,7 @@ class WorkerFollower:
         self._events = count
 
     def _missing(self) -> list[str]:
-        """What is gone of a closed worker: by itself, damage at the very end looks like a torn tail."""
+        """Missing parts of a closed worker: by itself, damage at the very end looks like a torn tail."""
         if self._closing is None or not self._at_end:
             return [self._closing_damage] if self._closing_damage else []
         found = []
@@ -157,7 +157,7 @@ class WorkerFollower:
         return [] if self._tail.denied is None else [self._tail.denied]
 
     def status(self) -> WorkerStatus:
-        """What is known now."""
+        """Current status of the worker."""
         info, tail = self.info, self._tail
         return WorkerStatus(
             id=info.worker,
@@ -180,7 +180,7 @@ def _stats_sizes(folder: Path) -> dict[str, int]:
 
 
 def _entries(folder: Path) -> list[Entry]:
-    """What a worker's folder holds."""
+    """Entries of a worker's folder."""
     try:
         return list(scan(folder))
     except (OSError, DamagedError):  # it is just being removed

@@ -19,7 +19,7 @@ class ReplayError(TensortapError):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a replay may take: seconds of time, and bytes of memory beyond TensorFlow's own (on Linux)."""
+    """Limits of a replay: seconds of time, and bytes of memory beyond TensorFlow's own (on Linux)."""
 
     seconds: float = 600.0
     memory_bytes: int = 16 << 30

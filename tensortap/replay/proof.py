@@ -37,7 +37,7 @@ def _different(text: str) -> Verification:
 
 
 def results_proof(results: ResultComparison) -> Verification:
-    """Of the step's outputs and variables."""
+    """Verification of the step's outputs and variables."""
     compared = results_text(results)
     versions = f" ({'; '.join(results.versions)})" if results.versions else ""
     if results.identical and not compared:
@@ -56,7 +56,7 @@ def results_proof(results: ResultComparison) -> Verification:
 
 
 def tensor_proof(proven: bool | None, results: ResultComparison) -> Verification:
-    """Of one tensor.
+    """Verification of one tensor.
 
     Args:
         proven: whether each visit that was captured has come out again, by its hash; None: none was captured.

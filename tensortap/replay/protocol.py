@@ -108,7 +108,7 @@ class ResultComparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer(ResultComparison):
-    """What a replay found.
+    """Answer of a replay.
 
     Attributes:
         tensors: how many tensors were written.
@@ -135,7 +135,7 @@ class Answer(ResultComparison):
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What a test of a step's logic found.
+    """Result of a test of a step's logic.
 
     Attributes:
         passed: of a test that has no right answer, True.
@@ -193,7 +193,7 @@ class StepperRequest:
 
 @dataclass(frozen=True, slots=True)
 class TensorFacts:
-    """What is known of one tensor of a computation.
+    """Facts of one tensor of a computation.
 
     `shape`, `dtype`: of its first visit; `nan`, `inf`: elements over all visits; `bad_visit`: the first visit
     with any, or -1; `digest`: SHA-256 over all visits, equal if and only if every bit is; `kept`: whether its

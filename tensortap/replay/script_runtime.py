@@ -1,4 +1,4 @@
-"""What the scripts of `tensortap bundle --script` import, from `tensortap.replay`."""
+"""Functions that the scripts of `tensortap bundle --script` import, from `tensortap.replay`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def recorded_constants(recording: Recording) -> dict[tuple[str, str], Any]:
 
 
 def report_differences(recording: Recording, outputs: Sequence[Any], inputs: Sequence[Any]) -> list[str]:
-    """What came out in other bits than recorded, and by how much, in lines of text.
+    """Report which results differ from the recording, and by how much, in lines of text.
 
     A recording holds hashes of results: the distance is that from the whole step, run again as a graph.
 

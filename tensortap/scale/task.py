@@ -17,12 +17,12 @@ Task = Callable[[Record], Record]
 
 
 def task_name(task: Task) -> str:
-    """What `run_task` finds a function of the package by: `module:function`."""
+    """Name by which `run_task` finds a function of the package: `module:function`."""
     return f"{task.__module__}:{task.__qualname__}"
 
 
 def run_task(name: str, argument: Record) -> Record:
-    """What a task answers.
+    """Run a task; returns its answer.
 
     Raises:
         TensortapError: the task failed, or `name` is no function of the package.

@@ -136,7 +136,7 @@ class SingleSummarizer:
         return self._summary.zero
 
     def summaries(self) -> list[Summary]:
-        """Its summary."""
+        """The summary of the array."""
         return [self._summary]
 
 

@@ -116,7 +116,7 @@ def _compile_now(name: str, result: str, arguments: tuple[str, ...]) -> Kernel:
 
 
 class Scratch(threading.local):
-    """What kernels add to, and the buffers their results come in: one set a thread.
+    """Accumulators of the kernels, and buffers for their results: one set a thread.
 
     Raises:
         CannotCompileError: on first use.

@@ -130,7 +130,7 @@ def _text(
 
 
 def _variable_text(flow: Flow, first: TensorDifference, variable: str, steps: int) -> str:
-    """Of a variable: its name in the program, and both numbers of a scalar (a learning rate)."""
+    """Describe a variable: its name in the program, and both numbers of a scalar (a learning rate)."""
     if not variable or first.basis == "shapes":
         return ""
     pairing, left, right = flow
@@ -146,8 +146,8 @@ def _variable_text(flow: Flow, first: TensorDifference, variable: str, steps: in
 
 
 def _drawn(first: TensorDifference, inputs: list[TensorDifference], missing: list[str]) -> str:
-    """Of random numbers that differ: other seeds, or another dtype, which draws others from the same seed
-    (normal ones of 32 and of 16 bits are the same, rounded)."""
+    """Explain random numbers that differ: other seeds, or another dtype, which draws others from the same
+    seed (normal ones of 32 and of 16 bits are the same, rounded)."""
     stateless = first.op_type.startswith("Stateless")
     given = stateless and first.verdict == "diverges" and bool(inputs) and not missing
     dtypes = {first.dtype_a, first.dtype_b}
@@ -285,7 +285,7 @@ class ComparedTensors(Protocol):
 def compared_inputs(
     matching: Matching, entry: TensorDifference, known: ComparedTensors
 ) -> tuple[list[InputTensor], list[str]]:
-    """What a tensor of A is made of: what both sides captured, and the names of what they did not.
+    """Inputs of a tensor of A: those that both sides captured, and the names of what they did not.
 
     Arguments of functions are followed to what is passed, those of a loop also to what its body returned the
     visit before. Constants that both graphs write out alike need no capture.
@@ -320,7 +320,7 @@ def _visit(matching: Matching, source: int, row: int, visit: int | None) -> int 
 
 
 def _passed(matching: Matching, at: InputTensor) -> Iterator[InputTensor]:
-    """What is passed as an argument, or returned by what a node calls."""
+    """Tensors that are passed as an argument, or returned by what a node calls."""
     passing = dataflow_of(matching.a)
     if matching.a.op_type[at.slot[0]] == "_Arg":
         yield from (InputTensor(*passed) for passed in passing.passed(at.slot[0], at.visit))

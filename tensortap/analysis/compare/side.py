@@ -74,5 +74,5 @@ class Side:
         return ranks
 
     def tensors(self, graph: GraphIndex, step: int) -> StepTensors:
-        """What was captured of a graph at a step."""
+        """Captured tensors of a graph at a step."""
         return StepTensors(self.run, graph, step, self.worker_at(step)[0])

@@ -144,7 +144,7 @@ class StepPairs:
                 self._values[number] = metrics if whole else _beyond(metrics, self._bounds, number, a.size)
 
     def _read_histograms(self) -> None:
-        """Of pairs whose other statistics say that they differ, but not that any element does much."""
+        """Read the histograms of pairs whose other statistics differ, but not that any element does much."""
         bounds = self._bounds
         decided = self._equal | (bounds.max_abs > 0) | (bounds.nonfinite_a > 0) | (bounds.nonfinite_b > 0)
         unknown = np.flatnonzero(~decided & np.isin(self._basis, ("summaries", "sample")))

@@ -178,7 +178,7 @@ _ELEMENTS = 1 << 16  # that are compared where that takes more than the fewest p
 
 
 class LostUpdates(NamedTuple):
-    """Of the elements whose gradient is not 0, those whose weight is the same a step later.
+    """Elements with a non-zero gradient whose weight is the same a step later.
 
     Attributes:
         share: of all of them; None where it is unknown.
@@ -217,7 +217,7 @@ def count_lost_updates(view: RunView, tensor: TensorRole, weight: TensorRole | N
 
 
 def _chosen(pairs: list[int], size: int) -> list[int]:
-    """Those of the pairs that are compared, evenly, of tensors of so many elements."""
+    """Pairs that are compared, evenly, of tensors of so many elements."""
     most = max(_FEWEST, min(_MOST, _ELEMENTS // max(size, 1)))
     if len(pairs) <= most:
         return pairs

@@ -58,7 +58,7 @@ class ZeroOrigin(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """What a captured node gave at a step: nothing but zeros (or False); how much of it is NaN or infinite;
+    """Output of a captured node at a step: nothing but zeros (or False); how much of it is NaN or infinite;
     whether no element is zero (or False)."""
 
     zero: bool
@@ -75,7 +75,7 @@ class _Flow(NamedTuple):
     backward: set[int]
 
     def gradients(self, inputs: list[int]) -> list[int]:
-        """Those of a node's inputs that are gradients or made of some, what a program fills in last."""
+        """Inputs of a node that are gradients or made of some, what a program fills in last."""
         return sorted((row for row in inputs if row in self.backward), key=self._is_filled)
 
     def _is_filled(self, row: int) -> bool:
@@ -86,7 +86,7 @@ class _Flow(NamedTuple):
         return all(op_type[source] in _FILLING for source in sources)
 
     def zeros(self, rows: list[int]) -> list[int]:
-        """Those that gave nothing but zeros."""
+        """Nodes whose output is all zero."""
         return [row for row in rows if row in self.seen and self.seen[row].zero]
 
 

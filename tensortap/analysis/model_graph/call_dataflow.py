@@ -14,7 +14,7 @@ _LOOPS = ("body", "cond")
 
 
 class CallDataflow:
-    """What the functions of a graph pass to each other; computed once a graph."""
+    """Data flow between the functions of a graph; computed once a graph."""
 
     def __init__(self, graph: GraphIndex) -> None:
         self.graph = graph
@@ -52,7 +52,7 @@ class CallDataflow:
 
     @cached_property
     def outputs(self) -> dict[str, list[Slot]]:
-        """What each function returns, in order; (-1, 0) for what is not in the graph."""
+        """Results of each function, in order; (-1, 0) for what is not in the graph."""
         found: dict[str, list[Slot]] = {}
         for name, about in self.graph.about.get("functions", {}).items():
             parts = (str(output).rpartition(":") for output in about["outputs"])
@@ -95,8 +95,8 @@ class CallDataflow:
         return self._returned_by(bodies, place)
 
     def returned(self, slot: Slot) -> list[Slot]:
-        """What the functions that a node calls return as one of its outputs; nothing where the graph does not
-        hold it."""
+        """Tensors that the functions called by a node return as one of its outputs; nothing where the graph
+        does not hold it."""
         return self._returned_by(self.called.get(slot[0], ()), slot[1])
 
     def _returned_by(self, functions: Iterable[str], place: int) -> list[Slot]:
@@ -115,7 +115,8 @@ class CallDataflow:
                 yield returned, None if visit is None else visit - 1
 
     def _given(self, row: int, visit: int | None) -> Iterator[Slot]:
-        """What the calls of a function pass to an argument: that of one visit, where the call is known."""
+        """Tensors that the calls of a function pass to an argument: that of one visit, where the call is
+        known."""
         roles, calls = roles_of(self.graph), self._calls.get(self.graph.function[row], [])
         if not calls:
             yield from ((source, slot) for source, slot, _ in roles.inputs(row))
@@ -175,5 +176,5 @@ class CallDataflow:
 
 @lru_cache(maxsize=GRAPHS)
 def dataflow_of(graph: GraphIndex) -> CallDataflow:
-    """What the functions of a graph pass to each other."""
+    """Return the data flow between the functions of a graph."""
     return CallDataflow(graph)

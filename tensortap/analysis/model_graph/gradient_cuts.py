@@ -42,8 +42,8 @@ class Cut:
 
 
 def find_gradient_cut(run: RunIndex, roles: Roles, variable: str) -> Cut | None:
-    """What cuts a variable off from the loss; None if nothing does, nobody knows the loss, or it does not
-    depend on the variable at all."""
+    """Find the node that cuts a variable off from the loss; None if nothing does, nobody knows the loss, or
+    it does not depend on the variable at all."""
     reads = roles.reads.get(variable, [])
     losses = [each for each in _losses(roles, variable) if not _derived_from(roles, each)[reads].any()]
     if not losses:
@@ -65,8 +65,8 @@ def is_unused(roles: Roles, variable: str) -> bool:
 
 
 def _losses(roles: Roles, variable: str) -> set[int]:
-    """What a variable may be trained by: of one whose gradient is asked for, all that a tape derives from
-    (there is no gradient from any of them); else the loss of the step."""
+    """Losses that a variable may be trained by: of one whose gradient is asked for, all that a tape derives
+    from (there is no gradient from any of them); else the loss of the step."""
     marked = roles.of_kind("loss") if roles.trainable.get(variable) else []
     return set(marked) or ({roles.loss} if roles.loss is not None else set())
 

@@ -171,7 +171,7 @@ class Roles:
         return min(feeds or returned or computed, key=lambda row: int(graph.order[row]), default=None)
 
     def _given(self, rows: Iterable[int]) -> list[int]:
-        """Those that a tape is given; a product may be the loss times a loss scale."""
+        """Losses that a tape is given; a product may be the loss times a loss scale."""
         return [row for row in rows if self.kind.get(row) == "loss" and self.graph.op_type[row] != "Mul"]
 
     def _named(self, rows: Iterable[int]) -> list[int]:

@@ -77,7 +77,7 @@ def discard_text(flow: NonfiniteFlow, origin: FlowTensor, reached: Reached) -> s
 
 
 def replacement_text(flow: NonfiniteFlow, replaced: list[Slot]) -> str:
-    """What the program does with gradients (some of `flow.replaced`), without a full stop."""
+    """Describe what the program does with gradients (some of `flow.replaced`), without a full stop."""
     graph, row = flow.tensors.graph, flow.replaced[replaced[0]]
     more = f" (and so for {counted(len(replaced) - 1, 'more gradient')})" if len(replaced) > 1 else ""
     return (

@@ -261,7 +261,7 @@ def _is_entry(origin: Origin) -> bool:
 
 
 def _capture_hint(flow: NonfiniteFlow, missing: list[str]) -> str:
-    """What to capture where inputs of an origin were not captured."""
+    """Suggest what to capture where inputs of an origin were not captured."""
     if not missing:
         return "The graph does not show the inputs of the first origin."
     text = "Inputs of the first origin were not captured, so it may be further upstream."

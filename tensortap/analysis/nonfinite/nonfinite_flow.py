@@ -151,7 +151,7 @@ class NonfiniteFlow:
         return found
 
     def downstream_of_gradients(self, slots: Iterable[Slot]) -> dict[Slot, Slot | None]:
-        """Those of some non-finite tensors that the backward pass made, and all that they propagated to."""
+        """Non-finite tensors that the backward pass made, and all that they propagated to."""
         return self.descendants(slot for slot in slots if self.tensors.roles.is_backward(slot[0]))
 
     def is_finite(self, row: int) -> bool:

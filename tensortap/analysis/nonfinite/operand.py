@@ -57,7 +57,7 @@ def unknown(tensor: str, dtype: str = "") -> Operand:
 
 
 def of_snapshot(snapshot: Snapshot, tensor: str = "") -> Operand:
-    """What a snapshot says; under another name if one is given."""
+    """Operand of a snapshot; under another name if one is given."""
     return Operand(
         tensor or snapshot.tensor,
         known=True,
@@ -79,7 +79,8 @@ def of_snapshot(snapshot: Snapshot, tensor: str = "") -> Operand:
 
 
 def of_constant(tensor: str, text: str) -> Operand:
-    """What the text of a Const's `value` attribute says; unknown where the elements are not written out."""
+    """Operand from the text of a Const's `value` attribute; unknown where the elements are not written
+    out."""
     match = CONST.match(text)
     if match is None:
         return unknown(tensor)

@@ -135,7 +135,7 @@ def _line(flow: NonfiniteFlow, node: str) -> FrameDetail | None:
 
 
 def operands(flow: NonfiniteFlow, bad: FlowTensor) -> list[Operand]:
-    """What is known of each input of a node, in order, under the names the node knows them by."""
+    """Operands of a node, in order, under the names the node knows them by."""
     by_position: dict[int, list[Source]] = {}
     for source in bad.sources:
         by_position.setdefault(source.position, []).append(source)

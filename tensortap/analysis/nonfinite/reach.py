@@ -1,4 +1,5 @@
-"""What each origin reaches, in one pass along the data flow, and the path from an origin to the loss."""
+"""Tensors that each origin reaches, in one pass along the data flow, and the path from an origin to the
+loss."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ _SOFTMAX = ops("Softmax Exp Expm1 Sigmoid Tanh Softplus")
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """What one origin reaches.
+    """Tensors that one origin reaches.
 
     Attributes:
         slots: the origin and all non-finite tensors that it propagated to, in data flow order.
@@ -77,7 +78,7 @@ class Reachability:
         self._returned = np.array([flow.tensors.name(slot) in returned for slot in self._slots], np.bool_)
 
     def of(self, origin: int) -> Reached:
-        """What an origin reaches, by its place in the list given."""
+        """Reach of an origin, by its place in the list given."""
         here = (self._marks[:, origin >> 3] >> (origin & 7) & 1).astype(np.bool_)
         tensors, loss = self._flow.tensors, self._flow.tensors.roles.loss
         has_loss = loss is not None and bool((here & self._loss).any())

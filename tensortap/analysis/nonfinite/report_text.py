@@ -83,7 +83,7 @@ def origin_text(origin: Origin, previous: int | None) -> OriginText:
 
 
 def title_text(origin: Origin, previous: int | None, *, kind: str, when: str, node: str) -> str:
-    """What happened, without a full stop.
+    """Title of an origin, without a full stop.
 
     Args:
         kind: what arose. when: the step as ` at step 3`; empty where it is said already. node: its name.
@@ -154,7 +154,7 @@ def _where(report: NanReport) -> str:
 
 
 def goal_text(report: NanReport) -> str:
-    """What the chain leads to: `the loss`, or the name of its last tensor; empty without a chain."""
+    """End of the chain: `the loss`, or the name of its last tensor; empty without a chain."""
     last = report.chain[-1].tensor if report.chain else ""
     return "the loss" if last and last == report.loss else last
 

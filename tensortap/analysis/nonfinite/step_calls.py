@@ -41,7 +41,7 @@ class EagerOp:
 
 @dataclass(frozen=True, slots=True)
 class CallArgument:
-    """What an argument of a call was made of.
+    """Source of an argument of a call.
 
     Attributes:
         results: tensors of captured calls, or of eager scopes, that it is or is made of.
@@ -74,7 +74,7 @@ class StepCalls:
         return bool(self._calls)
 
     def tensors(self, graph: str) -> StepTensors:
-        """What was captured of a graph."""
+        """Captured tensors of a graph."""
         if graph not in self._tensors:
             self._tensors[graph] = StepTensors(self._run, self._run.graph(graph), self._step, self._worker)
         return self._tensors[graph]
@@ -128,8 +128,8 @@ class StepCalls:
         return max((len(tensors.captured[slot]) for slot in entries), default=1)
 
     def order(self, graph: str, slot: Slot, visit: int) -> float:
-        """What sorts tensors by the call that computed them: calls are captured in the order they ran, ops of
-        eager scopes when the step ends."""
+        """Sort key of tensors by the call that computed them: calls are captured in the order they ran, ops
+        of eager scopes when the step ends."""
         if graph == self.eager_graph:
             return self._eager_order.get(slot[0], np.inf)
         return self._begins(graph).get(self.call_of(graph, slot, visit), np.inf)
@@ -176,7 +176,7 @@ class StepCalls:
     # What arguments are made of
 
     def argument(self, graph: str, slot: Slot, visit: int) -> CallArgument:
-        """What an argument of a called function was made of, at a visit."""
+        """Source of an argument of a called function, at a visit."""
         place = dataflow_of(self._run.graph(graph)).places.get(slot[0])
         number = self._number(graph, visit)
         if number is None or place is None:
@@ -201,7 +201,7 @@ class StepCalls:
         return None
 
     def eager_inputs(self, node: str) -> CallArgument:
-        """What a node of the eager graph took from calls."""
+        """Inputs of a node of the eager graph that calls returned."""
         eager = self._facts.get("eager")
         texts = _texts(eager.get(node)) if isinstance(eager, dict) else {}
         return self._made_of([text for text in texts.values() if text != "python"])
@@ -271,7 +271,7 @@ class StepCalls:
 
 
 def root_outputs(calls: StepCalls, graph: str) -> list[Slot]:
-    """What the function that the program calls returns, in order."""
+    """Results of the function that the program calls, in order."""
     index = calls.tensors(graph).graph
     roots = [name for name, info in index.functions.items() if info.role == "root"]
     return dataflow_of(index).outputs.get(roots[0], []) if len(roots) == 1 else []

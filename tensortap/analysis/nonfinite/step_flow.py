@@ -75,7 +75,7 @@ class StepFlow:
         return min((self.order(graph, bad) for bad in flow.bad.values()), default=math.inf)
 
     def order(self, graph: str, bad: FlowTensor) -> float:
-        """What sorts non-finite tensors by the call that computed them."""
+        """Sort key of non-finite tensors by the call that computed them."""
         return self.calls.order(graph, bad.slot, bad.visit)
 
     def is_loss(self, tensor: Tensor) -> bool:
@@ -338,7 +338,7 @@ def is_bad(snapshot: Snapshot) -> bool:
 
 
 def _numbers(snapshot: Snapshot) -> tuple[object, ...]:
-    """What equal tensors have in common. NaN, where nothing is finite, equals NaN."""
+    """Key that equal tensors have in common. NaN, where nothing is finite, equals NaN."""
     found = (getattr(snapshot, name) for name in _SAME)
     return (snapshot.dtype, *("nan" if number != number else number for number in found))
 

@@ -109,7 +109,7 @@ class Upstream:
                 found.append(Source(way.slot, way.position, False, False, way.uncaptured, why))
 
     def _inputs_of(self, way: _Way) -> Iterator[_Way]:
-        """What an uncaptured tensor is made of."""
+        """Inputs of an uncaptured tensor."""
         row, _ = way.slot
         op_type = self.graph.op_type[row]
         if op_type == "_Arg":
@@ -147,11 +147,11 @@ class Upstream:
         return is_floating(dtype) or dtype in _OPAQUE
 
     def constant(self, row: int) -> Operand:
-        """What is known of a constant."""
+        """Operand of a constant."""
         return of_constant(f"{self.graph.names[row]}:0", self.roles.attributes(row).get("value", ""))
 
     def operand(self, source: Source, visit: int | None) -> Operand:
-        """What is known of a source at a visit."""
+        """Operand of a source at a visit."""
         if source.captured:
             return of_snapshot(self.tensors.snapshot(source.slot, visit))
         if source.why == "constant":

@@ -99,7 +99,7 @@ def _places(view: RunView) -> dict[tuple[str, str], tuple[str, int]]:
 
 
 def _peers(finding: Finding, rule: str) -> tuple[str, str, bool, str]:
-    """What findings of a rule have in common that one could lead to."""
+    """Findings of a rule that one cause could explain."""
     return finding.graph, finding.severity, finding.muted, rule
 
 
@@ -166,8 +166,8 @@ class Deduplicator:
 
 
 def _once_per_function(view: RunView, hits: Sequence[Hit]) -> list[Hit]:
-    """Of hits on one tensor in several traces of a function that with the most steps: a function is traced
-    again for inputs of other shapes, and each step runs one of its traces."""
+    """Of hits on one tensor in several traces of a function, choose the one with the most steps: a function
+    is traced again for inputs of other shapes, and each step runs one of its traces."""
     traces: dict[tuple[str, str, str], list[Hit]] = {}
     for hit in hits:
         tensor = view.tensors[hit.tensor]

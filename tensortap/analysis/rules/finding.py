@@ -28,7 +28,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """What a rule reports; the frame adds the rule's own texts.
+    """One report of a rule; the runner adds the rule's own texts.
 
     Attributes:
         tensor: code of the tensor in the run's catalog.

@@ -25,7 +25,7 @@ class MutedFindingsError(TensortapError):
 
 
 class IdentifiedRun(Protocol):
-    """What tells runs apart, wherever their folders are moved."""
+    """Identity of a run, which stays when its folder is moved."""
 
     @property
     def name(self) -> str:
@@ -37,7 +37,7 @@ class IdentifiedRun(Protocol):
 
 
 def mutes_of(run: IdentifiedRun) -> list[str]:
-    """What is muted for a run: `Rule`, or `Rule: regular expression` for some of its tensors. Empty if
+    """Mutes of a run: `Rule`, or `Rule: regular expression` for some of its tensors. Empty if
     the file is damaged: findings are shown all the same."""
     try:
         return _read().get(_key(run), [])

@@ -27,7 +27,7 @@ MOST = 50  # findings of one rule; more say nothing new
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What rules found.
+    """Findings of all rules.
 
     Attributes:
         findings: those that are not muted first; of these the worst, of equals NaN at its origin, then the
@@ -101,7 +101,7 @@ def _checked(
 
 
 def _teller(progress: Advance | None, done: int, total: int, name: str) -> Advance:
-    """What a rule tells how far it is: of all work it is one part, however many it has itself."""
+    """Progress callback for one rule: of all work it is one part, however many it has itself."""
 
     def tell(mine: int, of: int, doing: str) -> None:
         if progress is not None:

@@ -34,7 +34,7 @@ class SettingsError(TensortapError):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a file of rules says.
+    """Settings of a rules file.
 
     Attributes:
         changes: rule -> its thresholds, `severity` and `enabled`, as far as they are changed.
@@ -115,7 +115,7 @@ def read_settings(path: Path) -> Settings:
 
 
 def read_table(path: Path) -> dict[str, Any]:
-    """What a TOML or JSON file of settings holds, as `parse_settings` takes it. Raises as `read_settings`."""
+    """Read a TOML or JSON file of settings, as `parse_settings` takes it. Raises as `read_settings`."""
     with path.open("rb") as file:
         data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:

@@ -180,7 +180,7 @@ class Zeros:
         self._elements: dict[int, tuple[float, float]] = {}  # zeros, all: whole numbers, so added exactly
 
     def of(self, code: int) -> ZeroCounts:
-        """Those of a tensor."""
+        """Hits of a tensor."""
         zero, size = self._elements.get(code, (0.0, 0.0))
         whole = self._all.by_tensor.get(code)
         at = (0, 0, 0) if whole is None else (whole.steps, whole.first, whole.last)

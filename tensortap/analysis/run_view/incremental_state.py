@@ -45,7 +45,7 @@ Add = Callable[[S, Rows], None]
 
 @dataclass(slots=True)
 class CacheEntry(Generic[S]):
-    """What is held: of which tensors (by code), of the catalog's first `rows`."""
+    """State that is held: for which tensors (by code), of the catalog's first `rows`."""
 
     state: S
     wanted: Array

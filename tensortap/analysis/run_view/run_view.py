@@ -54,7 +54,7 @@ class RunView:
         return self._graphs[graph]
 
     def _roles_of_tensors(self, count: int) -> list[TensorRole]:
-        """Those of graphs that have not changed are known from the look before."""
+        """Roles; those of unchanged graphs are known from the last refresh."""
         memory, names = self._memory, self.run.catalog.tensors.graphs_of(np.arange(count, dtype=np.int32))
         same = {name: known() is self.roles(name).graph for name, known in memory.graphs.items()}
         memory.tensors = [
@@ -98,7 +98,7 @@ class RunView:
         return self.cached(name, lambda: self.where(lambda tensor: tensor.kind in kinds))
 
     def cached(self, name: str, find: Callable[[], T]) -> T:
-        """What `find` finds, which several rules need: found by the first that asks for that name."""
+        """The result of `find`, which several rules need: found by the first that asks for that name."""
         if name not in self._known:
             self._known[name] = find()
         return cast(T, self._known[name])

@@ -62,7 +62,7 @@ class Rows:
 
     @property
     def kept(self) -> Array:
-        """Of which a value was kept."""
+        """Whether a value was stored."""
         return self["kept"] > 0
 
     @cached_property

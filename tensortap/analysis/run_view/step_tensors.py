@@ -1,4 +1,4 @@
-"""What one worker captured of one graph at one step, as needed to follow non-finite values."""
+"""Tensors that one worker captured of one graph at one step, as needed to follow non-finite values."""
 
 from __future__ import annotations
 

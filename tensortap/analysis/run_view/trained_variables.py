@@ -32,7 +32,7 @@ def _last_ones(view: RunView) -> list[TensorRole]:
 
 
 def _made_of(roles: Roles, row: int, rows: set[int]) -> set[int]:
-    """Those of some gradients that another one is made of, behind the backward pass."""
+    """Gradients from which another one is computed, behind the backward pass."""
     found, seen, waiting = set[int](), {row}, deque([row])
     while waiting and len(seen) < _MAX_NODES:
         for source, _, _ in roles.inputs(waiting.popleft()):

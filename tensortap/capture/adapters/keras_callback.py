@@ -237,7 +237,7 @@ def _without_finished(function: Any) -> Any:
 
 
 def no_attribute(tap: object, name: str) -> AttributeError:
-    """What a tap raises when asked for what it has not, maybe by Keras, which takes it for a callback."""
+    """The error for an attribute that a tap lacks; Keras may ask for one, taking it for a callback."""
     wanted = ": Keras takes callbacks=[tap.callback()]" if hasattr(TapCallback, name) else ""
     return AttributeError(f"'Tap' object has no attribute {name!r}{wanted}", name=name, obj=tap)
 

@@ -82,7 +82,7 @@ class TappedFunction:
         return type(self._function)
 
     def _clone(self, python_function: Callable[..., Any]) -> TappedFunction:
-        """What a distribution strategy runs in its stead: the same for all replicas."""
+        """The function that a distribution strategy runs instead: the same for all replicas."""
         return TappedFunction(self._steps, self._function._clone(python_function), {}, self._numbers)
 
 

@@ -160,7 +160,7 @@ class TappedSession:
         return before or f"node {NAME}/" in str(error)
 
     def _planned(self, step: Step, asked: Sequence[Any], fed: Mapping[Any, Array]) -> _Run | None:
-        """How to capture a run; None if nothing of it is watched, or it failed before."""
+        """Plan to capture a run; None if nothing of it is watched, or it failed before."""
         names = frozenset(fetch.name for fetch in asked), frozenset(tensor.deref().name for tensor in fed)
         key = names, step.watched
         if names in self._given_up:
@@ -188,7 +188,7 @@ class TappedSession:
 
 
 def _request(graph: Any, fetches: Any, feed_dict: Any) -> tuple[list[Any], dict[Any, Array]] | None:
-    """What is asked for and what is fed; None if it is invalid, which the session will say itself."""
+    """Fetches and feeds of a run; None if they are invalid, which the session reports itself."""
     try:
         return _asked(graph, fetches), _fed(graph, feed_dict)
     except (KeyError, TypeError, ValueError):
@@ -202,7 +202,7 @@ def _asked(graph: Any, fetches: Any) -> list[Any]:
 
 
 def _fed(graph: Any, feed_dict: Any) -> dict[Any, Array]:
-    """What is fed, by reference of the tensor."""
+    """Fed values, by reference of the tensor."""
     found: dict[Any, Array] = {}
     for key, value in (feed_dict or {}).items():
         if isinstance(key, tf.SparseTensor):

@@ -1,4 +1,4 @@
-"""What a run of a version 1 session computes: how each of its tensors can leave it, and its graph."""
+"""Plan of a run of a version 1 session: its graph, and how each of its tensors can leave it."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def _candidate(tensor: Any, gradients: Mapping[str, str], *, fed: bool) -> Candi
 
 
 def session_graph(plan: SessionPlan, asked: Sequence[Any], *, sources: bool) -> Graph:
-    """What a run computes, as a graph that is named after what it is asked for.
+    """The graph of a run, named after its fetches.
 
     Args:
         asked: the fetched tensors and operations.

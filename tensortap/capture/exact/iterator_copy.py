@@ -50,7 +50,7 @@ class SharedIterator:
 
     @property
     def drawn(self) -> list[tuple[Any, ...]]:
-        """What was drawn by the first and not yet by the second, element by element, as arrays."""
+        """Elements, as arrays, that the first drew and the second did not yet."""
         return list(self._drawn)
 
     def detach(self) -> None:
@@ -105,7 +105,7 @@ def _exactly() -> tf.data.Options:
 
 
 def iterator_elements(functions: Mapping[str, TracedFunction]) -> dict[int, Elements]:
-    """What the iterators among the root's arguments yield, by number of the argument.
+    """Element specs of the iterators among the root's arguments, by number of the argument.
 
     Raises:
         UncopiedIteratorError: it is unknown which iterator is read, or an element has parts that
@@ -125,7 +125,7 @@ def iterator_elements(functions: Mapping[str, TracedFunction]) -> dict[int, Elem
 
 
 class UncopiedIteratorError(Exception):
-    """Of an iterator that cannot be drawn from twice; its argument is the drawing node."""
+    """An iterator cannot be drawn from twice; the argument is the drawing node."""
 
 
 def _root_argument(

@@ -40,7 +40,7 @@ class UnrecordableError(Exception):
 
 
 class Output(NamedTuple):
-    """What a node draws: dtype and static shape (a TensorShape) of one of its outputs."""
+    """One drawn output of a node: dtype and static shape (a TensorShape)."""
 
     dtype: Any
     shape: Any
@@ -56,7 +56,7 @@ class Declared(NamedTuple):
 
 @dataclass(frozen=True)
 class Draw:
-    """What a node draws at one place of the call: seen from a function, which has `arguments` for it.
+    """The draws of a node at one place of the call: seen from a function, which has `arguments` for it.
 
     Attributes:
         route: the calls that lead from that function to the node's.
@@ -165,7 +165,7 @@ class DrawsAsArguments:
         return [draw for draw, _ in entered]
 
     def _entered(self, name: str, inner: Draw, role: Role) -> tuple[Draw, list[str]]:
-        """How a function gets a draw, and by which references it then reads it.
+        """Arguments by which a function gets a draw, and the references that read it.
 
         A loop's body is given an iterator, and so is a branch in it, which may not run in each iteration.
         """
@@ -358,7 +358,7 @@ class RandomDrawValues:
                     self._arrays[route, place].append(array)
 
     def arguments(self) -> Iterator[Argument]:
-        """Those behind the call's own.
+        """Additional arguments, after the call's own.
 
         Raises:
             UnrecordableError: a node drew more often than it can have.

@@ -1,4 +1,4 @@
-"""What keeps a function from being run twice, once as a shadow: state that cannot be copied, effects on the
+"""Reasons why a function cannot run twice, once as a shadow: state that cannot be copied, effects on the
 world outside."""
 
 from __future__ import annotations

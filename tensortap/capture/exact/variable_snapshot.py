@@ -41,7 +41,7 @@ class SnapshotReader:
             internals.register_function(definition)
 
     def read(self, inputs: Sequence[Any]) -> VariableSnapshot:
-        """What the variables among the inputs of a call hold now."""
+        """Read the current values of the variables among the inputs of a call."""
         if not self._name:
             return VariableSnapshot([], [], self._stays, self._draws)
         handles = [inputs[number] for number, _ in self._variables]

@@ -1,4 +1,4 @@
-"""What is open in a thread, or in one of the tasks that take turns in it."""
+"""A stack per thread, or per task of those that take turns in it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class TaskStack(Generic[T]):
         return (opened.item for opened in self.opened() if opened.item is not None)
 
     def opened(self) -> Iterator[Opened[T]]:
-        """What has not ended, innermost first."""
+        """Entries that have not ended, innermost first."""
         thread = threading.get_ident()
         opened = self._top.get()
         while opened is not None:

@@ -48,7 +48,7 @@ class DeviceSummary:
 
     @staticmethod
     def from_numbers(numbers: Array, dtype: str) -> DeviceSummary:
-        """From what the op graph returns for a tensor of that dtype: float64[7 + 1024 + rank]."""
+        """Build it from the op graph's result for a tensor of that dtype: float64[7 + 1024 + rank]."""
         facts, table, shape = np.split(numbers, [_FACTS, _FACTS + BUCKETS])
         zero, pos_inf, neg_inf = (int(number) for number in facts[:3])
         counts = table.astype(np.int64)

@@ -82,7 +82,7 @@ class Rewritten:
 
     @property
     def shared(self) -> list[TapQueue | IterationCounter | TapSwitch]:
-        """What the graph and eager code share."""
+        """Resources that the graph and eager code share."""
         return [*self.queues, *self.counters, *([self.switch] if self.switch else [])]
 
 
@@ -115,7 +115,7 @@ def rewrite(
 
 @dataclass(frozen=True)
 class _Site:
-    """Where a function is called.
+    """A call site of a function.
 
     `looped`: in a loop; `clock`: that of the innermost loop's body; `branched`: in a branch of that body,
     which does not run in each iteration. `route`: the calls that lead to it.
@@ -129,7 +129,7 @@ class _Site:
     route: Route = ()
 
     def of_callee(self, node: internals.NodeDef, callee: Callee, counter: IterationCounter) -> _Site:
-        """Where a node of the function calls another; `clock` is for the body if it is a loop."""
+        """The call site of a node that calls another function; `clock` is for the body if it is a loop."""
         compiled, role = self.compiled or must_compile(node.attr), callee.role
         route = (*self.route, (str(node.name), callee.function))
         if node.op in _LOOPS:

@@ -43,7 +43,7 @@ _LARGEST_CONSTANT = 64 << 10  # bytes; larger ones are no factors of a chain
 
 
 class Duplicates:
-    """What taps of one copy of a function read instead of tensors that would be merged.
+    """Duplicates that the taps of one copy read instead of tensors that would be merged.
 
     Args:
         function: the original; the number of uses is counted in it.
@@ -96,7 +96,7 @@ class Duplicates:
 
     @cached_property
     def _summed_loop_variables(self) -> set[str]:
-        """Of a loop's body: arguments that are terms of a sum of three or more, and what they are next."""
+        """Arguments of a loop's body that are terms of a sum of three or more, with their next values."""
         if self._function.role != "body":
             return set()
         definition = self._function.definition
@@ -222,7 +222,7 @@ class Duplicates:
         return reference == next(filter(self._is_free, summands), None)
 
     def _name_in_sum(self, reference: str) -> str:
-        """By which the optimiser orders what is summed: it takes aliases out before."""
+        """The name by which the optimiser orders terms of a sum; it removes aliases before."""
         source = self._uses.source_of(reference)
         return self._function.flat_names.get(source, source).removesuffix(":0")
 

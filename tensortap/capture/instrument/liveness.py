@@ -87,7 +87,7 @@ def live_nodes(definition: internals.FunctionDef, returned: Iterable[str]) -> di
 
 
 class Liveness:
-    """What of one call of a function is needed.
+    """The nodes of a function that one call of it needs.
 
     Args:
         functions: it, and all that it calls.

@@ -15,7 +15,7 @@ from .tapped_function import InstrumentedFunction
 
 
 class RandomStreams:
-    """What runs of functions that keep streams.
+    """Functions that keep random streams, and the copies that run instead.
 
     Attributes:
         decided: by function the copy that runs at every call; None: the function itself, or any copy.

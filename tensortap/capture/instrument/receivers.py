@@ -18,7 +18,7 @@ class PendingRecording(Protocol):
 
     @property
     def inputs(self) -> Sequence[Any]:
-        """What the function is to be called with, so that the recording sees what it draws."""
+        """Inputs to call the function with, so that the recording sees its draws."""
 
     @property
     def draws(self) -> Mapping[Place, str]:
@@ -29,7 +29,7 @@ class PendingRecording(Protocol):
         """Whether the call that runs now has taps that deliver them."""
 
     def take(self, values: TapValues) -> None:
-        """What the taps of the call delivered, these among it."""
+        """Take the tapped values of the call; the draws are among them."""
 
     def end(self, outputs: Sequence[Any] | None, failure: BaseException | None = None) -> None:
         """The call returned, or raised."""
@@ -117,7 +117,7 @@ class CallReceiver:
             self.take_draws(values)
 
     def take_draws(self, values: TapValues) -> None:
-        """What the step itself drew, for the recordings."""
+        """Give the step's own draws to the recordings."""
         for recording in self._pending:
             recording.take(values)
 

@@ -44,7 +44,7 @@ class Tapped:
     summarizes: str = ""
 
     def received(self, tensor: Any) -> Array | DeviceSummary:
-        """What has left the function, outside of it."""
+        """The array, or the summary, of a tensor that left the function."""
         array = internals.as_array(tensor)
         return DeviceSummary.from_numbers(array, self.summarizes) if self.summarizes else array
 
@@ -215,7 +215,7 @@ class TapQueue:
 
     @cached_property
     def places(self) -> list[Place]:
-        """Where the tensors of an entry are computed."""
+        """Places at which the tensors of an entry are computed."""
         return [tapped.place for tapped in self.tapped]
 
     @cached_property

@@ -150,7 +150,7 @@ class InstrumentedFunction:
     def _run(
         self, run: internals.CallFunction, inputs: Sequence[Any], num_outputs: int
     ) -> tuple[Any, Sequence[Any]]:
-        """What the copy returns: for the original's caller, and for the taps."""
+        """Run the copy; returns the outputs of the original, and those of the taps."""
         count = len(self._rewritten.outputs)
         try:
             outputs = run(self._name, inputs, num_outputs + count)

@@ -190,7 +190,7 @@ class BatchWriter:
 
 
 def _suggested_fix(error: Exception) -> str:
-    """What to do about a log directory that cannot be written."""
+    """Suggest a fix for a log directory that cannot be written."""
     if not isinstance(error, OSError):
         return "Choose another directory for the run. Training goes on."
     if error.errno in _FULL:

@@ -1,4 +1,4 @@
-"""What travels from the training thread to the writer's: tensors of a step, events, and ends of steps."""
+"""Messages from the training thread to the writer's: tensors of a step, events, and ends of steps."""
 
 from __future__ import annotations
 

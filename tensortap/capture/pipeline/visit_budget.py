@@ -86,7 +86,7 @@ class VisitBudget:
         return now
 
     def end(self) -> Iterator[tuple[GraphHandle, list[CapturedTensor]]]:
-        """What waited for the end of the step, by graph."""
+        """Return the visits that waited for the end of the step, by graph."""
         for thinned in self._thinned.values():
             if thinned.last is not None:
                 thinned.waiting.append(thinned.last)

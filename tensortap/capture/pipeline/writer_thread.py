@@ -19,7 +19,7 @@ _FIRST_REPORT = 1.0  # seconds that training has waited in all; then at 2, 4, 8,
 
 
 class Sink(Protocol):
-    """Where the thread writes to. Its methods never raise; most return how many snapshots they lost."""
+    """Destination of the writer thread. Its methods never raise; most return how many snapshots they lost."""
 
     def prepare(self) -> None: ...
 

@@ -120,7 +120,7 @@ class CallRecorder:
         return RandomDrawValues(self._traced, self._given.draws)
 
     def drawn(self) -> dict[int, tuple[Array, ...]]:
-        """What the call drew, by number of the iterator's argument; lets go of it."""
+        """Take the draws of the call, by number of the iterator's argument."""
         found = {}
         for number, (_, shared) in self._iterators.items():
             found[number] = tuple(array for element in shared.drawn for array in element)
@@ -154,11 +154,11 @@ class PendingCall:
         self._sees_draws = tapped or not self.draws
 
     def take(self, values: TapValues) -> None:
-        """What the taps of the call delivered."""
+        """Take the tapped values of the call."""
         self._drawn.take(values)
 
     def end(self, outputs: Sequence[Any] | None, failure: BaseException | None = None) -> RecordedCall | None:
-        """What was recorded; None if the call only found that its data had ended, or was given nothing but
+        """Return the recording; None if the call only found that its data had ended, or was given nothing but
         variables without values: then it makes their first ones, as optimizers do before the first step.
 
         Raises:

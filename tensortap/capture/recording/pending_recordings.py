@@ -119,7 +119,7 @@ class TensorHashes:
                 self._visits.append((name, visit - self._before.get(name, 0), array))
 
     def by_name(self) -> dict[str, list[str]]:
-        """By tensor name, the hash of each visit; empty where the node did not run. A tensor of which a visit
+        """Hashes of the visits by tensor name; empty where the node did not run. A tensor of which a visit
         did not fit is left out."""
         found: dict[str, list[str]] = {}
         for name, visit, array in self._visits:

@@ -1,4 +1,4 @@
-"""What `Tap(record=…)` may be: which steps are recorded, to be run again, and which recordings stay."""
+"""Options of `Tap(record=…)`: which steps are recorded, to be run again, and which recordings stay."""
 
 from __future__ import annotations
 

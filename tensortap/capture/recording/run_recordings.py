@@ -157,7 +157,7 @@ class RunRecordings:
         return waiting[step] >= _MAX_CALLS if step in waiting else len(waiting) >= self._max_waiting
 
     def take(self, pending: PendingCall, traced: TracedRoot, values: TapValues) -> None:
-        """What a call drew that is being recorded."""
+        """Take the draws of a call that is being recorded."""
         try:
             pending.take(values)
         except Exception as error:
@@ -192,7 +192,7 @@ class RunRecordings:
             self._warn(f"record {traced.root}", "could not be recorded", traced, error)
 
     def _number(self, step: int) -> int:
-        """Of the next call of a step. One that is entered again, or was recorded by an earlier process, goes
+        """Number of the next call of a step. A step that is entered again, or was recorded before, goes
         on counting."""
         number = self._calls.pop(step, self._kept.calls_before(step))
         self._calls[step] = number + 1

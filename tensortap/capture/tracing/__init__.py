@@ -1,4 +1,4 @@
-"""What is known of a function from its trace: graph, candidates, layers, roles of tensors, source stacks.
+"""Facts of a function from its trace: graph, candidates, layers, roles of tensors, source stacks.
 
 `traced_function` brings it together for a root function, `candidate` is a tensor as a watch sees it,
 `layer_tracker` notes layers and gradients while functions are traced. Runs no function and captures nothing.

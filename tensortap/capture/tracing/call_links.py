@@ -1,4 +1,4 @@
-"""What the calls of a step hand to one another: which result, or op between them, each argument came from."""
+"""Links between the calls of a step: which result, or op between them, each argument came from."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class CallLinks:
             self._ops[number:] = []  # nothing may escape into the program: the op is not known, then
 
     def found(self) -> tuple[Any, Callable[[], dict[str, Any]]]:
-        """What is equal for steps that run the same functions and hand on the same tensors, and what makes
+        """A key that is equal for steps that run the same functions on the same tensors, and what makes
         the event `calls` (FORMAT.md) of it once the graphs are written."""
         between, places = self._between()
         calls = [
@@ -157,7 +157,7 @@ class CallLinks:
         }
 
     def _variables(self) -> list[dict[str, int]]:
-        """Of each call, by position, numbers of the variables that it is given; nothing of a single call."""
+        """Numbers of the variables of each call, by position; nothing of a single call."""
         numbers: dict[int, int] = {}
         several = len(self._calls) > 1
         return [

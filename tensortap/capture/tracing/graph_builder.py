@@ -205,7 +205,7 @@ def _attributes(
 def _meaning(
     functions: Mapping[str, TracedFunction], function: TracedFunction, operation: Any, layer: str
 ) -> dict[str, str]:
-    """What a node with a cryptic name is for (`tensortap.meaning`)."""
+    """Describe a node with a cryptic name (`tensortap.meaning`)."""
     called = next((callee.function for callee in callees(operation.node_def)), "")
     outer = function
     while outer.role == "call":

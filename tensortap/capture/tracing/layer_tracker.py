@@ -46,7 +46,7 @@ class TracedCall:
 
 @dataclass
 class Trace:
-    """What was noted while one graph was traced; nodes and tensors by their names in that graph."""
+    """Notes taken while one graph was traced; nodes and tensors by their names in that graph."""
 
     graph: str
     layers: dict[str, str] = field(default_factory=dict)  # node -> layer path
@@ -214,7 +214,7 @@ class LayerTracker:
 
     @contextmanager
     def _never_raising(self) -> Iterator[None]:
-        """For notes, which are taken inside of the user's calls; warns once of what goes wrong."""
+        """Guard notes that are taken inside of the user's calls; warns once of what goes wrong."""
         try:
             yield
         except Exception as error:
@@ -294,7 +294,7 @@ class LayerTracker:
         call.is_complete = True
 
     def _note_kinds(self, layer: Any) -> None:
-        """What a layer keeps: weights, moving averages, seeds of random generators."""
+        """Note the state of a layer: weights, moving averages, seeds of random generators."""
         trained, weights = ({id(v) for v in part} for part in (layer.trainable_variables, layer.weights))
         for variable in layer.variables:
             kind = "weight" if id(variable) in trained else "moving" if id(variable) in weights else "seed"
@@ -347,7 +347,7 @@ class LayerTracker:
             self.trained.add(path)
 
     def _note_derived(self, target: Any, sources: Any, gradients: Any) -> None:
-        """What a tape derives from, and its gradients of variables; what it derives for other tensors alone
+        """Note the target of a tape, and its gradients of variables; what it derives for other tensors alone
         (a gradient penalty's) is no loss."""
         if _traced_graph() is None:
             return
@@ -363,7 +363,7 @@ class LayerTracker:
                 self._note_gradient("derived", gradient, path)
 
     def _note_watched(self, tape: Any, sources: Any) -> None:
-        """Of a tape that trains some variables, all trainable ones that it records."""
+        """Note all trainable variables that a tape records, if it trains some."""
         graph = _traced_graph()
         if graph is None or not any(map(_is_variable, _flat(sources))):
             return
@@ -410,7 +410,7 @@ def _config_text(layer: Any) -> str:
 
 
 def _class_source(kind: type) -> tuple[str, int] | None:
-    """Where the user's class is defined: the first line of what it says itself; None for Keras' own."""
+    """Line at which the user's class is defined; None for Keras' own."""
     if kind.__module__.startswith("keras."):
         return None
     for name in ("__init__", "call"):
@@ -429,7 +429,7 @@ def _traced_graph() -> Any:
 
 
 def _flat(structure: Any) -> list[Any]:
-    """Its leaves; sparse gradients are leaves."""
+    """Leaves of a structure; sparse gradients are leaves."""
     return list(tf.nest.flatten(structure, expand_composites=False))
 
 
@@ -439,7 +439,7 @@ def _is_variable(source: Any) -> bool:
 
 
 def _path_of(variable: Any) -> str:
-    """Of a tf.Variable outside of Keras, which an optimizer of Keras may train: its name without the slot."""
+    """Path of a tf.Variable outside of Keras, which Keras may train: its name without the slot."""
     path = str(getattr(variable, "path", None) or "")
     return path or str(variable.name).rpartition(":")[0] or str(variable.name)
 

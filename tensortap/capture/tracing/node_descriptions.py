@@ -51,7 +51,7 @@ _ROLES: dict[Role, str] = {
 def describe_node(
     name: str, op_type: str, *, layer: str = "", role: Role | None = None, calls: str = ""
 ) -> str:
-    """What a node is for, as `layer · role · iteration`; empty if the name says it all.
+    """Describe a node as `layer · role · iteration`; empty if the name says it all.
 
     Args:
         layer: path of the Keras layer; else the scope is said.

@@ -1,4 +1,4 @@
-"""Where the nodes of a function were created: stacks of user frames, and the text of the files they name."""
+"""Source locations of the nodes of a function: stacks of user frames, and the text of the files they name."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _MOVE, _CARRY, _WHOLE = (frozenset(names.split()) for names in (_MOVING, _CARRYI
 
 
 def without_overflow(bad: list[Examined], graphs: GraphLookup) -> list[Examined]:
-    """Those of a step's non-finite tensors, in the order of the graph, that are more than scaled gradients.
+    """Drop non-finite tensors that are only scaled gradients; the others stay in the order of the graph.
 
     Left out are, in a graph that scales its loss dynamically, the scaled loss, the backward pass, gradients,
     and what has it from nothing but these. The loss itself, the forward pass and the weights stay.
@@ -76,7 +76,7 @@ def _read_nodes(graph: Graph | None, node: Node, graphs: GraphLookup) -> Iterabl
 def without_constant_infinities(
     bad: Sequence[Examined], step: StepSummaries, graphs: GraphLookup
 ) -> list[Examined]:
-    """Those of a step's non-finite tensors that are more than infinite constants, moved or added.
+    """Drop non-finite tensors that are only infinite constants, moved or added.
 
     A tensor with a NaN is always more, and so is one that may have its infinity from what was not captured.
     """

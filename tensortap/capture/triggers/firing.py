@@ -30,7 +30,7 @@ _MAX_MESSAGE = 300  # characters of a message
 
 @dataclass(frozen=True)
 class InputState:
-    """How an input of the node looked when the trigger fired: NaN and infinite elements, and the range of the
+    """State of an input of the node when the trigger fired: NaN and infinite elements, and the range of the
     others. None if it was not captured."""
 
     tensor: str
@@ -49,7 +49,7 @@ class InputState:
 
 @dataclass(frozen=True)
 class Firing:
-    """What fired, when and why.
+    """One firing of a trigger: when and why.
 
     Attributes:
         step: the step.

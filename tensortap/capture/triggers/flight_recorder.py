@@ -82,13 +82,13 @@ class BufferedStep:
         self.nbytes = sum(buffers.values())
 
     def as_wanted(self) -> list[TensorBatch]:
-        """What is written when nothing fires."""
+        """Batches to write if nothing fires."""
         return [
             _with(batch, [item for item in batch.tensors if item.handling.written]) for batch in self.batches
         ]
 
     def as_held(self) -> list[TensorBatch]:
-        """What is written when a trigger fires."""
+        """Batches to write if a trigger fires."""
         return [
             _with(batch, [held for item in batch.tensors if (held := _held(item)) is not None])
             for batch in self.batches

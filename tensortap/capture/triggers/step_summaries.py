@@ -1,4 +1,4 @@
-"""What a trigger checks: the tensors of one step, measured when they are asked for."""
+"""The tensors of one step for triggers, measured when they are asked for."""
 
 from __future__ import annotations
 

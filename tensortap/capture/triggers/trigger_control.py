@@ -54,7 +54,7 @@ def trigger_control(
 
 
 class TriggerControl:
-    """What is captured for a trigger, and what its verdict on a step does to training.
+    """Control of a trigger: what is captured for it, and how its verdict on a step ends training.
 
     Attributes:
         settle: called in the writer's thread with each step that was checked, and why the trigger fired, or
@@ -99,7 +99,7 @@ class TriggerControl:
         )
 
     def extend(self, written: tuple[Watch, ...], watched: Sequence[Watch], numbers: range) -> StepWatches:
-        """What must be captured of steps for the trigger and the flight recorder, too.
+        """Extend the watches of steps by those of the trigger and the flight recorder.
 
         Args:
             written: the watches that want these steps.
@@ -112,7 +112,7 @@ class TriggerControl:
         return StepWatches(written, examined, held)
 
     def possible_watches(self, watched: Sequence[Watch]) -> tuple[Watch, ...]:
-        """What must be captured of any step, besides what is watched."""
+        """Watches of the trigger for any step."""
         return *watches_of(self._trigger, tuple(watched)), *self._recorder.watches
 
     def check(self, writer_thread: WriterThread, entry: StepEntry, error: BaseException | None) -> bool:

@@ -169,7 +169,7 @@ class TriggerSink:
 
 
 class Firings:
-    """What has fired so far; the training thread reads, the writer's thread adds."""
+    """Firings so far; the training thread reads, the writer's thread adds."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

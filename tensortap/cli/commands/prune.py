@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _sentences(name: str, pruned: Pruned, retention: Retention, dry_run: bool) -> list[str]:
-    """What a run lost, and why it keeps more than was asked for."""
+    """Sentences on what a run lost, and why it keeps more than asked."""
     verb = "would lose" if dry_run else "lost"
     values, files = counted(pruned.values, "value"), counted(pruned.files, "file")
     summary = (

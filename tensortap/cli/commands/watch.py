@@ -200,7 +200,7 @@ def _publish(path: Path, rules: list[Rule]) -> None:
 
 
 def _watch_events(reader: RunReader) -> Iterator[dict[str, Any]]:
-    """What the workers have said about their watches, by time."""
+    """Watch events of the workers, by time."""
     found: list[dict[str, Any]] = []
     for worker in reader.workers():
         tail = EventsTail(reader.path, worker.worker)

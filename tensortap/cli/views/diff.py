@@ -1,4 +1,4 @@
-"""What `tensortap diff` prints: first whether and where two runs differ, then the tensors."""
+"""Output of `tensortap diff`: first whether and where two runs differ, then the tensors."""
 
 from __future__ import annotations
 

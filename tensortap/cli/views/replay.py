@@ -1,4 +1,4 @@
-"""What `tensortap replay` prints: computed tensors, accuracy of nodes, observer effect, comparison."""
+"""Output of `tensortap replay`: computed tensors, accuracy of nodes, observer effect, comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `tensortap replay` prints of analyses: `--dtype`, `--compare-with`, `--repair` and `--test`."""
+"""Output of the analyses of `tensortap replay`: `--dtype`, `--compare-with`, `--repair` and `--test`."""
 
 from __future__ import annotations
 

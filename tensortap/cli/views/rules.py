@@ -1,4 +1,4 @@
-"""What `tensortap rules` prints: findings, the worst first; or the table of rules."""
+"""Output of `tensortap rules`: findings, the worst first; or the table of rules."""
 
 from __future__ import annotations
 

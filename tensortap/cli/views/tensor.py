@@ -41,7 +41,7 @@ _MAX_BYTES = 64 * 2**20
 
 @dataclass(frozen=True)
 class TensorView:
-    """What `tensortap show` knows of one snapshot. `values` is None where only the summary was kept."""
+    """One snapshot for `tensortap show`. `values` is None where only the summary was kept."""
 
     snapshot: Snapshot
     steps: tuple[int, ...]

@@ -138,7 +138,7 @@ def _layer_record(call: LayerCall) -> dict[str, Any]:
 
 
 def _layer_call(record: dict[str, Any]) -> LayerCall:
-    """What `_layer_record` wrote; what is missing or of another type is empty."""
+    """Read what `_layer_record` wrote; what is missing or of another type is empty."""
     texts = {name: str(record.get(name) or "") for name in ("path", "class", "module", "config")}
     numbers = {name: record.get(name) for name in ("parent", "parameters")}
     parent, parameters = (n if isinstance(n, int) else None for n in numbers.values())

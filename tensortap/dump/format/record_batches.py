@@ -29,7 +29,7 @@ _ARROW_ERRORS = (pa.ArrowException, OSError, ValueError, EOFError, TypeError, St
 
 @dataclass(frozen=True)
 class Layout:
-    """What the batches of one file look like: the expected columns within the schema its first message gives.
+    """Layout of the batches of one file: the expected columns within the schema its first message gives.
 
     Further columns are let through and not decoded, so that later versions may add some.
 
@@ -91,7 +91,7 @@ class Layout:
         return self.decode_checked([frame], columns)[0]
 
     def check(self, frame: Frame, max_decoded: int = MAX_DECODED, max_rows: int = MAX_ROWS) -> int:
-        """What must be sure before Arrow sees a frame. Returns the bytes that all its columns decode to.
+        """Check a frame before Arrow reads it. Returns the bytes that all its columns decode to.
 
         Raises:
             DamagedError: it is no batch of this layout, or would decode to more than `max_decoded` bytes.

@@ -39,7 +39,8 @@ class Snapshot(NamedTuple):
 
 
 class LoggedTensor(Protocol):
-    """What `DumpWriter.log_many` takes: a `Snapshot`, or any object with these attributes."""
+    """Interface of the snapshots that `DumpWriter.log_many` takes: a `Snapshot`, or any object with these
+    attributes."""
 
     @property
     def name(self) -> str: ...
@@ -56,7 +57,7 @@ class LoggedTensor(Protocol):
 
 
 class StepPlace(NamedTuple):
-    """What snapshots of one step share; `time` is in microseconds since 1970."""
+    """Fields that snapshots of one step share; `time` is in microseconds since 1970."""
 
     graph: str
     step: int

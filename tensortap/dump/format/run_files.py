@@ -26,7 +26,7 @@ UNKNOWN_TIME = datetime.fromtimestamp(0, UTC)
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """What `run.json` says. `created` is 1970-01-01 if it is unreadable.
+    """Content of `run.json`. `created` is 1970-01-01 if it is unreadable.
 
     Attributes:
         damage: what is wrong with `run.json`, a sentence; then the rest is what the workers say.
@@ -101,7 +101,7 @@ def read_run_info(path: Path) -> RunInfo:
 
 @dataclass(frozen=True, slots=True)
 class WorkerInfo:
-    """What `worker.json` says; where it is missing or damaged, what the worker's name says."""
+    """Content of `worker.json`; where it is missing or damaged, facts from the worker's name."""
 
     worker: str
     host: str
@@ -133,7 +133,7 @@ def write_worker(folder: Path, rank: int | None, info: dict[str, Any]) -> None:
 
 
 def read_worker(run_dir: Path, name: str) -> WorkerInfo:
-    """What a worker of a run says that it is; where it does not, what its name says."""
+    """Read the `worker.json` of a worker; without one, take what its name says."""
     damage = ""
     try:
         record = read_json(run_dir / name / WORKER_FILE)
@@ -185,7 +185,7 @@ def write_closing(worker_dir: Path, closing: WorkerSummary) -> None:
 
 
 def read_closing(worker_dir: Path) -> WorkerSummary | None:
-    """What a worker said when it was closed; None where it was not, or written before there was such a file.
+    """Read the `closed.json` of a worker; None where it was not, or written before there was such a file.
 
     Raises:
         DamagedError: the file is invalid.

@@ -1,4 +1,4 @@
-"""What is done to runs that are complete, or broken: `check`, `repair`, `prune`.
+"""Maintenance of runs, complete or broken: `check`, `repair`, `prune`.
 
 `integrity.py` finds what is missing or damaged, `repair.py` writes what is left anew, `value_moves.py` and
 `pruning.py` make runs smaller. Imports `format/`, `read/` and `write/`. Begin with `integrity.py`.

@@ -1,4 +1,5 @@
-"""What `tensortap check` compares: files with rows and `closed.json`, values and GraphDefs with checksums."""
+"""Comparisons of `tensortap check`: files with rows and `closed.json`, values and GraphDefs with
+checksums."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from .value_moves import ALIGN, can_move, move_values, moved_size
 
 @dataclass(slots=True)
 class Pruned:
-    """What was removed, or would be: values files, their bytes, and snapshots that lose their value.
+    """Result of pruning: values files, their bytes, and snapshots that lose their value.
 
     Attributes:
         newest: the last step is among those that lose one.

@@ -61,7 +61,7 @@ _NO_VALUE = {f"value_{name}".removesuffix("_inline"): cell for name, cell in LOS
 
 @dataclass(slots=True)
 class Repaired:
-    """What was copied to `path`, and sentences about what was not."""
+    """Result of a repair: the copy at `path`, and sentences about what is missing in it."""
 
     path: Path
     snapshots: int = 0

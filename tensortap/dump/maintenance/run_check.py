@@ -36,7 +36,7 @@ _POLL = 16 << 20  # decoded bytes of statistics at a time
 
 @dataclass
 class Report:
-    """What was found in one run. `pending` is no damage: a worker writes, or was stopped while it wrote.
+    """Result of checking one run. `pending` is not damage: a worker writes, or was stopped while it wrote.
     `unnamed_bytes`: bytes of values that no snapshot names. `compacted`: snapshots that `compact/` holds."""
 
     run: str

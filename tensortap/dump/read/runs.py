@@ -167,7 +167,7 @@ class RunReader:
         )
 
     def info(self) -> RunInfo:
-        """What the run is."""
+        """Facts of the run."""
         return self._info
 
     def workers(self) -> list[WorkerInfo]:

@@ -22,7 +22,7 @@ _HASHED_AT_ONCE = 1 << 20  # elements; of those with NaN a copy is made
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What an iterator yields at one position of its elements; `shape` holds None where it varies."""
+    """One component of the elements of an iterator; `shape` holds None where it varies."""
 
     dtype: str
     shape: tuple[int | None, ...] | None

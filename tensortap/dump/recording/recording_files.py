@@ -138,8 +138,8 @@ def read_recording(folder: Path) -> Recording:
 
 @dataclass(frozen=True, slots=True)
 class RecordingNote:
-    """What is quickly known of a recording: its function's name, the id of that one's graph in the run, why
-    it was recorded (empty where that cannot be read), and when, in seconds since 1970 (0)."""
+    """Facts of a recording that are read quickly: its function's name, the id of that one's graph in the
+    run, why it was recorded (empty where that cannot be read), and when, in seconds since 1970 (0)."""
 
     function: str = ""
     graph: str = ""
@@ -148,7 +148,7 @@ class RecordingNote:
 
 
 def recording_note(folder: Path) -> RecordingNote:
-    """Of the recording in a folder, without its values."""
+    """Read the note of the recording in a folder, without its values."""
     try:
         manifest = read_json(folder / MANIFEST, MAX_MANIFEST)
     except (OSError, TensortapError):
@@ -231,7 +231,8 @@ class RecordingStore:
                     path.unlink()
 
     def _used(self) -> set[str] | None:
-        """What recordings refer to, those that are being written first: they may be published meanwhile.
+        """Blobs that recordings refer to, those that are being written first: they may be published
+        meanwhile.
 
         Returns:
             None where the blobs of one are not known, so that all of them must stay.

@@ -53,7 +53,7 @@ class Destination:
 
     @property
     def uploads(self) -> Uploads:
-        """What was uploaded so far; nothing, for a disk."""
+        """Uploads so far; none for a disk."""
         return Uploads() if self._uploader is None else self._uploader.uploads
 
     def open(
@@ -102,7 +102,7 @@ class Destination:
         self._uploader = uploader
 
     def parts(self, open_files: Collection[Path | None]) -> list[SpooledFile]:
-        """What lies in the spool; `open_files` are still being written."""
+        """Files in the spool; `open_files` are still being written."""
         return [] if self._spool is None else self._spool.parts(open_files)
 
     def wake(self) -> None:
@@ -135,7 +135,7 @@ T = TypeVar("T")
 
 
 def call_with_timeout(work: Callable[[], T], place: Path) -> T:
-    """What `work` returns or raises.
+    """Call `work` in a thread, for so many seconds at most; returns and raises as it does.
 
     Raises:
         TimeoutError: it took longer than `ANSWER_SECONDS`; it goes on in a thread that nobody waits for.

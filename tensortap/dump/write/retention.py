@@ -149,7 +149,7 @@ def discard(run_dir: Path, shard: Shard) -> None:
 
 
 def open_shards(run_dir: Path, shards: Mapping[Shard, Entry]) -> set[Shard]:
-    """Those that a process is writing."""
+    """Shards that a process is writing."""
     return {shard for shard, entry in shards.items() if _is_open(run_dir, shard, entry)}
 
 

@@ -24,7 +24,7 @@ TakeParts = Callable[[], list[SpooledFile]]
 
 @dataclass(frozen=True, slots=True)
 class Uploads:
-    """What became of a run's uploads: files and bytes that were sent, bytes that wait, uploads that failed
+    """State of a run's uploads: files and bytes that were sent, bytes that wait, uploads that failed
     (they are tried again), and the last failure while there is one."""
 
     files: int = 0
@@ -70,7 +70,7 @@ class Uploader:
 
     @property
     def uploads(self) -> Uploads:
-        """What was done so far."""
+        """State so far."""
         return replace(self._done, waiting_bytes=self._spool.waiting_bytes)
 
     def send_first(self, parts: list[SpooledFile]) -> None:

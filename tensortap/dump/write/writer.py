@@ -126,7 +126,7 @@ class DumpWriter:
 
     @property
     def uploads(self) -> Uploads:
-        """What was uploaded so far, and what failed."""
+        """State of the uploads so far."""
         return self._destination.uploads
 
     @property
@@ -354,7 +354,7 @@ class DumpWriter:
         return self._worker
 
     def _take_parts(self) -> list[SpooledFile]:
-        """What there is to upload: all of it belongs together. Called by the thread that uploads."""
+        """Files to upload: all of it belongs together. Called by the thread that uploads."""
         with self._lock:
             worker = self._worker
             if worker is None:

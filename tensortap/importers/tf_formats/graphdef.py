@@ -180,7 +180,7 @@ class _FlatNames:
         return self._names.get((self._function.name, node), node)
 
     def outputs(self, node: str) -> tuple[OutputArgument, ...]:
-        """What a node of the function puts out; nothing if its op type is not known here."""
+        """Outputs of a node of the function; none if its op type is not known here."""
         if node not in self._outputs:
             known = outputs_of(self._nodes[node]) if node in self._nodes else None
             self._outputs[node] = known or ()
@@ -294,7 +294,7 @@ def _outputs() -> dict[str, tuple[tuple[str, str], ...]]:
 
 
 def outputs_of(node: Message) -> tuple[OutputArgument, ...] | None:
-    """What a node puts out; None if its op type is not known here (a custom one)."""
+    """Outputs of a node; None if its op type is not known here (a custom one)."""
     known = _outputs().get(node.op)
     if known is None:
         return None

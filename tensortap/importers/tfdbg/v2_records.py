@@ -34,7 +34,7 @@ class DebuggedGraph:
 
 @dataclass
 class FileSet:
-    """What one process wrote. `frames` and `sources` are of the user's own files only."""
+    """Files of one process. `frames` and `sources` are of the user's own files only."""
 
     prefix: Path
     version: str

@@ -144,7 +144,7 @@ class GraphIndex:
 
     @cached_property
     def kind(self) -> Coded:
-        """What each node is to the model (`weight`, `gradient`, `loss`, …); empty if that is not known."""
+        """Role of each node in the model (`weight`, `gradient`, `loss`, …); empty if that is not known."""
         return self._noted("tensortap.kind")
 
     @cached_property
@@ -241,7 +241,7 @@ class GraphIndex:
         return list(zip_longest(dtypes, shapes[: len(dtypes)], fillvalue=""))
 
     def cell(self, column: str, row: int) -> Any:
-        """What the dump says in a column about a recorded node; None about another."""
+        """Cell of a column for a recorded node; None about another."""
         return (
             self.table.column(column)[row].as_py() if self.table is not None and row < self.recorded else None
         )

@@ -36,7 +36,7 @@ _SUMS = {"inf": ("pos_inf", "neg_inf"), "nonfinite": ("nan", "pos_inf", "neg_inf
 
 
 class FilterColumns(Protocol):
-    """What a condition is asked about."""
+    """Columns that a condition may name."""
 
     def number(self, field: str) -> Array:
         """A numeric column, one element a row."""

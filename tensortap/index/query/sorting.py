@@ -39,7 +39,7 @@ class SortedRows:
         self._version: object = None
 
     def get(self, run: RunIndex, query: Hashable) -> Array | None:
-        """What was put for the query, if the run is still as it was."""
+        """The cached result of the query, if the run is still as it was."""
         return self._rows.get(query) if self._version == _version(run) else None
 
     def put(self, run: RunIndex, query: Hashable, rows: Array) -> Array:

@@ -30,7 +30,7 @@ class StepRange:
         return self.first == 0 and self.stop == _END
 
     def of(self, steps: np.ndarray[Any, np.dtype[Any]]) -> np.ndarray[Any, np.dtype[Any]]:
-        """Those of an array of steps that lie in the range."""
+        """Steps of an array that lie in the range."""
         return steps if self.everything else steps[(steps >= self.first) & (steps < self.stop)]
 
 

@@ -109,7 +109,7 @@ def tensor_rows(
 
 
 def select_rows(catalog: Catalog, rows: Array, steps: StepRange, worker: str | None) -> Array:
-    """Those rows that lie in a range of steps and, if a worker is named, come from it.
+    """Rows that lie in a range of steps and, if a worker is named, come from it.
 
     Raises:
         NotFoundError: the run has no such worker.

@@ -148,7 +148,7 @@ def step_histograms(
     bins: int = 24,
     worker: str | None = None,
 ) -> SmallHistograms:
-    """What a page draws beside many tensors at once, visits and workers merged.
+    """Histograms of many tensors at once, visits and workers merged.
 
     Args:
         tensors: row of the node in the graph, and output slot.

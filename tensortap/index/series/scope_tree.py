@@ -38,7 +38,7 @@ def scope_rows(
     opened: Collection[str] = (),
     closed: Collection[str] = (),
 ) -> list[ScopeRow]:
-    """What lies below a scope, opened as far as `most` rows hold it: level by level, the largest scope first.
+    """Rows below a scope, opened as far as `most` rows hold it: level by level, the largest scope first.
 
     Args:
         paths: display paths, `/` between scopes. scope: a path; empty for all.
@@ -85,7 +85,7 @@ def scope_rows(
 
 
 def _parts(paths: Sequence[str], row: ScopeRow) -> list[ScopeRow]:
-    """What an open row shows below it."""
+    """Children of an open row."""
     if row.kind == "numbered":
         return [ScopeRow(paths[i], [i], "node") for i in row.members]
     if row.kind == "rest":

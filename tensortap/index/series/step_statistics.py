@@ -34,7 +34,7 @@ class StepStatistics:
 
 
 def step_statistics(run: RunIndex, graph_id: str, step: int, *, worker: str | None = None) -> StepStatistics:
-    """What was captured of a graph at a step, visits and workers merged.
+    """Statistics of a graph's tensors at a step, visits and workers merged.
 
     Args:
         worker: only this worker's snapshots.
@@ -90,8 +90,8 @@ _LOW_PART, _HIGH_PART = 0.01, 0.99
 
 @dataclass(frozen=True, slots=True)
 class StatisticRange:
-    """Of a statistic's finite values; of `std`, `abs_max` and `l2`, which span magnitudes, of those above
-    0. NaN where there is none.
+    """Range of a statistic's finite values; of `std`, `abs_max` and `l2`, which span magnitudes, of those
+    above 0. NaN where there is none.
 
     Attributes:
         least, largest: of all. low, high: without the least and the largest hundredth.

@@ -189,7 +189,7 @@ def _choose_cells(
 
 
 def _cell_columns(catalog: Catalog, cell_candidates: Candidates, chosen: Array) -> dict[str, Any]:
-    """What a timeline tells of the candidates that stand for its cells."""
+    """Columns of the candidates that were chosen for the cells."""
     step, visit, tensor = (catalog.column(name, cell_candidates.row) for name in ("step", "visit", "tensor"))
     return {
         "value": _taken(cell_candidates.value, chosen, np.nan),
@@ -245,7 +245,7 @@ class Candidates:
 
 
 def candidates(catalog: Catalog, row: Array, statistic: str, place: Array, computed: Array) -> Candidates:
-    """What the timeline shows of some rows of the catalog.
+    """Values of some rows of the catalog, as candidates for cells.
 
     Args:
         statistic: one of `TIMELINE_STATISTICS`.
@@ -289,7 +289,7 @@ def values_of(catalog: Catalog, row: Array, statistic: str) -> Floats:
 
 
 def health_of(catalog: Catalog, row: Array) -> Array:
-    """Of some rows of the catalog, uint8 [rows]: UNKNOWN, FINE, INF (an infinity), NAN (a NaN)."""
+    """Health of some rows of the catalog, uint8 [rows]: UNKNOWN, FINE, INF (an infinity), NAN (a NaN)."""
     infinite = (catalog.column("pos_inf", row) > 0) | (catalog.column("neg_inf", row) > 0)
     health = np.where(catalog.column("nan", row) > 0, NAN, np.where(infinite, INF, FINE))
     health[(health == FINE) & _any_unknown(catalog, row, ("nan", "pos_inf", "neg_inf"))] = UNKNOWN

@@ -201,7 +201,7 @@ def _place_starts(at: Array, step: Array, places: int) -> Array:
 
 
 def _strongest(values: Floats, statistic: str, starts: Array) -> Floats:
-    """Of each group that begins at `starts`."""
+    """Strongest row of each group that begins at `starts`."""
     if not len(values):
         return values
     if statistic == "min":

@@ -14,7 +14,8 @@ from ..execution.float_arrays import largest_finite, masked_in_both
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Of one tensor over all its visits; each number is an L2 norm divided by that of the tensor or of its
+    """Errors of one tensor over all its visits; each number is an L2 norm divided by that of the tensor or
+    of its
     reference, whichever is larger, so that 1 says that nothing of it is right. What a mask put into all of
     them counts in none.
 

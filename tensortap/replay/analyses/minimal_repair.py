@@ -239,7 +239,7 @@ class RepairSearch:
         return [], []
 
     def _alone(self, candidates: Sequence[Repair], *, found: bool) -> list[Repair]:
-        """Those that help alone, the most likely first; few more are tried once there is one."""
+        """Repairs that help alone, the most likely first; few more are tried once there is one."""
         helping: list[Repair] = []
         others = _MOST_OTHERS
         for repair in candidates[:_MOST_ALONE]:
@@ -344,7 +344,7 @@ class RepairSearch:
         return None
 
     def origins_in_half(self, origins: Sequence[NodeOrigin]) -> list[NodeOrigin]:
-        """Those that half precision makes in the forward pass."""
+        """Origins that half precision causes in the forward pass."""
         operations = self.nodes.chosen.operations
         return [
             origin

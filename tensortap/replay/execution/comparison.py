@@ -151,7 +151,7 @@ def differing_results(recording: Recording, found: Mapping[Result, Array]) -> li
 
 
 def result_name(recording: Recording, result: Result) -> str:
-    """What people call a result; several variables may have one name."""
+    """Name of a result; several variables may have one name."""
     kind, number = result
     return recording.arguments[number].name if kind == "variable" else f"output {number}"
 

@@ -83,7 +83,7 @@ def change_nodes_dtype(
 
 
 def _flat_names(call: LoadedCall) -> dict[str, Mapping[str, str]]:
-    """Of each function, by its name in the recording; see `TracedFunction.flat_names`."""
+    """Flat names of each function, by its name in the recording; see `TracedFunction.flat_names`."""
     functions = call.recorded.functions
     return {call.original(name): function.flat_names for name, function in functions.items()}
 

@@ -22,8 +22,8 @@ _GRADIENT_SCOPE = re.compile(r"^gradient_tape/|(^|/)gradients(_\d+)?/(grad_ys_|.
 
 
 class Dependence(NamedTuple):
-    """What a tensor is computed of. `backward`: gradients. `share`: the part of its visits, the first ones,
-    that came before anything was written into a variable on which it depends."""
+    """Inputs from which a tensor is computed. `backward`: gradients. `share`: the part of its visits, the
+    first ones, that came before anything was written into a variable on which it depends."""
 
     backward: bool = False
     share: Fraction = Fraction(1)
@@ -84,7 +84,7 @@ class ForwardPass:
         return before != (self._arguments, self._outputs)
 
     def _backward_functions(self) -> set[str]:
-        """Those that only nodes of a tape call."""
+        """Functions that only nodes of a tape call."""
         reached = {next(iter(self._ops))}  # the root
         waiting = list(reached)
         while waiting:

@@ -262,7 +262,7 @@ def _dtype(name: str) -> Any:
 
 
 def variables_of(arguments: Sequence[Argument], inputs: Sequence[Any]) -> dict[int, Array]:
-    """What the variables among live inputs hold, by number of their argument."""
+    """Values of the variables among live inputs, by number of their argument."""
     return dict(_values(arguments, inputs))
 
 

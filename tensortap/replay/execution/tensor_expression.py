@@ -108,7 +108,7 @@ def parse_changes(text: str, value_at_step: ValueAtStep | None = None) -> Callab
 
 
 def parse_change(text: str, value_at_step: ValueAtStep | None = None) -> Callable[[Any], Any]:
-    """What an expression makes of a tensor `x`: a function of a `tf.Tensor`.
+    """Parse an expression in a tensor `x`: a function of a `tf.Tensor`.
 
     Numbers take the tensor's dtype; `cast(x, 'float16')` rounds through another dtype and back;
     `put(x, (0, 3), 1.5)` sets one element; a single number fills the tensor.

@@ -52,7 +52,7 @@ class BatchInputs:
         return cls(recording, batch, lengths[0] if lengths else 0)
 
     def arrays(self) -> list[Array]:
-        """Those with one row a sample, in order."""
+        """Arrays with one row a sample, in order."""
         given = (array for argument in _data_arguments(self.recording.arguments) for array in argument.arrays)
         return [array for array in given if self._has_rows(array)]
 

@@ -154,7 +154,7 @@ def check_padding(recording: Recording, graph: Graph | None, options: Mapping[st
 
 
 def _outside(mask: Array, order: Sequence[int]) -> UnaffectedPart:
-    """What must stay as it is when only padding changes.
+    """Tensors that must not change when only padding does.
 
     Args:
         mask: which positions are padding, bool [batch, time].

@@ -79,7 +79,7 @@ def _by_tensor(changes: Sequence[tuple[str, str]]) -> dict[str, str]:
 
 
 def _graph(recording: Recording) -> Graph:
-    """Of a bundle, whose run is not at hand."""
+    """Graph of a bundle, whose run is not at hand."""
     with LoadedCall(recording) as call:
         return call.recorded.graph
 
@@ -115,7 +115,7 @@ def _is_among(names: Set[str], candidate: Candidate) -> bool:
 
 
 def _merged(results: Sequence[ResultComparison]) -> ResultComparison:
-    """Of runs of one call with taps on other tensors."""
+    """Merge runs of one call with taps on different tensors."""
     last = results[-1]
     ulp: dict[str, int] = {}
     for each in results:
@@ -192,7 +192,7 @@ class _ComputedRunWriter:
         return len(self._tallies)
 
     def facts(self) -> dict[str, TensorFacts]:
-        """What is known of each tensor."""
+        """Facts of each tensor."""
         return {
             name: TensorFacts(
                 tally.dtype,

@@ -42,7 +42,7 @@ class StepperSession:
         self.stepper = Stepper(stepper_nodes(reader.graph(graph_id)))
 
     def answer(self, name: str | None = None) -> StepperAnswer:
-        """What was computed for a what-if, by default the current one."""
+        """Answer for a what-if, by default the current one."""
         return self._compute(self.what_ifs.changes(name))[0]
 
     def run(self, name: str | None = None) -> Path:

@@ -54,7 +54,7 @@ class WhatIfs:
         return list(self._all)
 
     def changes(self, name: str | None = None) -> tuple[TensorChange, ...]:
-        """Those of one what-if, by default of the current one.
+        """Changes of one what-if, by default of the current one.
 
         Raises:
             NotFoundError: there is none of that name.
@@ -174,7 +174,7 @@ class WhatIfs:
 
 
 def read_what_ifs(source: Path) -> WhatIfs:
-    """Those that were saved for a recording or bundle; none if there is no file.
+    """What-ifs that were saved for a recording or bundle; none if there is no file.
 
     Raises:
         DamagedError: the file is invalid.

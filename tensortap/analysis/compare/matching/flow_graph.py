@@ -18,7 +18,7 @@ Source = tuple[int, int]  # (row of a node, output slot)
 
 
 class FlowGraph:
-    """What each node takes, and how it rounds.
+    """Inputs of each node, and how it rounds.
 
     Attributes:
         graph: the graph. rows: in data flow order. inputs: row -> what it takes, data only.
@@ -71,7 +71,7 @@ class FlowGraph:
         return found
 
     def _loop_argument(self, row: int) -> list[Source]:
-        """What the body returned in the previous iteration; what it began with, if entered anew."""
+        """The body's result of the previous iteration; its initial value, if entered anew."""
         passing = dataflow_of(self.graph)
         previous = [source for source in passing.previous_iteration_value(row) if source[0] != row]
         return previous if passing.replaced(row) else self.inputs[row] + previous if previous else []

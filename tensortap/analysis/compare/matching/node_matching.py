@@ -250,7 +250,7 @@ def _by_use(found: Matching, apart: Apart) -> None:
 
 
 class _Uses:
-    """What the nodes of a graph without a partner do, and to what; of those that take anything.
+    """Op and inputs of the nodes of a graph without a partner; of those that take anything.
 
     Args:
         left: the rows without a partner; known: those with one.

@@ -194,7 +194,7 @@ def _renamed(matching: Matching, layer: str, side: str) -> bool:
 
 
 def _alone(matching: Matching, row: int) -> tuple[_OneSidedNodes, _OneSidedNodes, list[int], list[int]]:
-    """What only A has, what only B has, and of both what a node of A and its partner take."""
+    """Nodes of A only and of B only, and the unmatched inputs of a matched pair."""
     a, b = matching.a, matching.b
     lacking = _lacking(a, row, matching.partner) or _lacking(b, matching.partner[row], matching.taken)
     of_a, of_b = numbering(matching) if lacking else ([], [])
@@ -206,7 +206,7 @@ def _alone(matching: Matching, row: int) -> tuple[_OneSidedNodes, _OneSidedNodes
 
 
 def _taken(matching: Matching, row: int, frame: Frames) -> list[str]:
-    """What the node takes that only one side has, and where that begins."""
+    """Inputs of the node that only one side has, and where that begins."""
     a, b = matching.a, matching.b
     only_a, only_b, in_a, in_b = _alone(matching, row)
     if not in_a and not in_b:
@@ -228,7 +228,7 @@ def _taken(matching: Matching, row: int, frame: Frames) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _OneSidedNodes:
-    """What one side computes and the other does not. `known`: rows with a partner; `numbers`: see
+    """Nodes of one side without a partner. `known`: rows with a partner; `numbers`: see
     `numbering`; `others`: those of the other side."""
 
     graph: GraphIndex
@@ -277,7 +277,7 @@ class _OneSidedNodes:
 
 
 def _lacking(graph: GraphIndex, row: int, known: Collection[int]) -> list[int]:
-    """What a node takes and the other side has no partner for."""
+    """Inputs of a node that have no partner on the other side."""
     taken = dict.fromkeys(source for source, _, _ in roles_of(graph).inputs(row))
     return [row for row in taken if row not in known and graph.op_type[row] not in ("Cast", "Const")]
 

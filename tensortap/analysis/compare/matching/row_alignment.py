@@ -86,7 +86,7 @@ def step_rows(side: Side, steps: Array) -> tuple[StepRows, Array]:
 
 
 def _of_worker(side: Side, found: StepRows, steps: int) -> Array | slice:
-    """Those of the side's worker; without one, of the first that wrote at the step."""
+    """Rows of the side's worker; without one, of the first that wrote at the step."""
     catalog = side.run.catalog
     if side.worker is None and len(catalog.workers) == 1:
         return slice(None)

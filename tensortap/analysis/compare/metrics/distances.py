@@ -104,7 +104,7 @@ def of_values(a: Array, b: Array, dtype_a: str, dtype_b: str, kl: float = NAN) -
 
 
 def _of_identical(a: Array, kl: float) -> Metrics:
-    """Those of two arrays with the same bytes; most tensors of a comparison are."""
+    """Metrics of two arrays with the same bytes; most tensors of a comparison are."""
     wide = a.astype(np.float64)
     finite = wide if np.isfinite(wide).all() else wide[np.isfinite(wide)]
     if not finite.size:

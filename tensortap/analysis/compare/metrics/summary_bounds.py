@@ -1,4 +1,4 @@
-"""What the summaries of two tensors prove about how far these are apart."""
+"""Bounds on the distance of two tensors, from their summaries."""
 
 from __future__ import annotations
 

@@ -20,7 +20,8 @@ MAX_TERMS = 256  # of a sum that are rounded one after the other; kernels add lo
 
 
 class State(NamedTuple):
-    """What flows out of a node: difference as a part of the scale, absolute difference, whether something
+    """Difference at the output of a node: difference as a part of the scale, absolute difference, whether
+    something
     diverged on the way, roundings since the tensors stopped being equal, `RTOL` of the coarsest dtype on the
     way, how many elements the tensor has (0: unknown), and how large it and its terms are."""
 
@@ -212,7 +213,7 @@ def _verdict(measure: PairDistance, limit: float, ceiling: float, before: State)
 
 
 def carried_over(classified: list[ClassifiedTensor], before: State) -> State:
-    """What a step hands to the variables of the next: nothing new if all is equal."""
+    """Differences that a step hands to the variables of the next: nothing new if all is equal."""
     if all(entry.verdict == "same" for entry in classified):
         return before
     after = [entry.before for entry in classified]

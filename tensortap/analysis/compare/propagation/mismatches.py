@@ -106,7 +106,7 @@ def suspicious_pairs(matching: Matching, verdicts: Mapping[Slot, str]) -> set[in
 
 
 def wrong_pairs(matching: Matching, verdicts: Mapping[Slot, str], suspicious: Collection[int]) -> list[int]:
-    """Those of the suspicious rows with something downstream that agrees, and nothing that differs.
+    """Suspicious rows with a downstream node that agrees, and nothing that differs.
 
     Args:
         verdicts: of the tensors that were compared, without those of the suspicious_pairs rows.
@@ -147,7 +147,7 @@ def _partner(matching: Matching, row: int, suspicious: Collection[int]) -> int:
 
 
 def sources(graph: GraphIndex, row: int) -> list[int]:
-    """What a node is made of: no constants, no handles of variables; what a change of dtype adds is looked
+    """Inputs of a node, without constants no handles of variables; what a change of dtype adds is looked
     through."""
     roles = roles_of(graph)
     found = []

@@ -137,7 +137,7 @@ def _judged(output: Floats, reference: Reference, dtype: str) -> tuple[bool, boo
 
 
 def _value(tensors: StepTensors, slot: Slot, row: int, visit: int) -> Floats | None:
-    """What a node took at a visit, through nodes that copy it."""
+    """Value that a node read at a visit, through nodes that copy it."""
     graph = tensors.graph
     for _ in range(_MAX_PATH):
         op_type = graph.op_type[slot[0]]

@@ -50,7 +50,7 @@ _SAFETY = 4.0  # what Higham & Mary call lambda: errors beyond are as good as im
 
 
 class Reference(NamedTuple):
-    """What an op gives, and the absolute errors that are typical and possible; all of the output's shape."""
+    """Output of an op, with the absolute errors that are typical and possible; all of the output's shape."""
 
     value: Floats
     typical: Floats

@@ -22,7 +22,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a map needs to know of a node: shapes of its inputs (None if unknown) and of the output slot, the
+    """Facts of a node that a map needs: shapes of its inputs (None if unknown) and of the output slot, the
     values of small integer inputs (axes, permutations, indices; None if unknown), attributes, and which
     of its outputs is meant."""
 

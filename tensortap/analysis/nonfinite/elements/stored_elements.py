@@ -79,7 +79,7 @@ _FIRST = ("row", "channel", "y", "x")
 
 
 def image_axes(roles: Roles, row: int) -> tuple[str, ...]:
-    """What the four dimensions of a node's output are, if a convolution, pooling or the like makes or takes
+    """Names of the four dimensions of a node's output, if a convolution, pooling or the like makes or takes
     it, through elementwise ops; empty otherwise (scores of attention have four dimensions, too)."""
     graph = roles.graph
     seen, waiting = {row}, [row]

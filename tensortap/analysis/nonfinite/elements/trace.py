@@ -270,7 +270,7 @@ class _Step:
         return candidates
 
     def _chosen(self, stored: StoredElements, resolved: Mapping[int, _At], wanted: Wanted) -> Wanted:
-        """Of a select the branch that its condition chose, where that was stored."""
+        """The branch that the condition of a select chose, where that was stored."""
         if self.op_type != "SelectV2" or 0 not in resolved:
             return wanted
         parts = dict(wanted).get(0)

@@ -38,7 +38,7 @@ def explain(op_type: str, ins: Sequence[Operand], out: Operand) -> Explanation |
 
 
 def _from_output(op_type: str, out: Operand) -> Explanation | None:
-    """What the output alone tells, where no input was captured: some ops can only fail in one way."""
+    """Explain by the output alone, where no input was captured: some ops can only fail in one way."""
     found = next((entry for entry in _ONLY_CAUSE if op_type in entry[0] and getattr(out, entry[1])), None)
     if found is None:
         return None

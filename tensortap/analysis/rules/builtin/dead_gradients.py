@@ -126,7 +126,7 @@ def _moves(view: RunView, weight: TensorRole) -> bool:
 
 
 def _advised(hit: Hit, entry: LedgerEntry) -> Hit:
-    """With what to do about a variable that the loss gives no gradient, and where to look."""
+    """Add what to do about a variable that the loss gives no gradient, and where to look."""
     advice = {"": _UNUSED_HELP, STOPS: _NO_STOP}.get(entry.cut_by, _OTHER_OP)
     if not entry.cut_by:
         return replace(hit, help=advice, next_look="What the layer's output is for.")

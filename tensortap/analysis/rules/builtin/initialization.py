@@ -119,7 +119,7 @@ def _hit(scale: _Scale, count: int, limits: Limits, narrow: TensorRole | None = 
 
 
 def _scales(view: RunView, rows: Rows) -> list[_Scale]:
-    """Of the snapshots of a step, the first of each tensor; not of few numbers, and of equal ones."""
+    """First snapshot of each tensor at a step; tensors of few or equal numbers are skipped."""
     shapes, codes = view.run.catalog.shapes.values, view.run.catalog.column("shape", rows.rows)
     variance = rows["std"] ** 2
     found = []

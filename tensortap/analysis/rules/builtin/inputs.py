@@ -112,7 +112,8 @@ def input_not_normalised(view: RunView, limits: Limits) -> Iterable[Hit]:
 
 
 def _judged(view: RunView, fed: TensorRole) -> tuple[TensorRole, bool]:
-    """What the first weights take of an input, and whether that was captured: a model may scale it itself."""
+    """The tensor of an input that the first weights read, if captured: a model may scale its inputs
+    itself."""
     taken = weight_inputs(view, fed)
     if taken.as_it_is:
         return fed, True

@@ -60,7 +60,7 @@ def _forward(roles: Roles, fits: Callable[[str], bool]) -> Iterator[int]:
 
 
 def _sources(roles: Roles, row: int) -> list[Slot]:
-    """What a node takes, by position: where it was computed, past ops that only hand it on and calls."""
+    """Inputs of a node, by position: where it was computed, past ops that only hand it on and calls."""
     return [_source(roles, (source, slot)) for source, slot, position in roles.inputs(row) if position >= 0]
 
 

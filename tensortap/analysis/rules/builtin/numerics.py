@@ -53,7 +53,7 @@ def exploding_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
 
 
 def _origin(view: RunView, origin: Origin, *, alone: bool) -> Iterable[Hit]:
-    """What is said of an origin; `alone`: whether only constants of the program are reported, which else
+    """Describe an origin; `alone`: whether only constants of the program are reported, which else
     are of low severity: a mask is not a fault, what is made of it is reported as an origin of its own."""
     found = next((t for t in view.tensors if (t.graph, t.name) == (origin.graph, origin.tensor)), None)
     if found is None:

@@ -44,7 +44,7 @@ def _nothing() -> list[Array]:
 
 @dataclass(slots=True)
 class _Scan:
-    """What is known of a tensor: its steps, the latest; its longest stretch that is over; the one it is in,
+    """State of a tensor: its steps, the latest; its longest stretch that is over; the one it is in,
     with the statistics it began with; else the snapshots at which one may begin that is not seen yet."""
 
     steps: int = 0

@@ -30,7 +30,7 @@ class _Pair(NamedTuple):
 
 @dataclass(slots=True)
 class _Weights:
-    """What is known of a weight: its captured steps but the first; the last step, its row (-1: no value was
+    """State of a weight: its captured steps but the first; the last step, its row (-1: no value was
     kept) and norm; pairs of steps by their place: of which values were kept, and whose norms prove an update
     that is too large; ratios that were worked out from values, by rows."""
 
