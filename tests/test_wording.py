@@ -46,6 +46,9 @@ INSTEAD = {
     r"without (?:it|them) nothing": "needs",
     r"too few words": "be specific",
     r"what (?:comes|stands|lies) behind": "downstream of",
+    r"(?<!there )is no (?!longer|such|other|more|less)\w+": "is not a",
+    r"says? no(?:thing)?": "report none, or say what is missing",
+    r"came with the data|handed over": "name the input; stored",
 }
 # One name for one thing, on the page and in the docs.
 ONE_NAME = {

@@ -46,7 +46,7 @@ class BatchSamples:
             WatchError: neither ids nor files are given, or they are no list.
         """
         if ids is None and files is None:
-            raise WatchError("batch() says nothing.", "Give ids=, files=, or both.")
+            raise WatchError("batch() needs an argument.", "Give ids=, files=, or both.")
         noted = SampleIds(*(None if each is None else _listed(each) for each in (ids, files)))
         before = self._take_note()
         if before is not None:

@@ -80,7 +80,7 @@ class EagerRecorder:
             if self._dropped:
                 step.drop(self._dropped)
         except Exception as error:
-            step.warnings.function_failed(_NAME, "ran, but its tensors could not be handed over", error)
+            step.warnings.function_failed(_NAME, "ran, but its tensors could not be stored", error)
 
     def _on_op(
         self,

@@ -256,7 +256,7 @@ class Step:
         try:
             action()
         except Exception as error:
-            self.warnings.function_failed(function, "ran, but its tensors could not be handed over", error)
+            self.warnings.function_failed(function, "ran, but its tensors could not be stored", error)
 
 
 def _as_array(value: Any) -> Array:

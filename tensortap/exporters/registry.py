@@ -32,8 +32,8 @@ EXPORTERS = (
     ),
     Exporter("parquet", (".parquet",), "the statistics, a row a snapshot", tables.export_parquet),
     Exporter("csv", (".csv",), "the statistics as text; formulas are guarded", tables.export_csv),
-    Exporter("npz", (".npz",), "kept values, for NumPy", arrays.export_npz),
-    Exporter("safetensors", (".safetensors",), "kept values, for safetensors", arrays.export_safetensors),
+    Exporter("npz", (".npz",), "stored values, for NumPy", arrays.export_npz),
+    Exporter("safetensors", (".safetensors",), "stored values, for safetensors", arrays.export_safetensors),
     Exporter(
         "tensorboard",
         (".tfevents",),

@@ -188,7 +188,7 @@ def test_what_changes_the_order_afterwards_is_reported(tmp_path: Path) -> None:
 def test_mistakes_are_named(tmp_path: Path) -> None:
     tap = Tap(tmp_path / "r")
     for call, message in (
-        (lambda: tap.batch(), "says nothing"),
+        (lambda: tap.batch(), "needs an argument"),
         (lambda: tap.batch(ids=object()), "is not a list of samples"),
         (lambda: tap.trace_batches(numbered()), "notes nothing"),
         (lambda: tap.trace_batches([1], ids=len), "list is not a tf.data.Dataset"),

@@ -121,7 +121,7 @@ def test_a_failing_hand_over_is_reported_and_not_raised(
 
     monkeypatch.setattr(WriterThread, "put", broken)
     tap = Tap(tmp_path / "r", ALL)
-    reported = "eager ran, but its tensors could not be handed over .MemoryError"
+    reported = "eager ran, but its tensors could not be stored .MemoryError"
     with pytest.warns(TapWarning, match=reported), tap.eager():
         total = tf.add(1.0, 2.0)
     assert total == 3.0

@@ -62,7 +62,7 @@ def distance_text(entry: TensorDifference) -> str:
     if math.isnan(metrics.max_abs):
         return f"{entry.verdict}, {entry.basis}"
     apart = f"max |A-B| = {bound}{metrics.max_abs:.3g} at max |x| = {metrics.scale:.3g}"
-    rounding = f"rounding explains {entry.limit:.1e}" if entry.limit else "rounding explains none"
+    rounding = f"rounding explains {entry.limit:.1e}" if entry.limit else "rounding cannot explain it"
     ulp = "" if math.isnan(metrics.max_ulp) else f"; up to {metrics.max_ulp:,.0f} ULP"
     return f"{apart}: relative {metrics.relative:.1e}, {rounding}{ulp}"
 

@@ -130,7 +130,7 @@ class TappedSession:
             self._hand_over(step, run, fed, outcome, inside)
         except Exception as error:
             step.warnings.function_failed(
-                "Session.run", "ran, but its tensors could not be handed over", error
+                "Session.run", "ran, but its tensors could not be stored", error
             )
         return outcome["user"]
 

@@ -224,8 +224,8 @@ def loss_readings(losses: Mapping[str, Sequence[float]], visits: int) -> dict[st
         found["all losses together"] = sum(found.values())
     for name, values in losses.items():
         if len(values) > visits:
-            found[f"{name}, {len(values)} visits together"] = sum(values)
-            found[f"{name}, mean of {len(values)} visits"] = sum(values) / len(values)
+            found[f"{name}, {len(values)} iterations together"] = sum(values)
+            found[f"{name}, mean of {len(values)} iterations"] = sum(values) / len(values)
     return found
 
 

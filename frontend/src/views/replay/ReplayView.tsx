@@ -161,7 +161,7 @@ function Moves() {
           class="button small"
           disabled={busy || shown.originCount === 0}
           onClick={() => moveToNext('origin', 1) || moveToNext('origin', -1)}
-          title="Next node that creates a NaN or Inf (R); M also visits those that propagate one"
+          title="Next node that creates a NaN or Inf (R); M also stops at nodes that propagate one"
           data-testid="next-bad"
         >
           Next NaN
