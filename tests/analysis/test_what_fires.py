@@ -174,8 +174,10 @@ def test_a_relu_of_nan_is_not_dead(tmp_path: Path) -> None:
     made = [np.ones((32, 10), np.float32)] * 2 + [np.full((32, 10), np.nan, np.float32)] * 8
     fed: list[Fed] = [("product", value, step) for step, value in enumerate(made)]
     fed += [("relu", np.float32(value > 0), step) for step, value in enumerate(made)]
-    run = made_run(tmp_path, (X, node("product", "Mul", "x", "x"), node("relu", "Relu", "product")), fed)
-    assert found_by("DeadRelu", run) == []
+    program = (X, node("product", "Mul", "x", "x"), node("relu", "Relu", "product"))
+    for keep in ("summary", "value"):
+        run = made_run(tmp_path, program, fed, name=keep, keep=keep)
+        assert found_by("DeadRelu", run) == []
 
 
 def test_muted_findings_leave_room_and_what_is_skipped_is_reported(tmp_path: Path) -> None:

@@ -70,7 +70,8 @@ def dead_relu(view: RunView, limits: Limits) -> Iterable[Hit]:
     for code, active in sorted(little.by_tensor.items()):
         kept = view.run.catalog.tensors.kept.of(code)
         if code not in known and kept and active.rows >= MOSTLY * whole.by_tensor[code].rows:
-            yield from _dead_units(view, view.tensors[code], view.rows([view.tensors[code]]), limits)
+            units = _dead_units(view, view.tensors[code], view.rows([view.tensors[code]]), limits)
+            yield from (hit for hit in units if not _takes_nan(view, by_place, hit))
 
 
 def _takes_nan(view: RunView, by_place: Mapping[tuple[str, int, int], TensorRole], hit: Hit) -> bool:
