@@ -121,6 +121,7 @@ def test_the_loss_stands_below_each_what_if(tap: TapPage, tmp_path: Path) -> Non
         page.get_by_test_id("apply").click()
         expect(losses).to_have_count(2)
         expect(losses.last).to_have_text(re.compile(r"^loss [\d.e-]+ \([+−][\d.e-]+\)$"))
+        page.goto("about:blank")  # it would ask the server that ends now
 
 
 def test_the_logic_of_a_step_is_tested_by_buttons(tap: TapPage, replaying: Site) -> None:
