@@ -52,11 +52,12 @@ def opened_parent(path: Path) -> Iterator[tuple[int | None, str]]:
     Raises:
         OSError: a folder on the way is not there; NotADirectoryError: it is a link or a file.
     """
-    root = None if links_are_followed() or not _BY_FOLDER or ".." in path.parts else _root_of(path)
-    names = [] if root is None else path.absolute().relative_to(root).parts
-    if root is None or not names:
+    place = str(path.absolute())
+    root = None if links_are_followed() or not _BY_FOLDER or ".." in path.parts else _root_of(place)
+    if root is None or root == place:
         yield None, str(path)
         return
+    names = Path(place[len(root) :].strip(os.sep)).parts
     folder = os.open(root, _FOLDER & ~_NOFOLLOW)
     try:
         for name in names[:-1]:
@@ -68,9 +69,8 @@ def opened_parent(path: Path) -> Iterator[tuple[int | None, str]]:
         os.close(folder)
 
 
-def _root_of(path: str | Path) -> str | None:
-    """The innermost trusted folder around a path, or the path itself."""
-    place = str(Path(path).absolute())
+def _root_of(place: str) -> str | None:
+    """The innermost trusted folder around an absolute path, or the path itself."""
     while place not in _trusted:
         above, _, name = place.rpartition(os.sep)
         if not name:

@@ -140,7 +140,7 @@ def address_of(path: Path) -> str:
 def remote_of(path: Path) -> tuple[RemoteFolder, str] | None:
     """What lies elsewhere, and the name of `path` in it (empty for itself); None for a path on a disk."""
     parts = path.parts
-    if len(parts) < 4 or not path.is_relative_to(ROOT):
+    if len(parts) < 4 or parts[:2] != ROOT.parts:
         return None
     mount = _MOUNTS.get(parts[2])
     return None if mount is None else (mount.folder, "/".join(parts[4:]))

@@ -151,14 +151,20 @@ def test_a_folder_that_may_not_be_entered_is_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(tmp_path, "mine", "theirs")
-    real = filesystem.stat_plain
+    stat_plain, scan_plain = filesystem.stat_plain, filesystem.scan_plain
 
-    def refusing(path: Path, *, follow: bool = False) -> Entry:
+    def refused_stat(path: Path, *, follow: bool = False) -> Entry:
         if path.parent.name == "theirs":
             raise PermissionError
-        return real(path, follow=follow)
+        return stat_plain(path, follow=follow)
 
-    monkeypatch.setattr(filesystem, "stat_plain", refusing)
+    def refused_scan(folder: Path) -> list[Entry]:
+        if folder.name == "theirs":
+            raise PermissionError
+        return scan_plain(folder)
+
+    monkeypatch.setattr(filesystem, "stat_plain", refused_stat)
+    monkeypatch.setattr(filesystem, "scan_plain", refused_scan)
     assert [name for name, _ in find_runs(tmp_path)] == ["mine"]
 
 

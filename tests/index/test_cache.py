@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tensortap.dump.read import file_marks
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.cache import saved_run
 from tensortap.index.cache.container import ContainerError, read_container, write_container
@@ -104,6 +105,22 @@ def test_a_saved_index_answers_as_the_dump_does(logdir, cache):
     assert was_loaded(again)
     assert len(again.runs[0].catalog.parts.segments) == 1
     assert answers(again) == from_dump
+
+
+def test_a_dump_is_read_once_to_see_that_it_is_the_same(logdir, cache, monkeypatch):
+    write(logdir)
+    expected = answers(opened(logdir))  # saved while the files' time stamps were too new to be trusted
+    for file in logdir.rglob("stats-*"):
+        os.utime(file, (1e9, 1e9))
+    assert was_loaded(opened(logdir))
+
+    def no_reading(path, length):
+        raise AssertionError(f"{path.name} was read as a whole again.")
+
+    monkeypatch.setattr(file_marks, "crc32c_of_file", no_reading)
+    again = opened(logdir)
+    assert was_loaded(again)
+    assert answers(again) == expected
 
 
 @settings(max_examples=10)

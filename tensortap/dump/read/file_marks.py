@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tensortap.core.errors import DamagedError
+from tensortap.storage.entry import Entry
 from tensortap.storage.files import crc32c_of_file
 from tensortap.storage.filesystem import stat_path
 
@@ -31,10 +32,14 @@ class FileMark:
 
 
 class FileFingerprints:
-    """The marks of a worker's files, made anew only for those that changed."""
+    """The marks of a worker's files, made anew only for those that changed.
+
+    `renewed`: `hold` read a whole file, and found a time stamp that spares the next reader this.
+    """
 
     def __init__(self, worker_dir: Path, known: list[dict[str, Any]] | None = None) -> None:
         self._dir = worker_dir
+        self.renewed = False
         self._known = [FileMark(**mark) for mark in known or ()]
 
     def update(self, position: TailPosition) -> list[dict[str, Any]]:
@@ -54,8 +59,7 @@ class FileFingerprints:
         found = stat_path(self._path(number))
         length = found.size if length is None else length
         crc = crc32c_of_file(self._path(number), length)
-        settled = time.time_ns() - found.mtime_ns > _SETTLE_NS
-        return FileMark(found.size, found.mtime_ns, found.inode, length, crc, settled)
+        return FileMark(found.size, found.mtime_ns, found.inode, length, crc, _is_settled(found))
 
     def hold(self) -> bool:
         """Whether what was read of each file is still there: by its time stamps, or else by its checksum."""
@@ -68,10 +72,22 @@ class FileFingerprints:
         path = self._path(number)
         if _unchanged(path, mark, mark.length):
             return True
-        return stat_path(path).size >= mark.length and crc32c_of_file(path, mark.length) == mark.crc32c
+        found = stat_path(path)
+        if found.size < mark.length or crc32c_of_file(path, mark.length) != mark.crc32c:
+            return False
+        if _is_settled(found):
+            self._known[number] = FileMark(
+                found.size, found.mtime_ns, found.inode, mark.length, mark.crc32c, settled=True
+            )
+            self.renewed = True
+        return True
 
     def _path(self, number: int) -> Path:
         return stats_path(self._dir, number)
+
+
+def _is_settled(found: Entry) -> bool:
+    return time.time_ns() - found.mtime_ns > _SETTLE_NS
 
 
 def _unchanged(path: Path, mark: FileMark, length: int | None) -> bool:

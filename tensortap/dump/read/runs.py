@@ -48,38 +48,51 @@ def find_runs(logdir: str | Path, unread: Unread = lambda folder, error: None) -
         if folder.name != _LOST_AND_FOUND:
             unread(folder, error)
 
-    if _is_run(root, report):
+    is_run, folders = _look(root, report)
+    if is_run:
         return [(root.resolve().name, root)]
-    return sorted((path.relative_to(root).as_posix(), path) for path in _search(root, MAX_RUN_DEPTH, report))
+    found = _search(folders, MAX_RUN_DEPTH, report)
+    return sorted((path.relative_to(root).as_posix(), path) for path in found)
 
 
-def _is_run(path: Path, unread: Unread) -> bool:
+def _search(folders: list[Path], depth: int, unread: Unread) -> Iterator[Path]:
+    for path in folders:
+        if path.name.startswith(".") or is_inside_run(path.name):
+            continue
+        is_run, inside = _look(path, unread)
+        if is_run:
+            yield path
+        if depth > 1:
+            yield from _search(inside, depth - 1, unread)
+
+
+def _look(path: Path, unread: Unread) -> tuple[bool, list[Path]]:
+    """(whether a folder is a run, its sub-folders) from a single listing: a page asks this every second."""
     try:
-        if stat_path(path / RUN_FILE).is_file:
+        entries = scan(path)
+    except (FileNotFoundError, NotADirectoryError, DamagedError):
+        return False, []
+    except OSError as error:  # the folder is somebody else's; its files may be open to all
+        unread(path, error)
+        return _is_file(path / RUN_FILE), []
+    folders = [path / entry.name for entry in entries if entry.is_folder]
+    described = any(entry.name == RUN_FILE and entry.is_file for entry in entries)
+    return described or _holds_statistics(folders), folders
+
+
+def _holds_statistics(folders: list[Path]) -> bool:
+    """Whether one of a folder's sub-folders was written by a worker, or by `tensortap compact`: then it is a
+    run, without a `run.json` too."""
+    for folder in folders:
+        if is_worker_name(folder.name):
+            files = [folder / WORKER_FILE, stats_path(folder, 0)]
+        elif folder.name == COMPACT:
+            files = [folder / COMPACT_MANIFEST]
+        else:
+            continue
+        if any(map(_is_file, files)):
             return True
-    except (FileNotFoundError, NotADirectoryError):
-        pass
-    except DamagedError:
-        return False
-    except OSError as error:  # the folder is somebody else's
-        unread(path, error)
-        return False
-    try:
-        return has_workers(path) or is_compacted(path)
-    except OSError as error:
-        unread(path, error)
-        return False
-
-
-def is_compacted(path: Path) -> bool:
-    """Whether a folder holds compacted statistics: then it is a run, also where these are all it holds.
-
-    Raises:
-        OSError: it cannot be looked into.
-    """
-    return any(folder.name == COMPACT for folder in _folders(path)) and _is_file(
-        path / COMPACT / COMPACT_MANIFEST
-    )
+    return False
 
 
 def _is_file(path: Path) -> bool:
@@ -87,34 +100,6 @@ def _is_file(path: Path) -> bool:
         return stat_path(path).is_file
     except (OSError, DamagedError):
         return False
-
-
-def has_workers(path: Path) -> bool:
-    """Whether a folder holds one that a worker wrote: then it is a run, without a `run.json` too.
-
-    Raises:
-        OSError: it cannot be looked into.
-    """
-    names = (folder.name for folder in _folders(path) if is_worker_name(folder.name))
-    return any(
-        _is_file(file) for name in names for file in (path / name / WORKER_FILE, stats_path(path / name, 0))
-    )
-
-
-def _search(folder: Path, depth: int, unread: Unread) -> Iterator[Path]:
-    if not depth:
-        return
-    try:
-        inside = _folders(folder)
-    except OSError as error:
-        unread(folder, error)
-        return
-    for path in inside:
-        if path.name.startswith(".") or is_inside_run(path.name):
-            continue
-        if _is_run(path, unread):
-            yield path
-        yield from _search(path, depth - 1, unread)
 
 
 def _folders(folder: Path) -> list[Path]:
@@ -150,7 +135,7 @@ class RunReader:
         try:
             self._info = read_run_info(self.path)
         except NotARunError as error:
-            if not has_workers(self.path) and not is_compacted(self.path):
+            if not _holds_statistics(_folders(self.path)):
                 raise
             self._info = self._info_from_workers(error)
 

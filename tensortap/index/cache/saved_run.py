@@ -94,6 +94,9 @@ class SavedRun:
         catalog.parts.replace(segments)
         touch(self._folder)
         self._files, self._marks = [name for name, _ in about["segments"]], marks
+        if any(mark.renewed for mark in marks.values()):
+            with contextlib.suppress(OSError, DamagedError, ContainerError):  # the next to open it reads more
+                self._write_state(catalog, positions, about["segments"])
         return positions
 
     def is_due(self, catalog: Catalog, more: bool) -> bool:
