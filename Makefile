@@ -5,8 +5,9 @@ PYTHON ?= $(shell .ci/python)
 PY := .venv/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --no-input
 BENCH ?= *
-# A process a core, four at most: each of them loads TensorFlow.
-PYTEST_ARGS ?= -n auto --maxprocesses 4 --dist loadfile
+# A process more than cores, as tests wait for browsers and servers; four at most: each of them loads TensorFlow.
+CORES := $(shell nproc 2>/dev/null || echo 1)
+PYTEST_ARGS ?= -n $(shell echo $$(($(CORES) < 4 ? $(CORES) + 1 : 4))) --dist loadfile
 
 # Installs are done again when what they depend on (or where they are) changes, told by content: checkouts touch times.
 KEY := $(shell { pwd; git ls-files -- '*/__init__.py' 2>/dev/null || ls */__init__.py; cat pyproject.toml setup.py; } | cksum | tr ' ' '-')

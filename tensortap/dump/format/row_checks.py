@@ -64,6 +64,26 @@ class StepPlace(NamedTuple):
     time: int
 
 
+def check_head(snapshot: LoggedTensor) -> tuple[str, int]:
+    """Checks all but the array; (node, slot). Raises InvalidNameError, InvalidValueError."""
+    visit = snapshot.visit
+    if visit is not None:
+        check_visit(visit)
+    try:
+        return _check_known_head(snapshot.name, snapshot.device, snapshot.keep)
+    except TypeError:  # not hashable: no text
+        return _check_head(snapshot.name, snapshot.device, snapshot.keep)
+
+
+def _check_head(name: str, device: str, keep: Keep) -> tuple[str, int]:
+    check_text("device", device)
+    check_keep(keep)
+    return split_name(name)
+
+
+_check_known_head = lru_cache(1 << 15)(_check_head)
+
+
 def check_step(step: int, graph: str, time: float) -> StepPlace:
     """Raises InvalidValueError."""
     return StepPlace(check_text("graph", graph), whole_number("step", step, 63), microseconds(time))

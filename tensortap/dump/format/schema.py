@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -55,40 +56,49 @@ REFUSED = Stored(file=-2)  # it was to be kept, and the disk refused it
 LOST = Stored(file=-3)  # it was kept, and a repair found it missing or damaged
 
 
-class Row(NamedTuple):
-    """One snapshot on its way into a statistics file; its summary comes beside it.
+@dataclass(slots=True)
+class Rows:
+    """Snapshots on their way into a statistics file; their summaries come beside them.
 
-    `time` is in microseconds since 1970, UTC.
+    Columns, not an object a snapshot: Python's garbage collector would walk through the objects of the whole
+    program once for every few thousand that are made here. `time` is in microseconds since 1970, UTC.
     """
 
-    seq: int
-    graph: str
-    node: str
-    slot: int
-    step: int
-    visit: int
-    time: int
-    device: str
-    stored: Stored
+    seq: list[int] = field(default_factory=list)
+    graph: list[str] = field(default_factory=list)
+    node: list[str] = field(default_factory=list)
+    slot: list[int] = field(default_factory=list)
+    step: list[int] = field(default_factory=list)
+    visit: list[int] = field(default_factory=list)
+    time: list[int] = field(default_factory=list)
+    device: list[str] = field(default_factory=list)
+    stored: list[Stored] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.seq)
+
+    def extend(self, more: Rows) -> None:
+        """Adds rows behind these."""
+        for column in fields(self):
+            getattr(self, column.name).extend(getattr(more, column.name))
 
 
-def build_batch(rows: Sequence[Row], summaries: Sequence[Summary]) -> pa.RecordBatch:
+def build_batch(rows: Rows, summaries: Sequence[Summary]) -> pa.RecordBatch:
     """One record batch of `SCHEMA`.
 
     Columns are assembled from buffers: `pa.array(list)` infers types and costs 30 times more.
     """
     table = summaries if isinstance(summaries, SummaryTable) else SummaryTable.of(summaries)
-    seq, graph, node, slot, step, visit, time, device, stored = _columns(rows, len(Row._fields))
-    inline, file, offset, length, crc32c, codec, blocks = _columns(stored, len(Stored._fields))
+    inline, file, offset, length, crc32c, codec, blocks = _stored_columns(rows.stored)
     columns = [
-        _numbers(seq, np.int64),
-        _strings(graph),
-        _strings(node),
-        _numbers(slot, np.int32),
-        _numbers(step, np.int64),
-        _numbers(visit, np.int32),
-        _numbers(time, np.int64).view(pa.timestamp("us", "UTC")),
-        _strings(device),
+        _numbers(rows.seq, np.int64),
+        _strings(rows.graph),
+        _strings(rows.node),
+        _numbers(rows.slot, np.int32),
+        _numbers(rows.step, np.int64),
+        _numbers(rows.visit, np.int32),
+        _numbers(rows.time, np.int64).view(pa.timestamp("us", "UTC")),
+        _strings(rows.device),
         _strings(table.dtypes),
         _lists(table.shapes, list(chain.from_iterable(table.shapes)), np.int64),
         *(_numbers(column, np.int64) for column in np.ascontiguousarray(table.integers.T)),
@@ -106,8 +116,10 @@ def build_batch(rows: Sequence[Row], summaries: Sequence[Summary]) -> pa.RecordB
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
 
-def _columns(rows: Sequence[tuple[Any, ...]], count: int) -> tuple[Sequence[Any], ...]:
-    return tuple(zip(*rows, strict=True)) if rows else ((),) * count
+def _stored_columns(stored: Sequence[Stored]) -> tuple[Sequence[Any], ...]:
+    if not stored or all(place is NOT_KEPT for place in stored):
+        return tuple([value] * len(stored) for value in NOT_KEPT)
+    return tuple(zip(*stored, strict=True))
 
 
 _ARROW = {np.int64: pa.int64(), np.int32: pa.int32(), np.float64: pa.float64()}

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from tensortap.core.dtypes import STRING, Array, normalize
 from tensortap.core.errors import InvalidValueError
@@ -17,8 +18,8 @@ from tensortap.core.names import parse_tensor_name, tensor_name
 from tensortap.core.records import Summary, SummaryTable
 from tensortap.stats.batch import BatchSummarizer, SingleSummarizer
 
-from ..format.row_checks import LoggedTensor, StepPlace, check_keep, check_text, check_visit, split_name
-from ..format.schema import NOT_KEPT, REFUSED, Row, Stored
+from ..format.row_checks import LoggedTensor, StepPlace, check_head
+from ..format.schema import NOT_KEPT, REFUSED, Rows, Stored
 from .values_writer import EncodedValue, encode_value
 from .worker_files import INLINE, WorkerFiles
 
@@ -42,8 +43,14 @@ class SnapshotBatch:
         self._snapshots = snapshots
         self._place = place
         self._compress = compress
-        self._names = [_check(snapshot) for snapshot in snapshots]
-        self._arrays = [normalize(snapshot.array) for snapshot in snapshots]
+        names = [check_head(snapshot) for snapshot in snapshots]
+        self._nodes, self._slots = [node for node, _ in names], [slot for _, slot in names]
+        self._arrays: list[Array] = []
+        self._dtypes: list[str] = []
+        for snapshot in snapshots:
+            array, dtype = normalize(snapshot.array)
+            self._arrays.append(array)
+            self._dtypes.append(dtype)
         self._summarizer = SingleSummarizer() if len(snapshots) == 1 else BatchSummarizer(len(snapshots))
         # All arrays are held, so an address stands for its contents.
         self._rows_by_memory: dict[tuple[int, int, str], int] = {}
@@ -55,32 +62,45 @@ class SnapshotBatch:
 
     def write(self, worker: WorkerFiles) -> Sequence[Summary]:
         """Stores the values and queues the rows; returns the summaries, by row."""
-        rows, sources = [], []
+        sources: list[int] = []
+        visits: list[int] = []
+        places: list[Stored] = []
         graph, step, time = self._place
-        seq = worker.seq
         for i, snapshot in enumerate(self._snapshots):
             source, value = self._encode(i, snapshot) if i else self._first
             sources.append(source)
-            stored = NOT_KEPT
-            if snapshot.keep == "value":
-                stored = self._store(worker, i, source, value)
-            node, slot = self._names[i]
+            places.append(NOT_KEPT if snapshot.keep != "value" else self._store(worker, i, source, value))
             visit = snapshot.visit
             if visit is None:
-                visit = worker.visits.take(graph, tensor_name(node, slot), step)
-            rows.append(Row(seq + i, graph, node, slot, step, visit, time, snapshot.device, stored))
+                visit = worker.visits.take(graph, self._name(i), step)
+            visits.append(visit)
         summaries = self._summarizer.summaries()
-        if len(self._zeros) < len(rows) and isinstance(summaries, SummaryTable):
-            summaries = summaries.take(sources, [values.shape for values, _ in self._arrays])
+        count, first = len(sources), worker.seq
+        if len(self._zeros) < count and isinstance(summaries, SummaryTable):
+            summaries = summaries.take(sources, [values.shape for values in self._arrays])
+        rows = Rows(
+            list(range(first, first + count)),
+            [graph] * count,
+            self._nodes,
+            self._slots,
+            [step] * count,
+            visits,
+            [time] * count,
+            [snapshot.device for snapshot in self._snapshots],
+            places,
+        )
         worker.add(rows, summaries)
         return summaries
 
+    def _name(self, i: int) -> str:
+        return tensor_name(self._nodes[i], self._slots[i])
+
     def _encode(self, i: int, snapshot: LoggedTensor) -> tuple[int, EncodedValue | None]:
         """Measures and encodes an array, unless that is done; (row of which both are known, its value)."""
-        values, dtype = self._arrays[i]
+        values, dtype = self._arrays[i], self._dtypes[i]
         source = i
         if values.nbytes > INLINE and dtype != STRING and len(self._arrays) > 1:
-            address = values.__array_interface__["data"][0]
+            address = pa.py_buffer(values).address  # NumPy's own ways to it take seven times longer
             source = self._rows_by_memory.setdefault((address, values.size, dtype), i)
         if source == i:
             self._zeros[i] = self._summarizer.add(i, values, dtype)
@@ -93,7 +113,7 @@ class SnapshotBatch:
         key = source, self._snapshots[i].sample
         if value is None:
             return self._stored.get(key, REFUSED)
-        entry = f"{tensor_name(*self._names[i])}@{self._place.step}#{worker.seq + i}"
+        entry = f"{self._name(i)}@{self._place.step}#{worker.seq + i}"
         try:
             stored = worker.store(value, entry)
         except OSError as error:
@@ -101,14 +121,6 @@ class SnapshotBatch:
             return REFUSED
         self._stored[key] = stored
         return stored
-
-
-def _check(snapshot: LoggedTensor) -> tuple[str, int]:
-    """(node, slot). Raises InvalidNameError, InvalidValueError."""
-    check_visit(snapshot.visit)
-    check_text("device", snapshot.device)
-    check_keep(snapshot.keep)
-    return split_name(snapshot.name)
 
 
 Parts = list[tuple[str, Any]]

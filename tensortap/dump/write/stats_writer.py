@@ -21,7 +21,7 @@ from tensortap.storage.files import (
 
 from ..format.frames import EOS, encode
 from ..format.layout import stats_path
-from ..format.schema import SCHEMA_MESSAGE, Row, build_batch
+from ..format.schema import SCHEMA_MESSAGE, Rows, build_batch
 
 ROTATE = 64 << 20  # bytes of one file
 MAX_PENDING = 10_000  # rows kept while the disk refuses them
@@ -43,7 +43,7 @@ class StatsWriter:
         self._compression = compression
         self._fsync = fsync
         self._batches: deque[pa.RecordBatch] = deque()  # of at most MAX_BATCH rows
-        self._rows: list[Row] = []  # behind them
+        self._rows = Rows()  # behind them
         self._summaries: list[Summary] = []  # theirs
         self._pending = 0
         self._number = 0
@@ -57,10 +57,10 @@ class StatsWriter:
         """Rows not committed yet."""
         return self._pending
 
-    def add(self, rows: Sequence[Row], summaries: Sequence[Summary]) -> None:
+    def add(self, rows: Rows, summaries: Sequence[Summary]) -> None:
         """Queues rows for the next commit."""
         if len(rows) == 1:  # collected: a record batch of one row costs as much as one of 50
-            self._rows += rows
+            self._rows.extend(rows)
             self._summaries += summaries
         else:
             self._gather_rows()
@@ -77,7 +77,7 @@ class StatsWriter:
         self._gather_rows()
         self._merge_batches()
         while self._batches or self.dropped != self._committed_drops:
-            batch = self._batches[0] if self._batches else build_batch((), ())
+            batch = self._batches[0] if self._batches else build_batch(Rows(), ())
             dropped = self.dropped
             self._append(encode(batch, SCHEMA_MESSAGE, {"dropped": dropped}, self._compression))
             if self._batches:
@@ -100,7 +100,7 @@ class StatsWriter:
 
     def give_up(self) -> None:
         """After `close` was refused: counts what waits as dropped, and says that if the disk lets it."""
-        self._rows, self._summaries = [], []
+        self._rows, self._summaries = Rows(), []
         self._batches.clear()
         self._lose(self._pending)
         with contextlib.suppress(OSError):
@@ -127,7 +127,7 @@ class StatsWriter:
     def _gather_rows(self) -> None:
         if self._rows:
             self._queue(build_batch(self._rows, self._summaries))
-            self._rows, self._summaries = [], []
+            self._rows, self._summaries = Rows(), []
 
     def _queue(self, batch: pa.RecordBatch) -> None:
         for start in range(0, batch.num_rows, MAX_BATCH):

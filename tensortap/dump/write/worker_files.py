@@ -15,7 +15,7 @@ from tensortap.storage.files import sync_folder
 
 from ..format.events import EventsWriter
 from ..format.run_files import WorkerSummary, write_closing, write_worker
-from ..format.schema import Row, Stored
+from ..format.schema import Rows, Stored
 from .retention import Retention, WorkerRetention
 from .spool import MAX_SHARD, SEGMENT, Spool
 from .stats_writer import StatsWriter
@@ -78,7 +78,7 @@ class WorkerFiles:
             self._retention.apply()
         return Stored(None, file, offset, length, value.crc32c, value.codec, value.blocks)
 
-    def add(self, rows: Sequence[Row], summaries: Sequence[Summary]) -> None:
+    def add(self, rows: Rows, summaries: Sequence[Summary]) -> None:
         """Queues rows, numbered from `seq` on."""
         self._stats.add(rows, summaries)
         self.seq += len(rows)

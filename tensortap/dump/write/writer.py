@@ -31,7 +31,7 @@ from ..format.row_checks import (
     whole_number,
 )
 from ..format.run_files import ensure_run
-from ..format.schema import NOT_KEPT, REFUSED, Row, Stored
+from ..format.schema import NOT_KEPT, REFUSED, Rows, Stored
 from .destination import Destination
 from .retention import Retention
 from .snapshot_batch import SnapshotBatch, component_arrays
@@ -241,8 +241,9 @@ class DumpWriter:
             finally:
                 if visit is None:
                     visit = worker.visits.take(graph, tensor_name(node, slot), step)
-                row = Row(worker.seq, graph, node, slot, place.step, visit, place.time, device, stored)
-                worker.add([row], [summary])
+                steps, times = [place.step], [place.time]
+                rows = Rows([worker.seq], [graph], [node], [slot], steps, [visit], times, [device], [stored])
+                worker.add(rows, [summary])
             self._commit_if_due(worker)
 
     def dropped(self, count: int) -> None:
