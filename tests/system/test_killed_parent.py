@@ -112,7 +112,10 @@ def start() -> Iterator[tuple[Callable[..., subprocess.Popen[str]], Start]]:
 
 def is_bound(pid: int) -> bool:
     """Whether the system watches a file for the process (O_ASYNC)."""
-    texts = [file.read_text() for file in Path(f"/proc/{pid}/fdinfo").iterdir()]
+    texts = []
+    for file in Path(f"/proc/{pid}/fdinfo").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            texts.append(file.read_text())
     return any(int(text.split("flags:")[1].split()[0], 8) & os.O_ASYNC for text in texts)
 
 
