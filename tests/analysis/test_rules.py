@@ -17,6 +17,8 @@ from tensortap.analysis.run_view.run_view import RunView
 
 ELSEWHERE = (
     "LossInputMismatch",
+    "SoftmaxAxis",
+    "BroadcastLoss",
     "TargetOutOfRange",
     "NegatedLoss",
     "LabelInInput",

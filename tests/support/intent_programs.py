@@ -43,10 +43,12 @@ def table(seed: int = 0) -> tuple[Array, Array]:
     return ((x - x.mean(0)) / x.std(0)).astype(np.float32), y.astype(np.int32)
 
 
-def fit(logdir: Path, run: str, model: Any, x: Array, y: Array, **options: Any) -> None:
+def fit(
+    logdir: Path, run: str, model: Any, x: Array, y: Array, *, steps: int = STEPS, **options: Any
+) -> None:
     model.compile(**{"jit_compile": False, "optimizer": "adam"} | options)
-    many = -(-STEPS * BATCH // len(x))
-    x, y = (np.concatenate([part] * many)[: STEPS * BATCH] for part in (x, y))
+    many = -(-steps * BATCH // len(x))
+    x, y = (np.concatenate([part] * many)[: steps * BATCH] for part in (x, y))
     with Tap(logdir / run, watch=WATCH) as tap:
         model.fit(x, y, batch_size=BATCH, shuffle=False, verbose=0, callbacks=[tap.callback()])
 
@@ -253,6 +255,53 @@ def autoencoder(logdir: Path, run: str, broken: bool) -> None:
     fit(logdir, run, model, x, x, loss="mse", optimizer=keras.optimizers.Adam(1e-2))
 
 
+def relu_logits(logdir: Path, run: str, broken: bool) -> None:
+    """Logits that went through a ReLU."""
+    model = mlp(activation="relu" if broken else None)
+    fit(logdir, run, model, *table(), loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+
+
+def shuffled_labels(logdir: Path, run: str, broken: bool) -> None:
+    """Labels in another order than their inputs."""
+    x, y = table()
+    y = np.random.default_rng(1).permutation(y) if broken else y
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    fit(logdir, run, mlp(), x, y, loss=loss, steps=80)
+
+
+def softmax_of_one(logdir: Path, run: str, broken: bool) -> None:
+    """One output of two classes that goes through a softmax."""
+    x, y = table()
+    model = mlp(classes=1, activation="softmax" if broken else "sigmoid")
+    fit(logdir, run, model, x, (y > 0).astype(np.float32)[:, None], loss="binary_crossentropy")
+
+
+def softmax_over_batch(logdir: Path, run: str, broken: bool) -> None:
+    """A softmax over the samples of a batch."""
+    model = mlp(hidden=[keras.layers.Dense(8), keras.layers.Softmax(axis=0 if broken else -1)])
+    fit(logdir, run, model, *table(), loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+
+
+def broadcast_targets(logdir: Path, run: str, broken: bool) -> None:
+    """Outputs of shape (32, 1) less targets of shape (32,)."""
+    x, y = table()
+    model, optimizer = mlp(classes=1), keras.optimizers.Adam(1e-2)
+    with Tap(logdir / run, watch=WATCH) as tap:
+
+        @tap.function
+        def train_step(x: Any, y: Any) -> Any:
+            with tf.GradientTape() as tape:
+                outputs = model(x, training=True)
+                loss = tf.reduce_mean((y - (outputs if broken else outputs[:, 0])) ** 2)  # broadcast
+            gradients = tape.gradient(loss, model.trainable_variables)
+            optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+            return loss
+
+        for start in range(0, 12 * BATCH, BATCH):
+            part = slice(start, start + BATCH)
+            train_step(tf.constant(x[part]), tf.constant(y[part], tf.float32))
+
+
 PROGRAMS: dict[str, tuple[Program, str]] = {  # name -> the program, and the rule that must find the mistake
     program.__name__: (program, rule)
     for program, rule in (
@@ -272,6 +321,11 @@ PROGRAMS: dict[str, tuple[Program, str]] = {  # name -> the program, and the rul
         (exploding_rate, "LearningRate"),
         (stopped_gradient, "DeadGradient"),
         (autoencoder, "TargetOutOfRange"),
+        (relu_logits, "LossInputMismatch"),
+        (shuffled_labels, "LossNotDecreasing"),
+        (softmax_of_one, "SoftmaxAxis"),
+        (softmax_over_batch, "SoftmaxAxis"),
+        (broadcast_targets, "BroadcastLoss"),
     )
 }
 

@@ -23,6 +23,8 @@ _OF_TRAINING = (
 # Rule -> what its findings lead to, causes before what follows from them.
 _LEADS_TO: Mapping[str, tuple[str, ...]] = {
     "LossInputMismatch": _OF_TRAINING,
+    "SoftmaxAxis": _OF_TRAINING,
+    "BroadcastLoss": _OF_TRAINING,
     "TargetOutOfRange": _OF_TRAINING,
     "NegatedLoss": (_ORIGINS, *_OF_TRAINING),
     "UnusedLayer": ("UnchangedTensor", "LossNotDecreasing"),

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from ...model_graph.op_types import constant_number, ops
-from ...model_graph.roles import Roles, Slot, TensorRole
+from ...model_graph.roles import Roles, Slot
 from ...run_view.run_view import RunView
 from ..finding import Evidence, Hit
 from ..rule import MOSTLY, Limits, rule
+from .forward_pass import (
+    CROSS_ENTROPIES,
+    SIGMOID_LOSS,
+    captured_tensor,
+    forward_rows,
+    source_of,
+    sources_of,
+    trained_graphs,
+)
 
-_HANDING_ON = ops("_Arg Identity Cast Reshape ExpandDims Squeeze EnsureShape StopGradient PreventGradient")
-_CROSS_ENTROPIES = ops("SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits")
-_SIGMOID_LOSS = "logistic_loss"  # the scope of tf.nn.sigmoid_cross_entropy_with_logits
+_RELUS = ops("Relu Relu6")
 _AVERAGING = ops("Sum Mean DivNoNan RealDiv Identity Cast Reshape ExpandDims Squeeze Neg Mul")
 _RANGES = {
     "Relu": (0.0, np.inf),
@@ -31,7 +38,7 @@ _MAX_NODES = 2000  # nodes that are followed from one cross-entropy
 
 @rule(
     "LossInputMismatch",
-    "a loss that expects logits but gets probabilities, or the reverse",
+    "a loss that expects logits but gets probabilities or a ReLU's output, or the reverse",
     severity="high",
     source="tensortap: the ops between the model's output and the loss, and the values captured there",
     help="from_logits=True for a model that ends without an activation (more exact), from_logits=False for"
@@ -40,91 +47,70 @@ _MAX_NODES = 2000  # nodes that are followed from one cross-entropy
 )
 def loss_input_mismatch(view: RunView, limits: Limits) -> Iterable[Hit]:
     del limits
-    for roles in _trained_graphs(view):
+    for roles in trained_graphs(view):
         yield from _probabilities_as_logits(view, roles)
         yield from _logits_as_probabilities(view, roles)
 
 
-def _trained_graphs(view: RunView) -> Iterator[Roles]:
-    for graph in sorted({tensor.graph for tensor in view.tensors}):
-        roles = view.roles(graph)
-        if roles.loss is not None and roles.of_kind("gradient"):
-            yield roles
-
-
-def _forward(roles: Roles, fits: Callable[[str], bool]) -> Iterator[int]:
-    """Rows of the forward pass whose op type fits."""
-    for row in range(len(roles.graph)):
-        if fits(roles.graph.op_type[row]) and not roles.is_backward(row):
-            yield row
-
-
-def _sources(roles: Roles, row: int) -> list[Slot]:
-    """Inputs of a node, by position: where it was computed, past ops that only hand it on and calls."""
-    return [_source(roles, (source, slot)) for source, slot, position in roles.inputs(row) if position >= 0]
-
-
-def _source(roles: Roles, place: Slot) -> Slot:
-    for _ in range(_MAX_NODES):
-        taken = [(source, slot) for source, slot, position in roles.inputs(place[0]) if position <= 0]
-        if roles.graph.op_type[place[0]] not in _HANDING_ON or len(taken) != 1:
-            break
-        place = taken[0]
-    return place
-
-
 def _probabilities_as_logits(view: RunView, roles: Roles) -> Iterator[Hit]:
     graph = roles.graph
-    for row in _forward(roles, _CROSS_ENTROPIES.__contains__):
-        sources = _sources(roles, row)
+    for row in forward_rows(roles, CROSS_ENTROPIES.__contains__):
+        sources = sources_of(roles, row)
         if sources and graph.op_type[sources[0][0]] == "Softmax":
             yield from _mismatch(view, roles, sources[0], row, "softmax")
+        elif sources and graph.op_type[sources[0][0]] in _RELUS:
+            yield from _mismatch(view, roles, sources[0], row, "ReLU")
     scopes: dict[str, int] = {}
-    for row in _forward(roles, "Log1p".__eq__):
-        scope, found, _ = graph.names[row].rpartition(f"{_SIGMOID_LOSS}/")
+    for row in forward_rows(roles, "Log1p".__eq__):
+        scope, found, _ = graph.names[row].rpartition(f"{SIGMOID_LOSS}/")
         if found:
             scopes.setdefault(scope + found, row)
-    for row in _forward(roles, "Sigmoid".__eq__) if scopes else ():
+    for row in forward_rows(roles, ("Sigmoid", *_RELUS).__contains__) if scopes else ():
         for user in roles.consumers(row):
             scope = next((each for each in scopes if graph.names[user].startswith(each)), "")
             if scope:
-                yield from _mismatch(view, roles, (row, 0), scopes[scope], "sigmoid")
+                activation = "sigmoid" if graph.op_type[row] == "Sigmoid" else "ReLU"
+                yield from _mismatch(view, roles, (row, 0), scopes[scope], activation)
                 break
 
 
 def _mismatch(view: RunView, roles: Roles, output: Slot, loss: int, activation: str) -> Iterator[Hit]:
-    tensor = _captured(view, roles, output)
+    tensor = captured_tensor(view, roles, output)
     if tensor is None:
         return
     names = roles.graph.names
-    text = (
-        f"{names[output[0]]} is a {activation}, and the loss ({names[loss]}) applies another one"
-        " to it: the loss expects logits but gets probabilities (gradients become small)."
-    )
+    text = f"{names[output[0]]} is a {activation}, and the loss ({names[loss]})"
+    if activation == "ReLU":
+        text += " takes it for logits: none of them can be below 0, and one that is 0 gets no gradient."
+    else:
+        text += (
+            " applies another one to it: the loss expects logits but gets probabilities (gradients become"
+            " small)."
+        )
     steps = view.rows([tensor]).steps
     if len(steps):
-        yield Hit.at(
-            steps, len(steps), tensor, text, Evidence(int(steps[0]), f"{activation}s in a row", 2.0, 1.0)
-        )
+        count = 1.0 if activation == "ReLU" else 2.0
+        evidence = Evidence(int(steps[0]), "activations before the loss", count, count - 1)
+        yield Hit.at(steps, len(steps), tensor, text, evidence)
 
 
 def _logits_as_probabilities(view: RunView, roles: Roles) -> Iterator[Hit]:
     """Keras clips what it takes for probabilities to just inside 0 … 1 before it takes the logarithm."""
     graph = roles.graph
-    for row in _forward(roles, "Log".__eq__):
+    for row in forward_rows(roles, "Log".__eq__):
         clipped, bounds = row, list[float]()
         for _ in range(2):
-            sources = _sources(roles, clipped)
+            sources = sources_of(roles, clipped)
             if not sources or graph.op_type[sources[0][0]] not in ("Maximum", "Minimum"):
                 break
             clipped = sources[0][0]
             bounds += [
-                number for each, _ in _sources(roles, clipped)[1:] for number in _constants(roles, each)
+                number for each, _ in sources_of(roles, clipped)[1:] for number in _constants(roles, each)
             ]
         if len(bounds) != 2 or not (0 <= min(bounds) < 0.01 and 0.99 < max(bounds) <= 1):
             continue
-        output = _sources(roles, clipped)[0]
-        tensor = _captured(view, roles, output, exactly=True)
+        output = sources_of(roles, clipped)[0]
+        tensor = captured_tensor(view, roles, output, exactly=True)
         rows = view.rows([tensor] if tensor else [])
         outside = (rows["min"] < -0.01) | (rows["max"] > 1.01)
         if tensor is None or np.count_nonzero(outside) < max(1, MOSTLY * len(rows)):
@@ -145,15 +131,6 @@ def _constants(roles: Roles, row: int) -> list[float]:
     return [] if number is None else [number]
 
 
-def _captured(view: RunView, roles: Roles, place: Slot, *, exactly: bool = False) -> TensorRole | None:
-    """The captured tensor of a place; else the loss, or any other of its graph that shows the steps."""
-    mine = [tensor for tensor in view.tensors if tensor.graph == roles.graph.id]
-    at = {(tensor.row, tensor.slot): tensor for tensor in reversed(mine)}
-    if place in at or exactly:
-        return at.get(place)
-    return at.get((-1 if roles.loss is None else roles.loss, 0)) or next(iter(mine), None)
-
-
 @rule(
     "TargetOutOfRange",
     "targets that the activation of the output cannot reach",
@@ -164,15 +141,15 @@ def _captured(view: RunView, roles: Roles, place: Slot, *, exactly: bool = False
     next_look="The histograms of the targets and of the output.",
 )
 def target_out_of_range(view: RunView, limits: Limits) -> Iterable[Hit]:
-    for roles in _trained_graphs(view):
+    for roles in trained_graphs(view):
         graph = roles.graph
-        for row in _forward(roles, ("Sub", "SquaredDifference").__contains__):
-            sources = _sources(roles, row)
+        for row in forward_rows(roles, ("Sub", "SquaredDifference").__contains__):
+            sources = sources_of(roles, row)
             if len(sources) != 2:
                 continue
             for output, target in (sources, sources[::-1]):
                 bounds = _RANGES.get(graph.op_type[output[0]])
-                tensor = _captured(view, roles, target, exactly=True)
+                tensor = captured_tensor(view, roles, target, exactly=True)
                 if bounds is None or tensor is None or roles.kind.get(target[0]) != "input":
                     continue
                 rows = view.rows([tensor], floats=False)
@@ -207,12 +184,12 @@ def negated_loss(view: RunView, limits: Limits) -> Iterable[Hit]:
     Of two models that compete one may maximise what the other minimises; their graph has several losses.
     """
     del limits
-    for roles in _trained_graphs(view):
+    for roles in trained_graphs(view):
         loss = roles.loss
         if loss is None or len(roles.of_kind("loss")) > 1:
             continue
-        found = [_sign_at(roles, row, loss) for row in _forward(roles, _CROSS_ENTROPIES.__contains__)]
-        tensor = _captured(view, roles, (loss, 0), exactly=True)
+        found = [_sign_at(roles, row, loss) for row in forward_rows(roles, CROSS_ENTROPIES.__contains__)]
+        tensor = captured_tensor(view, roles, (loss, 0), exactly=True)
         rows = view.rows([tensor] if tensor else [])
         if {sign for sign, _ in found} == {-1} and tensor is not None and len(rows):
             lowest = float(np.nanmin(rows["min"]))
@@ -242,7 +219,8 @@ def _sign_at(roles: Roles, row: int, loss: int) -> tuple[int, int]:
                 continue
             factor = -1 if op_type == "Neg" else 1
             if op_type in ("Mul", "RealDiv", "DivNoNan"):
-                others = [each for each, *_ in _sources(roles, user) if each != _source(roles, (row, 0))[0]]
+                mine = source_of(roles, (row, 0))[0]
+                others = [each for each, _ in sources_of(roles, user) if each != mine]
                 constants = [number for each in others for number in _constants(roles, each)]
                 if op_type == "Mul" and len(constants) != len(others):
                     continue  # of a weight that the data give, as in a policy gradient

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import deque
 from collections.abc import Iterable
@@ -16,6 +17,7 @@ from ...run_view.run_view import RunView
 from ...run_view.snapshot_rows import Rows
 from ..finding import Evidence, Hit, Severity
 from ..rule import MOSTLY, Limits, incremental_hits, rule
+from .forward_pass import CROSS_ENTROPIES, SIGMOID_LOSS, forward_rows, shape_of
 
 _REPLICA = re.compile(r"(^|(?<=/))replica_\d+/")
 _FAR = 100.0  # times the largest usual learning rate: no optimizer's default (Adadelta's is 1.0) is beyond
@@ -116,22 +118,27 @@ def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
         scatter = 2 * _error(loss[:third], loss[-third:])
         clearly = begin - end > scatter or fallen >= limits["most_percent"] / 100
         jumped = 0 < _JUMP * loss[0] < loss[-third:].min()  # at once, and it never came back
-        if fallen >= wanted and clearly and not jumped:
+        classes = 0 if jumped or len(steps) < _MIN_LOSSES else classes_guessed(view.roles(tensor.graph), end)
+        fell = fallen >= wanted and clearly and not jumped
+        if fell and not classes:
             continue
         # One that explodes scatters more than it grows, by orders of magnitude.
         grew = jumped or end - begin > min(scatter, abs(begin))
-        how = "grew" if grew else "stayed"
+        how = "grew" if grew else "fell little" if fell else "stayed"
         text = (
             f"The loss {how}: its median was {begin:.4g} over the first third "
             f"of the steps and is {end:.4g} over the last."
         )
         if jumped:
             text = f"{text} It began with {loss[0]:.4g}."
-        if scattered := fallen >= wanted and not jumped:
+        elif classes and not grew:
+            guess = f"{math.log(classes):.4g}"
+            text = f"{text} Guessing among {classes} classes gives {guess}: do labels belong to their inputs?"
+        if scattered := fallen >= wanted and not clearly and not jumped:
             text = f"{text} The decrease is smaller than the noise."
             wanted = min(scatter / abs(begin), limits["most_percent"] / 100) if begin else wanted
         severity: Severity | None = None if grew or _clear(loss, third) else "low"
-        if not grew and (len(steps) < _MIN_LOSSES or scattered):
+        if not grew and (len(steps) < _MIN_LOSSES or scattered or fell):
             severity = severity or "medium"
         if _has_rivals(view, tensor):
             severity = "low"
@@ -142,6 +149,23 @@ def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
             Evidence(int(steps[-1]), "median of the last third", end),
             severity=severity,
         )
+
+
+_GUESS = 0.97  # of ln(classes): a cross-entropy from there on is not below that of guessing
+_FAR_ABOVE = 1.1  # of ln(classes): such a loss has other reasons, or holds more than a cross-entropy
+
+
+def classes_guessed(roles: Roles, loss: float) -> int:
+    """Among how many classes a model's only cross-entropy is no better than a guess; 0 if it is better."""
+    found = set[int]()
+    for row in forward_rows(roles, CROSS_ENTROPIES.__contains__):
+        logits = next((place[:2] for place in roles.inputs(row) if place[2] == 0), (row, 0))
+        found.add((shape_of(roles, logits) or (None,))[-1] or 0)
+    names = roles.graph.names
+    if not found and any(SIGMOID_LOSS in names[row] for row in forward_rows(roles, "Log1p".__eq__)):
+        found = {2}
+    classes = found.pop() if len(found) == 1 else 0
+    return classes if classes > 1 and _GUESS <= loss / math.log(classes) < _FAR_ABOVE else 0
 
 
 @rule(
