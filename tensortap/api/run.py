@@ -187,6 +187,12 @@ class Run:
         rows = find_rows(index, Filters(match=nodes, steps=step, where=where, **filters))
         return Tensors(index, rows[np.argsort(index.catalog.column("step", rows), kind="stable")])
 
+    @property
+    def damage(self) -> list[str]:
+        """Sentences about what cannot be read, and is missing in all answers; graphs count once they are
+        read. `tensortap check` reads everything."""
+        return list(self._index.damage)
+
     def sql(self, query: str) -> Table:
         """Run a SELECT in DuckDB's dialect over the run's statistics.
 
@@ -211,6 +217,7 @@ class Run:
         steps = self.steps
         span = _span(steps)
         bad = f", {index.catalog.nonfinite:,} with NaN or Inf" if index.catalog.nonfinite else ""
+        bad += ", damaged" if index.damage else ""
         counts = f"{counted(len(index.tensors), 'tensor')}, {counted(index.catalog.rows, 'snapshot')}"
         return f"<run {self.name!r}: {counts}{span}{bad}>"
 

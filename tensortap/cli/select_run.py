@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,6 +59,22 @@ def only_run(path: Path) -> RunIndex:
             raise NotARunError(runs[0].denied[0])
         print(escaped(runs[0].denied[0]), file=sys.stderr)
     return runs[0]
+
+
+def report_damage(*runs: RunIndex) -> None:
+    """Says on stderr what of these runs cannot be read, so that an answer that lacks it is not taken for
+    whole. To be called once all that the answer needs was read: graphs are read when they are needed."""
+    for run in runs:
+        print_damage(run.name, [sentence for sentence in run.damage if sentence not in run.denied])
+
+
+def print_damage(run: str, damage: Sequence[str]) -> None:
+    """Says on stderr what of a run cannot be read: sentences."""
+    if damage:
+        more = f" And {len(damage) - 1:,} more." if len(damage) > 1 else ""
+        text = f"{run} is damaged, and what cannot be read is missing here: {damage[0]}{more}"
+        hint = "'tensortap check' lists it all; 'check --repair' copies what is sound."
+        console(stderr=True).print(cell(f"{text}\n{hint}", "red"))
 
 
 def open_log(path: Path) -> LogIndex:

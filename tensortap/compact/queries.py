@@ -6,7 +6,7 @@ Queries only read: one SELECT, which opens no file but those of the run's `compa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,8 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tensortap.core.errors import DamagedError, FormatVersionError, SelectionError
-from tensortap.dump.format.run_files import worker_info
+from tensortap.dump.format.run_files import CLOSED_FILE, worker_info
 from tensortap.dump.read.runs import RunReader
+from tensortap.storage.filesystem import exists
 from tensortap.storage.uri import is_remote
 
 from .manifest import CompactFile, Manifest, has_streams, read_manifest, read_parquet, read_verified, verify
@@ -40,8 +41,11 @@ _POLL = 16 << 20  # decoded bytes of the streams at a time
 _HINT = f"One SELECT over the tables {', '.join(TABLES)}; see the documentation of 'tensortap sql'."
 
 
-def query_run(run_dir: Path, query: str) -> pa.Table:
+def query_run(run_dir: Path, query: str, damage: Callable[[Sequence[str]], None] | None = None) -> pa.Table:
     """Run a SELECT over the tables `TABLES` (docs/commands.md has their columns).
+
+    Args:
+        damage: called with sentences about what could not be read, and is missing in the tables.
 
     Raises:
         SelectionError: it is no SELECT, or DuckDB refuses it. DamagedError: a compacted file is damaged.
@@ -56,7 +60,7 @@ def query_run(run_dir: Path, query: str) -> pa.Table:
             [duckdb.StatementType.EXPLAIN],
         ):
             raise SelectionError("Only one SELECT can be run: the run is read, never changed.", _HINT)
-        with _connect(run_dir, query) as connection:
+        with _connect(run_dir, query, damage) as connection:
             return _plain_numbers(connection.execute(query).to_arrow_table())
     except duckdb.Error as error:
         first, _, _ = str(error).partition("\n\n")
@@ -77,7 +81,9 @@ def _plain_numbers(table: pa.Table) -> pa.Table:
 
 
 @contextmanager
-def _connect(run_dir: Path, query: str) -> Iterator[duckdb.DuckDBPyConnection]:
+def _connect(
+    run_dir: Path, query: str, damage: Callable[[Sequence[str]], None] | None
+) -> Iterator[duckdb.DuckDBPyConnection]:
     """A database in memory that has the tables which a query names, and may open nothing else."""
     import duckdb
 
@@ -86,6 +92,8 @@ def _connect(run_dir: Path, query: str) -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect(":memory:") as connection:
         tables = _Tables(connection, run_dir, reader, manifest, query.lower())
         tables.make()
+        if damage is not None:
+            damage(tables.damage)
         files = ", ".join(map(_quoted, tables.files))
         connection.execute(f"SET allowed_paths = [{files}]")
         for setting in (
@@ -137,6 +145,7 @@ class _Tables:
         self._connection, self._run_dir = connection, run_dir
         self._reader, self._manifest, self._query = reader, manifest, query
         self.files: list[str] = []  # that DuckDB opens
+        self.damage = list(manifest.damage)  # sentences about what is missing
         self._tables: list[pa.Table] = []  # of files that it cannot open
 
     def make(self) -> None:
@@ -163,6 +172,12 @@ class _Tables:
                 tail.resume(self._manifest.workers[info.worker].position)
             while commits := tail.poll(columns, _POLL):
                 pieces.append(stream_rows([commit.batch for commit in commits], info.worker))
+            missing = list(tail.damage)
+            if not tail.closed and exists(self._run_dir / info.worker / CLOSED_FILE):
+                missing.append(
+                    f"{info.worker} was closed, but its statistics have no end. {tail.pending}".strip()
+                )
+            self.damage += [sentence for sentence in missing if sentence not in self.damage]
         if not pieces:
             return stream_rows([_no_rows(columns)], "")
         return pa.concat_tables(pieces)

@@ -370,3 +370,17 @@ def test_show_highlights_and_saves(run: Run, logdir: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize("text", ["a", "2:1", "", "1:2:3", "nan:1"])
 def test_what_is_no_range_to_highlight(run: Run, logdir: Path, text: str) -> None:
     assert run("show", logdir / "exp" / "first", "dense/MatMul:0", "--highlight", text)[0] == 2
+
+
+@pytest.mark.parametrize("command", [("show",), ("nan",), ("rules",), ("ledger",), ("diff",), ("sql",)])
+def test_an_answer_from_a_damaged_run_says_what_is_missing(
+    run: Run, logdir: Path, tmp_path: Path, command: tuple[str]
+) -> None:
+    damaged = damaged_copy(logdir, tmp_path / "copy", "*/first/*/stats-*.arrows", 3500) / "exp/first"
+    more = {"diff": [logdir / "exp/first"], "sql": ["SELECT count(*) FROM snapshots"]}.get(command[0], [])
+    _, _, err = run(*command, damaged, *more)
+    assert "first is damaged, and what cannot be read is missing here: " in err
+    assert "stats-000000.arrows, byte " in err
+    assert "tensortap check" in err
+    _, _, sound = run(*command, logdir / "exp/first", *([logdir / "numpy"] if command[0] == "diff" else more))
+    assert "damaged" not in sound

@@ -11,7 +11,7 @@ from tensortap.core.errors import NotFoundError
 from ..argument_types import add_follow_links, condition, natural, source
 from ..console import console, print_json
 from ..progress import rules_progress
-from ..select_run import only_run
+from ..select_run import only_run, report_damage
 from ..views.diff import print_comparison
 
 if TYPE_CHECKING:
@@ -117,14 +117,11 @@ def _compare(arguments: argparse.Namespace) -> Comparison:
     except NotFoundError as error:
         raise argparse.ArgumentError(None, f"--match: {error}") from None
     matches = {} if arguments.matches is None else read_matches(arguments.matches)
-    with rules_progress() as advance:
-        return compare(
-            a,
-            b,
-            matches=matches | by_hand,
-            where=arguments.where,
-            progress=advance,
-        )
+    try:
+        with rules_progress() as advance:
+            return compare(a, b, matches=matches | by_hand, where=arguments.where, progress=advance)
+    finally:  # what is missing may be why they cannot be compared
+        report_damage(*dict.fromkeys((run_a, run_b)))
 
 
 def _write(compared: Comparison, arguments: argparse.Namespace) -> None:

@@ -12,7 +12,7 @@ from tensortap.core.text import counted
 
 from ..console import cell, console, plain_table, print_json
 from ..progress import rules_progress
-from ..select_run import add_path, only_run
+from ..select_run import add_path, only_run, report_damage
 
 if TYPE_CHECKING:
     from tensortap.analysis.dead_layers.ledger import LedgerEntry
@@ -33,6 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     found = only_run(arguments.path)
     with rules_progress() as progress:
         entries = dead_layer_ledger(found, advance=progress)
+    report_damage(found)
     if arguments.json:
         print_json({"run": found.name, "entries": entries})
     else:

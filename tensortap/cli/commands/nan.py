@@ -13,7 +13,7 @@ from tensortap.core.text import counted, escaped
 
 from ..argument_types import natural
 from ..console import cell, console, plain_table, print_json
-from ..select_run import add_path, only_run
+from ..select_run import add_path, only_run, report_damage
 
 if TYPE_CHECKING:
     from tensortap.analysis.nonfinite.elements.trace import Element, ElementTrace
@@ -36,6 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     found = only_run(arguments.path)
     report, unknown = nan_report(found, arguments.step), snapshots_not_counted(found.catalog)
+    report_damage(found)
     if arguments.json:
         print_json(asdict(report) | {"snapshots_not_counted": unknown})
     else:

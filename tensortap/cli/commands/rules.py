@@ -17,7 +17,7 @@ from tensortap.storage.uri import shown_path
 from ..argument_types import add_follow_links, source
 from ..console import console, print_json
 from ..progress import rules_progress
-from ..select_run import only_run, open_log
+from ..select_run import only_run, open_log, report_damage
 from ..views.rules import print_findings, print_rules, rules_as_toml
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ _FIELDS = ("name", "about", "severity", "thresholds", "source", "help")
 
 def _once(found: RunIndex, settings: Settings, arguments: argparse.Namespace) -> int:
     findings = _check(found, settings)
+    report_damage(found)
     _print(found, findings, arguments)
     return _status(findings, arguments.fail_on)
 

@@ -11,7 +11,7 @@ from tensortap.core.text import counted
 
 from ..argument_types import local, natural, steps
 from ..console import cell, console, print_json, print_table
-from ..select_run import add_path, names_in_several_graphs, only_run, print_graph_hint
+from ..select_run import add_path, names_in_several_graphs, only_run, print_graph_hint, report_damage
 from ..views.snapshots import add_filters, has_filters, print_snapshots
 from ..views.tensor import TensorView, parse_highlight, snapshot_shape_text
 
@@ -81,6 +81,7 @@ def _pattern(text: str) -> re.Pattern[str]:
 def run(arguments: argparse.Namespace) -> int:
     _check_options(arguments)
     found = only_run(arguments.path)
+    report_damage(found)
     if arguments.tensor is None:
         if has_filters(arguments):
             print_snapshots(found, arguments)

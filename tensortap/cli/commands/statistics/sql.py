@@ -12,7 +12,7 @@ from tensortap.importers.resolve import as_logdir
 from tensortap.storage.uri import shown_path
 
 from ...console import cell, console, number_text, print_json, print_table
-from ...select_run import add_path
+from ...select_run import add_path, print_damage
 
 HELP = "ask the statistics of a run in SQL; compact a large run first"
 EXAMPLE = 'tensortap sql logs/digits "SELECT tensor, abs_max FROM by_tensor ORDER BY 2 DESC LIMIT 5"'
@@ -36,7 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from tensortap.compact.queries import query_run
 
-    found = query_run(_run_dir(arguments.path), arguments.query)
+    run_dir = _run_dir(arguments.path)
+    found = query_run(run_dir, arguments.query, lambda damage: print_damage(run_dir.name, damage))
     if arguments.json:
         rows = found.to_pylist()
         print_json([{name: _json(value) for name, value in row.items()} for row in rows])
