@@ -137,7 +137,7 @@ def record_story(
     seconds: float = _SECONDS,
     advance: AdvanceCount = ignore_count,
 ) -> dict[str, Any]:
-    """What a page shows of a run, as JSON.
+    """Record all that a page shows of a run, as JSON.
 
     Args:
         steps: those to hold whole; by default up to `MAX_STEPS`, among them the first with NaN or Inf.
@@ -199,7 +199,7 @@ def record_story(
 
 
 def _link(run: RunIndex, other: RunIndex | None, *, problems: bool) -> str:
-    """What the page opens on."""
+    """The address of the view that the page opens on."""
     link = f"#run={quote(run.id, safe='')}"
     if other is not None:
         return f"{link}&view=compare&other={quote(other.id, safe='')}"

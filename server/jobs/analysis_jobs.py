@@ -37,7 +37,7 @@ def ask(
     *,
     cancel: bool = False,
 ) -> Job:
-    """What is known of an analysis, which begins if it must.
+    """Return what is known of an analysis so far; start it if nobody has.
 
     Args:
         what, options: the name of the task, and its arguments. key: tells apart what is asked of a run.

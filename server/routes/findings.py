@@ -1,4 +1,4 @@
-"""What is wrong in a run: problems, findings of the rules, origins of NaN, zero gradients and lost updates.
+"""Routes about what is wrong in a run: problems, findings, origins of NaN, zero gradients, lost updates.
 
 The rules' settings come from a file that is read again whenever it changes.
 """

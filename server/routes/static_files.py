@@ -40,7 +40,7 @@ def index() -> Response:
 
 @blueprint.get("/plugin.js")
 def plugin_module() -> Response:
-    """What TensorBoard imports into its frame."""
+    """Serve the module that TensorBoard imports into its frame."""
     if not (STATIC / "plugin.js").is_file():
         return Response(pages.NOT_BUILT_MODULE, content_type=CONTENT_TYPES[".js"])
     return _send("plugin.js", "no-cache")

@@ -51,7 +51,7 @@ HEADERS = {
 
 @dataclass(frozen=True)
 class Policy:
-    """What `SecurityMiddleware` lets through.
+    """The requests that `SecurityMiddleware` lets through.
 
     Attributes:
         hosts: None accepts any Host (TensorBoard decides).

@@ -21,7 +21,7 @@ _PREFIX = "/frame/"
 
 @dataclass(frozen=True)
 class Framing:
-    """Who may embed the page.
+    """The sites that may embed the page.
 
     Args:
         origins: sites besides those of this machine, `https://host` or with a port.

@@ -46,7 +46,7 @@ def is_loopback(name: str) -> bool:
 
 
 def names_on_loopback(host: str) -> tuple[str, ...] | None:
-    """What a server on `host` is called beside the loopback names; None if the network reaches it.
+    """Further names of a server on `host` beside the loopback names; None if the network reaches it.
 
     The machine's own name is often one of 127.0.0.1 only. Nobody can listen on a name without an address.
     """

@@ -112,7 +112,7 @@ def compact_run(
 
 
 def _without_streams(run_dir: Path, known: Manifest) -> Compaction:
-    """What is there of a run whose `compact/` was copied without its statistics: nothing can be added.
+    """The outcome for a run whose `compact/` was copied without its statistics: nothing can be added.
 
     Raises:
         DamagedError: it cannot be used, or was to be made anew.

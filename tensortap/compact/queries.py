@@ -226,7 +226,7 @@ class _Tables:
             self._with_tensor("by_tensor", source)
 
     def _parquet(self, files: Sequence[CompactFile]) -> str:
-        """What reads some files, verified."""
+        """SQL that reads some files, which are verified first."""
         if not _is_local(self._run_dir):
             name = f"files_{len(self._tables)}"
             pieces = [read_parquet(read_verified(self._run_dir, file)) for file in files]

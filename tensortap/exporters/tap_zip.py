@@ -168,7 +168,7 @@ def _copy(run: RunIndex, writer: DumpWriter, snapshot: Snapshot, place: dict[str
 
 
 def _copy_events(run: RunIndex, writer: DumpWriter, steps: set[int], skipped: list[str]) -> None:
-    """What happened at the steps that are copied, and to the run as a whole, as events recorded it."""
+    """Copy the events of the copied steps and of the run as a whole."""
     for worker in RunReader(run.path).workers():
         tail = EventsTail(run.path, worker.worker)
         while records := tail.poll():

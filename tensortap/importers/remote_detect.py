@@ -77,7 +77,7 @@ def _is_known(files: list[RemoteFile], name: str) -> bool:
 
 
 def _marks(files: list[RemoteFile], name: str) -> dict[str, bytes]:
-    """What shows a format, besides the names: of a folder's files, only of the indexes of checkpoints.
+    """Bytes that show a format, besides names: of a folder's files, only of the indexes of checkpoints.
 
     Of the most important ones: the file that was named, then indexes. In a folder, one that cannot be read
     tells nothing.

@@ -193,7 +193,7 @@ class RunWriter:
         self._builder.note(sentence, kind)
 
     def fact(self, name: str, text: str) -> None:
-        """What programs want to know about the whole source, for the info of `run.json`."""
+        """Add a fact about the whole source to the info of `run.json`."""
         self._builder.facts[name] = text
 
     def not_counted(self, *names: str) -> None:

@@ -65,7 +65,7 @@ class CompactedRun:
 
     @classmethod
     def find(cls, run_dir: Path) -> CompactedRun | None:
-        """That of a run; None where there is nothing compacted, or the streams are here."""
+        """Find the compacted statistics of a run; None where there are none, or the streams are here."""
         try:
             identity = stat_path(run_dir / FOLDER / MANIFEST)
             if has_streams(run_dir):
@@ -103,7 +103,7 @@ class CompactedRun:
         return self._manifest.workers
 
     def worker_infos(self) -> list[WorkerInfo]:
-        """Its workers, as their files said."""
+        """The run's workers, as their files describe them."""
         return [worker_info(name, mark.about) for name, mark in self.workers.items()]
 
     def progress(self) -> tuple[int, int]:

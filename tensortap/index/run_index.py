@@ -353,7 +353,7 @@ class RunIndex:
 
     @property
     def denied(self) -> list[str]:
-        """Those of them that are about what this user may not read now, though others may."""
+        """Sentences of `damage` about files that this user may not read, though others may."""
         workers = [sentence for follower in self._followers.values() for sentence in follower.denied]
         info = self._info_damage if self._info_denied else []
         graphs = [] if self._shelf is None else self._shelf.denied

@@ -63,7 +63,7 @@ class Snapshot:
         return max(self.size - sum(int(getattr(self, kind)) for kind in KINDS), 0)
 
     def as_dict(self) -> dict[str, Any]:
-        """Its fields for JSON, without `row` and `unknown`: counts that are not known are None."""
+        """The fields for JSON, without `row` and `unknown`: counts that are not known are None."""
         return {name: getattr(self, name) for name in _PUBLIC} | dict.fromkeys(self.unknown)
 
 

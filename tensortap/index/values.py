@@ -278,7 +278,7 @@ def _indices(positions: Array, shape: tuple[int, ...]) -> np.ndarray[Any, np.dty
 
 
 def _unverified(ref: ValueRef) -> str:
-    """That parts of the value are not compared with a checksum; empty where they are."""
+    """A sentence if parts of the value have no checksum to compare with; empty where all have."""
     return "" if ref.is_verifiable else UNVERIFIED
 
 

@@ -32,7 +32,7 @@ def recordings_in(path: Path) -> list[RecordingPlace]:
 
 
 def _why_unrecorded(run_dir: Path) -> list[str]:
-    """What the program was warned about recordings that it asked for and did not get."""
+    """Warnings about recordings that the program asked for and did not get."""
     events = (
         event
         for worker in RunReader(run_dir).workers()

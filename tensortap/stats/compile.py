@@ -134,7 +134,7 @@ class Scratch(threading.local):
         self._moments = self._result[8:].view(np.float64)
 
     def finish(self, tiny_id: int) -> Measured:
-        """What was added since the last call; `tiny_id` as for the kernel `finish`."""
+        """Return what was added since the last call; `tiny_id` as for the kernel `finish`."""
         ids, counts = self.finish_into(tiny_id, self._result)
         return Measured(Histogram(ids, counts), *self._result[:8].tolist(), *self._moments.tolist())
 

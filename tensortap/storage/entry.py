@@ -26,7 +26,7 @@ class Entry:
 
 
 def entry_of(name: str, status: os.stat_result) -> Entry:
-    """What the system says about a path."""
+    """The entry of a path, from what the system says about it."""
     mode = status.st_mode
     return Entry(
         name, stat.S_ISREG(mode), stat.S_ISDIR(mode), status.st_size, status.st_mtime_ns, status.st_ino

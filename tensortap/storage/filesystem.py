@@ -14,7 +14,7 @@ from .zip_archive import archive_of
 
 
 def stat_path(path: Path) -> Entry:
-    """What is at a path; the last link is not followed.
+    """The entry at a path; the last link is not followed.
 
     Raises:
         OSError: nothing is there, or it cannot be seen.
@@ -29,7 +29,7 @@ def stat_path(path: Path) -> Entry:
 
 
 def scan(folder: Path) -> list[Entry]:
-    """What is in a folder, in any order; what vanishes meanwhile is left out.
+    """The entries of a folder, in any order; what vanishes meanwhile is left out.
 
     Raises:
         OSError: it is no folder, or cannot be read.
@@ -103,7 +103,7 @@ def open_file(path: Path) -> tuple[BinaryIO, int, int]:
 
 
 def _within(path: Path) -> Entry | None:
-    """What is at a path that leads into an archive; None if the path leads into none.
+    """The entry at a path that leads into an archive; None if the path leads into none.
 
     Raises:
         FileNotFoundError: it is not in the archive. DamagedError: the archive cannot be used.

@@ -80,7 +80,7 @@ class RemoteFolder:
         return f"{first}{'' if first.endswith('/') else '/'}{name}{chained}{rest}"
 
     def look(self, name: str) -> Entry:
-        """What is at a name; empty for the address itself."""
+        """The entry at a name; an empty name is the address itself."""
         self._check_not_in_archive(name.split("/")[:-1] if name else None, name)
         parent, _, last = name.rpartition("/")
         if name and not self._web:
@@ -93,7 +93,7 @@ class RemoteFolder:
         return self._file(name)
 
     def scan(self, name: str) -> list[Entry]:
-        """What is in a folder."""
+        """The entries of a folder."""
         self._check_not_in_archive(name.split("/"), name)
         return list(self._seen(name).entries.values())
 
@@ -145,7 +145,7 @@ class RemoteFolder:
             return read
 
     def _check_not_in_archive(self, folders: list[str] | None, name: str) -> None:
-        """What is in an archive is not asked for there: a folder whose name ends in .zip is none here.
+        """Refuse a path into an archive: at an address, a folder whose name ends in .zip is no archive.
 
         `folders`: those that the name leads through, in the address itself; None: it is the address."""
         if folders is not None and any(part.endswith(".zip") for part in (self._root, *folders)):
@@ -299,7 +299,7 @@ def _is_plain(name: str) -> bool:
 
 
 def _kind(error: Exception) -> str:
-    """What kind of failure it was, without its text."""
+    """The kind of a failure, without its text."""
     reply = getattr(error, "response", None)
     code = reply.get("Error", {}).get("Code") if isinstance(reply, dict) else None
     status = getattr(error, "status", None)

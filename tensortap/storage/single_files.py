@@ -22,7 +22,7 @@ _LIST = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 
 
 
 def stat_plain(path: Path, *, follow: bool = False) -> Entry:
-    """What is at a path. Raises OSError; NotADirectoryError where the path leads through a file."""
+    """The entry at a path. Raises OSError; NotADirectoryError where the path leads through a file."""
     found = remote_of(path)
     if found is not None:
         return found[0].look(found[1])
@@ -33,7 +33,7 @@ def stat_plain(path: Path, *, follow: bool = False) -> Entry:
 
 
 def scan_plain(folder: Path) -> list[Entry]:
-    """What is in a folder, in any order; what vanishes meanwhile is left out. Raises OSError."""
+    """The entries of a folder, in any order; what vanishes meanwhile is left out. Raises OSError."""
     remote = remote_of(folder)
     if remote is not None:
         return remote[0].scan(remote[1])
@@ -54,7 +54,7 @@ def scan_plain(folder: Path) -> list[Entry]:
 
 @contextlib.contextmanager
 def _entries(folder: Path) -> Iterator[Iterator[os.DirEntry[str]]]:
-    """What is in a folder on this disk; no link on the way to it is followed."""
+    """The entries of a folder on this disk; no link on the way to it is followed."""
     with opened_parent(folder) as (parent, name):
         if parent is None:
             with os.scandir(folder) as entries:

@@ -180,7 +180,8 @@ class ChildProcess:
             watchdog.cancel()
 
     def wait(self, seconds: float) -> int | None:
-        """Its exit status once it has ended by itself; None where it takes longer. Starts no thread."""
+        """Wait for the process to end by itself: its exit status, or None if it takes longer. Starts no
+        thread."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             return self._process.wait(seconds)
         return None

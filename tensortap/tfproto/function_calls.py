@@ -78,6 +78,6 @@ def _named_functions(node: Any) -> set[str]:
 
 
 def argument_inputs(op_type: str, inputs: list[T]) -> list[T]:
-    """Of a calling node's inputs those that become the callee's arguments."""
+    """The inputs of a calling node that become the callee's arguments."""
     # If and Case take the predicate or branch index first.
     return inputs[1:] if op_type in ("If", "StatelessIf", "Case", "StatelessCase") else inputs

@@ -94,8 +94,8 @@ class AnalysisCache:
         self.rows_of_late_data, self._latest, self.rows = rows_of_late_data, latest, rows
 
     def take(self, key: Hashable, make: Callable[[], S]) -> CacheEntry[S]:
-        """What is held under a key, or what `make` makes; no longer held until it is put back: a look that
-        ends in the middle of adding leaves nothing behind."""
+        """Take what is held under a key, or what `make` makes. It is not held until it is put back: a look
+        that ends in the middle of adding leaves nothing behind."""
         held: CacheEntry[S] = (
             self._held.pop(key) if key in self._held else CacheEntry(make(), np.zeros(0, np.bool_))
         )

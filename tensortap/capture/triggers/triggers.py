@@ -296,7 +296,7 @@ def every_step(watch: Watch | Watches) -> tuple[Watch, ...]:
 
 
 def watches_of(trigger: Trigger, watched: tuple[Watch, ...]) -> tuple[Watch, ...]:
-    """What must be captured for a trigger, of a tap that watches `watched`."""
+    """The watches of a trigger: its own, or those of the tap (`watched`) at every step."""
     if isinstance(trigger, AnyTrigger):
         found = (watches_of(part, watched) for part in trigger.triggers)
         return tuple(dict.fromkeys(watch for watches in found for watch in watches))

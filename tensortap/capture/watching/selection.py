@@ -15,14 +15,14 @@ from .watch import Watch, is_static
 
 
 class KeepSpec(NamedTuple):
-    """What is kept of a tensor: its summary, or its value, whole or in part."""
+    """The part of a tensor that is stored: its summary, or its value, whole or in part."""
 
     keep: Keep
     sample: Sample | None = None
 
 
 class Handling(NamedTuple):
-    """What becomes of a captured tensor.
+    """How a captured tensor is stored.
 
     Attributes:
         keep, sample: how much of it goes to the dump, and what part.
@@ -49,7 +49,7 @@ class Selected(NamedTuple):
     selecting: StepWatches
 
     def handle(self, size: int) -> Handling | None:
-        """What becomes of a tensor of `size` elements; None if it is not captured."""
+        """How a tensor of `size` elements is stored; None if it is not captured."""
         return self.handling or self.selecting.of_size(size).handling
 
 
@@ -72,7 +72,7 @@ class StepWatches:
         return tuple(dict.fromkeys((*self.written, *self.examined, *self.held)))
 
     def select(self, candidate: Candidate) -> Selected | None:
-        """What becomes of a tensor; None if no watch selects it.
+        """How a tensor is stored; None if no watch selects it.
 
         Raises:
             ChoiceFailedError: a callable of a watch raised.
@@ -91,7 +91,7 @@ class StepWatches:
         return Selected(candidate, handling, selecting)
 
     def of_size(self, size: int) -> StepWatches:
-        """Those of them that want a tensor of `size` elements."""
+        """The watches that select a tensor of `size` elements."""
         return StepWatches(
             *(
                 tuple(watch for watch in watches if watch.fits_size(size))
@@ -101,7 +101,7 @@ class StepWatches:
 
     @cached_property
     def handling(self) -> Handling | None:
-        """What becomes of a tensor that all of them select; None if there are none."""
+        """How a tensor that all of them select is stored; None if there are none."""
         now = _most(self.written)
         if now is None:
             return Handling("summary", None, False, _most(self.held)) if self.all else None

@@ -1,4 +1,4 @@
-"""What a tap keeps: which nodes, on which steps, summaries or values.
+"""`Watch`: which nodes a tap captures, on which steps, and whether it stores summaries or values.
 
 Also as JSON (FORMAT.md, "watch.json"), so that watches can be shared, and changed while a job runs.
 """
@@ -294,7 +294,7 @@ def rule_of(watch: Watch) -> Rule:
 
 
 def watches_of_text(text: str, step: int = 0) -> tuple[Watch, ...]:
-    """What a watch.json asks for.
+    """Parse the watches of a watch.json.
 
     Args:
         step: where `{"next": n}` begins.

@@ -48,7 +48,7 @@ class WatchFile:
         self._begun: dict[str, int] = {}  # a rule's text -> the step at which it was first read
 
     def poll(self, step: int) -> Change | None:
-        """What has changed since the last call, if anything; `step` is the one about to run."""
+        """Return the change since the last call, if any; `step` is the one about to run."""
         now = time.monotonic()
         if now < self._next_look:
             return None

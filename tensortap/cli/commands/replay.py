@@ -122,7 +122,7 @@ def _replay(arguments: argparse.Namespace, logdir: Path) -> Any:
 
 
 def _changes(overrides: list[tuple[str, str]]) -> dict[str, str]:
-    """Those of one tensor are made one after the other."""
+    """Changes of one tensor apply one after the other."""
     changes: dict[str, str] = {}
     for name, expression in overrides:
         changes[name] = f"{changes[name]}; {expression}" if name in changes else expression

@@ -156,7 +156,7 @@ class RunReader:
         return self._info
 
     def workers(self) -> list[WorkerInfo]:
-        """Its workers, in the order they started. Raises OSError."""
+        """The run's workers, in the order they started. Raises OSError."""
         names = [folder.name for folder in _folders(self.path) if is_worker_name(folder.name)]
         return sorted(
             (read_worker(self.path, name) for name in names),

@@ -213,7 +213,7 @@ def key_of(name: bytes, part: Extents) -> bytes:
 
 
 def _number(number: int) -> bytes:
-    """Its length in bytes, then the bytes."""
+    """A number as its length in bytes, then the bytes."""
     data = number.to_bytes((number.bit_length() + 7) // 8, "big")
     return bytes([len(data)]) + data
 

@@ -117,7 +117,7 @@ class _Reader:
             self._has_graph = True
 
     def _traced_graphs(self, proto: Message) -> None:
-        """What `tf.summary.trace_export` wrote: a graph for each function that ran, before optimization."""
+        """Add the graphs that `tf.summary.trace_export` wrote: of each function that ran, not optimized."""
         for data in proto.string_val:
             for traced in parse("RunMetadata", data, "A trace").function_graphs:
                 whole = traced.pre_optimization_graph

@@ -74,7 +74,7 @@ def _recorded(files: FileSet, members: list[DebuggedGraph], limits: GraphLimits)
 
 
 def _role(name: str) -> Role:
-    """What a graph is to the one around it, as TensorFlow's control flow names it."""
+    """The role of a graph in the one around it, as TensorFlow's control flow names it."""
     return next((role for start, role in _ROLES.items() if name.startswith(start)), "call")
 
 

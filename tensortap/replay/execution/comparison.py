@@ -126,7 +126,7 @@ class CapturedHashes:
         return all(found) and len(found) == _captured(self._recorded[tensor])
 
     def all(self) -> Mapping[str, bool]:
-        """Of the tensors that were computed again and had been captured."""
+        """Compare the tensors that were computed again and had been captured."""
         return {tensor: bool(self.of(tensor)) for tensor in self._found}
 
 

@@ -98,7 +98,7 @@ ValueAtStep = Callable[[int, str], Any]
 
 
 def parse_changes(text: str, value_at_step: ValueAtStep | None = None) -> Callable[[Any], Any]:
-    """What several expressions, with `;` between them, make of a tensor, each of what the one before gave.
+    """Parse several expressions with `;` between them, each applied to what the one before gives.
 
     Raises:
         SelectionError: one of them cannot be parsed, or there are more than `MAX_PARTS`.

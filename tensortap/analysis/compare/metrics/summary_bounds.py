@@ -77,7 +77,7 @@ class Bounds:
             return np.asarray(np.where(self.scale > 0, self.max_abs / self.scale, self.max_abs * 0.0))
 
     def metrics(self, at: int, kl: float) -> Metrics:
-        """Those of one pair."""
+        """The metrics of one pair."""
         l2, signal = float(self.l2[at]), float(self._signal[at])
         return Metrics(
             scale=float(self.scale[at]),
