@@ -7,6 +7,7 @@ memory or hardware that computes wrong numbers, or to state that was restored on
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -164,10 +165,13 @@ def _hit(view: RunView, drift: _Drift, others: Sequence[_Drift], tolerance: floa
     if others:
         text += f" {counted(len(others), 'other tensor')} of it differ{'s' if len(others) == 1 else ''}, too,"
         text += f" the first from step {min(other.first_step for other in others)} on."
-    share = len(drift.workers) / drift.of
-    evidence = Evidence(drift.first_step, f"share of workers whose {drift.column} differs", share, tolerance)
+    evidence = [Evidence(drift.first_step, "share of workers that differ", len(drift.workers) / drift.of)]
+    if math.isfinite(drift.own) and math.isfinite(drift.usual) and drift.usual:
+        apart = abs(drift.own - drift.usual) / abs(drift.usual)
+        what = f"relative difference of {drift.column}"
+        evidence.insert(0, Evidence(drift.first_step, what, apart, tolerance))
     severity: Severity | None = "medium" if drift.of == 2 else None  # perhaps they are not meant to agree
-    return Hit.at(drift.steps, drift.compared, tensor, text, evidence, severity=severity)
+    return Hit.at(drift.steps, drift.compared, tensor, text, *evidence, severity=severity)
 
 
 def _label(view: RunView, code: int) -> str:
