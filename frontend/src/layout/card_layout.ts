@@ -1,6 +1,7 @@
 /** Coordinates of the layer view: cards in data flow order, open layers as frames around theirs, edges that run on through frames. */
 
 import type { Item, Level } from '../model/layers/folding';
+import { FOLDING, type Folding } from './layered/layered_input';
 import { arrange, type CellPorts } from './scope/components';
 
 export interface PlacedCard {
@@ -39,10 +40,10 @@ export const FRAME_TITLE = 26;
 const PADDING = 16;
 const PORT = 2;
 
-/** Places all items; `sizeOf` says how large a card is drawn. */
-export function placeCards(level: Level, sizeOf: (item: Item) => CardSize): CardPicture {
+/** Places all items; `sizeOf` says how large a card is drawn, `folding` when and how a long chain of them is cut into columns. */
+export function placeCards(level: Level, sizeOf: (item: Item) => CardSize, folding = FOLDING): CardPicture {
   const out: Parts = { cards: [], frames: [], edges: [] };
-  const placed = placeLevel(level, sizeOf, false);
+  const placed = placeLevel(level, sizeOf, false, folding);
   placed.emit(out, 0, 0, 0);
   return { width: placed.width, height: placed.height, ...out };
 }
@@ -63,9 +64,9 @@ interface PlacedLevel {
   readonly emit: (out: Parts, left: number, top: number, depth: number) => void;
 }
 
-function placeLevel(level: Level, sizeOf: (item: Item) => CardSize, framed: boolean): PlacedLevel {
+function placeLevel(level: Level, sizeOf: (item: Item) => CardSize, framed: boolean, folding: Folding): PlacedLevel {
   const { items } = level;
-  const inside = items.map((item) => (item.inside ? placeLevel(item.inside, sizeOf, true) : null));
+  const inside = items.map((item) => (item.inside ? placeLevel(item.inside, sizeOf, true, FOLDING) : null));
   const sizes = items.map((item, i): CardSize => inside[i] ?? sizeOf(item));
   const [entries, exits] = framed ? [level.entries, level.exits] : [[], []];
   // What comes from outside enters by one point at the top, what leaves by one at the bottom.
@@ -101,6 +102,7 @@ function placeLevel(level: Level, sizeOf: (item: Item) => CardSize, framed: bool
     },
     edges.map(() => 0),
     ports,
+    folding,
   );
   const { left, top, routes } = arrangement;
   const [shiftX, shiftY] = framed ? [PADDING, FRAME_TITLE + (enter >= 0 ? 0 : PADDING / 2)] : [0, 0];

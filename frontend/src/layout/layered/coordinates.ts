@@ -1,6 +1,7 @@
 /**
  * x of every vertex: each rank in turn is put where its neighbours above (or below) want it, in least squares, keeping
  * order and distances (isotonic regression by pooling neighbours that collide). Waypoints pull harder, so long edges are straight.
+ * Then chains are straightened, and what they branch from and join in is centred on them.
  */
 
 import { type Adjacency, floats, integers, type Numbers } from '../../lib/typed_arrays';
@@ -12,15 +13,18 @@ const PASSES_WITHOUT_WAYPOINTS = 4;
 const FARTHEST = 12;
 /** Waypoints keep this distance from what stands beside them. */
 const GAP_WAYPOINT = 10;
-/** Weight of what nothing pulls. */
+/** Weight of what nothing pulls, and of what keeps its place. */
 const ALONE = 0.05;
+const FIXED = 1e6;
 
 export function placeHorizontally(problem: LayeredInput, levels: Levels): Numbers {
   if (levels.rows.every((row) => row.length === 1)) return straightLine(problem, levels);
   const solver = new Rows(problem, levels);
   const passes = levels.hasWaypoints ? PASSES : PASSES_WITHOUT_WAYPOINTS;
   for (let pass = 0; pass < passes; pass++) solver.sweep(pass % 2 === 0, pass >= passes - 2);
-  straighten(problem, levels, solver.x, (left, right) => solver.distance(left, right));
+  const straight = straighten(problem, levels, solver.x, (left, right) => solver.distance(left, right));
+  solver.keep(straight);
+  for (const downwards of [true, false]) solver.sweep(downwards, true);
   return solver.x;
 }
 
@@ -47,13 +51,20 @@ class Rows {
   private readonly offset: number[] = [];
   private sum = 0;
   private pull = 0;
+  private kept: Numbers;
 
   constructor(
     private readonly problem: LayeredInput,
     private readonly levels: Levels,
   ) {
     this.x = floats(levels.count);
+    this.kept = integers(levels.count);
     for (const row of levels.rows) this.packFromLeft(row);
+  }
+
+  /** From now on these vertices (1 at theirs) stay where they are. */
+  keep(kept: Numbers): void {
+    this.kept = kept;
   }
 
   /** Downwards by what is above, or upwards by what is below; the last sweeps look at both sides. */
@@ -66,8 +77,9 @@ class Rows {
         this.sum = this.pull = 0;
         if (downwards || bothSides) this.addPull(v, up, true);
         if (!downwards || bothSides) this.addPull(v, down, false);
-        this.want[i] = this.pull > 0 ? this.sum / this.pull : this.x[v]!;
-        this.weight[i] = this.pull > 0 ? this.pull : ALONE;
+        const free = this.pull > 0 && !this.kept[v];
+        this.want[i] = free ? this.sum / this.pull : this.x[v]!;
+        this.weight[i] = this.kept[v] ? FIXED : free ? this.pull : ALONE;
       }
       this.fit(row);
     }
@@ -143,51 +155,85 @@ class Rows {
   }
 }
 
-// Straightens long edges: their waypoints move to one x for as many ranks as what stands beside them allows.
+// Straightens chains: long edges, and boxes each of which alone reads the one before. They move to one x for as many ranks as
+// what stands beside them allows.
 
 const ROUNDS = 2;
+const SHORTEST_CHAIN = 3;
 
-/** `distance` is the least distance of two neighbours in a row. */
-function straighten(problem: LayeredInput, levels: Levels, x: Numbers, distance: (left: number, right: number) => number): void {
-  if (levels.count === levels.boxes) return;
+/** `distance` is the least distance of two neighbours in a row. Returns 1 for each vertex of a chain. */
+function straighten(problem: LayeredInput, levels: Levels, x: Numbers, distance: (left: number, right: number) => number): Numbers {
+  const inChain = integers(levels.count);
+  if (!levels.hasWaypoints) return inChain;
   const index = integers(levels.count);
   for (const row of levels.rows) for (let i = 0; i < row.length; i++) index[row[i]!] = i;
-  const long: number[] = [];
-  for (let e = 0; e + 1 < levels.firstSegment.length; e++) if (waypoints(levels, e) > 0) long.push(e);
-  long.sort((a, b) => waypoints(levels, b) - waypoints(levels, a) || a - b);
   const room = (v: number): [number, number] => {
     const row = levels.rows[levels.rank[v]!]!;
     const [left, right] = [row[index[v]! - 1], row[index[v]! + 1]];
     const low = left === undefined ? Number.NEGATIVE_INFINITY : x[left]! + distance(left, v);
     const high = right === undefined ? Number.POSITIVE_INFINITY : x[right]! - distance(v, right);
-    return [low, high];
+    // Rounding may leave a row tighter than its distances; there nothing can be gained.
+    return low > high ? [x[v]!, x[v]!] : [low, high];
   };
-  for (let round = 0; round < ROUNDS; round++) for (const edge of long) straightenEdge(problem, levels, x, edge, room);
+  const found = chains(problem, levels);
+  for (let round = 0; round < ROUNDS; round++) for (const chain of found) straightenChain(problem, levels, x, chain, room);
+  for (const chain of found) for (const v of chain) inChain[v] = 1;
+  return inChain;
 }
 
-function waypoints(levels: Levels, edge: number): number {
-  return levels.firstSegment[edge + 1]! - levels.firstSegment[edge]! - 1;
+/** Vertices one below the other that no other edge joins or leaves; longest first. */
+function chains(problem: LayeredInput, levels: Levels): number[][] {
+  const { up, down, boxes, count } = levels;
+  const only = (beside: Adjacency, v: number): number => (beside.start[v + 1]! - beside.start[v]! === 1 ? beside.list[beside.start[v]!]! : -1);
+  // A box whose edges leave elsewhere than they enter bends the line.
+  const bends = (v: number): boolean => v < boxes && problem.inOffset[v] !== problem.outOffset[v];
+  const follows = (v: number): number => {
+    const next = only(down, v);
+    return next >= 0 && only(up, next) === v && !bends(v) && !bends(next) ? next : -1;
+  };
+  const found: number[][] = [];
+  for (let v = 0; v < count; v++) {
+    const before = only(up, v);
+    if (before >= 0 && follows(before) === v) continue;
+    const chain = [v];
+    for (let next = follows(v); next >= 0; next = follows(next)) chain.push(next);
+    if (chain.length >= SHORTEST_CHAIN || v >= boxes) found.push(chain);
+  }
+  return found.sort((a, b) => b.length - a.length || a[0]! - b[0]!);
 }
 
-function straightenEdge(problem: LayeredInput, levels: Levels, x: Numbers, edge: number, room: (v: number) => [number, number]): void {
-  const [first, end] = [levels.firstSegment[edge]!, levels.firstSegment[edge + 1]! - 1];
-  const [upper, lower] = [levels.segmentUpper[first]!, levels.segmentLower[end]!];
-  const start = x[upper]! + problem.outOffset[upper]!;
-  const goal = x[lower]! + problem.inOffset[lower]!;
+function straightenChain(
+  problem: LayeredInput,
+  levels: Levels,
+  x: Numbers,
+  chain: readonly number[],
+  room: (v: number) => [number, number],
+): void {
+  const { boxes, up, down } = levels;
+  const ofBoxes = chain.filter((v) => v < boxes).map((v) => x[v]! + problem.inOffset[v]!);
+  const inset = (v: number): number => (v < boxes ? problem.inOffset[v]! : 0);
+  const span = (v: number): [number, number] => room(v).map((limit) => limit + inset(v)) as [number, number];
+  const end = chain.length;
+  // A long edge goes straight down from its box where it can, else straight down to the one that it leads to.
+  const [above, below] = [up.list[up.start[chain[0]!]!]!, down.list[down.start[chain[end - 1]!]!]!];
+  const start = ofBoxes.length > 0 ? median(ofBoxes) : x[above]! + problem.outOffset[above]!;
+  const goal = ofBoxes.length > 0 ? start : x[below]! + problem.inOffset[below]!;
   let before = start;
-  for (let s = first; s < end; ) {
-    let [low, high] = room(levels.segmentLower[s]!);
+  for (let s = 0; s < end; ) {
+    let [low, high] = span(chain[s]!);
     let next = s + 1;
     for (; next < end; next++) {
-      const [nextLow, nextHigh] = room(levels.segmentLower[next]!);
+      const [nextLow, nextHigh] = span(chain[next]!);
       if (Math.max(low, nextLow) > Math.min(high, nextHigh)) break;
       [low, high] = [Math.max(low, nextLow), Math.min(high, nextHigh)];
     }
-    // Rounding may leave a row tighter than its distances; there nothing can be gained.
-    if (low > high) [low, high] = [x[levels.segmentLower[s]!]!, x[levels.segmentLower[s]!]!];
-    const wanted = next === end && !(start >= low && start <= high && s === first) ? goal : before;
+    const wanted = next === end && !(start >= low && start <= high && s === 0) ? goal : before;
     const at = Math.min(high, Math.max(low, wanted));
-    for (; s < next; s++) x[levels.segmentLower[s]!] = at;
+    for (; s < next; s++) x[chain[s]!] = at - inset(chain[s]!);
     before = at;
   }
+}
+
+function median(numbers: readonly number[]): number {
+  return [...numbers].sort((a, b) => a - b)[numbers.length >> 1]!;
 }

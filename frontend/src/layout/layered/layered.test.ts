@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { randomNumbers } from '../../model/graph/graph_fixture';
 import { layered, pieceLayouts } from './layered';
-import type { LayeredInput, Placement } from './layered_input';
+import { FOLDING, type LayeredInput, type Placement } from './layered_input';
 
 const filled = (count: number, value: number) => new Array<number>(count).fill(value);
 
@@ -20,6 +20,7 @@ function chainOfBoxes(count: number, width: number): LayeredInput {
     source,
     target: source.map((i) => i + 1),
     weight: filled(count - 1, 1),
+    folding: FOLDING,
   };
 }
 
@@ -58,6 +59,7 @@ function problem(
     source: edges.map(([a]) => a),
     target: edges.map(([, b]) => b),
     weight: edges.map(() => 1),
+    folding: FOLDING,
   };
 }
 

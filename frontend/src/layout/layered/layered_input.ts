@@ -21,7 +21,16 @@ export interface LayeredInput {
   readonly target: Numbers;
   /** How much an edge counts where edges have to be turned to break cycles; more than 0. */
   readonly weight: Numbers;
+  readonly folding: Folding;
 }
+
+/** When a tall layout is folded into columns side by side: from which height on, and into which height by width. */
+export interface Folding {
+  readonly tall: number;
+  readonly proportion: number;
+}
+
+export const FOLDING: Folding = { tall: 1500, proportion: 0.7 };
 
 /** Boxes by their centres, in a frame whose top left corner is 0, 0; one polyline (x, y, x, y, …) an edge. */
 export interface Placement {

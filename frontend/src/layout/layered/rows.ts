@@ -1,7 +1,7 @@
 /** Where each rank stands: its top, its height, its column. */
 
 import type { Numbers } from '../../lib/typed_arrays';
-import { GAP_X, GAP_Y, type LayeredInput } from './layered_input';
+import { type Folding, GAP_X, GAP_Y, type LayeredInput } from './layered_input';
 import type { Levels } from './levels';
 
 /** Steeper curves need room: a gap grows with the widest sidestep in it, up to this. */
@@ -37,7 +37,7 @@ export function placeRows(problem: LayeredInput, levels: Levels, x: Numbers): Ro
   const withGap = (heights: readonly number[]): number[] => heights.map((h, r) => h + gap[r]!);
   const rest = { height: rowHeights(problem.restHeight, levels).map((h) => h + GAP_Y), width: rowWidths(problem.restWidth, levels) };
   const now = { height: withGap(height), width: rowWidths(problem.width, levels) };
-  const starts = foldRanks(rest, now, crossing);
+  const starts = foldRanks(rest, now, crossing, problem.folding);
   const columns = placeColumns(problem, levels, x, starts, crossing);
   const top = new Array<number>(ranks).fill(0);
   const columnOf = new Array<number>(ranks).fill(0);
@@ -122,11 +122,7 @@ export function laneX(column: Column, lane: number): number {
 
 // Folds tall layouts: ranks are cut into columns that stand side by side, so that a chain of a hundred blocks is not a one-pixel tower.
 
-/** Lower than this stays one column, whatever its proportions. */
-const TALL = 1500;
 const STEEP = 3.2;
-/** LayoutJob height by width of a folded layout. */
-const PROPORTION = 0.7;
 /** With scopes opened, the cut stays as it is up to this steepness, what one looks at stays put; less where it fills many screens. */
 const STEEPEST = 8;
 const MANY_SCREENS = 8000;
@@ -143,27 +139,27 @@ interface RowSizes {
 }
 
 /** First rank of each column. `crossing[r]`: edges between ranks r and r + 1. */
-export function foldRanks(rest: RowSizes, now: RowSizes, crossing: readonly number[]): number[] {
-  const cuts = cut(rest, crossing, FEWEST_RANKS);
+export function foldRanks(rest: RowSizes, now: RowSizes, crossing: readonly number[], folding: Folding): number[] {
+  const cuts = cut(rest, crossing, folding, FEWEST_RANKS);
   const { width, height } = folded(now, cuts);
   const steepest = height > MANY_SCREENS ? STEEP : STEEPEST;
-  return height > TALL && height > steepest * width ? cut(now, crossing, 1) : cuts;
+  return height > folding.tall && height > steepest * width ? cut(now, crossing, folding, 1) : cuts;
 }
 
 /** Of about as many columns as the proportion asks for, the cut that fits best onto a screen. */
-function cut(rows: RowSizes, crossing: readonly number[], fewestRanks: number): number[] {
+function cut(rows: RowSizes, crossing: readonly number[], { tall, proportion }: Folding, fewestRanks: number): number[] {
   const count = rows.height.length;
   const height = sum(rows.height);
   const width = Math.max(...sampled(rows.width));
-  if (height < TALL || height < STEEP * width || count < 2 * fewestRanks) return [0];
-  const wanted = Math.round(Math.sqrt(height / width / PROPORTION));
+  if (height < tall || height < STEEP * width || count < 2 * fewestRanks) return [0];
+  const wanted = Math.round(Math.sqrt(height / width / proportion));
   let best = { size: Number.POSITIVE_INFINITY, starts: [0] };
   const most = Math.floor(count / fewestRanks);
   // Of few tall ranks there may be fewer than columns are wanted: then each gets its own.
   for (let columns = Math.max(2, Math.min(wanted - 1, most)); columns <= Math.min(wanted + 1, most); columns++) {
     const starts = cutInto(columns, height, rows, crossing);
     const size = folded(rows, starts);
-    const scale = Math.max(size.width * PROPORTION, size.height);
+    const scale = Math.max(size.width * proportion, size.height);
     if (scale < best.size * BETTER) best = { size: scale, starts };
   }
   return best.starts;

@@ -2,7 +2,7 @@
 
 import { integers, type Numbers } from '../../lib/typed_arrays';
 import { pieceLayouts } from '../layered/layered';
-import type { LayeredInput } from '../layered/layered_input';
+import { FOLDING, type Folding, type LayeredInput } from '../layered/layered_input';
 import type { Cell } from './cells';
 import type { CellEdges } from './hubs';
 
@@ -28,13 +28,13 @@ export interface Arrangement {
   readonly role: Numbers;
 }
 
-export function arrange(cells: readonly Cell[], edges: CellEdges, skipped: Numbers, ports: CellPorts): Arrangement {
+export function arrange(cells: readonly Cell[], edges: CellEdges, skipped: Numbers, ports: CellPorts, folding = FOLDING): Arrangement {
   const pieces = connectedPieces(cells.length, edges, skipped);
   const local = integers(cells.length);
   const layoutOf = pieceLayouts(pieces.length);
   const placed = pieces.map((piece) => ({
     piece,
-    placement: layoutOf(problemOf(piece, cells, edges, ports, local)),
+    placement: layoutOf(problemOf(piece, cells, edges, ports, local, folding)),
     rest: restSize(piece, cells),
   }));
   // Large pieces first; equal ones in the dump's order, so that they line up.
@@ -100,7 +100,7 @@ function connectedPieces(count: number, edges: CellEdges, skipped: Numbers): Pie
 }
 
 /** `local`: room for the place of each of the scope's cells in its piece. */
-function problemOf(piece: Piece, cells: readonly Cell[], edges: CellEdges, ports: CellPorts, local: Numbers): LayeredInput {
+function problemOf(piece: Piece, cells: readonly Cell[], edges: CellEdges, ports: CellPorts, local: Numbers, folding: Folding): LayeredInput {
   piece.cells.forEach((cell, i) => {
     local[cell] = i;
   });
@@ -118,6 +118,7 @@ function problemOf(piece: Piece, cells: readonly Cell[], edges: CellEdges, ports
     source: piece.edges.map((edge) => local[edges.source[edge]!]!),
     target: piece.edges.map((edge) => local[edges.target[edge]!]!),
     weight: piece.edges.map((edge) => edges.weight[edge]!),
+    folding,
   };
 }
 

@@ -14,7 +14,7 @@ import type { DrawingContext } from '../frame';
 import { fontOf, type TextFitter, type Weight } from '../text';
 import type { BoxStyle, Theme } from '../theme';
 
-const WIDTH = 312;
+const WIDTH = 328;
 const HEIGHT = 92;
 const [BARE_WIDTH, BARE_HEIGHT] = [240, 64];
 /** Below a repeated card: a cell for each repetition. */
@@ -24,7 +24,7 @@ const LOSS = { width: 230, height: 58 };
 const OPERATOR_HEIGHT = 28;
 const MARGIN = 11;
 /** The histogram and the line stand on the right. */
-const PLOT = { width: 58, height: 34, gap: 10, top: 22 };
+const PLOT = { width: 58, height: 34, gap: 6, top: 22 };
 
 /** `bare`: nothing was captured, so that a card holds words only. */
 export function cardSize(item: Item, bare = false): CardSize {

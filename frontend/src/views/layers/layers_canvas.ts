@@ -1,6 +1,7 @@
 /** The canvas of the layer view: where the camera is, what is under the pointer, what arrow keys lead to. */
 
 import { type CardPicture, FRAME_TITLE, type PlacedCard, placeCards } from '../../layout/card_layout';
+import { FOLDING } from '../../layout/layered/layered_input';
 import type { Level } from '../../model/layers/folding';
 import { type Camera, fitRect, type Rect, toGraphX, toGraphY, toScreenX, toScreenY } from '../../render/camera';
 import { type CardData, cardSize, paintCards } from '../../render/draw/draw_cards';
@@ -16,8 +17,8 @@ const WHEEL_STEP = 0.0016;
 const PINCH_STEP = 0.012;
 /** The sign that opens and closes is in a square of this size at the upper left. */
 const SIGN = 30;
-/** Below this zoom only titles can be read. */
-const LEGIBLE = 0.55;
+/** Below this zoom a title has less than 9.5 pixels; from the other on all can be read at ease. */
+const LEGIBLE = 0.7;
 const READABLE = 0.84;
 const TOOLS = 58;
 /** Around a saved picture, and how many pixels it has at most on a side. */
@@ -93,13 +94,26 @@ export class LayersCanvas {
     const held = this.held();
     this.level = level;
     this.bare = bare;
-    this.picture = level ? placeCards(level, (item) => cardSize(item, bare)) : EMPTY;
+    this.place();
     const again = held && this.find(held.key);
     if (again) {
       const { camera, view } = this.viewport;
       this.viewport.pan(held.x - toScreenX(camera, view, again.x), held.y - toScreenY(camera, view, again.y));
     } else if (!this.fitted) this.look();
     this.request();
+  }
+
+  /** Long chains are cut into columns that fit what is seen of them at once. */
+  private place(): void {
+    const { level, bare } = this;
+    const { width, height } = this.viewport.view;
+    const folding = width > 0 ? { tall: height / LEGIBLE, proportion: height / Math.max(height, width - this.facts) } : FOLDING;
+    this.picture = level ? placeCards(level, (item) => cardSize(item, bare), folding) : EMPTY;
+  }
+
+  /** Width of what covers the view's left side. */
+  private get facts(): number {
+    return this.viewport.view.width > NARROW ? FACTS : 0;
   }
 
   /** Another graph: all of it is looked at. */
@@ -207,7 +221,7 @@ export class LayersCanvas {
       this.viewport.jump(whole);
       return;
     }
-    const facts = view.width > NARROW ? FACTS : 0;
+    const { facts } = this;
     const beside = view.width - facts;
     const zoom = Math.min(READABLE, Math.max(LEGIBLE, (beside - 60) / this.picture.width));
     const first = this.picture.cards[0]!;
@@ -254,7 +268,10 @@ export class LayersCanvas {
     this.canvas.width = Math.round(width * ratio);
     this.canvas.height = Math.round(height * ratio);
     this.viewport.resize({ width, height });
-    if (!this.fitted) this.look();
+    if (!this.fitted) {
+      this.place();
+      this.look();
+    }
     this.frame(performance.now());
   }
 
