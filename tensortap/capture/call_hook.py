@@ -373,7 +373,8 @@ class CallHook:
         traced = self._traced.get(function)
         if traced is None:
             known = [path for step in steps for path in step.known_layers]
-            traced = trace_root(function, inputs, self.tracker, known_layers=known)
+            names = {short: name for step in steps for short, name in step.names.items()}
+            traced = trace_root(function, inputs, self.tracker, known_layers=known, names=names)
             self._traced[function] = traced
         return traced
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,9 @@ class Step:
         count: of the steps that run in the call.
         known_layers: layer paths of the model, as far as they are known.
         source: the iterator that feeds it, if that is known.
+        names: what the graphs of functions are called (by the function's short name) instead of that.
+        after: a step that has run. This one belongs to `first`, which ran too: what is watched of `after` is
+            captured of it; it is not recorded, takes no batch that was noted, and fires no trigger.
 
     Attributes:
         numbers: of the steps that run.
@@ -57,15 +61,25 @@ class Step:
         count: int,
         known_layers: Collection[str] = (),
         source: Any = None,
+        *,
+        names: Mapping[str, str] = MappingProxyType({}),
+        after: int | None = None,
     ) -> None:
         self._state = state
         self._source = source
+        self.names = names
+        self._is_extra = first is not None and after is not None
         self.known_layers = tuple(known_layers)
-        self.numbers = state.numbers.claim(first, count)
-        self.watched = state.begin_steps(self.numbers)
+        if first is not None and after is not None:
+            self.numbers = range(first, first + count)
+            self.watched = state.watches_of(after)
+        else:
+            self.numbers = state.numbers.claim(first, count)
+            self.watched = state.begin_steps(self.numbers)
         self._began = None if state.budget is None else state.budget.clock()
         self.watches = self.watched.all
-        self.records = state.recordings is not None and state.recordings.wants(self.numbers)
+        recordings = None if self._is_extra else state.recordings
+        self.records = recordings is not None and recordings.wants(self.numbers)
         self.ended = self.end_lost = self.stops_fit = False
         self._visits = state.visits_at(self.numbers.start) if self.active else {}
         self._recording: StepRecording | None = None  # of the call that runs
@@ -119,8 +133,9 @@ class Step:
         if state.budget is not None and self._began is not None and error is None:
             seconds = state.budget.clock() - self._began
             state.budget.note(seconds, state.writer_thread.busy, captured=bool(self.watches))
-        for number, facts in state.samples.take(first, len(self.numbers), self._source):
-            state.put_event(number, "batch", facts)
+        if not self._is_extra:
+            for number, facts in state.samples.take(first, len(self.numbers), self._source):
+                state.put_event(number, "batch", facts)
         if self.links is not None and self.links.any_call:
             links = self.links
             self._safely("", lambda: state.put_links(first, links))
@@ -129,7 +144,7 @@ class Step:
         if error is not None and has_failed(error):
             state.put_event(first, "raised", failure_facts(error))
         self.ended = True
-        if state.triggers is not None and self.active:
+        if state.triggers is not None and self.active and not self._is_extra:
             self.stops_fit = state.triggers.check(state.writer_thread, self, error)
 
     # What functions compute

@@ -146,6 +146,13 @@ class TapState:
             self.writer_thread.start()
         return found
 
+    def watches_of(self, step: int) -> StepWatches:
+        """What the watches want of a step that has begun before, without what a trigger wants."""
+        found = StepWatches(
+            tuple(watch for watch in self.watches if self._wants(watch, range(step, step + 1)))
+        )
+        return self._step_watches.setdefault((found.written, found.examined, found.held), found)
+
     @property
     def possible_watches(self) -> Sequence[Watch]:
         """The watches that any step may have, as long as `watch_file` does not change them."""

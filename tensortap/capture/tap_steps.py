@@ -10,6 +10,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from types import MappingProxyType
 from typing import Any
 
 from .call_hook import CALL_HOOK
@@ -44,18 +45,27 @@ class TapSteps:
         return step if isinstance(step, Step) else None
 
     @contextmanager
-    def step(self, first: int | None = None, count: int = 1, source: Any = None) -> Iterator[Step]:
+    def step(
+        self,
+        first: int | None = None,
+        count: int = 1,
+        source: Any = None,
+        *,
+        names: Mapping[str, str] = MappingProxyType({}),
+        after: int | None = None,
+    ) -> Iterator[Step]:
         """The calls and ops that this thread, or task, runs in the body are a step.
 
         Args:
             first: its number; the tap's next one if None.
             count: of the steps that run in one call.
             source: the iterator that feeds it, if that is known.
+            names, after: see `Step`.
 
         Raises:
             TrainingStoppedError: a trigger of the tap fired, and training is to be stopped.
         """
-        step = Step(self._state, first, count, self._known_layers, source)
+        step = Step(self._state, first, count, self._known_layers, source, names=names, after=after)
         try:
             links = nullcontext() if step.links is None else step.links.noting()
             with CALL_HOOK.inside(step), links, self._eager.step(step):

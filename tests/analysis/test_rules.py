@@ -54,6 +54,7 @@ BROKEN = {  # run -> findings that must be there: (rule, severity, part of the t
     "float16_overflow": [("Float16Overflow", "high", ""), ("ExplodingTensor", "high", "float16")],
     "log_of_zero": [("ExplodingTensor", "high", "log(0)")],
     "overfit": [("Overfit", "medium", "above the training's")],
+    "overfit_epochs": [("Overfit", "medium", "The validation loss has risen from 1.")],
     "imbalanced": [("ClassImbalance", "medium", "22.3 times")],
     "subnormal": [("Subnormals", "low", "SigmoidGrad"), ("UnchangedTensor", "high", "although")],
     "absorbed": [("AbsorbedUpdate", "high", "100% of the updates of model/hidden/kernel")],

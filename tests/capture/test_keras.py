@@ -15,6 +15,7 @@ from tensortap.capture.errors import TapClosedError, TapWarning
 from tensortap.capture.tap import Tap
 from tensortap.capture.watching.step_schedule import every
 from tensortap.capture.watching.watch import Watch
+from tensortap.dump.recording.recording_files import find_recordings, read_recording
 
 
 def test_one_changed_line_captures_every_tenth_step(tmp_path: Path) -> None:
@@ -218,15 +219,59 @@ def test_evaluate_and_predict_are_captured_when_asked(tmp_path: Path) -> None:
     assert Dumped(tmp_path / "r").steps == [0, 1, 2, 3]
 
 
-def test_validation_inside_fit_is_not_captured(tmp_path: Path) -> None:
-    x, y = data(batches=2)
-    tap = Tap(tmp_path / "r", Watch(steps=1))
+def test_validation_inside_fit_is_captured_at_the_last_step_of_its_epoch(tmp_path: Path) -> None:
+    x, y = data(batches=3)
+    tap = Tap(tmp_path / "r", Watch(kinds="output", steps=[0, 1, 6]), record=every(1))
 
-    mlp().fit(x, y, batch_size=BATCH, validation_data=(x, y), epochs=2, verbose=0, callbacks=[tap.callback()])
+    mlp().fit(x, y, batch_size=BATCH, validation_data=(x, y), epochs=3, verbose=0, callbacks=[tap.callback()])
+    tap.close()
 
     dumped = Dumped(tmp_path / "r")
-    assert dumped.steps == [0, 1, 2, 3]
-    assert len(dumped.graphs()) == 1
+    assert {graph.name for graph in dumped.graphs()} == {"train_step", "test_step"}
+    steps = {(row.graph.rpartition("-")[0], row.step) for row in dumped.rows}
+    # Its first batch; of the second epoch no step is watched.
+    assert steps == {
+        ("train_step", 0),
+        ("train_step", 1),
+        ("test_step", 2),
+        ("train_step", 6),
+        ("test_step", 8),
+    }
+    assert len({(row.graph, row.node, row.step, row.visit) for row in dumped.rows}) == len(dumped.rows)
+    assert tap.next_step == 9
+    recorded = [read_recording(place.path) for place in find_recordings(tmp_path / "r")]
+    assert [(each.step, each.graph.rpartition("-")[0]) for each in recorded] == [
+        (n, "train_step") for n in range(9)
+    ]
+    assert {each.graph for each in recorded} <= {row.graph for row in dumped.rows}
+
+
+def test_validation_changes_nothing_and_leaves_the_model_as_it_was(tmp_path: Path) -> None:
+    x, y = data(batches=3)
+    fit_args = {"batch_size": BATCH, "validation_data": (x, y), "epochs": 2, "verbose": 0}
+    plain, tapped = mlp(), mlp()
+    history = plain.fit(x, y, **fit_args).history
+    tap = Tap(tmp_path / "r", Watch(steps=2))
+    assert tapped.fit(x, y, callbacks=[tap.callback()], **fit_args).history == history
+    tap.close()
+    assert all(
+        np.array_equal(one, other)
+        for one, other in zip(plain.get_weights(), tapped.get_weights(), strict=True)
+    )
+    for function in (tapped.train_function, tapped.test_function):
+        assert "_StepFunction" not in type(function).__name__
+
+
+def test_a_validation_that_fails_ends_the_capture(tmp_path: Path) -> None:
+    x, y = data(batches=2)
+    model, tap = mlp(), Tap(tmp_path / "r", Watch(kinds="output", steps=1))
+    with pytest.raises(ValueError, match="incompatible"):
+        model.fit(
+            x, y, batch_size=BATCH, validation_data=(x[:, :1], y), verbose=0, callbacks=[tap.callback()]
+        )
+    model.fit(x, y, batch_size=BATCH, verbose=0, callbacks=[tap.callback()])
+    tap.close()
+    assert Dumped(tmp_path / "r").steps == [0, 1, 2, 3]
 
 
 def test_two_taps_capture_side_by_side(tmp_path: Path) -> None:

@@ -201,8 +201,15 @@ def overfit(logdir: Path, run: str) -> None:
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(keras.optimizers.Adam(1e-2), loss, jit_compile=False)
     with Tap(logdir / run, watch=_EVERYTHING) as tap:
-        model.fit(x[:32], y[:32], epochs=STEPS, verbose=0, callbacks=[tap.callback()])
-        model.evaluate(x[32:], y[32:], batch_size=8, verbose=0, callbacks=[tap.callback()])
+        fit_options = {"validation_data": (x[32:], y[32:])} if run.endswith("_epochs") else {}
+        model.fit(x[:32], y[:32], epochs=STEPS, verbose=0, callbacks=[tap.callback()], **fit_options)
+        if not fit_options:
+            model.evaluate(x[32:], y[32:], batch_size=8, verbose=0, callbacks=[tap.callback()])
+
+
+def overfit_epochs(logdir: Path, run: str) -> None:
+    """As `overfit`, validated by `fit` at the end of each epoch."""
+    overfit(logdir, run)
 
 
 def imbalanced(logdir: Path, run: str) -> None:
@@ -336,7 +343,17 @@ MODELS: dict[str, Callable[[Path, str], None]] = {
             healthy_layers,
         ),
         *(dead_relu, vanishing, exploding_rnn, unnormalised, frozen, high_rate, float16_overflow),
-        *(log_of_zero, overfit, imbalanced, subnormal, absorbed, low_rate, cut_off, dies_late),
+        *(
+            log_of_zero,
+            overfit,
+            overfit_epochs,
+            imbalanced,
+            subnormal,
+            absorbed,
+            low_rate,
+            cut_off,
+            dies_late,
+        ),
         *(wide_init, narrow_init),
     )
 }

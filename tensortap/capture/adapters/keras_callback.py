@@ -29,6 +29,8 @@ _RELIED_ON = {
     "gradients and updates by optimizers": ("optimizers.Optimizer", "apply"),
     "weights by their names": ("Variable", "assign value path"),
 }
+# Keras names the functions that it makes for train_step, test_step and predict_step alike.
+_STEP_FUNCTIONS = "multi_step_on_iterator", "one_step_on_iterator", "one_step_on_data"
 _LOGS_EVERY_S = 0.25  # between logs of steps of which nothing else is captured
 _DATA_ENDED = (StopIteration, tf.errors.OutOfRangeError)  # as Keras takes them
 
@@ -57,16 +59,19 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
         super().__init__()
         self._steps = steps
         self._running = ""  # the attribute of the model that is replaced
+        self._validating = False  # whether its test function is, too
         self._begun: int | None = None  # the batch that Keras has announced, until it runs
         self._batch = 0  # that batch, by its number in the epoch
         self._batches = BatchCounter()
         self._epoch = 0
         self._last: int | None = None  # the last step that ran
         self._captured = False  # whether anything of it was
+        self._to_validate: int | None = None  # the last step of the epoch that was captured, until validation
         self._logged = -math.inf  # when logs were noted last, by `time.monotonic`
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         self._epoch = epoch
+        self._to_validate = None
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         if self._running == "train_function":
@@ -79,9 +84,13 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
         self._end("train_function")
 
     def on_test_begin(self, logs: Any = None) -> None:
-        self._start("test_function")
+        if self._running == "train_function" and not self._validating:
+            self._validating = self._replace("test_function")
+        else:
+            self._start("test_function")
 
     def on_test_end(self, logs: Any = None) -> None:
+        self._end_validation()
         self._end("test_function")
 
     def on_predict_begin(self, logs: Any = None) -> None:
@@ -112,6 +121,8 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
 
     def run_step(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Runs one batch; as a step, if Keras has announced it to this callback."""
+        if self._validating:
+            return self._validate(function, *args, **kwargs)
         announced, self._begun = self._begun, None
         if announced is None or self._steps.closed:
             return function(*args, **kwargs)
@@ -120,7 +131,7 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
         expected = self._batches.expected(source, most, (self.params or {}).get("steps") or -1)
         eager = self._steps.eager if getattr(self.model, "run_eagerly", False) else nullcontext
         try:
-            with self._steps.step(None, expected, source) as step:
+            with self._steps.step(None, expected, source, names=_names(self._running)) as step:
                 try:
                     with eager():
                         outcome = function(*args, **kwargs)
@@ -130,6 +141,7 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
                 step.ran(self._batches.by_call(source, expected))
                 self._last = step.numbers[-1] if len(step.numbers) else self._last
                 self._captured = step.active
+                self._to_validate = self._last if step.watches else self._to_validate
         except _DATA_ENDED:
             raise  # Keras goes on with the next epoch
         except BaseException:
@@ -140,11 +152,33 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
             self.model.stop_training = True
         return outcome
 
+    def _validate(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Runs one batch of the validation in `fit`: the first after an epoch of which a step was captured
+        belongs to the last step that ran, as it sees the weights that this one made."""
+        after, self._to_validate = self._to_validate, None
+        try:
+            if after is None or self._last is None or self._steps.closed:
+                return function(*args, **kwargs)
+            eager = self._steps.eager if getattr(self.model, "run_eagerly", False) else nullcontext
+            with self._steps.step(self._last, names=_names("test_function"), after=after), eager():
+                return function(*args, **kwargs)
+        except _DATA_ENDED:
+            raise
+        except BaseException:
+            self._end_validation()
+            self._end(self._running)
+            raise
+
+    def _end_validation(self) -> None:
+        if self._validating:
+            self._validating = False
+            self._restore("test_function")
+
     def _start(self, attribute: str) -> None:
         if self._running == attribute:
             self._end(attribute)  # it was left without an end, by an interrupt between two batches
         if self._running or self._steps.closed:
-            return  # the validation of a fit
+            return  # within another one
         if keras.backend.backend() != "tensorflow":
             self._steps.warn(
                 "backend",
@@ -161,16 +195,26 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
             )
         self._running = attribute
         self._begun, self._batches = None, BatchCounter()
-        self._last = None
+        self._last = self._to_validate = None
         self._steps.begin_training(layer_paths(self.model))
-        original = _without_finished(getattr(self.model, attribute, None))
-        if original is not None:
-            setattr(self.model, attribute, _StepFunction(original, self))
+        self._replace(attribute)
 
     def _end(self, attribute: str) -> None:
         if not attribute or self._running != attribute:
             return
         self._running = ""
+        self._restore(attribute)
+        self._steps.end_training()
+
+    def _replace(self, attribute: str) -> bool:
+        """Has the model run a function of its as steps; False if it has none."""
+        original = _without_finished(getattr(self.model, attribute, None))
+        if original is not None:
+            setattr(self.model, attribute, _StepFunction(original, self))
+        return original is not None
+
+    def _restore(self, attribute: str) -> None:
+        """Undoes `_replace`."""
         function = getattr(self.model, attribute, None)
         while isinstance(function, _StepFunction):
             if function.callback is self:
@@ -178,7 +222,6 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
             function = function.original
         if function is not None:
             setattr(self.model, attribute, _without_finished(getattr(self.model, attribute)))
-        self._steps.end_training()
 
     def _batch_begins(self, attribute: str, batch: int) -> None:
         if self._running == attribute:
@@ -213,6 +256,11 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
                 f"loss and metrics are not recorded, as Keras' logs cannot be read ({error})",
                 "Training goes on. Return numbers from train_step.",
             )
+
+
+def _names(attribute: str) -> dict[str, str]:
+    """What the graph of a train (test, predict) function is called: `train_step`, as users know it."""
+    return dict.fromkeys(_STEP_FUNCTIONS, attribute.replace("_function", "_step"))
 
 
 def _numbers(logs: Mapping[str, Any]) -> Iterator[tuple[str, float | str]]:

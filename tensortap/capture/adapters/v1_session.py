@@ -129,9 +129,7 @@ class TappedSession:
         try:
             self._hand_over(step, run, fed, outcome, inside)
         except Exception as error:
-            step.warnings.function_failed(
-                "Session.run", "ran, but its tensors could not be stored", error
-            )
+            step.warnings.function_failed("Session.run", "ran, but its tensors could not be stored", error)
         return outcome["user"]
 
     def _hand_over(

@@ -63,6 +63,10 @@ class StepReceiver(Protocol):
         """Layer paths of the model, as far as they are known."""
 
     @property
+    def names(self) -> Mapping[str, str]:
+        """What the graphs of functions are called, by the functions' short names, instead of these."""
+
+    @property
     def records(self) -> bool:
         """Whether the calls of this step are recorded."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from tensortap.core.names import short_function_names, unique_node_names
@@ -84,6 +85,7 @@ def trace_root(
     tracker: LayerTracker,
     *,
     known_layers: Collection[str] = (),
+    names: Mapping[str, str] = MappingProxyType({}),
 ) -> TracedRoot:
     """Reads a registered function and all that it calls.
 
@@ -91,16 +93,20 @@ def trace_root(
         inputs: what it is called with.
         known_layers: layer paths of the model, used where the functions were traced before the tracker was
             installed.
+        names: what the root is called, by its short name, instead of that.
     """
     functions = closure(root, inputs, tracker.variable_of)
-    names = unique_node_names(functions)
+    nodes = unique_node_names(functions)
     layers = LayerMap(functions, tracker, known_layers)
     short = short_function_names(functions)
+    name = names.get(short[root], "")
+    if name and name not in short.values():
+        short[root] = name
     candidates = {
         place: candidate
         for function in functions.values()
         for place, candidate in _candidates(
-            function, short[function.name], names, TensorRoles(function, layers, tracker)
+            function, short[function.name], nodes, TensorRoles(function, layers, tracker)
         )
     }
     # TensorFlow forgets functions: what it knows of them is asked for now.
@@ -112,7 +118,7 @@ def trace_root(
     )
     return TracedRoot(
         *(root, functions, candidates),
-        lambda: graph_of(functions, names, short, layers, candidates, made_at, flat),
+        lambda: graph_of(functions, nodes, short, layers, candidates, made_at, flat),
     )
 
 

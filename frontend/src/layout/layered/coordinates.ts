@@ -184,7 +184,8 @@ function straighten(problem: LayeredInput, levels: Levels, x: Numbers, distance:
 /** Vertices one below the other that no other edge joins or leaves; longest first. */
 function chains(problem: LayeredInput, levels: Levels): number[][] {
   const { up, down, boxes, count } = levels;
-  const only = (beside: Adjacency, v: number): number => (beside.start[v + 1]! - beside.start[v]! === 1 ? beside.list[beside.start[v]!]! : -1);
+  const only = (beside: Adjacency, v: number): number =>
+    beside.start[v + 1]! - beside.start[v]! === 1 ? beside.list[beside.start[v]!]! : -1;
   // A box whose edges leave elsewhere than they enter bends the line.
   const bends = (v: number): boolean => v < boxes && problem.inOffset[v] !== problem.outOffset[v];
   const follows = (v: number): number => {

@@ -184,6 +184,22 @@ describe('layered', () => {
     expect(Math.sign(x[1]! - x[2]!)).toBe(Math.sign(x[3]! - x[4]!));
   });
 
+  test('a chain beside another branch is straight, and what it branches from stands between the two', () => {
+    const { x } = layered(problem(10, [...chain(9), [0, 9], [9, 8]]));
+    const straight = [1, 2, 3, 4, 5, 6, 7].map((v) => Math.round(x[v]!));
+    expect(new Set(straight).size).toBe(1);
+    expect(x[0]).toBeGreaterThan(Math.min(x[1]!, x[9]!));
+    expect(x[0]).toBeLessThan(Math.max(x[1]!, x[9]!));
+  });
+
+  test('the screen says from which height on a chain is folded, and how wide', () => {
+    const given = problem(20, chain(20));
+    expect(layered(given).width).toBe(100);
+    const folded = layered({ ...given, folding: { tall: 600, proportion: 1 } });
+    expect(folded.height).toBeLessThan(700);
+    expect(folded.width).toBeGreaterThan(200);
+  });
+
   test('the same problem has the same layout', () => {
     const given = problem(200, random(200, 2, 17, 0.1));
     expect(layered(given)).toEqual(layered(given));

@@ -100,7 +100,14 @@ function connectedPieces(count: number, edges: CellEdges, skipped: Numbers): Pie
 }
 
 /** `local`: room for the place of each of the scope's cells in its piece. */
-function problemOf(piece: Piece, cells: readonly Cell[], edges: CellEdges, ports: CellPorts, local: Numbers, folding: Folding): LayeredInput {
+function problemOf(
+  piece: Piece,
+  cells: readonly Cell[],
+  edges: CellEdges,
+  ports: CellPorts,
+  local: Numbers,
+  folding: Folding,
+): LayeredInput {
   piece.cells.forEach((cell, i) => {
     local[cell] = i;
   });

@@ -84,6 +84,35 @@ test('blocks of other shapes are not the same block', () => {
   expect(titles(foldedLevel(layers, NO_FOLDS))).toContain('layer0 × 3');
 });
 
+test('blocks that names tell hold what lies between their layers, and the first needs no number', () => {
+  const nodes = ['x Placeholder'];
+  let before = 'x';
+  const layer = (name: string, from = before): string => {
+    nodes.push(`net/${name}/MatMul MatMul net/${name} ${from} output`);
+    before = `net/${name}/MatMul`;
+    return before;
+  };
+  layer('stem');
+  for (const block of ['part', 'part_1', 'part_2']) {
+    const start = before;
+    layer(`${block}_expand`);
+    layer(`re_lu${block.slice(4)}`);
+    for (const name of ['depthwise', 'squeeze', 'project', ...(block === 'part_1' ? ['extra'] : [])]) layer(`${block}_${name}`);
+    expect(before).not.toBe(start);
+  }
+  layer('re_lu_9');
+  layer('head');
+  const level = foldedLevel(written([...nodes, ...filler]).layers, NO_FOLDS);
+  expect(titles(level).slice(0, 5)).toEqual(['x', 'stem', 'part', 'part_1', 'part_2']);
+  expect(level.items.slice(2, 5).map(({ className }) => className)).toEqual(['5 layers', '6 layers', '5 layers']);
+});
+
+/** Layers beside: a model with few cards has its blocks open. */
+const filler = Array.from(
+  { length: 20 },
+  (_, i) => `net/z${'abcdefghijklmnopqrst'[i]}/MatMul MatMul net/z${'abcdefghijklmnopqrst'[i]} x output`,
+);
+
 const card = (path: string, operations = 'MatMul', inputs: number[] = []) => ({
   kind: 'layer' as const,
   path,

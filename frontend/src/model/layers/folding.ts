@@ -325,8 +325,9 @@ function containerChains(cards: readonly LayerCard[]): (readonly Container[])[] 
       },
     };
   };
-  return cards.map((card) => {
-    const { kind, path, scope } = card;
+  const named = new Map<number, Container>();
+  const chains = cards.map((card) => {
+    const { id, kind, path, scope } = card;
     if (kind !== 'layer' && kind !== 'op') return [];
     const [names, scopes] = [path.split('/'), scope.split('/')];
     const end = kind === 'layer' ? names.length - 1 : containers.has(path) ? names.length : 0;
@@ -337,28 +338,63 @@ function containerChains(cards: readonly LayerCard[]): (readonly Container[])[] 
     const stem = kind === 'layer' ? stems(path) : '';
     if (stem !== '') {
       const title = stem.slice(stem.lastIndexOf('/') + 1);
-      chain.push(numbered({ key: [...scopes.slice(0, -1), title].join('/'), path: stem, title }));
+      named.set(id, numbered({ key: [...scopes.slice(0, -1), title].join('/'), path: stem, title }));
+      chain.push(named.get(id)!);
     }
     return chain;
   });
+  fillBlocks(cards, chains, named);
+  return chains;
+}
+
+/** What lies between the layers of a named block, as an activation without a name of its own, belongs to it. */
+function fillBlocks(cards: readonly LayerCard[], chains: Container[][], named: ReadonlyMap<number, Container>): void {
+  const members = new Map<string, number[]>();
+  for (const [card, { key }] of named) members.set(key, [...(members.get(key) ?? []), card]);
+  for (const block of members.values()) {
+    const [first, last] = [block[0]!, block[block.length - 1]!];
+    const depth = chains[first]!.length - 1;
+    const around = chains[first]![depth - 1]?.key;
+    const inside = new Set(block);
+    const fits = (at: number): boolean => !named.has(at) && chains[at]!.length === depth && chains[at]![depth - 1]?.key === around;
+    const [below, above] = [new Set(block), new Set(block)];
+    for (let at = first; at <= last; at++) if (fits(at) && [...cards[at]!.inputs.keys()].some((from) => below.has(from))) below.add(at);
+    for (let at = last; at >= first; at--) if (above.has(at)) for (const from of cards[at]!.inputs.keys()) if (fits(from)) above.add(from);
+    for (let at = first; at <= last; at++) if (!inside.has(at) && below.has(at) && above.has(at)) chains[at]!.push(named.get(first)!);
+  }
 }
 
 /** The number in `conv2d` counts nothing. */
 const DIMENSIONS = /(?:conv|pooling|padding|cropping|sampling|dropout)[123]d$/;
 
-/** Blocks that only names tell: layers `conv2_block1_conv`, `conv2_block1_relu`, … of a flat model, by their common stem. */
+/**
+ * Blocks that only names tell: layers `conv2_block1_conv`, `conv2_block1_relu`, … of a flat model, by their common stem. The
+ * first of `block_conv`, `block_1_conv`, `block_2_conv` has no number.
+ */
 function namedBlocks(layers: readonly LayerCard[]): (path: string) => string {
-  const stemsOf = (path: string): string[] => {
+  const stemsOf = (path: string): { numbered: string[]; others: string[] } => {
     const cut = path.lastIndexOf('/') + 1;
     const parts = path.slice(cut).split('_');
-    return parts
-      .slice(1)
-      .flatMap((_, k) =>
-        /\d/.test(parts[k]!) && !DIMENSIONS.test(parts[k]!) ? [path.slice(0, cut) + parts.slice(0, k + 1).join('_')] : [],
-      );
+    const [numbered, others]: [string[], string[]] = [[], []];
+    for (let k = 0; k < parts.length - 1; k++) {
+      const stem = path.slice(0, cut) + parts.slice(0, k + 1).join('_');
+      (/\d/.test(parts[k]!) && !DIMENSIONS.test(parts[k]!) ? numbered : others).push(stem);
+    }
+    return { numbered, others };
   };
-  const members = new Map<string, number>();
-  for (const path of new Set(layers.map((layer) => layer.path)))
-    for (const stem of stemsOf(path)) members.set(stem, (members.get(stem) ?? 0) + 1);
-  return (path) => stemsOf(path).findLast((stem) => members.get(stem)! >= FEWEST_NAMED && members.get(stem)! <= MOST_NAMED) ?? '';
+  const paths = [...new Set(layers.map((layer) => layer.path))];
+  const count = (stems: readonly string[]): Map<string, number> => {
+    const found = new Map<string, number>();
+    for (const stem of stems) found.set(stem, (found.get(stem) ?? 0) + 1);
+    return found;
+  };
+  const members = count(paths.flatMap((path) => stemsOf(path).numbered));
+  const fits = (size: number | undefined): boolean => size !== undefined && size >= FEWEST_NAMED && size <= MOST_NAMED;
+  const stemOf = (path: string): string | undefined => stemsOf(path).numbered.findLast((stem) => fits(members.get(stem)));
+  const firsts = count(
+    paths
+      .filter((path) => stemOf(path) === undefined)
+      .flatMap((path) => stemsOf(path).others.filter((stem) => fits(members.get(`${stem}_1`)))),
+  );
+  return (path) => stemOf(path) ?? stemsOf(path).others.findLast((stem) => fits(firsts.get(stem))) ?? '';
 }

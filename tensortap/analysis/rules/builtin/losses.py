@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from tensortap.core.dtypes import Array, is_real_floating
+from tensortap.index.run_events import StepLogs
 
 from ...model_graph.roles import Roles, TensorRole, first_input
 from ...run_view.run_view import RunView
@@ -194,13 +195,17 @@ def large_loss(view: RunView, limits: Limits) -> Iterable[Hit]:
     "a validation loss clearly above the training loss",
     title="Overfitting",
     thresholds={"ratio": 0.1, "steps": 10},
-    source="SageMaker Debugger",
+    source="SageMaker Debugger; for logged epochs the generalization loss of Prechelt 1998",
     help="More data or augmentation, dropout, weight decay, a smaller model, or stopping earlier.",
     next_look="Both losses over steps.",
 )
 def overfit(view: RunView, limits: Limits) -> Iterable[Hit]:
     training = _training_losses(view)
     others = [tensor for tensor in _losses(view) if tensor not in training]
+    epochs = _validated_epochs(view)
+    if epochs:
+        yield from _overfit_epochs(epochs, (others or training)[:1], limits)
+        return
     if not training or not others:
         return
     last = int(limits["steps"])
@@ -216,6 +221,37 @@ def overfit(view: RunView, limits: Limits) -> Iterable[Hit]:
             text = f"The loss without training is {other:.4g}, {above} above the training's {one:.4g}."
             evidence = Evidence(int(steps[-1]), "(validation - training)/training", ratio, limits["ratio"])
             yield Hit.at(steps, len(steps), tensor, text, evidence)
+
+
+_VALIDATION = frozenset(("loss", "val_loss"))
+
+
+def _validated_epochs(view: RunView) -> list[StepLogs]:
+    """Logs of the epochs that validated, of the last `fit`; those of one worker, which are those of all."""
+    found = {logs.step: logs for logs in view.run.events.logs if logs.phase == "epoch"}
+    epochs = [found[step] for step in sorted(found) if found[step].values.keys() >= _VALIDATION]
+    begins = [at for at in range(1, len(epochs)) if epochs[at].epoch <= epochs[at - 1].epoch]
+    return epochs[begins[-1] if begins else 0 :]
+
+
+def _overfit_epochs(epochs: list[StepLogs], tensors: list[TensorRole], limits: Limits) -> Iterable[Hit]:
+    """Since the epoch whose validation loss is the lowest, that has risen while the training loss fell on."""
+    train, validation = (np.array([logs.values[name] for logs in epochs]) for name in ("loss", "val_loss"))
+    if not (np.isfinite(train).all() and np.isfinite(validation).all()):
+        return
+    best, last = int(np.argmin(validation)), len(epochs) - 1
+    lowest, highest = (float(validation[at]) for at in (best, last))
+    rise = (highest - lowest) / lowest if lowest > 0 else 0.0
+    if rise > limits["ratio"] and train[last] < train[best] and highest > train[last]:
+        text = (
+            f"The validation loss has risen from {lowest:.3g} (epoch {epochs[best].epoch + 1}) to {highest:.3g}"
+            f" (epoch {epochs[last].epoch + 1}), while the training loss fell from {train[best]:.3g}"
+            f" to {train[last]:.3g}."
+        )
+        evidence = Evidence(epochs[last].step, "validation loss/lowest - 1", rise, limits["ratio"])
+        steps = np.array([logs.step for logs in epochs[best + 1 :]])
+        for tensor in tensors:
+            yield Hit.at(steps, len(epochs), tensor, text, evidence, looked_at="epochs")
 
 
 @rule(
