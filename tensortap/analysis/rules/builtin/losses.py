@@ -243,11 +243,11 @@ def _overfit_epochs(epochs: list[StepLogs], tensors: list[TensorRole], limits: L
     lowest, highest = (float(validation[at]) for at in (best, last))
     rise = (highest - lowest) / lowest if lowest > 0 else 0.0
     if rise > limits["ratio"] and train[last] < train[best] and highest > train[last]:
-        text = (
-            f"The validation loss has risen from {lowest:.3g} (epoch {epochs[best].epoch + 1}) to {highest:.3g}"
-            f" (epoch {epochs[last].epoch + 1}), while the training loss fell from {train[best]:.3g}"
-            f" to {train[last]:.3g}."
+        since = (
+            f"{lowest:.3g} (epoch {epochs[best].epoch + 1}) to {highest:.3g} (epoch {epochs[last].epoch + 1})"
         )
+        fell = f"from {train[best]:.3g} to {train[last]:.3g}"
+        text = f"The validation loss has risen from {since}, while the training loss fell {fell}."
         evidence = Evidence(epochs[last].step, "validation loss/lowest - 1", rise, limits["ratio"])
         steps = np.array([logs.step for logs in epochs[best + 1 :]])
         for tensor in tensors:
