@@ -11,6 +11,7 @@ import tensorflow as tf
 from dumped import Dumped
 from small_models import BATCH, data, mlp
 
+import tensortap
 from tensortap.capture.errors import TapClosedError, TapWarning
 from tensortap.capture.tap import Tap
 from tensortap.capture.watching.step_schedule import every
@@ -260,6 +261,20 @@ def test_validation_changes_nothing_and_leaves_the_model_as_it_was(tmp_path: Pat
     )
     for function in (tapped.train_function, tapped.test_function):
         assert "_StepFunction" not in type(function).__name__
+
+
+def test_a_name_means_the_training_step_unless_a_graph_is_named(tmp_path: Path) -> None:
+    x, y = data(batches=2)
+    with Tap(tmp_path / "r", Watch(kinds="output", steps=1, keep="value")) as tap:
+        mlp().fit(x, y, batch_size=BATCH, validation_data=(x, y), verbose=0, callbacks=[tap.callback()])
+    run = tensortap.open(tmp_path).runs["r"]
+    rows = Dumped(tmp_path / "r").rows
+    test_step = next(row.graph for row in rows if row.graph.startswith("test_step-"))
+    name = next(row.name for row in rows if row.graph == test_step)
+
+    assert run.tensor(name, step=1).graph.startswith("train_step-")
+    assert run.tensor(name, step=1, graph=test_step).graph == test_step
+    assert [row["step"] for row in run.history(name)] == [0, 1]
 
 
 def test_a_validation_that_fails_ends_the_capture(tmp_path: Path) -> None:

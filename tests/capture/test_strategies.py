@@ -77,7 +77,9 @@ def test_mirrored_strategy(tmp_path: Path) -> None:
     assert {row.device[-5:] for row in products.values()} == {"CPU:0", "CPU:1"}
     assert all(row.value.shape == (4, 2) for row in products.values())
     assert {float(row.value) for row in dumped.rows if row.node.endswith("twice")} == {2.0}
-    replicas = {node.name: node.attributes.get("tensortap.replica") for node in dumped.graphs()[0].nodes}
+    replicas = {
+        node.name: node.attributes.get("tensortap.replica") for node in dumped.graph("train_step").nodes
+    }
     assert {(replicas[name], row.device[-5:]) for name, row in products.items() if name in replicas} == {
         ("0", "CPU:0"),
         ("1", "CPU:1"),

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
@@ -161,7 +162,8 @@ def test_a_small_spool_does_not_stay_full(logs: str) -> None:
     it is emptied by the next upload."""
     with DumpWriter(logs, "r", spool_bytes=1_000_000) as writer:
         for step in range(12):
-            until(lambda: _is_logged(writer, step), "room in the spool", 20)  # noqa: B023
+            until(lambda: _is_done(lambda: writer.log("big", BIG + step, step=step)), "room in the spool", 20)  # noqa: B023
+            until(lambda: _is_done(writer.flush), "room in the spool", 20)
         with pytest.raises(OSError, match=r"a value of 1,200,000 bytes is more than 1,000,000"):
             writer.log("huge", np.zeros(1_200_000, np.uint8) + 7, step=12)
     assert read_all(path_of(logs), all_kept=False) == 12
@@ -169,10 +171,9 @@ def test_a_small_spool_does_not_stay_full(logs: str) -> None:
         DumpWriter(logs, "r", spool_bytes=5)
 
 
-def _is_logged(writer: DumpWriter, step: int) -> bool:
+def _is_done(write: Callable[[], object]) -> bool:
     try:
-        writer.log("big", BIG + step, step=step)
-        writer.flush()
+        write()
     except OSError as error:
         assert error.errno == errno.ENOSPC
         return False

@@ -158,7 +158,7 @@ class Deduplicator:
         kept = [
             hit for hit, key in zip(found, keys, strict=True) if teller.get(key, hit.tensor) == hit.tensor
         ]
-        return _once_per_function(view, kept)
+        return _without_validation(view, _once_per_function(view, kept))
 
     def _explained(self, view: RunView, hit: Hit) -> bool:
         """Whether a rule that is the reason for this reported the same variable, of this graph or another."""
@@ -185,6 +185,16 @@ def _once_per_function(view: RunView, hits: Sequence[Hit]) -> list[Hit]:
                 repeated.add(hit.tensor)
             seen.append(steps)
     return [hit for hit in hits if hit.tensor not in repeated]
+
+
+def _without_validation(view: RunView, hits: Sequence[Hit]) -> list[Hit]:
+    """Without hits on the validation in `fit` that repeat one on the same op of the training step."""
+    tensors = [view.tensors[hit.tensor] for hit in hits]
+    names = [view.roles(tensor.graph).graph.name for tensor in tensors]
+    ops = [(tensor.name, tensor.op_type) for tensor in tensors]
+    trained = {op for op, name in zip(ops, names, strict=True) if name == "train_step"}
+    repeats = [name == "test_step" and op in trained for op, name in zip(ops, names, strict=True)]
+    return [hit for hit, repeated in zip(hits, repeats, strict=True) if not repeated]
 
 
 def _chosen_tensors(keys: Sequence[_Key], found: Sequence[Hit], severity: Severity) -> dict[_Key, int]:

@@ -32,7 +32,7 @@ def find_snapshot(
     """The snapshot of a tensor at a step.
 
     Where several fit, it is the one of the last step, of visit 0, and the latest captured of several graphs
-    or workers; if `strict`, they are an error.
+    or workers; if `strict`, they are an error. The training step of Keras comes before its validation.
 
     Args:
         step: a negative one counts from the tensor's last one.
@@ -43,6 +43,8 @@ def find_snapshot(
     """
     catalog = run.catalog
     codes = tensor_codes(catalog, tensor, graph)
+    if len(codes) > 1:
+        codes = _training_first(catalog, codes, step)
     if strict and len(codes) > 1:
         codes = [_only_code(catalog, tensor, codes, step)]
     rows = np.concatenate([catalog.rows_of_tensor(code) for code in codes])
@@ -97,15 +99,34 @@ def tensor_rows(
 ) -> tuple[int, Array]:
     """(a code, the rows in order) of a tensor name: of all graphs that captured it, unless one is named.
 
-    The code is that of the graph which captured it last.
+    The code is that of the graph which captured it last. Rows of Keras' training step are not mixed with
+    those of its validation, which are the answer only where there are no others.
 
     Raises:
         NotFoundError: as `tensor_codes` and `select_rows`.
     """
-    codes = tensor_codes(catalog, tensor, graph)
-    rows = np.concatenate([catalog.rows_of_tensor(code) for code in codes])
-    rows = in_order(catalog, select_rows(catalog, rows, steps, worker))
+    found = tensor_codes(catalog, tensor, graph)
+    for codes in (_of_training(catalog, found), found):
+        rows = np.concatenate([catalog.rows_of_tensor(code) for code in codes])
+        rows = in_order(catalog, select_rows(catalog, rows, steps, worker))
+        if len(rows):
+            break
     return max(codes, key=catalog.tensors.last_row), rows
+
+
+def _of_training(catalog: Catalog, codes: list[int]) -> list[int]:
+    """Without tensors of `test_step`, Keras' validation, if there are some of `train_step`."""
+    functions = [catalog.tensors.graph_of(code).rpartition("-")[0] for code in codes]
+    if "train_step" not in functions:
+        return codes
+    return [code for code, function in zip(codes, functions, strict=True) if function != "test_step"]
+
+
+def _training_first(catalog: Catalog, codes: list[int], step: int | None) -> list[int]:
+    """The same, of those that were captured at a step if one is given."""
+    if step is not None and step >= 0:
+        codes = [c for c in codes if step in catalog.column("step", catalog.rows_of_tensor(c))] or codes
+    return _of_training(catalog, codes)
 
 
 def select_rows(catalog: Catalog, rows: Array, steps: StepRange, worker: str | None) -> Array:

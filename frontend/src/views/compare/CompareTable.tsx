@@ -17,6 +17,8 @@ import { comparison, differences } from '../../state/compare/comparison';
 import { useSize } from '../kit/hooks';
 
 const ROW = 28;
+/** Columns of numbers are as wide as their titles, in px. */
+const [NARROWEST, LETTER, MARGINS] = [92, 7, 30];
 /** The largest distances stand beside the verdict, in view on narrow screens, too. */
 const [FOREMOST, OTHERS] = [METRIC_COLUMNS.slice(0, 2), METRIC_COLUMNS.slice(2)];
 const NAMES = [
@@ -89,7 +91,13 @@ function Head({ sort, label, title, text }: { sort: CompareSort | null; label: s
     if (sort !== null) compareSort.value = sort;
   };
   return (
-    <th scope="col" class={text ? '' : 'right'} aria-sort={active ? 'other' : 'none'} title={title}>
+    <th
+      scope="col"
+      class={text ? '' : 'right'}
+      style={text ? undefined : { width: `${Math.max(NARROWEST, LETTER * label.length + MARGINS)}px` }}
+      aria-sort={active ? 'other' : 'none'}
+      title={title}
+    >
       <button type="button" onClick={onClick} disabled={sort === null}>
         {label}
         <span class="sort-mark">{active ? '↓' : ''}</span>

@@ -37,9 +37,7 @@ def _for_kernels(tensor: TensorRole) -> Severity | None:
 )
 def vanishing_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
     def measure(rows: Rows) -> tuple[Array, Array]:
-        # The mean of absolute values is not in a summary, but never above this (Cauchy-Schwarz).
-        with np.errstate(divide="ignore", invalid="ignore"):
-            bound = rows["l2"] * np.sqrt(rows["negative"] + rows["positive"]) / rows.finite
+        bound = _mean_abs_bound(rows)
         return (bound < limits["mean_abs"]) & (rows["abs_max"] > 0), bound
 
     found = incremental_hits(
@@ -58,15 +56,55 @@ def vanishing_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
         severity=_for_kernels,
     )
     for hit in found:
-        converged = has_converged(view, view.tensors[hit.tensor].graph, hit.first_step)
-        yield replace(hit, severity="low", help=_CONVERGED) if converged else hit
-    for first, last, steps, one, other in _ends(view):
+        tensor = view.tensors[hit.tensor]
+        if has_converged(view, tensor.graph, hit.first_step):
+            yield replace(hit, severity="low", help=_CONVERGED)
+            continue
+        if hit.severity == "low":
+            yield replace(hit, help=_OF_BIAS)
+            continue
+        before, size = _earliest(view, tensor.graph)
+        if before is None or before is tensor or size < _ARRIVES * limits["mean_abs"]:
+            yield hit
+            continue
+        text = f"{hit.text[:-1]}; that of {before.variable}, which is before it, is {size:.3g}."
+        yield replace(hit, severity="low", text=text, help=_LOCAL)
+    for first, last, steps, one, other in _ends(view, most_of_first=True):
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = one / other
         fired = (ratio < limits["first_last_ratio"]) & (one < limits["first_norm"]) & (one > 0)
         yield from _ratio_hit(first, last, steps, ratio, fired, limits["first_last_ratio"], low=True)
 
 
+def _mean_abs_bound(rows: Rows) -> Array:
+    """The mean of absolute values is not in a summary, but never above this (Cauchy-Schwarz)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(rows["l2"] * np.sqrt(rows["negative"] + rows["positive"]) / rows.finite)
+
+
+def _earliest(view: RunView, graph: str) -> tuple[TensorRole | None, float]:
+    """The gradient of the variable that the forward pass reads first, and the median of its mean of absolute
+    values (at most): whether gradients arrive there."""
+
+    def find() -> tuple[TensorRole | None, float]:
+        read = _reading_order(view, graph)
+        tensors = [t for t in trained_gradients(view) if t.graph == graph and t.variable in read]
+        first = min(tensors, key=lambda tensor: read[tensor.variable], default=None)
+        rows = view.rows([first]) if first is not None else None
+        return first, float(np.median(_mean_abs_bound(rows))) if rows is not None and len(rows) else 0.0
+
+    return view.cached(f"earliest gradient of {graph}", find)
+
+
+_ARRIVES = 100.0  # times the limit: a gradient before it that is larger has not vanished
+_OF_BIAS = (
+    "Nothing, if this is a bias before a normalization or the bias of an attention's keys: its gradient is"
+    " zero by mathematics. Such a bias can go (use_bias=False)."
+)
+_LOCAL = (
+    "Often nothing: gradients reach the layers before it by another path. Queries and keys get little from"
+    " an attention that is still uniform. If it lasts, look for a saturated activation in this branch."
+)
 _CONVERGED = "Nothing: the loss has fallen to less than a millionth of what it was, and gradients with it."
 
 
@@ -87,29 +125,40 @@ def exploding_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
         yield from _ratio_hit(first, last, steps, ratio, fired, limits["first_last_ratio"], low=False)
 
 
-def _ends(view: RunView) -> Iterator[tuple[TensorRole, TensorRole, Array, Array, Array]]:
+_FIRST = 4  # The first of so many parts of the kernels are the first layers.
+
+
+def _ends(
+    view: RunView, *, most_of_first: bool = False
+) -> Iterator[tuple[TensorRole, TensorRole, Array, Array, Array]]:
     """For each graph: gradients of the first and last trained kernel in the forward pass, the steps at which
-    both were captured, and their L2 norms there."""
+    both were captured, and their L2 norms there.
+
+    Args:
+        most_of_first: of the first quarter of the kernels, the largest norm instead: what one branch of a
+            block gets (the queries of an attention) says nothing of what arrives at the block.
+    """
     for graph in sorted({tensor.graph for tensor in view.of_kind("gradient")}):
         kernels = _in_forward_order(view, graph)
         if len(kernels) < 2:
             continue
+        firsts = kernels[: max(1, len(kernels) // _FIRST)] if most_of_first else kernels[:1]
         found = []
-        for _, rows in view.each((kernels[0], kernels[-1])):
+        for _, rows in view.each((*firsts, kernels[-1])):
             last_visit = np.append(rows.step[1:] != rows.step[:-1], True)[: len(rows)]
             found.append((rows.step[last_visit], rows["l2"][last_visit]))
-        steps, left, right = np.intersect1d(found[0][0], found[1][0], return_indices=True)
-        yield kernels[0], kernels[-1], steps, found[0][1][left], found[1][1][right]
+        (steps, one), (last_steps, last) = found[0], found[-1]
+        for more_steps, more in found[1:-1]:
+            steps, left, right = np.intersect1d(steps, more_steps, return_indices=True)
+            one = np.maximum(one[left], more[right])
+        steps, left, right = np.intersect1d(steps, last_steps, return_indices=True)
+        yield kernels[0], kernels[-1], steps, one[left], last[right]
 
 
 def _in_forward_order(view: RunView, graph: str) -> list[TensorRole]:
     """Gradients of kernels; all as the backward pass computes them or all changed since, so that their sizes
     can be compared."""
-    roles = view.roles(graph)
-    read: dict[str, int] = {}
-    for row in roles.of_kind("weight"):
-        path = roles.variable.get(row, "")
-        read[path] = min(read.get(path, 2**31), int(roles.graph.order[_used(view, graph, row)]))
+    roles, read = view.roles(graph), _reading_order(view, graph)
     # Of a table only the rows of a batch get a gradient.
     kernels = [
         tensor
@@ -121,6 +170,16 @@ def _in_forward_order(view: RunView, graph: str) -> list[TensorRole]:
     changed = [tensor for tensor in kernels if not tensor.backward]  # clipped, or without the loss scale
     most = max(changed, computed, key=len)
     return sorted(most, key=lambda tensor: read[tensor.variable])
+
+
+def _reading_order(view: RunView, graph: str) -> dict[str, int]:
+    """Path of each weight -> where the forward pass first uses it."""
+    roles = view.roles(graph)
+    read: dict[str, int] = {}
+    for row in roles.of_kind("weight"):
+        path = roles.variable.get(row, "")
+        read[path] = min(read.get(path, 2**31), int(roles.graph.order[_used(view, graph, row)]))
+    return read
 
 
 def _used(view: RunView, graph: str, row: int) -> int:
