@@ -81,6 +81,8 @@ def timeline(
     """A statistic of what lies below a scope, over the steps of a graph.
 
     A cell shows its worst tensor: the largest number, for `min` the smallest, for `mean` the furthest from 0.
+    Integers, and tensors whose number is the same at all steps, count only where there are no others: random
+    bits and the -1e38 of an attention's mask would hide all that happens.
     The share of zeros is that of floating point tensors of several elements that are computed: a mean over
     weights and inputs would hide a layer that dies.
 
@@ -263,8 +265,21 @@ def candidates(catalog: Catalog, row: Array, statistic: str, place: Array, compu
     bad = np.where(health == NAN, column("nan"), column("pos_inf") + column("neg_inf"))
     score = {"min": -value, "mean": np.abs(value)}.get(statistic, value)
     score = np.where(health > FINE, 0.0, np.where(np.isnan(score), -np.inf, score))
-    keys = (health.astype(np.float64), score, -column("step"), -place.astype(np.float64), -column("visit"))
+    order = -column("step"), -place.astype(np.float64), -column("visit")
+    # A layer that is dead at all steps is what one looks for among shares.
+    counts = (statistic in _SHARES) | (_changing(value, place) & _floating(catalog, row))
+    keys = (health.astype(np.float64), counts.astype(np.float64), score, *order)
     return Candidates(row, value, health, bad, keys)
+
+
+def _changing(value: Floats, place: Array) -> Array:
+    """Which rows are of a tensor that has several values, bool [rows]."""
+    low = np.full(1 + place.max(initial=-1), np.inf)
+    high = -low
+    np.fmin.at(low, place, value)
+    np.fmax.at(high, place, value)
+    found: Array = (high > low)[place]
+    return found
 
 
 def _floating(catalog: Catalog, row: Array) -> Array:

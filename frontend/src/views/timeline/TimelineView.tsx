@@ -89,7 +89,8 @@ function First() {
   );
 }
 
-const WORST = 'Each cell shows the worst tensor in its scope (largest; for Min smallest, for Mean largest |mean|)';
+const WORST =
+  'Each cell shows the worst tensor in its scope (largest; for Min smallest, for Mean largest |mean|). Integers, and tensors that never change, such as masks, count only where there are no others.';
 
 function Legend() {
   const current = timelineScale.value;
