@@ -41,7 +41,7 @@ class Step:
         known_layers: layer paths of the model, as far as they are known.
         source: the iterator that feeds it, if that is known.
         names: what the graphs of functions are called (by the function's short name) instead of that.
-        after: a step that has run. This one belongs to `first`, which ran too: what is watched of `after` is
+        after: steps that have run. This one belongs to `first`, which ran too: what is watched of `after` is
             captured of it; it is not recorded, takes no batch that was noted, and fires no trigger.
 
     Attributes:
@@ -63,7 +63,7 @@ class Step:
         source: Any = None,
         *,
         names: Mapping[str, str] = MappingProxyType({}),
-        after: int | None = None,
+        after: range | None = None,
     ) -> None:
         self._state = state
         self._source = source
@@ -177,13 +177,13 @@ class Step:
                     self._recording.hashes.add(caught)
                 tensors += self._budget.add(graph, (traced.root, places[0], len(places)), caught)
         if tensors:
-            self._state.put_tensors(self, graph, tensors)
+            self.put(graph, tensors)
 
     def _hand_over_waiting(self) -> None:
         """Hands over the visits that waited for the end of the step."""
         for graph, tensors in self._budget.end():
             if tensors:
-                self._state.put_tensors(self, graph, deque(tensors))
+                self.put(graph, deque(tensors))
 
     def called(self, function: str, inputs: Sequence[Any], outputs: Sequence[Any] | None) -> None:
         """A call of a function returned."""
@@ -222,7 +222,7 @@ class Step:
 
     def put(self, graph: GraphHandle, tensors: deque[CapturedTensor]) -> None:
         """Hands captured tensors of one graph to the writer's thread."""
-        self._state.put_tensors(self, graph, tensors)
+        self._state.put_tensors(self, graph, tensors, checked=not self._is_extra)
 
     def drop(self, count: int) -> None:
         """Counts tensors that were selected but could not be captured."""

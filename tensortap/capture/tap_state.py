@@ -146,11 +146,9 @@ class TapState:
             self.writer_thread.start()
         return found
 
-    def watches_of(self, step: int) -> StepWatches:
-        """What the watches want of a step that has begun before, without what a trigger wants."""
-        found = StepWatches(
-            tuple(watch for watch in self.watches if self._wants(watch, range(step, step + 1)))
-        )
+    def watches_of(self, numbers: range) -> StepWatches:
+        """What the watches want of steps that have begun before, without what a trigger wants."""
+        found = StepWatches(tuple(watch for watch in self.watches if self._wants(watch, numbers)))
         return self._step_watches.setdefault((found.written, found.examined, found.held), found)
 
     @property
@@ -239,11 +237,16 @@ class TapState:
         self._links = key
         self.writer_thread.put(Event(step, "calls", facts if known == step else {"same": known}))
 
-    def put_tensors(self, entry: StepEntry, graph: GraphHandle, tensors: deque[CapturedTensor]) -> None:
-        """Has tensors of a step written, all of one graph."""
+    def put_tensors(
+        self, entry: StepEntry, graph: GraphHandle, tensors: deque[CapturedTensor], *, checked: bool
+    ) -> None:
+        """Has tensors of a step written, all of one graph; by a trigger, if there is one, where it is to be
+        `checked`."""
         nbytes = sum(held_bytes(tensor.array) for tensor in tensors)
         self.writer_thread.put(
-            TensorBatch(entry.numbers.start, time.time(), graph, tensors, nbytes, entry=entry)
+            TensorBatch(
+                entry.numbers.start, time.time(), graph, tensors, nbytes, entry=entry if checked else None
+            )
         )
 
     # The life of the tap

@@ -52,7 +52,7 @@ class TapSteps:
         source: Any = None,
         *,
         names: Mapping[str, str] = MappingProxyType({}),
-        after: int | None = None,
+        after: range | None = None,
     ) -> Iterator[Step]:
         """The calls and ops that this thread, or task, runs in the body are a step.
 

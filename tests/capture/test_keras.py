@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
@@ -14,6 +15,7 @@ from small_models import BATCH, data, mlp
 import tensortap
 from tensortap.capture.errors import TapClosedError, TapWarning
 from tensortap.capture.tap import Tap
+from tensortap.capture.triggers.triggers import NonFinite
 from tensortap.capture.watching.step_schedule import every
 from tensortap.capture.watching.watch import Watch
 from tensortap.dump.recording.recording_files import find_recordings, read_recording
@@ -261,6 +263,24 @@ def test_validation_changes_nothing_and_leaves_the_model_as_it_was(tmp_path: Pat
     )
     for function in (tapped.train_function, tapped.test_function):
         assert "_StepFunction" not in type(function).__name__
+
+
+@pytest.mark.parametrize(
+    ("per_call", "options", "steps"),
+    [(3, {}, [2, 5]), (1, {"on": NonFinite()}, [2, 5]), (1, {"exact": True}, [2, 5])],
+)
+def test_validation_with_several_steps_a_call_and_with_a_trigger(
+    tmp_path: Path, per_call: int, options: dict[str, Any], steps: list[int]
+) -> None:
+    x, y = data(batches=3)
+    model = mlp()
+    model.compile("sgd", "sparse_categorical_crossentropy", steps_per_execution=per_call, jit_compile=False)
+    tap = Tap(tmp_path / "r", Watch(kinds="output", steps=[0, 4]), **options)
+    model.fit(x, y, batch_size=BATCH, validation_data=(x, y), epochs=2, verbose=0, callbacks=[tap.callback()])
+    tap.flush()
+    rows = Dumped(tmp_path / "r").rows
+    assert sorted({row.step for row in rows if row.graph.startswith("test_step-")}) == steps
+    tap.close()
 
 
 def test_a_name_means_the_training_step_unless_a_graph_is_named(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
         self._epoch = 0
         self._last: int | None = None  # the last step that ran
         self._captured = False  # whether anything of it was
-        self._to_validate: int | None = None  # the last step of the epoch that was captured, until validation
+        self._to_validate: range | None = None  # steps of the epoch that were captured last, until validation
         self._logged = -math.inf  # when logs were noted last, by `time.monotonic`
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
@@ -141,7 +141,7 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
                 step.ran(self._batches.by_call(source, expected))
                 self._last = step.numbers[-1] if len(step.numbers) else self._last
                 self._captured = step.active
-                self._to_validate = self._last if step.watches else self._to_validate
+                self._to_validate = step.numbers if step.watched.written else self._to_validate
         except _DATA_ENDED:
             raise  # Keras goes on with the next epoch
         except BaseException:
