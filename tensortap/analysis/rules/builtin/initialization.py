@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,14 +12,14 @@ import numpy as np
 from tensortap.core.dtypes import Array
 from tensortap.core.text import counted
 
-from ...model_graph.op_types import CALLS, CONVOLUTIONS, LOOKUPS, MATRIX_PRODUCTS, ops
-from ...model_graph.roles import GRAPHS, Roles, TensorRole
+from ...model_graph.roles import TensorRole
 from ...run_view.run_view import RunView
 from ...run_view.snapshot_rows import Rows, distinct
 from ...run_view.trained_variables import trained_gradients
 from ..finding import Evidence, Hit
 from ..rule import Limits, rule
 from .activations import share_beyond
+from .kernels import is_factor, is_last_factor, is_lookup_table, kernel_fans
 from .weights import layer_weights
 
 # What a kernel that begins too small or too large leads to.
@@ -127,19 +126,8 @@ def _scales(view: RunView, rows: Rows) -> list[_Scale]:
         shape, spread = shapes[int(codes[at])], float(variance[at])
         if len(shape) > 1 and math.prod(shape) >= _MIN_ELEMENTS and math.isfinite(spread) and spread > 0:
             tensor, step = view.tensors[int(rows.tensor[at])], int(rows.step[at])
-            found.append(_Scale(tensor, step, spread, shape, _fans(view, tensor, shape)))
+            found.append(_Scale(tensor, step, spread, shape, kernel_fans(view, tensor, shape)))
     return found
-
-
-def _fans(view: RunView, tensor: TensorRole, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Fan-in and fan-out of a kernel of two dimensions or more, as Keras counts them: all dimensions but the
-    last two are positions of a filter. Of other products nobody knows which dimensions are summed over (of
-    attention's kernels the first, or all but the last): the sizes at either end, too."""
-    positions = math.prod(shape[:-2])
-    fans = positions * shape[-2], positions * shape[-1]
-    if len(shape) == 2 or is_filter(view.roles(tensor.graph), tensor.variable):
-        return fans
-    return *fans, shape[0], math.prod(shape[1:]), math.prod(shape[:-1]), shape[-1]
 
 
 def _narrow_gradients(view: RunView, limits: Limits) -> Iterator[TensorRole]:
@@ -199,81 +187,3 @@ class FirstSteps:
             if len(known) < self._most or rows.step[part.start] <= known[-1]:
                 self._steps[code] = distinct(np.append(known, rows.step[part]))[: self._most]
                 self.results.pop(code, None)
-
-
-_PRODUCTS = (
-    CALLS
-    | MATRIX_PRODUCTS
-    | CONVOLUTIONS
-    | ops("Conv2DBackpropInput Conv3DBackpropInputV2 CudnnRNN CudnnRNNV2 CudnnRNNV3")
-)
-# Ops that copy numbers of their input, all or some.
-_COPYING = ops(
-    "Identity IdentityN Cast Reshape Transpose Squeeze ExpandDims StridedSlice Slice Split SplitV Unpack "
-    "Pack ConcatV2 _Arg ReadVariableOp"
-)
-
-
-def is_factor(roles: Roles, variable: str) -> bool:
-    """Whether a product takes a variable unchanged, directly or in a loop or function that is given it."""
-    return variable in _factors(roles)
-
-
-def is_filter(roles: Roles, variable: str) -> bool:
-    """Whether a convolution takes a variable."""
-    types = roles.graph.op_type
-    return any(types[row].startswith(("Conv", "Depthwise")) for row in _factors(roles).get(variable, ()))
-
-
-def is_last_factor(roles: Roles, variable: str) -> bool:
-    """Whether no product with another variable is downstream of a variable's: it makes the model's output."""
-    factors = _factors(roles)
-    others = set().union(*(rows for other, rows in factors.items() if other != variable))
-    own = factors.get(variable, set())
-    return not any(row in others - own for row in _downstream(roles, own))
-
-
-def is_lookup_table(roles: Roles, variable: str) -> bool:
-    """Whether rows of a variable are taken by index, so that nothing sums over them."""
-    return variable in _lookup_tables(roles)
-
-
-@lru_cache(maxsize=GRAPHS)
-def _factors(roles: Roles) -> dict[str, set[int]]:
-    """Path of each variable that products take -> rows of these."""
-    types, found = roles.graph.op_type, dict[str, set[int]]()
-    for variable, reads in roles.reads.items():
-        copies, waiting, products = set(reads), list(reads), set[int]()
-        while waiting:
-            for row in roles.consumers(waiting.pop()):
-                if roles.is_backward(row) or row in copies:
-                    continue
-                if types[row] in _PRODUCTS:
-                    products.add(row)
-                elif types[row] in _COPYING:
-                    copies.add(row)
-                    waiting.append(row)
-        if products:
-            found[variable] = products
-    return found
-
-
-@lru_cache(maxsize=GRAPHS)
-def _lookup_tables(roles: Roles) -> set[str]:
-    types = roles.graph.op_type
-    return {
-        variable
-        for variable, rows in roles.reads.items()
-        if any(types[consumer] in LOOKUPS for row in rows for consumer in roles.consumers(row))
-    }
-
-
-def _downstream(roles: Roles, rows: Iterable[int]) -> set[int]:
-    """Some nodes, and all of the forward pass downstream of them."""
-    seen, waiting = set(rows), list(rows)
-    while waiting:
-        for row in roles.consumers(waiting.pop()):
-            if row not in seen and not roles.is_backward(row):
-                seen.add(row)
-                waiting.append(row)
-    return seen

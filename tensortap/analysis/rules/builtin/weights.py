@@ -21,6 +21,7 @@ from ...run_view.trained_variables import (
 )
 from ..finding import Evidence, Hit, Severity
 from ..rule import MOSTLY, Limits, incremental_hits, rule
+from .kernels import random_initializer
 from .unchanged_stretches import Stretch, Stretches
 from .updates import Updates
 
@@ -110,6 +111,8 @@ def unchanged_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
         hit = replace(hit, unless=("DeadGradient",) if zero else ("AbsorbedUpdate", "VanishingGradient"))
         if why == _OMITTED:
             hit = replace(hit, help=_FORGOTTEN, next_look=_ASKING, explains=("LossNotDecreasing",))
+        elif why.startswith(_FROZEN_RANDOM):
+            hit = replace(hit, help=_NOT_LOADED)
         yield hit
 
 
@@ -127,6 +130,11 @@ _FORGOTTEN = (
     "Add it to the variables whose gradients are asked for and that the optimizer is given. If it is not "
     "meant to be trained: trainable=False, or compute it outside of the tape."
 )
+_FROZEN_RANDOM = "and frozen (trainable=False) at random numbers, as made by"
+_NOT_LOADED = (
+    "If it is to be trained: trainable=True before compile(). If it is pretrained: load its weights, as these"
+    " are what an initializer makes."
+)
 _ASKING = "The line that asks the tape for gradients: which variables does it name?"
 
 
@@ -143,6 +151,9 @@ def _at_rest(
     if is_omitted_from_gradients(view, tensor):
         return "high" if tensor.is_kernel else "medium", _OMITTED
     if view.roles(tensor.graph).trainable.get(tensor.variable) is False:
+        initializer = random_initializer(view, tensor) if tensor.is_kernel else ""
+        if initializer:
+            return "medium", f"{_FROZEN_RANDOM} {initializer}"
         return "low", "and the step asks for no gradient of it: it is frozen or trained elsewhere"
     return "medium", "and the step computes no gradient for it"
 

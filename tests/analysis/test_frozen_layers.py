@@ -1,0 +1,56 @@
+"""Layers that are frozen: at random numbers that is reported, with pretrained ones it is as it should be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tensortap.analysis.rules.runner import check_rules
+from tensortap.index.logdir_index import LogIndex
+
+keras = pytest.importorskip("keras")
+np = pytest.importorskip("numpy")
+
+INITIALIZERS = ["GlorotUniform", "GlorotNormal", "HeUniform", "HeNormal", "LecunUniform", "LecunNormal"]
+
+
+def test_what_is_frozen_at_random_numbers_is_told_from_what_is_pretrained(tmp_path: Path) -> None:
+    from tensortap.capture import Tap, Watch
+
+    keras.utils.set_random_seed(4)
+    x, y = np.random.rand(64, 12, 12, 8).astype("f4"), np.random.randint(0, 3, 64)
+    inputs = value = keras.Input((12, 12, 8))
+    for at, name in enumerate(INITIALIZERS):
+        filters = 8 + 8 * (at % 2 == 0)  # another fan-out than fan-in: else Lecun is Glorot
+        conv = keras.layers.Conv2D(
+            filters, 3, kernel_initializer=name, trainable=False, padding="same", name=name
+        )
+        value = keras.layers.LayerNormalization()(conv(value))
+    value = keras.layers.Flatten()(keras.layers.AveragePooling2D(3)(value))
+    small = keras.layers.Dense(24, trainable=False, name="pretrained")
+    scaled = keras.layers.Dense(24, trainable=False, name="scaled")
+    value = keras.layers.LayerNormalization()(scaled(small(value)))
+    model = keras.Model(inputs, keras.layers.Dense(3, name="head")(value))
+    kernel, bias = small.get_weights()
+    small.set_weights([kernel + np.random.normal(size=kernel.shape) * 0.1 * kernel.std(), bias])
+    scaled.set_weights([scaled.get_weights()[0] * 1.3, bias])
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True), jit_compile=False)
+    with Tap(tmp_path / "r", Watch(steps=1, kinds=("weight", "gradient", "loss"))) as tap:
+        model.fit(x, y, batch_size=16, verbose=0, callbacks=[tap.callback()])
+
+    log = LogIndex(tmp_path)
+    log.refresh()
+    found = {
+        finding.variable.removesuffix("/kernel"): finding
+        for finding in check_rules(log.runs[0]).findings
+        if finding.rule == "UnchangedTensor" and finding.variable.endswith("kernel")
+    }
+    for name in INITIALIZERS:
+        assert (found[name].severity, f"as made by {name}." in found[name].text) == ("medium", True), name
+        assert "load its weights" in found[name].help
+    assert {name: found[name].severity for name in ("pretrained", "scaled")} == {
+        "pretrained": "low",
+        "scaled": "low",
+    }
+    assert "head" not in found
