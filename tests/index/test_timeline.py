@@ -208,16 +208,17 @@ def test_a_scope_stands_where_its_last_node_is():
 def test_what_never_changes_counts_only_where_nothing_else_does(tmp_path):
     with DumpWriter(tmp_path, "r") as writer:
         graph = writer.graph(
-            Graph("step", [Node("net/mask", "Mul"), Node("net/out", "Relu"), Node("rest/mask", "Mul")])
+            Graph("step", [Node("rest", "Mul"), Node("net/mask", "Mul"), Node("net/out", "Relu")])
         )
         for step in range(3):
             writer.log("net/mask", np.float32([0, -1e38]), step=step, graph=graph)
-            writer.log("rest/mask", np.float32([0, -1e38]), step=step, graph=graph)
+            writer.log("rest", np.float32([0, -1e38]), step=step, graph=graph)
             writer.log("net/out", np.float32([0, step + 1]), step=step, graph=graph)
     log = LogIndex(tmp_path)
     log.refresh()
     (run,) = log.runs
     found = timeline(run, graph, "abs_max", closed=["net"])
+    assert [row.path for row in found.rows] == ["net", "rest"]  # the model before ops outside of scopes
     assert found.value.reshape(2, 3)[0].tolist() == [1, 2, 3]
     assert found.value.reshape(2, 3)[1] == pytest.approx([1e38] * 3)
     zeros = timeline(run, graph, "zero_share", closed=["net"])

@@ -41,7 +41,7 @@ class Timeline:
     the worst tensor in the row, at the steps of the column.
 
     Attributes:
-        rows: a tree in data flow order (see `scope_rows`). nodes: how many captured ones each row holds.
+        rows: a tree in data flow order (see `scope_rows`); of the whole graph scopes first. nodes: how many captured ones each row holds.
         left_out: rows beyond `limit`.
         node: the name of a row's only node, else empty.
         first, last: the steps that each column spans.
@@ -105,6 +105,8 @@ def timeline(
     tensors, nodes = _captured(run.catalog, graph, graph_id)
     paths = [graph.paths[node] for node in nodes.tolist()]
     whole = scope_rows(paths, scope, rows, opened=opened, closed=closed)
+    if not scope:
+        whole = _scopes_first(whole)
     found = whole[:limit]
     at = parse_steps(steps).of(run.steps_of(graph_id).step)
     held = np.arange(len(at)) * min(columns, len(at)) // max(1, len(at))
@@ -125,6 +127,13 @@ def timeline(
         last=at[np.append(starts[1:], len(at)) - 1] if len(at) else at,
         **_cell_columns(run.catalog, cell_candidates, chosen),
     )
+
+
+def _scopes_first(rows: list[ScopeRow]) -> list[ScopeRow]:
+    """The model and the other scopes, each with what lies in it, before the ops outside of any."""
+    starts = [at for at, row in enumerate(rows) if row.depth == 0]
+    blocks = [rows[start:end] for start, end in zip(starts, [*starts[1:], len(rows)], strict=True)]
+    return [row for block in sorted(blocks, key=lambda block: block[0].kind != "scope") for row in block]
 
 
 def _computed(graph: GraphIndex) -> Array:
