@@ -208,10 +208,19 @@ def test_a_scope_stands_where_its_last_node_is():
 def test_what_never_changes_counts_only_where_nothing_else_does(tmp_path):
     with DumpWriter(tmp_path, "r") as writer:
         graph = writer.graph(
-            Graph("step", [Node("rest", "Mul"), Node("net/mask", "Mul"), Node("net/out", "Relu")])
+            Graph(
+                "step",
+                [
+                    Node("rest", "Mul"),
+                    Node("net/mask", "Mul"),
+                    Node("net/out", "Relu"),
+                    Node("net/same", "Relu"),
+                ],
+            )
         )
         for step in range(3):
             writer.log("net/mask", np.float32([0, -1e38]), step=step, graph=graph)
+            writer.log("net/same", np.float32([0, 1]), step=step, graph=graph)
             writer.log("rest", np.float32([0, -1e38]), step=step, graph=graph)
             writer.log("net/out", np.float32([0, step + 1]), step=step, graph=graph)
     log = LogIndex(tmp_path)

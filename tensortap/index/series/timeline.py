@@ -33,6 +33,7 @@ _GIVEN |= {"VariableV2", "Const", "Fill", "MatrixBandPart", "OneHot", "OnesLike"
 # And ops that make no other numbers of it.
 _PASS_THROUGH_OPS = {"BroadcastTo", "Cast", "ExpandDims", "Identity", "Reshape", "Squeeze", "Transpose"}
 _PASS_THROUGH_DOUBLINGS = 3  # doubled each time
+_FEWEST = 3  # tensors of a scope that is more than an op
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,8 @@ class Timeline:
     the worst tensor in the row, at the steps of the column.
 
     Attributes:
-        rows: a tree in data flow order (see `scope_rows`); of the whole graph scopes first. nodes: how many captured ones each row holds.
+        rows: a tree in data flow order (see `scope_rows`); of the whole graph scopes first.
+        nodes: how many captured ones each row holds.
         left_out: rows beyond `limit`.
         node: the name of a row's only node, else empty.
         first, last: the steps that each column spans.
@@ -130,10 +132,11 @@ def timeline(
 
 
 def _scopes_first(rows: list[ScopeRow]) -> list[ScopeRow]:
-    """The model and the other scopes, each with what lies in it, before the ops outside of any."""
+    """The model and other scopes of more than an op or two, each with what lies in it, before all others."""
     starts = [at for at, row in enumerate(rows) if row.depth == 0]
     blocks = [rows[start:end] for start, end in zip(starts, [*starts[1:], len(rows)], strict=True)]
-    return [row for block in sorted(blocks, key=lambda block: block[0].kind != "scope") for row in block]
+    blocks.sort(key=lambda block: block[0].kind != "scope" or len(block[0].members) < _FEWEST)
+    return [row for block in blocks for row in block]
 
 
 def _computed(graph: GraphIndex) -> Array:

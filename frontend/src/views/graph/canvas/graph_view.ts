@@ -30,6 +30,8 @@ import { prefersStillness, Viewport } from './viewport';
 /** Larger changes jump: there is nothing to follow with the eye. */
 const MOST_MOVING = 300;
 const MOST_REPORTED = 200;
+/** Boxes that begin at most so far below the topmost one are at the top, too. */
+const SAME_ROW = 40;
 
 /** The canvases that a graph view is painted on. */
 interface Painter {
@@ -293,6 +295,16 @@ export class GraphView {
     return this.drawing && entity >= 0 ? shownEntity(this.drawing.tree, this.drawing.placed.open, entity) : -1;
   }
 
+  /** The box of a scope that stands first: of those at its top the leftmost. */
+  private beginningOf(scope: number): Rect | null {
+    const { tree } = this.drawing!;
+    const inside = [...tree.children.subarray(tree.childStart[scope], tree.childStart[scope + 1])];
+    const boxes = inside.map((entity) => this.rect(entity)).filter((rect) => rect !== null && rect.width > 0) as Rect[];
+    const top = boxes.reduce((least, { y }) => Math.min(least, y), Number.POSITIVE_INFINITY);
+    const first = boxes.filter(({ y }) => y < top + SAME_ROW);
+    return first.reduce<Rect | null>((best, rect) => (best && best.x <= rect.x ? best : rect), null);
+  }
+
   /** Position of an entity in the frame of the whole graph. */
   rect(entity: number): Rect | null {
     const placed = this.drawing?.placed;
@@ -388,7 +400,7 @@ export class GraphView {
       this.renumber();
       this.backTo?.();
       this.backTo = null;
-    } else if (focus > 0) this.viewport.look(this.rect(tree.nodeCount)!, this.rect(tree.nodeCount + focus)!);
+    } else if (focus > 0) this.viewport.look(this.rect(tree.nodeCount)!, this.rect(tree.nodeCount + focus)!, this.beginningOf(focus));
     else this.fit(false);
     this.reportOpen();
     this.layouts.value++;

@@ -94,8 +94,8 @@ export class Viewport {
     else this.jump(to);
   }
 
-  /** Fits all, or, where that would be too small to read, as much of `focus` from its top as is readable. */
-  look(all: Rect, focus: Rect): void {
+  /** Fits all, or, where that would be too small to read, as much of `focus` from its top, or from `first` in it, as is readable. */
+  look(all: Rect, focus: Rect, first: Rect | null): void {
     const whole = fitRect(all, this.view);
     const part = fitRect(focus, this.view);
     if (whole.zoom >= READABLE || this.view.width === 0) this.jump(whole);
@@ -103,7 +103,10 @@ export class Viewport {
     else {
       const belowTools = (this.view.height / 2 - TOOLS) / READABLE;
       const y = Math.min(focus.y + focus.height / 2, focus.y + belowTools);
-      this.jump({ x: focus.x + focus.width / 2, y, zoom: READABLE });
+      const half = this.view.width / 2 / READABLE;
+      const wide = first !== null && focus.width > 2 * half;
+      const x = wide ? Math.max(first.x + first.width / 2, focus.x + half - SIDES) : focus.x + focus.width / 2;
+      this.jump({ x, y, zoom: READABLE });
     }
   }
 
