@@ -234,6 +234,15 @@ def test_what_never_changes_counts_only_where_nothing_else_does(tmp_path):
     assert zeros.value.reshape(2, 3)[1].tolist() == [0.5] * 3
 
 
+def test_a_graph_of_which_nothing_was_captured_has_no_rows(tmp_path):
+    with DumpWriter(tmp_path, "r") as writer:
+        graph = writer.graph(Graph("step", [Node("net/out", "Relu")]))
+        writer.log("other", np.float32(1), step=0)
+    log = LogIndex(tmp_path)
+    log.refresh()
+    assert timeline(log.runs[0], graph, "abs_max").rows == []
+
+
 def test_an_unknown_statistic_is_named(run):
     with pytest.raises(SelectionError, match="median"):
         timeline(run, "-", "median")

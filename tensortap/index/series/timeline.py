@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -134,7 +135,7 @@ def timeline(
 def _scopes_first(rows: list[ScopeRow]) -> list[ScopeRow]:
     """The model and other scopes of more than an op or two, each with what lies in it, before all others."""
     starts = [at for at, row in enumerate(rows) if row.depth == 0]
-    blocks = [rows[start:end] for start, end in zip(starts, [*starts[1:], len(rows)], strict=True)]
+    blocks = [rows[start:end] for start, end in pairwise([*starts, len(rows)])]
     blocks.sort(key=lambda block: block[0].kind != "scope" or len(block[0].members) < _FEWEST)
     return [row for block in blocks for row in block]
 
