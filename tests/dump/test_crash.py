@@ -115,6 +115,8 @@ def check_live(logdir: Path, process: subprocess.Popen[bytes]) -> None:
 
     def poll() -> bool:
         nonlocal polls
+        # Between two files the stream is closed, too: the next one may not be there yet.
+        over = process.poll() is not None
         for commit in tail.poll():
             polls += 1
             for row in range(commit.batch.num_rows):
@@ -123,7 +125,7 @@ def check_live(logdir: Path, process: subprocess.Popen[bytes]) -> None:
                 assert reference is not None
                 step = commit.batch.column("step")[row].as_py()
                 assert int(np.asarray(read_value(reference)).flat[0]) // 10 == step
-        return tail.closed
+        return over and tail.closed
 
     until(poll, "the end of the stream", 120)
     assert process.wait(timeout=30) == 0
