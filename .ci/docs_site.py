@@ -15,7 +15,7 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-ELSEWHERE = {
+COPIED_PAGES = {
     "index.md": "README.md",
     "http_api.md": "server/http_api.md",
     "format.md": "FORMAT.md",
@@ -24,7 +24,7 @@ ELSEWHERE = {
     "changelog.md": "CHANGELOG.md",
 }
 GALLERY = CHECKOUT / ".tools" / "gallery"  # where `make docs` puts what .ci/gallery.py makes
-PAGES = {path: page for page, path in ELSEWHERE.items()}
+PAGES = {path: page for page, path in COPIED_PAGES.items()}
 # What `tensortap.open` returns; with tensortap's own names and those that documents import, the whole API.
 READING = [
     *("api.logdir.Log", "api.run.Run", "api.tensor.Tensor", "api.tensor.Tensors", "api.table.Table"),
@@ -126,7 +126,7 @@ def _cell(text: str) -> str:
 
 def on_files(files: Files, config: Any) -> Files:
     """Adds the pages."""
-    for page, path in ELSEWHERE.items():
+    for page, path in COPIED_PAGES.items():
         files.append(File.generated(config, page, content=(CHECKOUT / path).read_text(encoding="utf-8")))
     for page, content in {
         "api.md": api_page(),
@@ -142,7 +142,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 def on_page_markdown(markdown: str, *, page: Any, **_: object) -> str:
     """Links between files of the checkout lead to pages of the site; one that cannot ends the build."""
-    source = CHECKOUT / ELSEWHERE.get(page.file.src_uri, f"docs/{page.file.src_uri}")
+    source = CHECKOUT / COPIED_PAGES.get(page.file.src_uri, f"docs/{page.file.src_uri}")
 
     def moved(link: re.Match[str]) -> str:
         target = (source.parent / link[1]).resolve()

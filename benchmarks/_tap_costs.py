@@ -16,7 +16,7 @@ from _train_steps import Step, make_step
 
 PLAIN = "plain"
 RETURNED = "TensorFlow alone, all tensors returned"
-HANDED_OVER = "tap, values of all nodes handed over"
+DELIVERED = "tap, values of all nodes handed over"
 SUMMARIES = "tap, summaries of all nodes"
 VALUES = "tap, values of all nodes"
 FIRST_CALLS = ("first plain", "first returning all", "first tapped")
@@ -116,7 +116,7 @@ def tap_rows(model: str, quick: bool, steps: int, rounds: int) -> list[Row]:
         "tap, step not watched": Watch(steps=lambda step: False),
         "tap, summaries of layer outputs and gradients": Watch(kinds=["output", "gradient"], steps=1),
         SUMMARIES: Watch(steps=1),
-        HANDED_OVER: Watch(steps=1, keep="value"),
+        DELIVERED: Watch(steps=1, keep="value"),
         VALUES: Watch(steps=1, keep="value"),
     }
 
@@ -136,7 +136,7 @@ def tap_rows(model: str, quick: bool, steps: int, rounds: int) -> list[Row]:
         taps = {}
         for index, (mode, watch) in enumerate(watches.items()):
             discards = mock.patch("tensortap.capture.tap.BatchWriter", lambda *_: Discard())
-            with discards if mode == HANDED_OVER else nullcontext():
+            with discards if mode == DELIVERED else nullcontext():
                 taps[mode] = Tap(Path(logdir) / str(index), watch)
         runs: dict[str, tuple[Step, Step]] = {
             PLAIN: (plain, lambda: None),

@@ -29,8 +29,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # before anything imports Te
 
 from _table import print_table
 from _tap_costs import (
+    DELIVERED,
     FIRST_CALLS,
-    HANDED_OVER,
     RETURNED,
     SUMMARIES,
     VALUES,
@@ -129,7 +129,7 @@ def goals(model: str, rows: list[Row], figures: Figures) -> list[list[str]]:
         (
             f"values of all nodes handed over / plain ({ratios[RETURNED]:.2f} without taps)",
             1.3,
-            ratios[HANDED_OVER],
+            ratios[DELIVERED],
         ),
         ("summaries of all nodes: extra / FULL_HEALTH's extra", 0.6, extra),
         ("values of all nodes: extra / FULL_TENSOR's extra", 1.0, tensor_ratio(ratios)),

@@ -77,7 +77,7 @@ class LogReader:
             with self._changed:
                 timeout = self._started + NEWS_TIMEOUT - time.monotonic()
                 self._changed.wait_for(lambda: not self._refreshing, timeout)
-        if not (self.log.found or self._closed or self._wait_for_runs()):
+        if not (self.log.runs_known or self._closed or self._wait_for_runs()):
             raise self._not_ready_error()
         if not self.log.runs and (folders := unreadable_folders(self.log)):
             raise _unreadable_error(folders[0])
@@ -85,7 +85,7 @@ class LogReader:
     def _wait_for_runs(self) -> bool:
         """Whether runs were found; only some threads wait for them."""
         if not self._waiters.acquire(blocking=False):
-            return self.log.found
+            return self.log.runs_known
         try:
             return self.log.wait_for_runs(
                 max(NEWS_TIMEOUT, self._started + DISCOVERY_TIMEOUT - time.monotonic())

@@ -81,7 +81,7 @@ class JobQueue:
         most: jobs that requests may have waiting; None: any number.
         keep: jobs that are held; the oldest give way.
         forget: whether a job is ended that nobody asks for any more.
-        tell_cancelled: whether a cancelled job ends with an error; else asking again begins it anew.
+        cancelled_is_error: whether a cancelled job ends with an error; else asking again begins it anew.
         ended: called in the thread after each job.
     """
 
@@ -93,11 +93,11 @@ class JobQueue:
         most: int | None = None,
         keep: int = 16,
         forget: bool = False,
-        tell_cancelled: bool = False,
+        cancelled_is_error: bool = False,
         ended: Callable[[], None] = lambda: None,
     ) -> None:
         self._noun, self._threads, self._most, self._keep = noun, threads, most, keep
-        self._forget, self._tell_cancelled, self._ended = forget, tell_cancelled, ended
+        self._forget, self._cancelled_is_error, self._ended = forget, cancelled_is_error, ended
         self._jobs: OrderedDict[Hashable, Job] = OrderedDict()  # the one that was asked for last stands last
         self._waiting: deque[tuple[Job, object, Work]] = deque()
         self._working: set[Job] = set()  # some may be forgotten
@@ -261,7 +261,7 @@ class JobQueue:
                 job.result = result
         else:
             job.rest_until = 0.0
-            if self._tell_cancelled:
+            if self._cancelled_is_error:
                 job.version, job.error, job.hint = version, f"The {self._noun} was cancelled.", ""
         job.queued = job.working = False  # last: who sees that takes the result
         job.ready.set()

@@ -60,7 +60,7 @@ class ReplayJobs:
         self._folder = self._cleanup.enter_context(temp_folder())
         self._log = LogIndex(self._folder, use_cache=False)
         self._queue = JobQueue(
-            *("computation", 1), most=_WAITING, keep=_RESULTS, tell_cancelled=True, ended=self._remove_old
+            *("computation", 1), most=_WAITING, keep=_RESULTS, cancelled_is_error=True, ended=self._remove_old
         )
         self._closed = False
 

@@ -10,7 +10,7 @@ from tensortap.index.missing_values import no_value
 from tensortap.index.query.search import snapshots
 from tensortap.index.run_index import RunIndex
 
-_TOLD = 5
+_MAX_EVENTS = 5
 _NAMED = 4  # recorded steps that are named
 
 
@@ -18,7 +18,7 @@ def raised_steps(run: RunIndex, step: int | None = None) -> list[str]:
     """The last 5, of all or of a step, a sentence each: the node that TensorFlow names, and the error."""
     events = [event for event in run.events.events("raised") if step is None or event.step == step]
     sentences = []
-    for event in events[-_TOLD:]:
+    for event in events[-_MAX_EVENTS:]:
         node = event.facts.get("node")
         where = f" in {node}" if node else ""
         sentences.append(f"Step {event.step} raised{where}: {str(event.facts.get('error', '')).rstrip('.')}.")
@@ -102,7 +102,7 @@ def _captured_steps_text(run: RunIndex) -> str:
 def uncaptured_reasons(run: RunIndex) -> list[str]:
     """Reasons why tensors were not captured, as the program was warned, each with the fix; at most 5."""
     texts = (str(event.facts.get("text", "")) for event in run.events.events("unseen"))
-    return list(filter(None, dict.fromkeys(texts)))[:_TOLD]
+    return list(filter(None, dict.fromkeys(texts)))[:_MAX_EVENTS]
 
 
 def uncaptured_functions(run: RunIndex) -> frozenset[str]:

@@ -47,7 +47,7 @@ class BatchSamples:
         """
         if ids is None and files is None:
             raise WatchError("batch() needs an argument.", "Give ids=, files=, or both.")
-        noted = SampleIds(*(None if each is None else _listed(each) for each in (ids, files)))
+        noted = SampleIds(*(None if each is None else _as_list(each) for each in (ids, files)))
         before = self._take_note()
         if before is not None:
             if any(new is not None and old is not None for new, old in zip(noted, before, strict=True)):
@@ -133,7 +133,7 @@ class BatchSamples:
         return not other
 
 
-def _listed(given: Any) -> Any:
+def _as_list(given: Any) -> Any:
     if isinstance(given, str | bytes | int):
         return [given]
     if tf.is_tensor(given):

@@ -12,7 +12,7 @@ from tensortap.tf import internals
 
 from .capture_warnings import first_line
 from .errors import ChoiceFailedError
-from .exact.drawing_shadow import DrawingShadow, GivenDraws, draws_randomly
+from .exact.drawing_shadow import DeterministicFunction, DrawingShadow, draws_randomly
 from .exact.shadow import NoShadowError, Shadow, ShadowFailedError
 from .exact.side_effects import MUTED
 from .exact.variable_snapshot import SnapshotReader, VariableSnapshot, changed_bytes
@@ -251,7 +251,7 @@ class CallHook:
         drawn = {place: node for step in around for place, node in step.draws_of(traced).items()}
         if _exact(around) and draws_randomly(traced):
             try:
-                drawn |= GivenDraws(traced).read
+                drawn |= DeterministicFunction(traced).read
             except NoShadowError:  # said when the function is to be captured
                 self._streams.ran_untapped(function)
                 return None
@@ -341,7 +341,7 @@ class CallHook:
             instrumented = self._copy(traced, chosen, True, {}, call.steps)
             shadow: _Tapped = Shadow(traced, instrumented)
         else:
-            given, standing = GivenDraws(traced), call.standing
+            given, standing = DeterministicFunction(traced), call.standing
             if standing is None or not given.read.keys() <= standing.chosen:
                 for step in call.steps:
                     step.warnings.draws_already(traced.root, traced.seeded_random_ops())

@@ -68,9 +68,9 @@ class EagerRecorder:
         if self._step is not None:
             with suppress(KeyError):  # another thread ends it, as it may a generator: it notes nothing more
                 internals.remove_op_callback(self._on_op)
-            self._hand_over(self._step)
+            self._deliver(self._step)
 
-    def _hand_over(self, step: Step) -> None:
+    def _deliver(self, step: Step) -> None:
         try:
             if step.links is not None:
                 step.links.name_eager(self._produced)

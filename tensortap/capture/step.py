@@ -129,7 +129,7 @@ class Step:
             TrainingStoppedError: a trigger of the tap fired, and training is to be stopped.
         """
         state, first = self._state, self.numbers.start
-        self._safely("", self._hand_over_waiting)
+        self._safely("", self._deliver_waiting)
         if state.budget is not None and self._began is not None and error is None:
             seconds = state.budget.clock() - self._began
             state.budget.note(seconds, state.writer_thread.busy, captured=bool(self.watches))
@@ -179,7 +179,7 @@ class Step:
         if tensors:
             self.put(graph, tensors)
 
-    def _hand_over_waiting(self) -> None:
+    def _deliver_waiting(self) -> None:
         """Hands over the visits that waited for the end of the step."""
         for graph, tensors in self._budget.end():
             if tensors:

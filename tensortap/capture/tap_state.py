@@ -230,7 +230,7 @@ class TapState:
 
     def put_links(self, step: int, links: CallLinks) -> None:
         """Write what the calls of a step passed to one another, unless an earlier step did the same."""
-        key, facts = links.found()
+        key, facts = links.as_event()
         if key == self._links or len(self._known_links) == _MAX_LINKS:
             return
         known = self._known_links.setdefault(key, step)

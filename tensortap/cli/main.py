@@ -124,7 +124,7 @@ def dispatch(arguments: Sequence[str]) -> int:
 
     _open_closed_streams()
     try:
-        with _quiet_pipe():
+        with _ignore_broken_pipe():
             parsed = build_parser().parse_args(arguments)
             if getattr(parsed, "follow_links", False):
                 follow_links()
@@ -159,7 +159,7 @@ def _open_closed_streams() -> None:
 
 
 @contextlib.contextmanager
-def _quiet_pipe() -> Iterator[None]:
+def _ignore_broken_pipe() -> Iterator[None]:
     """`tensortap ls | head` ends without a traceback: what the reader no longer wants is thrown away."""
     try:
         try:

@@ -83,7 +83,10 @@ class BackgroundCompaction:
             return
         begun = time.monotonic()
         try:
-            request = {"task": task_name(compact_quietly), "argument": {"run": str(run_dir.absolute())}}
+            request = {
+                "task": task_name(compact_at_low_priority),
+                "argument": {"run": str(run_dir.absolute())},
+            }
             self._pool.ask(request, cancellation=self._cancellation)
         except (TensortapError, ChildEndedError, ChildFailedError, OSError) as error:
             if not self._closed.is_set():
@@ -96,7 +99,7 @@ class BackgroundCompaction:
         self._rests[run_dir] = time.monotonic() + max(REST, _SHARE * took)
 
 
-def compact_quietly(argument: dict[str, Any]) -> dict[str, Any]:
+def compact_at_low_priority(argument: dict[str, Any]) -> dict[str, Any]:
     """A task, in a process that does nothing else: compacts `run` at low priority."""
     if hasattr(os, "nice"):
         os.nice(_LOWEST)  # beyond the lowest it stays there

@@ -89,7 +89,7 @@ def dtype_name(what: np.dtype[Any] | Array) -> str:
     if name is None and not dtype.isnative:
         name = _NAMES.get(dtype.newbyteorder("="))
     if name is None:
-        raise InvalidValueError(f"An array of {_describe(dtype)} cannot be dumped.", _way_out(dtype))
+        raise InvalidValueError(f"An array of {_describe(dtype)} cannot be dumped.", _fix_for(dtype))
     return name
 
 
@@ -153,7 +153,7 @@ def _describe(dtype: np.dtype[Any]) -> str:
     return "objects other than str and bytes" if dtype.kind == "O" else f"dtype {str(dtype)[:80]}"
 
 
-def _way_out(dtype: np.dtype[Any]) -> str:
+def _fix_for(dtype: np.dtype[Any]) -> str:
     if dtype.kind in "Mm":
         return "Convert it with .astype('int64'), which counts units since 1970 (or of the duration)."
     if dtype.kind in "fc":

@@ -78,7 +78,7 @@ def _rows(entries: Iterable[TensorDifference], first: FirstDivergence | None) ->
 
 def _row(entry: TensorDifference, is_first: bool) -> _Row:
     metrics = {name: getattr(entry.metrics, name) for name in METRICS} | {"rounding": entry.limit}
-    nonfinite = {name: entry.metrics.nonfinite_apart for name in LARGEST_DISTANCE}
+    nonfinite = {name: entry.metrics.nonfinite_mismatches for name in LARGEST_DISTANCE}
     numbers = [
         f"{nonfinite[name]:,} NaN/Inf" if nonfinite.get(name) else _number(metrics[name]) for name in _NUMBERS
     ]

@@ -16,7 +16,7 @@ from tensortap.system.user_dirs import open_regular
 
 LOCK = ".in-use"  # holds the name of the host, which alone can tell whether somebody holds the lock
 READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)  # what a folder says that cannot be written to
-_ELSEWHERE = 7 * 86_400.0  # s without use, after which what another host uses counts as given up
+_OTHER_HOST_SECONDS = 7 * 86_400.0  # s without use, after which what another host uses counts as given up
 _BEING_MADE = 3_600.0  # s in which a folder gets its lock at the latest
 
 
@@ -92,7 +92,7 @@ def _claimed(folder: Path) -> Iterator[None]:
     try:
         if os.read(fd, 300).decode("utf-8", "replace") == socket.gethostname():
             _lock(fd, shared=False)
-        elif _idle(folder) <= _ELSEWHERE:
+        elif _idle(folder) <= _OTHER_HOST_SECONDS:
             raise BlockingIOError(f"{folder} is another host's.")
         if sys.platform == "win32":  # where a folder with an open file cannot be renamed, which tells users
             os.close(fd)

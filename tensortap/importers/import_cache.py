@@ -1,6 +1,6 @@
 """Imports in a cache, for those who point a reader straight at a source.
 
-`imports/<source>/<state>/<name>/` is a log directory. It is made beside, and renamed when it is whole, so
+`imports/<source>/<state>/<name>/` is a log directory. It is written beside, and renamed when it is whole, so
 that several processes may make one at a time. It stays as long as a process uses it, whatever becomes of the
 source.
 """
@@ -41,7 +41,7 @@ class CacheNotWritableError(TensortapError):
 
 @dataclass(frozen=True)
 class CachedImport:
-    """A source as a log directory in the cache. `fresh`: it was made just now, not found there."""
+    """A source as a log directory in the cache. `fresh`: whether it was imported just now."""
 
     logdir: Path
     imported: Imported
@@ -78,14 +78,14 @@ def cached_copy(
     """
     folder = cache / "imports" / _digest(key) / _digest(f"{VERSION}\n{state}")
     run = run_name_of(name)
-    found = _found(folder, run)
+    found = _cached(folder, run)
     if found is None:
-        found = _published(_made(source, cache, folder, run, progress), folder, run)
+        found = _publish(_import(source, cache, folder, run, progress), folder, run)
         _tidy(cache, folder)
     return found
 
 
-def _found(folder: Path, run: str) -> CachedImport | None:
+def _cached(folder: Path, run: str) -> CachedImport | None:
     """A whole import, in use by this process from now on. What another user put there is none."""
     if not all(is_own_folder(place, or_of_root=True) for place in (folder, folder / run)):
         return None
@@ -105,20 +105,20 @@ def _found(folder: Path, run: str) -> CachedImport | None:
     return CachedImport(folder / run, imported, fresh=False)
 
 
-def _made(
+def _import(
     source: Callable[[], AbstractContextManager[Path]],
     cache: Path,
     folder: Path,
     run: str,
     progress: Notice,
 ) -> Path:
-    """The import in a folder of its own, which is made first: nothing is copied that cannot be kept.
+    """Import into a staging folder, which comes first: nothing is copied that cannot be stored.
 
     Raises CacheRefusesError, and as `import_source` and `source` do.
     """
-    made = folder.with_name(f".making-{uuid.uuid4().hex[:12]}")
+    staged = folder.with_name(f".making-{uuid.uuid4().hex[:12]}")
     try:
-        make_private_folder(cache, made / run)
+        make_private_folder(cache, staged / run)
     except OSError as error:
         if error.errno not in READ_ONLY:
             raise
@@ -126,35 +126,35 @@ def _made(
             f"Imports cannot be written to {folder.parent}: {error.strerror}.",
             "Set TENSORTAP_CACHE to a folder that can be written to.",
         ) from error
-    use = FolderLease(made)
+    use = FolderLease(staged)
     try:
         # The command is that of whoever looked first, at other sources too, maybe with a token.
         with source() as copy:
-            imported = import_source(copy, made / run, progress=progress, tell_command=False)
-        (made / run / _DONE).write_text(json.dumps(asdict(imported)))
+            imported = import_source(copy, staged / run, progress=progress, record_command=False)
+        (staged / run / _DONE).write_text(json.dumps(asdict(imported)))
     except BaseException:
         use.end()
-        remove_unused(made)
+        remove_unused(staged)
         raise
     use.end()
-    return made
+    return staged
 
 
-def _published(made: Path, folder: Path, run: str) -> CachedImport:
-    """Puts an import where it is looked for; if another process was faster, that one's is taken.
+def _publish(staged: Path, folder: Path, run: str) -> CachedImport:
+    """Move a staged import to its place; if another process was faster, its import is used.
 
     Raises:
         RefusedError: it cannot be put there.
     """
     for _ in range(3):
         with contextlib.suppress(OSError):  # there is one already
-            made.rename(folder)
-        found = _found(folder, run)
+            staged.rename(folder)
+        found = _cached(folder, run)
         if found is not None:
-            remove_unused(made)
+            remove_unused(staged)
             return replace(found, fresh=True)
         remove_unused(folder)  # a damaged one, without its record
-    remove_unused(made)
+    remove_unused(staged)
     raise RefusedError(
         f"The import cannot be put at {folder}.", "Remove that folder, or set TENSORTAP_CACHE."
     )
@@ -165,14 +165,14 @@ def _tidy(cache: Path, folder: Path) -> None:
     with contextlib.suppress(OSError):
         for source in (cache / "imports").iterdir():
             states = [state for state in source.iterdir() if state != folder]
-            if any([remove_unused(state, _kept(state, folder)) for state in states]):
+            if any([remove_unused(state, _idle_limit(state, folder)) for state in states]):
                 with contextlib.suppress(OSError):
                     source.rmdir()  # if it is empty
 
 
-def _kept(state: Path, folder: Path) -> float:
+def _idle_limit(state: Path, folder: Path) -> float:
     """Seconds without use after which a folder may go, when `folder` has just been imported."""
-    if "." in state.name:  # being made, or going
+    if "." in state.name:  # being written or removed
         return _HALF_DONE
     return 0.0 if state.parent == folder.parent else _UNUSED
 

@@ -32,7 +32,7 @@ def import_source(
     format: str = "",
     progress: Notice = ignore_notice,
     *,
-    tell_command: bool = True,
+    record_command: bool = True,
     unpacked: int = MAX_UNPACKED_ARRAYS,
 ) -> Imported:
     """Imports a source as the run `run` (the source's name if it is empty) of a log directory.
@@ -40,7 +40,7 @@ def import_source(
     The run appears when it is whole; after a failure nothing is left.
 
     Args:
-        tell_command: the run says by which command it was made.
+        record_command: whether `run.json` holds the command that imported it.
         unpacked: see `safe_io.max_unpacked`.
 
     Raises:
@@ -52,7 +52,7 @@ def import_source(
     """
     row = _row(source, format)
     name = run or run_name_of(resolved_source(source).name)
-    builder = RunBuilder(logdir, name, row.name, source.name, progress, tell_command=tell_command)
+    builder = RunBuilder(logdir, name, row.name, source.name, progress, record_command=record_command)
     token = max_unpacked.set(unpacked)
     folder = imported_folder.set(source.resolve() if source.is_dir() else None)
     try:

@@ -87,7 +87,7 @@ def check_reachable(path: Path) -> None:
         if is_remote(path) and (stat_path(path).is_folder or path.suffix == ".zip"):
             scan(path)
     except OSError as error:
-        if isinstance(error, FileNotFoundError) and _is_prefix_elsewhere(path):
+        if isinstance(error, FileNotFoundError) and _is_remote_prefix(path):
             return
         raise RemoteError(
             f"{shown_path(path)}: {error.strerror}.",
@@ -145,10 +145,10 @@ def _check_allowed(path: Path) -> None:
 
 def import_to_cache(path: Path) -> CachedImport | None:
     """A foreign source as a log directory in the cache; None for anything else. Says so on stderr."""
-    find = _imported_elsewhere if is_remote(path) else _imported_here
+    find = _import_remote if is_remote(path) else _import_local
     found = _in_cache(partial(find, path))
     if found is not None:
-        _tell(path, found)
+        _print_import(path, found)
     return found
 
 
@@ -159,18 +159,18 @@ def _in_cache(find: Callable[[Path], CachedImport | None]) -> CachedImport | Non
     try:
         return find(_cache())
     except CacheNotWritableError as error:
-        spare = _temporary()
+        spare = _temporary_cache()
         print(f"{error.message} It is imported for this time only. {error.hint}", file=sys.stderr)
         return find(spare)
 
 
-def _imported_elsewhere(path: Path, cache: Path) -> CachedImport | None:
+def _import_remote(path: Path, cache: Path) -> CachedImport | None:
     from .remote_detect import imported_copy
 
     return imported_copy(path, cache)
 
 
-def _imported_here(path: Path, cache: Path) -> CachedImport | None:
+def _import_local(path: Path, cache: Path) -> CachedImport | None:
     if not (path.exists() or _is_prefix(path)) or (path.is_dir() and find_runs(path)):
         return None
     from .import_cache import cached_import
@@ -182,7 +182,7 @@ def _imported_here(path: Path, cache: Path) -> CachedImport | None:
         return cached_import(path, cache, advance)
 
 
-def _is_prefix_elsewhere(path: Path) -> bool:
+def _is_remote_prefix(path: Path) -> bool:
     return exists(path_of(f"{address_of(path)}.index"))
 
 
@@ -191,7 +191,7 @@ def _is_prefix(path: Path) -> bool:
     return path.with_name(f"{path.name}.index").exists() if path.name else False
 
 
-def _tell(path: Path, cached: CachedImport) -> None:
+def _print_import(path: Path, cached: CachedImport) -> None:
     from tensortap.core.text import counted, escaped
 
     from .registry import title_of
@@ -231,10 +231,10 @@ def _cache() -> Path:
     """The user's cache; where it is switched off, a folder that goes when the process does."""
     from tensortap.system.user_dirs import cache_folder
 
-    return cache_folder() or _temporary()
+    return cache_folder() or _temporary_cache()
 
 
 @cache
-def _temporary() -> Path:
+def _temporary_cache() -> Path:
     """A folder that goes when the process does."""
     return temp_folder_until_exit()

@@ -57,7 +57,7 @@ class RunBuilder:
         format: the source's format, for `run.json`.
         source: the source's name, for `run.json`.
         progress: called with a line of text now and then.
-        tell_command: `run.json` says by which command it was made.
+        record_command: whether `run.json` holds the command that imported it.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class RunBuilder:
         source: str,
         progress: Notice,
         *,
-        tell_command: bool = True,
+        record_command: bool = True,
     ) -> None:
         self.run = check_run_name(run)
         self.logdir = logdir
@@ -82,7 +82,7 @@ class RunBuilder:
         self.progress = progress
         self._use: FolderLease | None = None
         self._info = {"imported from": source, "format": format}
-        self._tells_command = tell_command
+        self._records_command = record_command
         self._more_notes: Counter[str] = Counter()
         self.graph_ids: set[tuple[str, str]] = set()
         self.facts: dict[str, str] = {}  # for the info of `run.json`
@@ -167,7 +167,7 @@ class RunBuilder:
     def _write_notes(self, path: Path) -> None:
         record = read_json(path)
         record["info"] |= self.facts
-        if not self._tells_command:
+        if not self._records_command:
             record["info"].pop("command", None)
         if self.imported.notes:
             record["info"]["notes"] = " ".join(self.imported.notes)

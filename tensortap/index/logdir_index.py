@@ -74,7 +74,7 @@ class LogIndex:
         self._generation = 0
         self._refreshing = threading.Lock()
         self._searched = threading.Event()  # once the runs were looked for, found or not
-        self.found = False
+        self.runs_known = False
         self._reading: dict[str, tuple[int, int]] = {}
         self._measured: dict[str, float] = {}  # by run: when `reading` was measured, monotonic
         self.unread: dict[Path, OSError] = {}
@@ -144,7 +144,7 @@ class LogIndex:
     def wait_for_runs(self, timeout: float) -> bool:
         """Returns `found`, once a refresh has looked for the runs, or after `timeout` seconds."""
         self._searched.wait(timeout)
-        return self.found
+        return self.runs_known
 
     def refresh(self, advance: Callable[[RunIndex], object] | None = None) -> bool:
         """Looks for new runs and reads on in all of them; returns whether anything changed.
@@ -159,7 +159,7 @@ class LogIndex:
         try:
             before = self._version
             self._find_runs()
-            self.found = True
+            self.runs_known = True
             self._searched.set()
             newest_first = sorted(self._entries.values(), key=_written, reverse=True)  # a page begins with it
             waiting = [entry.run.id for entry in newest_first]

@@ -174,7 +174,7 @@ def find_histograms(run: RunIndex, snapshots: Sequence[Snapshot]) -> list[Histog
 
 
 @dataclass(frozen=True, slots=True)
-class FoundElements:
+class ElementList:
     """How many elements were looked for; indices (int64 [k, dims]) and spelling of the first of them.
 
     `unverified`: as that of `ValueSlice`.
@@ -188,7 +188,7 @@ class FoundElements:
 
 def nonfinite_elements(
     run: RunIndex, snapshot: Snapshot, *, limit: int = 100, at_any_length: bool = False
-) -> FoundElements:
+) -> ElementList:
     """Finds the NaN and infinite elements of a kept value, in order of their position; needs 8 MB of memory.
 
     What lies behind the `limit`-th, or the last one that the statistics count, is not read; of a sample all
@@ -213,7 +213,7 @@ def nonfinite_elements(
         found = found[: limit - len(values)]
         positions.append(found + first)
         values += [_spell(value) for value in block[found]]
-    return FoundElements(
+    return ElementList(
         total,
         "" if at_any_length else _unverified(ref),
         _indices(np.concatenate(positions), ref.shape),
@@ -221,7 +221,7 @@ def nonfinite_elements(
     )
 
 
-def zero_elements(run: RunIndex, snapshot: Snapshot, *, limit: int = 100) -> FoundElements:
+def zero_elements(run: RunIndex, snapshot: Snapshot, *, limit: int = 100) -> ElementList:
     """Finds the zeros of a kept value, in order of their position, and reads no further than the `limit`-th.
 
     Raises:
@@ -237,12 +237,10 @@ def zero_elements(run: RunIndex, snapshot: Snapshot, *, limit: int = 100) -> Fou
         if count >= limit:
             break
     total = count if ref.sample is not None else max(count, snapshot.zero)
-    return FoundElements(
-        total, _unverified(ref), _indices(np.concatenate(positions), ref.shape), ["0"] * count
-    )
+    return ElementList(total, _unverified(ref), _indices(np.concatenate(positions), ref.shape), ["0"] * count)
 
 
-def extreme_element(run: RunIndex, snapshot: Snapshot, largest: bool) -> FoundElements:
+def extreme_element(run: RunIndex, snapshot: Snapshot, largest: bool) -> ElementList:
     """Finds the first of the largest, or smallest, finite elements of a kept value, if there is any.
 
     Raises:
@@ -262,7 +260,7 @@ def extreme_element(run: RunIndex, snapshot: Snapshot, largest: bool) -> FoundEl
         if place < 0 or value > best:
             best, place = value, first + at
     positions = np.array([place] if place >= 0 else [], np.int64)
-    return FoundElements(
+    return ElementList(
         len(positions),
         _unverified(ref),
         _indices(positions, ref.shape),

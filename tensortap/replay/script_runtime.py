@@ -19,7 +19,9 @@ from .execution.loaded_call import LoadedCall, RecordedInputs, variables_of
 
 __all__ = ["RecordedInputs", "read_bundle", "recorded_constants", "report_differences"]
 
-_ELSEWHERE = "Run as a graph, the step also gives different bits here: another processor, device or version."
+_OTHER_MACHINE = (
+    "Run as a graph, the step also gives different bits here: another processor, device or version."
+)
 _EAGERLY = (
     "Run as a graph, the step is bit-identical here. TensorFlow fuses and reorders nodes in a graph, which"
     " rounds differently from running them one by one. Adam turns rounding errors in gradients that should"
@@ -57,7 +59,7 @@ def report_differences(recording: Recording, outputs: Sequence[Any], inputs: Seq
     there = numbered_results(again.outputs, again.variables)
     far = (_distance(here.get(each), there.get(each)) for each in unlike)
     lines += [f"  {result_name(recording, each)}{text}" for each, text in zip(unlike, far, strict=True)]
-    return [*lines, _ELSEWHERE if differing_results(recording, there) else _EAGERLY]
+    return [*lines, _OTHER_MACHINE if differing_results(recording, there) else _EAGERLY]
 
 
 def _distance(here: Array | None, there: Array | None) -> str:

@@ -30,7 +30,7 @@ RANDOM_OPS = frozenset(
 """A copy of such an op has a stream of its own, so that it draws other numbers than the original."""
 
 
-def keeps_stream(node: Any) -> bool:
+def has_own_stream(node: Any) -> bool:
     """Whether a node (NodeDef) draws from a seeded stream whose state its kernel keeps."""
     return node.op in RANDOM_OPS and bool(node.attr["seed"].i or node.attr["seed2"].i)
 

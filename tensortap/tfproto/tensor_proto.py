@@ -91,7 +91,7 @@ def _content(proto: Any, name: str, dtype: np.dtype[Any], size: int) -> Array:
 
 def _repeated(proto: Any, name: str, dtype: np.dtype[Any], size: int) -> Array:
     """Numbers from the field of their type; where there are too few, the last one stands for the rest."""
-    given = _given(proto, name, dtype)
+    given = _stored_elements(proto, name, dtype)
     if len(given) > size:
         raise DamagedError(f"A tensor of {size:,} elements has {len(given):,}.")
     if len(given) == size:
@@ -105,7 +105,7 @@ def _repeated(proto: Any, name: str, dtype: np.dtype[Any], size: int) -> Array:
     return filled
 
 
-def _given(proto: Any, name: str, dtype: np.dtype[Any]) -> Array:
+def _stored_elements(proto: Any, name: str, dtype: np.dtype[Any]) -> Array:
     if name == STRING:
         texts = np.empty(len(proto.string_val), object)
         texts[:] = list(proto.string_val)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_runs import X, made_run, node
 from rich.console import Console
+from synthetic_runs import X, node, synthetic_run
 
 from tensortap.analysis.nonfinite.elements.index_maps import Call, inputs_of_element
 from tensortap.analysis.nonfinite.nan_report import nan_report
@@ -35,7 +35,9 @@ def test_a_split_is_followed_to_the_input_and_the_trail_is_printed(tmp_path: Pat
     fed = [("x", x, 0), ("split:0", x[:, :2], 0), ("split:1", x[:, 2:], 0)]
     with np.errstate(divide="ignore"):
         fed += [("relu", np.maximum(x[:, 2:], 0), 0), ("log", np.log(np.maximum(x[:, 2:], 0)), 0)]
-    report = nan_report(made_run(tmp_path, NODES, [*fed, ("loss", np.float32(-np.inf), 0)], keep="value"))
+    report = nan_report(
+        synthetic_run(tmp_path, NODES, [*fed, ("loss", np.float32(-np.inf), 0)], keep="value")
+    )
     (trace,) = report.origins[0].elements
     assert [(e.tensor, e.index, e.value) for e in trace.trail] == [
         ("log:0", (1, 1), -np.inf),
@@ -83,7 +85,7 @@ def test_both_operands_of_a_difference_that_is_0_are_reported(tmp_path: Path) ->
     x, y = np.float32([3, 2]), np.float32([1, 2])
     with np.errstate(divide="ignore"):
         fed = [("x", x, 0), ("y", y, 0), ("sub", x - y, 0), ("log", np.log(x - y), 0)]
-    report = nan_report(made_run(tmp_path, nodes, fed, keep="value"))
+    report = nan_report(synthetic_run(tmp_path, nodes, fed, keep="value"))
     operand = report.origins[0].elements[0].trail[2]
     assert (operand.tensor, operand.value) == ("x:0", 2.0)
     assert operand.equal is not None
@@ -110,7 +112,7 @@ def test_words_of_an_image_are_for_images(
     value[1, 0, 2, 0] = 0
     with np.errstate(divide="ignore"):
         fed = [("x", value, 0), ("made", value, 0), ("biased", value, 0), ("log", np.log(value), 0)]
-    trace = nan_report(made_run(tmp_path, nodes, fed, keep="value")).origins[0].elements[0]
+    trace = nan_report(synthetic_run(tmp_path, nodes, fed, keep="value")).origins[0].elements[0]
     assert place_text(trace.trail[1], 1) == place
 
 
@@ -121,6 +123,6 @@ def test_constants_are_not_counted_as_origins(tmp_path: Path) -> None:
     inf, nan = np.full((1, 2), -np.inf, np.float32), np.full((1, 2), np.nan, np.float32)
     fed = [("x", np.ones((1, 2), np.float32), 0), ("masked", inf, 0), ("soft", nan, 0)]
     reported = StringIO()
-    print_report(nan_report(made_run(tmp_path, nodes, fed)), Console(file=reported, width=200))
+    print_report(nan_report(synthetic_run(tmp_path, nodes, fed)), Console(file=reported, width=200))
     assert "1 constant at this step" in reported.getvalue()
     assert "2 non-finite tensors at step 0 of step: 1 origin, 1 constant." in reported.getvalue()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_runs import X, found_by, made_run, node
+from synthetic_runs import X, findings_of, node, synthetic_run
 
 from tensortap.analysis.nonfinite.nan_report import nan_report
 from tensortap.core.records import Node
@@ -32,7 +32,7 @@ def test_a_gradient_of_nan_that_the_program_replaces_is_not_harmless(tmp_path: P
     fed = [
         (name, np.array(value, bool if name == "finite" else np.float32), 0) for name, value in held.items()
     ]
-    run = made_run(tmp_path, CLIPPED, fed)
+    run = synthetic_run(tmp_path, CLIPPED, fed)
     report = nan_report(run)
     assert [origin.tensor for origin in report.origins] == ["gradient_tape/SqrtGrad:0", "gradient_tape/sum:0"]
     assert report.origins[0].ends.gradients == ["gradient_tape/sum:0"]
@@ -42,7 +42,7 @@ def test_a_gradient_of_nan_that_the_program_replaces_is_not_harmless(tmp_path: P
         for note in report.notes
     )
     assert all(origin.aftermath.endswith("it does not reach the weights.") for origin in report.origins)
-    assert [finding.severity for finding in found_by("ExplodingTensor", run)] == ["medium"] * 2
+    assert [finding.severity for finding in findings_of("ExplodingTensor", run)] == ["medium"] * 2
 
 
 def select(name: str, *inputs: str) -> Node:
@@ -73,7 +73,7 @@ def test_a_select_that_nan_goes_round_keeps_it_from_no_weight(tmp_path: Path, ca
     held = {"x": [0], "gradient_tape/g": [nan], "square": [nan], "sum": [nan], "safe": [1], "root": [1]}
     held |= {"norm": [nan]} | ({"clipped": [nan]} if captured else {})
     fed = [(name, np.array(value, np.float32), 0) for name, value in held.items()]
-    report = nan_report(made_run(tmp_path, CLIP_BY_NORM, fed))
+    report = nan_report(synthetic_run(tmp_path, CLIP_BY_NORM, fed))
     assert [origin.tensor for origin in report.origins] == ["gradient_tape/g:0"]
     assert report.origins[0].aftermath == ""
     assert not any("puts other numbers" in note for note in report.notes)
@@ -100,7 +100,7 @@ def test_a_origin_in_the_backward_pass_names_the_forward_op(tmp_path: Path) -> N
     held |= {"gradient_tape/SelectV2": [0, 1], "gradient_tape/Reciprocal": [inf, 0.25]}
     held |= {"gradient_tape/mul": [nan, 0.25]}
     fed = [(name, np.array(value, np.float32), 0) for name, value in held.items()]
-    report = nan_report(made_run(tmp_path, TRAP, fed))
+    report = nan_report(synthetic_run(tmp_path, TRAP, fed))
     origin, (harmless,) = report.origins[0], report.demoted
     assert origin.tensor == "gradient_tape/Reciprocal:0"
     assert origin.forward is not None
@@ -122,7 +122,7 @@ def test_a_select_that_takes_the_infinity_leaves_nothing_out(tmp_path: Path) -> 
     held |= {"loss": -inf, "gradient_tape/SelectV2": [1, 1], "gradient_tape/Reciprocal": [inf, 0.25]}
     held |= {"gradient_tape/mul": [inf, 0.25]}
     fed = [(name, np.array(value, np.float32), 0) for name, value in held.items()]
-    origins = nan_report(made_run(tmp_path, TRAP, fed)).origins
+    origins = nan_report(synthetic_run(tmp_path, TRAP, fed)).origins
     (origin,) = [origin for origin in origins if origin.tensor == "gradient_tape/Reciprocal:0"]
     assert origin.forward is not None and origin.explanation is not None
     assert (origin.forward.node, origin.forward.chosen) == ("log", "")
@@ -139,7 +139,7 @@ def test_a_loss_that_something_else_spoils_is_not_called_finite(tmp_path: Path) 
     held |= {"root": [nan, 2], "both": [nan, 3.4], "loss": nan, "gradient_tape/SelectV2": [0, 1]}
     held |= {"gradient_tape/Reciprocal": [inf, 0.25], "gradient_tape/mul": [nan, 0.25]}
     fed = [(name, np.array(value, np.float32), 0) for name, value in held.items()]
-    report = nan_report(made_run(tmp_path, nodes, fed))
+    report = nan_report(synthetic_run(tmp_path, nodes, fed))
     assert report.origins[0].tensor == "root:0"
     (harmless,) = report.demoted
     assert "It does not reach the loss, but the gradient at the same place" in harmless.demoted
@@ -149,7 +149,7 @@ def test_a_loss_that_something_else_spoils_is_not_called_finite(tmp_path: Path) 
 def test_the_gradient_of_a_root_names_the_root(tmp_path: Path) -> None:
     held = {"x": [0, 4], "root": [0, 2], "loss": 2, "gradient_tape/SqrtGrad": [np.inf, 0.25]}
     fed = [(name, np.array(value, np.float32), 0) for name, value in held.items()]
-    origin = nan_report(made_run(tmp_path, CLIPPED, fed)).origins[0]
+    origin = nan_report(synthetic_run(tmp_path, CLIPPED, fed)).origins[0]
     assert origin.forward is not None
     assert origin.forward.node == "root"
     assert origin.explanation is not None
@@ -172,6 +172,6 @@ def test_the_gradient_of_an_op_that_takes_what_it_takes_names_it(
     held = {"x": [1, 0], "logs": [0, -inf], "other": [0, -inf], "mul": [0, np.nan], "chosen": [0, 0]}
     held |= {"loss": 0, "gradient_tape/SelectV2": [1, 0], "gradient_tape/mul/Mul": [0, np.nan]}
     fed = [(name, np.array(value, np.float32), 0) for name, value in held.items()]
-    origins = nan_report(made_run(tmp_path, nodes, fed)).origins
+    origins = nan_report(synthetic_run(tmp_path, nodes, fed)).origins
     (origin,) = [origin for origin in origins if origin.tensor == "gradient_tape/mul/Mul:0"]
     assert (origin.forward and origin.forward.node) == forward

@@ -8,7 +8,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
-from made_runs import GRADIENT, TRAINING, WEIGHT, Fed, X, found_by, made_run, node
+from synthetic_runs import GRADIENT, TRAINING, WEIGHT, Fed, X, findings_of, node, synthetic_run
 
 from tensortap.analysis.dead_layers.ledger import dead_layer_ledger
 from tensortap.analysis.rules.finding import Finding
@@ -62,13 +62,13 @@ def test_a_cause_comes_before_what_began_later(
     tmp_path: Path, rate: float, late: int, first: list[tuple[str, str]]
 ) -> None:
     nodes = (*TRAINING, node("relu", "Relu", "product", kind="output"), RATE)
-    assert reported(made_run(tmp_path, nodes, died(rate=rate, late=late))) == first
+    assert reported(synthetic_run(tmp_path, nodes, died(rate=rate, late=late))) == first
 
 
 def test_what_no_cause_leads_to_is_still_sorted_by_when_it_began(tmp_path: Path) -> None:
     nodes = (*TRAINING, node("relu", "Relu", "product", kind="output"), node("half", "Tanh", dtype="float16"))
     fed = [*died(rate=1e-3, late=4), ("half", np.float16([65504]), 19)]
-    found = [finding.rule for finding in check_rules(made_run(tmp_path, nodes, fed)).findings]
+    found = [finding.rule for finding in check_rules(synthetic_run(tmp_path, nodes, fed)).findings]
     assert found == ["Float16Overflow", "DeadRelu", "DeadGradient"]
 
 
@@ -80,17 +80,17 @@ def test_updates_that_are_rounded_away_are_why_nothing_changes(tmp_path: Path) -
         fed += [("w", SOME.astype(ml_dtypes.bfloat16), step), ("b", NONE.astype(ml_dtypes.bfloat16), step)]
         fed += [(name, SOME * (1 + step), step) for name in (GRADIENT.name, of_bias.name)]
         fed += [("loss", np.float32(1), step)]
-    run = made_run(tmp_path, (*TRAINING, bias, of_bias), fed, keep="value")
+    run = synthetic_run(tmp_path, (*TRAINING, bias, of_bias), fed, keep="value")
     expected = ("AbsorbedUpdate", "LossNotDecreasing")
     assert reported(run) == [("high", expected[0]), ("high", expected[1]), ("medium", expected[0])]
-    (first, *_) = found_by("AbsorbedUpdate", run)
+    (first, *_) = findings_of("AbsorbedUpdate", run)
     assert first.text == "100% of the updates of dense/kernel change nothing: w + update == w in bfloat16."
 
 
 def test_weights_that_are_zero_are_why_layers_are_dead(tmp_path: Path) -> None:
     nodes = (*TRAINING, node("relu", "Relu", "product", kind="output"))
     fed = [(name, NONE, step) for step in range(8) for name in ("w", "relu", GRADIENT.name)]
-    assert reported(made_run(tmp_path, nodes, fed)) == [
+    assert reported(synthetic_run(tmp_path, nodes, fed)) == [
         *(("high", "AllZero"), ("high", "DeadRelu"), ("high", "DeadGradient")),
     ]
 
@@ -132,7 +132,7 @@ LEFT_OUT = "no step asks for its gradient, although it is trainable and the loss
 def test_what_was_forgotten_is_loud_and_what_is_frozen_quiet(
     tmp_path: Path, cut: str, left_out: str, loss: float, severity: str, says: str
 ) -> None:
-    run = made_run(
+    run = synthetic_run(
         tmp_path, forgotten(cut, trainable="false", left_out=left_out), resting(loss=loss), keep="summary"
     )
     first, *others = check_rules(run).findings
@@ -165,7 +165,7 @@ def test_what_another_step_trains_was_not_forgotten(tmp_path: Path) -> None:
         ("head", forgotten(trainable="false", left_out="true"), resting(loss=-0.2)),
         ("encoder", other, pushed),
     )
-    found = [finding for finding in found_by("UnchangedTensor", run) if "kernel" in finding.text]
+    found = [finding for finding in findings_of("UnchangedTensor", run) if "kernel" in finding.text]
     assert [
         (f.graph.partition("-")[0], f.severity, "although it has a gradient" in f.text) for f in found
     ] == [("encoder", "high", True)]
@@ -174,7 +174,7 @@ def test_what_another_step_trains_was_not_forgotten(tmp_path: Path) -> None:
 def test_a_variable_that_is_read_several_times_is_reported_once(tmp_path: Path) -> None:
     reads = [node(f"read_{n}", "ReadVariableOp", kind="weight", of="dense/bias") for n in range(3)]
     fed = [(each.name, NONE, step) for each in reads for step in range(5)]
-    assert rows_of(found_by("AllZero", made_run(tmp_path, (X, *reads), fed))) == [
+    assert rows_of(findings_of("AllZero", synthetic_run(tmp_path, (X, *reads), fed))) == [
         ("low", "dense/bias is all zeros.")
     ]
 
@@ -185,7 +185,9 @@ def test_a_loss_that_the_step_returns_is_reported_once(tmp_path: Path) -> None:
     nodes = (*(each for each in TRAINING if each.name != "loss"), mean, given)
     fed = [(name, np.float32(1 + step), step) for step in range(30) for name in ("mean", "Identity")]
     fed += [(GRADIENT.name, SOME, step) for step in range(30)]
-    assert [f.tensor for f in found_by("LossNotDecreasing", made_run(tmp_path, nodes, fed))] == ["mean:0"]
+    assert [f.tensor for f in findings_of("LossNotDecreasing", synthetic_run(tmp_path, nodes, fed))] == [
+        "mean:0"
+    ]
 
 
 def test_a_part_of_the_loss_that_the_tape_is_given_is_none(tmp_path: Path) -> None:
@@ -199,8 +201,8 @@ def test_a_part_of_the_loss_that_the_tape_is_given_is_none(tmp_path: Path) -> No
     )
     fed = [("term", np.float32(-2 + step / 30), step) for step in range(30)]
     fed += [("total", np.float32(9 - step / 5), step) for step in range(30)]
-    run = made_run(tmp_path, nodes, [*fed, *((GRADIENT.name, SOME, step) for step in range(30))])
-    assert found_by("LossNotDecreasing", run) == []
+    run = synthetic_run(tmp_path, nodes, [*fed, *((GRADIENT.name, SOME, step) for step in range(30))])
+    assert findings_of("LossNotDecreasing", run) == []
 
 
 @pytest.mark.parametrize(("reads", "severity"), [(True, "low"), (False, "high")])
@@ -216,7 +218,7 @@ def test_steps_that_train_against_each_other_are_rivals(tmp_path: Path, reads: b
     run = write(
         tmp_path, *((name, step_of(name, other), fed) for name, other in (("g/w", "c/w"), ("c/w", "g/w")))
     )
-    assert {finding.severity for finding in found_by("LossNotDecreasing", run)} == {severity}
+    assert {finding.severity for finding in findings_of("LossNotDecreasing", run)} == {severity}
 
 
 @pytest.mark.parametrize(("trained", "found"), [(True, ["training=True"]), (False, [])])
@@ -228,7 +230,7 @@ def test_moving_statistics_are_reported_only_where_their_layer_is_trained(
         "gradient_tape/n", "Sum", "x", kind="gradient", of="norm/gamma" if trained else "other/gamma"
     )
     fed = [(name, NONE if name == "m" else SOME, step) for step in range(8) for name in ("m", gradient.name)]
-    findings = check_rules(made_run(tmp_path, (X, mean, gradient), fed)).findings
+    findings = check_rules(synthetic_run(tmp_path, (X, mean, gradient), fed)).findings
     assert [f.severity for f in findings] == ["high"] * len(found)
     assert all(text in f.text for text, f in zip(found, findings, strict=True))
 
@@ -239,4 +241,4 @@ def test_weights_rest_as_their_gradient_vanishes(tmp_path: Path) -> None:
         for step in range(8)
         for name, value in (("w", SOME), (GRADIENT.name, SOME * 1e-9))
     ]
-    assert reported(made_run(tmp_path, TRAINING, fed, keep="summary")) == [("high", "VanishingGradient")]
+    assert reported(synthetic_run(tmp_path, TRAINING, fed, keep="summary")) == [("high", "VanishingGradient")]

@@ -199,8 +199,8 @@ def test_matches_by_hand_are_saved_and_read(
     file = tmp_path / "matches.json"
     write_matches(file, graph.matches)
     assert read_matches(file) == graph.matches
-    by_hand = compare(Side(runs["first"]), Side(runs["renamed"]), matches=read_matches(file))
-    assert by_hand.graphs[0].matched["hand"] == len(graph.matches) == graph.matched["structure"]
+    manual_pairs = compare(Side(runs["first"]), Side(runs["renamed"]), matches=read_matches(file))
+    assert manual_pairs.graphs[0].matched["hand"] == len(graph.matches) == graph.matched["structure"]
     wrong = {"net_1/hidden_1/Relu": "net_1/middle_1/Tanh"}
     crossed = compare(Side(runs["first"]), Side(runs["again"]), matches=wrong)
     assert crossed.first is not None

@@ -111,8 +111,8 @@ def test_they_are_not_where_what_is_made_of_them_differs(tmp_path: Path) -> None
     assert found.differ
     assert verdicts(found)["out"] == "inherited"
     assert found.notes == []
-    by_hand = compared(tmp_path / "by_hand", PLAIN, refactored(), matches={"mul": "mul"})
-    assert verdicts(by_hand)["mul"] == "diverges"
+    manual_pairs = compared(tmp_path / "manual_pairs", PLAIN, refactored(), matches={"mul": "mul"})
+    assert verdicts(manual_pairs)["mul"] == "diverges"
 
 
 @pytest.mark.parametrize(("sums", "verdict"), [((2e-8, -1e-8), "noise"), ((2e-8, 0.5), "diverges")])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_runs import X, found_by, made_run, node
+from synthetic_runs import X, findings_of, node, synthetic_run
 
 INF = replace(node("inf", "Const"), attributes={"value": "float32() -inf"})
 MASKED = (
@@ -31,7 +31,7 @@ def test_a_mask_comes_behind_the_nan_that_is_made_of_it(tmp_path: Path) -> None:
     """GIVEN a mask of -inf that leaves a number of each row, and of one row none from step 2 on."""
     some, none = np.array([[True, False], [True, True]]), np.array([[False, False], [True, True]])
     fed = [each for step in range(4) for each in masked_step(step, some if step < 2 else none)]
-    nan, mask = found_by("ExplodingTensor", made_run(tmp_path, MASKED, fed))
+    nan, mask = findings_of("ExplodingTensor", synthetic_run(tmp_path, MASKED, fed))
     assert (nan.severity, nan.tensor, nan.first_step) == ("high", "soft:0", 2)
     assert (mask.severity, mask.tensor, mask.first_step, mask.steps) == ("low", "masked:0", 0, 4)
     assert mask.text == "Infinity in masked is a constant of the program."
@@ -42,6 +42,6 @@ def test_a_constant_that_reaches_the_loss_is_what_is_wrong(tmp_path: Path, numbe
     written = replace(INF, attributes={"value": f"float32() {number}"})
     nodes = (X, written, node("sum", "AddV2", "x", "inf"), node("loss", "Sum", "sum"))
     fed = [(name, np.float32(value), 0) for name, value in (("x", 1), ("sum", number), ("loss", number))]
-    (found,) = found_by("ExplodingTensor", made_run(tmp_path, nodes, fed))
+    (found,) = findings_of("ExplodingTensor", synthetic_run(tmp_path, nodes, fed))
     assert (found.severity, found.tensor) == ("high", "sum:0")
     assert found.text.endswith("in sum is a constant of the program.")

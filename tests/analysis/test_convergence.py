@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_runs import GRADIENT, TRAINING, WEIGHT, Fed, X, found_by, made_run, node
+from synthetic_runs import GRADIENT, TRAINING, WEIGHT, Fed, X, findings_of, node, synthetic_run
 
 ONES = np.ones(4, np.float32)
 STEPS = range(40)
@@ -17,7 +17,7 @@ def test_a_relu_of_a_hinge_loss_that_is_zero_is_not_dead(tmp_path: Path) -> None
     for name, least, severity in (("hinge", 0, "low"), ("dead", 1, "high")):
         fed: list[Fed] = [("hinge", ONES if step < 10 else 0 * ONES, step) for step in STEPS]
         fed += [("loss", np.float32(max(10 - step, least, step == 20)), step) for step in STEPS]
-        (hit,) = found_by("DeadRelu", made_run(tmp_path, nodes, fed, name=name))
+        (hit,) = findings_of("DeadRelu", synthetic_run(tmp_path, nodes, fed, name=name))
         assert hit.severity == severity
 
 
@@ -25,7 +25,7 @@ def test_gradients_vanish_with_the_loss(tmp_path: Path) -> None:
     for name, least, severity in (("converged", 1e-13, "low"), ("stuck", 0.5, "high")):
         fed: list[Fed] = [(GRADIENT.name, ONES if step < 10 else 1e-9 * ONES, step) for step in STEPS]
         fed += [("loss", np.float32(max(10.0 ** -(2 * step), least)), step) for step in STEPS]
-        hits = found_by("VanishingGradient", made_run(tmp_path, TRAINING, fed, name=name))
+        hits = findings_of("VanishingGradient", synthetic_run(tmp_path, TRAINING, fed, name=name))
         assert [hit.severity for hit in hits] == [severity]
 
 
@@ -36,7 +36,7 @@ def test_targets_are_no_inputs(tmp_path: Path) -> None:
     nodes = (X, WEIGHT, target, node("product", "MatMul", "x", "w"), error, node("loss", "Sum", "error"))
     values = np.linspace(5, 50, 64).astype(np.float32)
     fed: list[Fed] = [(name, values, step) for name in ("x", "y") for step in STEPS]
-    hits = found_by("InputNotNormalised", made_run(tmp_path, (*nodes, GRADIENT), fed))
+    hits = findings_of("InputNotNormalised", synthetic_run(tmp_path, (*nodes, GRADIENT), fed))
     assert [hit.tensor for hit in hits] == ["x:0"]
 
 
@@ -52,7 +52,7 @@ def test_what_the_model_scales_itself_is_judged_behind_that(
     values = np.linspace(-10, 50, 64).astype(np.float32)
     fed: list[Fed] = [("x", values, step) for step in STEPS]
     fed += [("scaled", (values - 20) * scale + 20 * (scale == 1), step) for step in STEPS if captured]
-    hits = found_by("InputNotNormalised", made_run(tmp_path, nodes, fed))
+    hits = findings_of("InputNotNormalised", synthetic_run(tmp_path, nodes, fed))
     assert [(hit.tensor, hit.severity) for hit in hits] == found
 
 
@@ -60,7 +60,7 @@ def test_what_a_batch_normalization_takes_need_not_be_normalised(tmp_path: Path)
     norm, product = node("norm", "FusedBatchNormV3", "x"), node("product", "MatMul", "norm", "w")
     nodes = (X, WEIGHT, norm, product, node("loss", "Sum", "product"), GRADIENT)
     fed: list[Fed] = [("x", np.linspace(5, 50, 64).astype(np.float32), step) for step in STEPS]
-    assert found_by("InputNotNormalised", made_run(tmp_path, nodes, fed)) == []
+    assert findings_of("InputNotNormalised", synthetic_run(tmp_path, nodes, fed)) == []
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_what_a_batch_normalization_takes_need_not_be_normalised(tmp_path: Path)
 def test_a_loss_that_jumped_and_never_came_back_grew(tmp_path: Path, losses: list[float], text: str) -> None:
     fed: list[Fed] = [("loss", np.float32(value), step) for step, value in enumerate(losses)]
     fed += [(GRADIENT.name, ONES, step) for step in STEPS]
-    hits = found_by("LossNotDecreasing", made_run(tmp_path, TRAINING, fed))
+    hits = findings_of("LossNotDecreasing", synthetic_run(tmp_path, TRAINING, fed))
     assert [hit.severity for hit in hits] == (["high"] if text else [])
     assert all(hit.text.startswith("The loss grew") and hit.text.endswith(text) for hit in hits)
 
@@ -93,5 +93,5 @@ def test_a_loss_that_scatters_and_stays_is_clear_unless_it_scatters_by_far(
 ) -> None:
     fed: list[Fed] = [("loss", np.float32(value), step) for step, value in enumerate(losses)]
     fed += [(GRADIENT.name, ONES, step) for step in STEPS]
-    hits = found_by("LossNotDecreasing", made_run(tmp_path, TRAINING, fed))
+    hits = findings_of("LossNotDecreasing", synthetic_run(tmp_path, TRAINING, fed))
     assert [hit.severity for hit in hits] == [severity]

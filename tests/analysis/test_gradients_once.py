@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_runs import TRAINING, Fed, found_by, made_run, node
+from synthetic_runs import TRAINING, Fed, findings_of, node, synthetic_run
 
 from tensortap.analysis.dead_layers.ledger import dead_layer_ledger
 from tensortap.analysis.rules.runner import check_rules
@@ -38,7 +38,7 @@ def scaled_run(folder: Path, steps: int = 12, overflows: int = 1) -> RunIndex:
         # What was captured first has the lower number: that of an order that no rule may depend on.
         fed += [] if lost else [("cond/d2", ONES / SCALE, step), ("cond/d1", ONES / SCALE, step)]
         fed += [("gradient_tape/g2", ONES * SCALE, step)]
-    return made_run(folder, SCALED, fed)
+    return synthetic_run(folder, SCALED, fed)
 
 
 def test_a_loss_scale_makes_no_gradient_explode_or_vanish(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_steps_that_dynamic_loss_scaling_skips_are_no_overflow(
     tmp_path: Path, overflows: int, found: int
 ) -> None:
     run = scaled_run(tmp_path, 40, overflows)
-    assert len(found_by("Float16Overflow", run)) == found
+    assert len(findings_of("Float16Overflow", run)) == found
 
 
 def masked() -> tuple[Node, ...]:
@@ -77,7 +77,7 @@ def test_zeros_behind_the_tape_begin_where_nan_was_replaced(tmp_path: Path) -> N
     zero = np.zeros(4, np.float32)
     fed: list[Fed] = [("gradient_tape/g", np.full(4, np.nan, np.float32), 0), ("limit", np.float32(1), 0)]
     fed += [(name, zero, 0) for name in ("zeros", "chosen", "clip/Minimum", "clip")]
-    (entry,) = (e for e in dead_layer_ledger(made_run(tmp_path, masked(), fed)) if e.zero_steps)
+    (entry,) = (e for e in dead_layer_ledger(synthetic_run(tmp_path, masked(), fed)) if e.zero_steps)
     assert (entry.reason, entry.begins) == ("mask", "chosen:0")
     assert "gradient_tape/g:0 holds 4 NaN or infinite elements" in entry.why
 
@@ -91,6 +91,6 @@ def test_a_sum_that_cancels_is_reported_so(tmp_path: Path) -> None:
         ),
     )
     fed = [("gradient_tape/a", ONES, 0), ("gradient_tape/b", -ONES, 0), ("gradient_tape/sum", ONES * 0, 0)]
-    (entry,) = (e for e in dead_layer_ledger(made_run(tmp_path, nodes, fed)) if e.zero_steps)
+    (entry,) = (e for e in dead_layer_ledger(synthetic_run(tmp_path, nodes, fed)) if e.zero_steps)
     assert entry.reason == "cancelled"
     assert "not captured" not in entry.why

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from made_runs import GRADIENT, TRAINING, Fed, found_by, made_run, node
+from synthetic_runs import GRADIENT, TRAINING, Fed, findings_of, node, synthetic_run
 
 from tensortap.analysis.dead_layers.ledger import dead_layer_ledger
 from tensortap.analysis.rules.builtin.unchanged_stretches import STATISTICS, Stretches
@@ -148,11 +148,11 @@ def test_norms_prove_a_large_update_of_values_that_cannot_be_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fed: list[Fed] = [("w", np.full(4, 100.0**step, np.float32), step) for step in range(3)]
-    run = made_run(tmp_path, TRAINING, fed, keep="value")
-    (found,) = found_by("WeightUpdateRatio", run)
+    run = synthetic_run(tmp_path, TRAINING, fed, keep="value")
+    (found,) = findings_of("WeightUpdateRatio", run)
     monkeypatch.setattr("tensortap.analysis.rules.builtin.updates.stored_values", lambda run, rows: iter(()))
     with memory_of(run):
-        assert found_by("WeightUpdateRatio", run) == [found]
+        assert findings_of("WeightUpdateRatio", run) == [found]
 
 
 def test_a_look_that_was_ended_leaves_nothing_half_added(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ class _Columns:
         made.rows = made.step = np.arange(first, first + count)
         made.tensor = np.zeros(count, np.int64)
         columns = dict.fromkeys(STATISTICS, np.array(values)) | {"kept": np.zeros(count)}
-        made._whole, made._held = None, {}
+        made._parent, made._held = None, {}
         made._read = lambda column: columns[column]  # type: ignore[method-assign]
         return made
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_runs import Fed, X, found_by, made_run, node
+from synthetic_runs import Fed, X, findings_of, node, synthetic_run
 
 from tensortap.analysis.rules.finding import Finding
 from tensortap.core.records import Node
@@ -42,7 +42,7 @@ def reported(
         of_w = first if later is None or not step else later
         fed += [("w", of_w, step), ("v", last, step)]
         fed += [(name, gradient * WIDE, step) for name in ("gradient_tape/gw", "gradient_tape/gv")]
-    return found_by("PoorWeightInit", made_run(folder, nodes, fed))
+    return findings_of("PoorWeightInit", synthetic_run(folder, nodes, fed))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_runs import GRADIENT, TRAINING, Fed, found_by, made_run
+from synthetic_runs import GRADIENT, TRAINING, Fed, findings_of, synthetic_run
 
 from tensortap.analysis.rules.runner import check_rules
 from tensortap.analysis.rules.settings import parse_settings
@@ -34,7 +34,7 @@ def test_a_gradient_that_stays_zero_is_dead(
     tmp_path: Path, dead: Sequence[int], found: list[tuple[str, int, int]]
 ) -> None:
     fed: list[Fed] = [(GRADIENT.name, ZERO if step in dead else ONES, step) for step in range(40)]
-    hits = found_by("DeadGradient", made_run(tmp_path, TRAINING, fed))
+    hits = findings_of("DeadGradient", synthetic_run(tmp_path, TRAINING, fed))
     assert [(hit.severity, hit.first_step, hit.steps) for hit in hits] == found
     for severity, since, steps in found:
         late = f"since step {since}: " if steps < 40 else "is exactly 0: "
@@ -44,14 +44,16 @@ def test_a_gradient_that_stays_zero_is_dead(
 
 def test_a_gradient_that_is_zero_at_some_visits_of_each_step_is_not_dead(tmp_path: Path) -> None:
     fed: list[Fed] = [(GRADIENT.name, value, step) for step in range(8) for value in (ONES, ZERO)]
-    (hit,) = found_by("DeadGradient", made_run(tmp_path, TRAINING, fed))
+    (hit,) = findings_of("DeadGradient", synthetic_run(tmp_path, TRAINING, fed))
     assert (hit.severity, "at 8 of 8 captured steps, but not in every iteration" in hit.text) == ("low", True)
 
 
 def test_with_no_loss_left_there_is_nothing_to_learn(tmp_path: Path) -> None:
     fed: list[Fed] = [(GRADIENT.name, ONES if step < 20 else ZERO, step) for step in range(40)]
     fed += [("loss", np.float32(max(20 - step, 0)), step) for step in range(40)]
-    assert [f.severity for f in found_by("DeadGradient", made_run(tmp_path, TRAINING, fed))] == ["low"]
+    assert [f.severity for f in findings_of("DeadGradient", synthetic_run(tmp_path, TRAINING, fed))] == [
+        "low"
+    ]
 
 
 def test_the_last_steps_are_counted_the_same_however_the_run_grew(tmp_path: Path) -> None:
@@ -59,7 +61,7 @@ def test_the_last_steps_are_counted_the_same_however_the_run_grew(tmp_path: Path
     values = [ONES, ZERO, ZERO, ZERO, ONES, ZERO, ONES, ONES, ZERO, ZERO, ONES, ZERO, ZERO, ZERO]
     steps = [0, 1, 2, 3, 3, 3, 4, 5, 6, 7, 7, 7, 8, 9]
     fed = [(GRADIENT.name, value, step) for value, step in zip(values, steps, strict=True)]
-    view = RunView(made_run(tmp_path, TRAINING, fed))
+    view = RunView(synthetic_run(tmp_path, TRAINING, fed))
     (tensor,) = view.of_kind("gradient")
     rows = view.rows([tensor])
     for cut in range(1, len(rows)):
@@ -75,7 +77,7 @@ def test_weights_that_turned_nan_do_not_rest_and_their_cause_comes_first(tmp_pat
     fed: list[Fed] = [("w", ONES, 0), ("product", nan, 0), ("loss", np.float32(np.nan), 0), ("x", ONES, 0)]
     for step in range(1, 8):
         fed += [("w", nan, step), (GRADIENT.name, ZERO, step)]
-    found = check_rules(made_run(tmp_path, TRAINING, fed, keep="value")).findings
+    found = check_rules(synthetic_run(tmp_path, TRAINING, fed, keep="value")).findings
     assert [f.rule for f in found if f.severity == "high"] == ["ExplodingTensor", "DeadGradient"]
     assert "UnchangedTensor" not in {f.rule for f in found}
 
@@ -83,7 +85,7 @@ def test_weights_that_turned_nan_do_not_rest_and_their_cause_comes_first(tmp_pat
 def test_weights_rest_whose_gradient_is_zero(tmp_path: Path) -> None:
     fed: list[Fed] = [("w", ONES, step) for step in range(8)]
     fed += [(GRADIENT.name, ZERO, step) for step in range(8)]
-    run, alone = made_run(tmp_path, TRAINING, fed), parse_settings({"DeadGradient": {"enabled": False}})
-    (found,) = found_by("UnchangedTensor", run, alone)
+    run, alone = synthetic_run(tmp_path, TRAINING, fed), parse_settings({"DeadGradient": {"enabled": False}})
+    (found,) = findings_of("UnchangedTensor", run, alone)
     assert (found.severity, found.text.endswith("as its gradient is exactly 0.")) == ("low", True)
-    assert found_by("UnchangedTensor", run) == []  # DeadGradient says so, and why
+    assert findings_of("UnchangedTensor", run) == []  # DeadGradient says so, and why

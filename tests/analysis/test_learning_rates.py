@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_runs import GRADIENT, TRAINING, Fed, found_by, made_run, node
+from synthetic_runs import GRADIENT, TRAINING, Fed, findings_of, node, synthetic_run
 
 from tensortap.core.records import Node
 
@@ -37,8 +37,8 @@ SCHEDULE = (
 def scheduled(folder: Path, rate: Callable[[int], float], *more: Node) -> list[tuple[str, str, int]]:
     fed: list[Fed] = [("adam/pow", np.float32(rate(step)), step) for step in range(40)]
     fed += [("adam/beta_pow", np.float32(0.9), step) for step in range(40)]
-    run = made_run(folder, (*TRAINING, *SCHEDULE, *more), fed)
-    return [(found.tensor, found.severity, found.steps) for found in found_by("LearningRate", run)]
+    run = synthetic_run(folder, (*TRAINING, *SCHEDULE, *more), fed)
+    return [(found.tensor, found.severity, found.steps) for found in findings_of("LearningRate", run)]
 
 
 @pytest.mark.parametrize(
@@ -83,8 +83,8 @@ def test_what_changes_no_trained_weight_is_no_learning_rate(
     ends = {"average": ("other/product", "other/loss"), "product": ("other/average",)}[update]
     left = tuple(each for each in nodes if each.name not in ends)
     fed: list[Fed] = [("other/share", np.float32(0.5 * 2.0**step), step) for step in range(40)]
-    run = made_run(tmp_path, (*TRAINING, *SCHEDULE, *left), fed)
-    assert found_by("LearningRate", run) == []
+    run = synthetic_run(tmp_path, (*TRAINING, *SCHEDULE, *left), fed)
+    assert findings_of("LearningRate", run) == []
 
 
 def test_a_rate_that_momentum_takes_is_one(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_a_rate_that_momentum_takes_is_one(tmp_path: Path) -> None:
     )
     kept = tuple(each for each in SCHEDULE if each.name not in ("adam/step", "adam/update", "adam/alpha"))
     fed: list[Fed] = [("adam/pow", np.float32(1e-3 * 1.2**step), step) for step in range(40)]
-    found = found_by("LearningRate", made_run(tmp_path, (*TRAINING, *kept, *nodes), fed))
+    found = findings_of("LearningRate", synthetic_run(tmp_path, (*TRAINING, *kept, *nodes), fed))
     assert [(each.tensor, each.steps) for each in found] == [("adam/pow:0", 27)]
 
 
@@ -115,7 +115,7 @@ def test_a_fall_within_the_scatter_is_none(tmp_path: Path) -> None:
     for name, slope, severities in (("stays", 0.0003, ["medium"]), ("falls", 0.003, [])):
         fed: list[Fed] = [("loss", np.float32(2.3 - slope * n + scatter[n]), n) for n in range(60)]
         fed += [(GRADIENT.name, np.ones(4, np.float32), n) for n in range(60)]
-        found = found_by("LossNotDecreasing", made_run(tmp_path / name, TRAINING, fed))
+        found = findings_of("LossNotDecreasing", synthetic_run(tmp_path / name, TRAINING, fed))
         assert [finding.severity for finding in found] == severities
         assert all("The loss stayed" in finding.text for finding in found)
         for finding in found:

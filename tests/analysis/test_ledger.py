@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_runs import TRAINING, X, found_by, made_run, node
+from synthetic_runs import TRAINING, X, findings_of, node, synthetic_run
 
 from tensortap.analysis.dead_layers.ledger import dead_layer_ledger
 from tensortap.analysis.run_view.run_view import RunView
@@ -41,7 +41,7 @@ def test_a_reason_is_given_only_where_what_was_captured_proves_it(
     tmp_path: Path, captured: dict[str, np.ndarray], reason: str, begins: str
 ) -> None:
     fed = [(f"gradient_tape/{n}" if n != "x" else n, value, 0) for n, value in captured.items()]
-    run = made_run(tmp_path, NODES, [*fed, ("gradient_tape/g", ZERO, 0)])
+    run = synthetic_run(tmp_path, NODES, [*fed, ("gradient_tape/g", ZERO, 0)])
     entry = next(entry for entry in dead_layer_ledger(run) if entry.variable == "dense/kernel")
     assert (entry.reason, entry.begins) == (reason, f"gradient_tape/{begins}:0")
     assert ("not captured" in entry.why) == (reason == "unknown")
@@ -52,7 +52,7 @@ def test_weights_that_are_zero_are_no_dead_input(tmp_path: Path) -> None:
     below = node("gradient_tape/g", "MatMul", "x", "gradient_tape/above", kind="gradient", of="below/kernel")
     fed = [("x", SOME, 0), ("w", ZERO, 0), ("gradient_tape/relu", SOME, 0)]
     fed += [("gradient_tape/above", ZERO, 0), ("gradient_tape/g", ZERO, 0)]
-    run = made_run(tmp_path, (*NODES[:-1], above, below), fed)
+    run = synthetic_run(tmp_path, (*NODES[:-1], above, below), fed)
     entry = next(entry for entry in dead_layer_ledger(run) if entry.variable == "below/kernel")
     assert (entry.reason, entry.begins) == ("zero weights", "gradient_tape/above:0")
     assert entry.why.endswith("its other factor, dense/kernel, is zero")
@@ -83,7 +83,7 @@ def test_a_constant_that_is_chosen_in_place_of_a_gradient_needs_no_capture(
     )
     fed = [(f"gradient_tape/{name}", value, 0) for name, value in captured.items()]
     fed += [(f"gradient_tape/{name}", ZERO, 0) for name in ("choice", "g")]
-    (entry,) = (e for e in dead_layer_ledger(made_run(tmp_path, nodes, fed)) if e.reason)
+    (entry,) = (e for e in dead_layer_ledger(synthetic_run(tmp_path, nodes, fed)) if e.reason)
     assert (entry.reason, entry.begins) == (reason, "gradient_tape/choice:0")
     reported = f"(SelectV2): it chooses 0 in place of gradient_tape/loss:0{why}"
     assert entry.why.endswith(reported) == (reason == "mask")
@@ -108,7 +108,7 @@ def test_a_relu6_at_its_upper_end_is_saturated(
     )
     fed = [("gradient_tape/loss", SOME, 0), ("gradient_tape/relu", ZERO, 0), ("gradient_tape/g", ZERO, 0)]
     fed += [] if output is None else [("relu", output, 0)]
-    (entry,) = (e for e in dead_layer_ledger(made_run(tmp_path, nodes, fed)) if e.reason)
+    (entry,) = (e for e in dead_layer_ledger(synthetic_run(tmp_path, nodes, fed)) if e.reason)
     assert (entry.reason, entry.begins) == (reason, "gradient_tape/relu:0")
 
 
@@ -120,14 +120,16 @@ def test_the_state_of_a_seed_is_no_layer(tmp_path: Path, dtype: str, listed: boo
     state.attributes["tensortap.trainable"] = "false"
     nodes = (*NODES, replace(state, layer="dropout"))
     fed = [("state", np.arange(2, dtype=dtype), 0), ("gradient_tape/g", SOME, 0)]
-    entries = dead_layer_ledger(made_run(tmp_path, nodes, fed))
+    entries = dead_layer_ledger(synthetic_run(tmp_path, nodes, fed))
     assert ("seed_generator/seed_generator_state" in {entry.variable for entry in entries}) == listed
     assert "dense/kernel" in {entry.variable for entry in entries}
 
 
 def test_of_many_dead_gradients_a_step_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     many = [node(f"gradient_tape/g{n}", "MatMul", "x", kind="gradient", of=f"l{n}/kernel") for n in range(30)]
-    run = made_run(tmp_path, (X, *many), [(each.name, ZERO, step) for step in range(20) for each in many])
+    run = synthetic_run(
+        tmp_path, (X, *many), [(each.name, ZERO, step) for step in range(20) for each in many]
+    )
     view, made = RunView(run), list[int]()
     whole = Rows.__init__
 
@@ -141,7 +143,7 @@ def test_of_many_dead_gradients_a_step_is_read_once(tmp_path: Path, monkeypatch:
 
 
 def test_the_ledger_tells_how_far_it_is_and_can_be_ended(tmp_path: Path) -> None:
-    run = made_run(tmp_path, NODES, [("gradient_tape/g", ZERO, 0)])
+    run = synthetic_run(tmp_path, NODES, [("gradient_tape/g", ZERO, 0)])
 
     def end(done: int, total: int, doing: str) -> None:
         raise KeyboardInterrupt(f"{done} of {total}: {doing}")
@@ -177,12 +179,12 @@ def test_what_cuts_a_variable_off_is_named(
         node("gradient_tape/g", "Mul", "x", kind="gradient", of="dense/kernel"),
     )
     fed = [(name, SOME * (step + 1), step) for step in range(3) for name in ("v", "w", "gradient_tape/g")]
-    run = made_run(tmp_path, nodes, fed)
+    run = synthetic_run(tmp_path, nodes, fed)
     entry = next(entry for entry in dead_layer_ledger(run) if entry.variable == "head/kernel")
     cut = op_type not in ("Tanh",) and dtype != "float16"
     assert (entry.reason, entry.cut_by) == ("disconnected", op_type if cut else "")
     assert entry.begins == ("tail/cut:0" if cut else "v:0")
-    reported = found_by("DeadGradient", run)
+    reported = findings_of("DeadGradient", run)
     assert [(f.severity, f.text) for f in reported] == [
         (severity, f"head/kernel gets no gradient: {text}. Fine if it is frozen.") for severity, text in found
     ]
@@ -213,12 +215,12 @@ def test_a_variable_without_the_gradient_that_is_asked_for_is_worse_than_a_froze
         node("gradient_tape/g", "Mul", "x", kind="gradient", of="dense/kernel"),
     )
     fed = [(name, SOME * (step + 1), step) for step in range(3) for name in ("w", "gradient_tape/g")]
-    resting = made_run(tmp_path / "resting", nodes, [*fed, *(("v", SOME, step) for step in range(3))])
-    reported = found_by("DeadGradient", resting)
+    resting = synthetic_run(tmp_path / "resting", nodes, [*fed, *(("v", SOME, step) for step in range(3))])
+    reported = findings_of("DeadGradient", resting)
     begins = [(f.severity, f.help[: len(text)].lower()) for f, (_, text) in zip(reported, found, strict=True)]
     assert begins == found
     averaged = [("v", SOME * (step + 1), step) for step in range(3)]  # as a target network is, or a codebook
-    reported = found_by("DeadGradient", made_run(tmp_path / "averaged", nodes, [*fed, *averaged]))
+    reported = findings_of("DeadGradient", synthetic_run(tmp_path / "averaged", nodes, [*fed, *averaged]))
     assert [f.severity for f in reported] == ["low"] * len(found)
     assert all(f.text.endswith("It still changes: something else updates it.") for f in reported)
 
@@ -234,10 +236,12 @@ def test_zeros_that_a_program_puts_where_there_is_no_gradient_are_none(tmp_path:
         node("zeros_like", "Const", kind="gradient", of="head/kernel"),
         node("gradient_tape/g", "Mul", "x", kind="gradient", of="dense/kernel"),
     )
-    run = made_run(tmp_path, nodes, [(name, SOME, n) for n in range(3) for name in ("v", "gradient_tape/g")])
+    run = synthetic_run(
+        tmp_path, nodes, [(name, SOME, n) for n in range(3) for name in ("v", "gradient_tape/g")]
+    )
     (entry,) = (each for each in dead_layer_ledger(run) if each.variable == "head/kernel")
     assert (entry.reason, entry.cut_by, entry.begins) == ("disconnected", "Round", "round:0")
-    assert [finding.severity for finding in found_by("DeadGradient", run)] == ["high"]
+    assert [finding.severity for finding in findings_of("DeadGradient", run)] == ["high"]
 
 
 def test_of_an_op_whose_gradient_is_always_0_the_forward_pass_tells(tmp_path: Path) -> None:
@@ -247,13 +251,13 @@ def test_of_an_op_whose_gradient_is_always_0_the_forward_pass_tells(tmp_path: Pa
         node("gradient_tape/above", "ZerosLike", "sign"),
         node("gradient_tape/g", "Mul", "gradient_tape/above", kind="gradient", of="dense/kernel"),
     )
-    run = made_run(tmp_path, nodes, [("gradient_tape/g", ZERO, step) for step in range(3)])
+    run = synthetic_run(tmp_path, nodes, [("gradient_tape/g", ZERO, step) for step in range(3)])
     (entry,) = dead_layer_ledger(run)
     assert (entry.reason, entry.cut_by, entry.begins) == ("disconnected", "Sign", "sign:0")
-    (finding,) = found_by("DeadGradient", run)
+    (finding,) = findings_of("DeadGradient", run)
     assert finding.text.endswith("sign (Sign) lets no gradient of the loss through.")
     assert finding.next_look == "The node that lets no gradient through."
-    sometimes = made_run(
+    sometimes = synthetic_run(
         tmp_path, nodes, [("gradient_tape/g", value, n) for n, value in enumerate((ZERO, SOME))], name="some"
     )
     assert dead_layer_ledger(sometimes)[0].cut_by == ""
@@ -279,4 +283,4 @@ def test_what_another_step_trains_is_not_cut_off(tmp_path: Path) -> None:
     log = LogIndex(tmp_path)
     log.refresh()
     (run,) = log.runs
-    assert found_by("DeadGradient", run) == []
+    assert findings_of("DeadGradient", run) == []

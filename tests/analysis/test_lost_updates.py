@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_runs import GRADIENT, TRAINING, found_by, made_run
+from synthetic_runs import GRADIENT, TRAINING, findings_of, synthetic_run
 
 from tensortap.analysis.dead_layers.ledger import LedgerEntry, dead_layer_ledger
 from tensortap.index.run_index import RunIndex
@@ -18,7 +18,7 @@ def trained(folder: Path, steps: int, first: int = 0) -> RunIndex:
     """A run of a weight that moves at every third step only; values are kept of `steps`, from one on."""
     fed = [("w", ONES * ((step + 2) // 3), step) for step in range(first, first + steps)]
     fed += [(GRADIENT.name, ONES, step) for step in range(first, first + steps)]
-    return made_run(folder, TRAINING, fed, keep="value")
+    return synthetic_run(folder, TRAINING, fed, keep="value")
 
 
 def entry_of(run: RunIndex) -> LedgerEntry:
@@ -37,13 +37,13 @@ def test_of_a_long_run_some_are_chosen_evenly_and_the_ledger_and_the_finding_say
     assert (entry.absorbed_steps, entry.absorbed_of) == (32, 99)
     assert entry.absorbed == pytest.approx(2 / 3, abs=0.1)
     assert entry.absorbed_at[0] < 56 and entry.absorbed_at[-1] > 143
-    (finding,) = found_by("AbsorbedUpdate", run)
+    (finding,) = findings_of("AbsorbedUpdate", run)
     lost = len(entry.absorbed_at)
     assert (finding.first_step, finding.steps, finding.of) == (entry.absorbed_at[0], lost, 32)
     assert finding.looked_at == "pairs of steps with stored values, chosen evenly of 99"
 
 
 def test_the_finding_counts_the_pairs_at_which_updates_were_lost(tmp_path: Path) -> None:
-    (finding,) = found_by("AbsorbedUpdate", trained(tmp_path, 13))
+    (finding,) = findings_of("AbsorbedUpdate", trained(tmp_path, 13))
     assert (finding.first_step, finding.last_step, finding.steps, finding.of) == (1, 11, 8, 12)
     assert finding.looked_at == "pairs of steps with stored values"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_runs import X, made_run
+from synthetic_runs import X, synthetic_run
 
 from tensortap.analysis.rules.muted_findings import MutedFindingsError, mute, mutes_of, unmute
 from tensortap.index.run_index import RunIndex
@@ -17,7 +17,7 @@ from tensortap.system.user_dirs import config_folder
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunIndex:
     monkeypatch.setenv("TENSORTAP_CONFIG_DIR", str(tmp_path / "config"))
-    return made_run(tmp_path / "log", (X,), [("x", np.zeros(2, np.float32), 0)])
+    return synthetic_run(tmp_path / "log", (X,), [("x", np.zeros(2, np.float32), 0)])
 
 
 @pytest.mark.parametrize("text", ['{"other@1": ["AllZero"', "[]", '{"other@1": 3}', " " * ((1 << 20) + 1)])
@@ -35,7 +35,7 @@ def test_a_damaged_file_is_left_as_it_is(run: RunIndex, tmp_path: Path, text: st
 
 def test_what_other_runs_muted_stays(run: RunIndex, tmp_path: Path) -> None:
     mute(run, "LargeWeights")
-    other = made_run(tmp_path / "other", (X,), [("x", np.zeros(2, np.float32), 0)], name="other")
+    other = synthetic_run(tmp_path / "other", (X,), [("x", np.zeros(2, np.float32), 0)], name="other")
     mute(other, "AllZero: x")
     unmute(run, "LargeWeights")
     assert (mutes_of(run), mutes_of(other)) == ([], ["AllZero: x"])

@@ -16,7 +16,7 @@ SOURCES = [
     for name in ("nan_programs", "nan_special")
 ]
 
-BORN = {  # program -> op type, pattern
+ORIGINS = {  # program -> op type, pattern
     "log_of_0": ("Log", "log of 0"),
     "log_of_negative": ("Log", "log of a negative"),
     "log1p_of_minus_1": ("Log1p", "log of 0"),
@@ -40,7 +40,7 @@ BORN = {  # program -> op type, pattern
     "in_a_loop": ("Exp", "exp overflow"),
     "through_ops": ("Log", "log of a negative"),
 }
-SPECIAL = {  # as BORN, of nan_special.py
+SPECIAL = {  # as ORIGINS, of nan_special.py
     "inf_over_inf": ("Exp", "exp overflow"),
     "inf_times_0_in_sums": ("Exp", "exp overflow"),
     "softmax_of_inf": ("Exp", "exp overflow"),
@@ -90,7 +90,7 @@ SPECIAL = {  # as BORN, of nan_special.py
     "convolution_overflow": ("Conv2D", "sum overflow"),
     "label_out_of_range": ("SparseSoftmaxCrossEntropyWithLogits", "label out of range"),
 }
-BORN |= SPECIAL
+ORIGINS |= SPECIAL
 CAUSES = {  # program -> the input's element that the first bad element is led back to
     "log_of_0": (1, 0),
     "log_of_negative": (1, 0),
@@ -118,19 +118,19 @@ def marked_line(program: str) -> int | None:
     begin = f"def {program}("
     source, first = next((s, at) for s in SOURCES for at, line in enumerate(s) if line.startswith(begin))
     for at in range(first + 1, len(source)):
-        if source[at].endswith("# born here"):
+        if source[at].endswith("# origin"):
             return at + 1
         if re.match(r"\S", source[at]):
             return None
     return None
 
 
-@pytest.mark.parametrize("program", BORN)
+@pytest.mark.parametrize("program", ORIGINS)
 def test_a_origin_is_found_and_explained(program: str, run_named: Get) -> None:
     report = nan_report(run_named(program))
     origin = report.origins[0]
     assert origin.explanation is not None
-    assert (origin.op_type, origin.explanation.pattern) == BORN[program]
+    assert (origin.op_type, origin.explanation.pattern) == ORIGINS[program]
     assert origin.verdict in ("origin", "inf_to_nan")
     assert origin.frame is not None
     assert marked_line(program) in (None, origin.frame.line)

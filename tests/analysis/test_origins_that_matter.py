@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_runs import X, found_by, made_run, node
+from synthetic_runs import X, findings_of, node, synthetic_run
 
 from tensortap.analysis.model_graph.roles import Roles
 from tensortap.analysis.nonfinite.nan_report import nan_report
@@ -43,19 +43,19 @@ def healing_step(step: int, last: float) -> Iterable[tuple[str, object, int]]:
 def test_an_infinity_that_heals_does_not_hide_the_nan_that_comes_later(tmp_path: Path) -> None:
     """GIVEN 1/0 hidden by a division from step 0 on, and the logarithm of a negative at step 50."""
     fed = [each for step, last in ((0, 2.0), (10, 2.0), (50, -2.0)) for each in healing_step(step, last)]
-    run = made_run(tmp_path, HEALING, fed)
+    run = synthetic_run(tmp_path, HEALING, fed)
     report = nan_report(run)
     assert (report.step, report.origins[0].tensor, report.origins[0].ends.returned) == (
         50,
         "log:0",
         ["loss:0"],
     )
-    assert [f.severity for f in found_by("ExplodingTensor", run)] == ["high", "medium"]
+    assert [f.severity for f in findings_of("ExplodingTensor", run)] == ["high", "medium"]
 
 
 def test_where_nothing_matters_the_first_that_heals_is_reported(tmp_path: Path) -> None:
     fed = [each for step in (0, 10) for each in healing_step(step, 2.0)]
-    report = nan_report(made_run(tmp_path, HEALING, fed))
+    report = nan_report(synthetic_run(tmp_path, HEALING, fed))
     assert report.step == 0
     assert report.origins[0].aftermath.startswith(
         "It reaches neither loss nor gradients nor weights, but it looks"
@@ -64,7 +64,7 @@ def test_where_nothing_matters_the_first_that_heals_is_reported(tmp_path: Path) 
 
 def test_an_infinity_that_the_step_stores_is_not_said_to_heal(tmp_path: Path) -> None:
     stored = node("store", "AssignVariableOp", "x", "turned")
-    report = nan_report(made_run(tmp_path, (*HEALING, stored), healing_step(0, 2.0)))
+    report = nan_report(synthetic_run(tmp_path, (*HEALING, stored), healing_step(0, 2.0)))
     assert (report.origins[0].tensor, report.origins[0].aftermath) == ("turned:0", "")
 
 
@@ -83,7 +83,7 @@ def logs_captured(folder: Path, *names: str) -> tuple[list[str], list[str]]:
     with np.errstate(divide="ignore"):
         log = np.log(x)
     values = {"x": x, "log": log, "large": log > 0, "scaled": log, "loss": log.sum()}
-    report = nan_report(made_run(folder, LOGS, [(name, values[name], 0) for name in names]))
+    report = nan_report(synthetic_run(folder, LOGS, [(name, values[name], 0) for name in names]))
     return [origin.tensor for origin in report.origins], [origin.tensor for origin in report.demoted]
 
 
@@ -96,7 +96,7 @@ def test_what_may_reach_the_loss_unseen_is_not_called_harmless(tmp_path: Path) -
 def test_what_ends_in_a_comparison_alone_is_harmless(tmp_path: Path) -> None:
     nodes = (*LOGS[:3], node("scaled", "Mul", "x"), node("loss", "Sum", "scaled"))
     fed = [("x", np.float32([1, 0]), 0), ("log", np.float32([0, -np.inf]), 0), ("large", [False, False], 0)]
-    report = nan_report(made_run(tmp_path, nodes, fed))
+    report = nan_report(synthetic_run(tmp_path, nodes, fed))
     assert report.origins == []
     assert "only compared" in report.demoted[0].demoted
 
@@ -118,7 +118,7 @@ def test_each_of_many_origins_knows_what_it_reaches(tmp_path: Path, monkeypatch:
         before = f"m{number}"
     nodes += [node("loss", "Sum", before)]
     fed = [(each.name, bad if each.name != "loss" else bad[0], 0) for each in nodes[1:]]
-    report = nan_report(made_run(tmp_path, nodes, fed))
+    report = nan_report(synthetic_run(tmp_path, nodes, fed))
     assert len(asked) < 8 * len(nodes)
     assert [origin.reached for origin in report.origins] == [many - number + 1 for number in range(many)]
     assert all(origin.ends.loss == "loss:0" for origin in report.origins)
@@ -158,7 +158,7 @@ def test_infinite_gradients_of_activations_without_slope(
         node("made", op_type, "x0", "x1"),
     )
     fed = [("x0", np.float32(inputs[0]), 0), ("x1", np.float32(inputs[1]), 0)]
-    report = nan_report(made_run(tmp_path, nodes, [*fed, ("made", np.float32([np.nan, 1]), 0)]))
+    report = nan_report(synthetic_run(tmp_path, nodes, [*fed, ("made", np.float32([np.nan, 1]), 0)]))
     (origin,) = [origin for origin in report.origins if origin.tensor == "made:0"]
     assert origin.explanation is not None
     assert origin.explanation.pattern == "0 * inf"
@@ -172,7 +172,7 @@ def test_an_infinite_factor_is_followed_back_without_a_warning(tmp_path: Path) -
     fed = [("x", x, 0), ("y", y, 0), ("made", np.float32([[np.nan]]), 0)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        report = nan_report(made_run(tmp_path, nodes, fed, keep="value"))
+        report = nan_report(synthetic_run(tmp_path, nodes, fed, keep="value"))
     traced = [origin.elements for origin in report.origins if origin.tensor == "made:0"]
     assert traced[0][0].trail[1].tensor == "y:0"
 

@@ -6,8 +6,8 @@ import io
 from pathlib import Path
 
 import numpy as np
-from made_runs import TRAINING
 from rich.console import Console
+from synthetic_runs import TRAINING
 
 from tensortap.analysis.nonfinite.nan_report import nan_report
 from tensortap.analysis.rules.runner import check_rules

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from made_runs import X, made_run, node
+from synthetic_runs import X, node, synthetic_run
 
 from tensortap.analysis.nonfinite.nan_report import nan_report
 from tensortap.core.records import Function, Graph
@@ -22,7 +22,7 @@ def test_reading_a_shape_heals_nothing(tmp_path: Path) -> None:
         node("back", "Exp", "log"),
     )
     fed = [("x", np.float32([1, 0]), 0), ("log", np.float32([0, -np.inf]), 0), ("shape", np.int32([2]), 0)]
-    report = nan_report(made_run(tmp_path, nodes, [*fed, ("back", np.float32([1, 0]), 0)]))
+    report = nan_report(synthetic_run(tmp_path, nodes, [*fed, ("back", np.float32([1, 0]), 0)]))
     assert report.origins == []
     assert report.demoted[0].demoted.startswith("back (Exp) turns it into a finite number")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_runs import TRAINING, found_by, node
+from synthetic_runs import TRAINING, findings_of, node
 
 from tensortap.core.dtypes import Array
 from tensortap.core.records import Function, Graph, Node
@@ -52,7 +52,9 @@ def own(rank: int, step: int) -> Array:
 @pytest.mark.parametrize("nodes", [TRAINING, ()])
 def test_the_worker_that_leaves_is_named(tmp_path: Path, nodes: tuple[Node, ...]) -> None:
     """GIVEN 8 workers with and without a graph, batches of their own, and one whose kernel drifts."""
-    (found,) = found_by("ReplicaDrift", job(tmp_path, 8, {"w": one_leaves, "x": own, "loss": equal}, nodes))
+    (found,) = findings_of(
+        "ReplicaDrift", job(tmp_path, 8, {"w": one_leaves, "x": own, "loss": equal}, nodes)
+    )
     assert found.severity == "high"
     assert found.text.startswith(f"{'dense/kernel' if nodes else 'w:0'} of worker 3 differs from that of the")
     assert "the other 7 workers from step 7 on" in found.text
@@ -65,7 +67,7 @@ def test_tensors_that_follow_are_counted(tmp_path: Path) -> None:
     def later(rank: int, step: int) -> Array:
         return one_leaves(rank, step) if step >= 9 else equal(rank, step)
 
-    (found,) = found_by("ReplicaDrift", job(tmp_path, 5, {"w": one_leaves, "b": later}, (*TRAINING, bias)))
+    (found,) = findings_of("ReplicaDrift", job(tmp_path, 5, {"w": one_leaves, "b": later}, (*TRAINING, bias)))
     assert found.tensor == "w:0"
     assert found.text.endswith("1 other tensor of it differs, too, the first from step 9 on.")
 
@@ -74,7 +76,7 @@ def test_two_workers_that_part_are_both_named(tmp_path: Path) -> None:
     def parts(rank: int, step: int) -> Array:
         return one_leaves(3 * rank, step)
 
-    (found,) = found_by("ReplicaDrift", job(tmp_path, 2, {"w": parts}))
+    (found,) = findings_of("ReplicaDrift", job(tmp_path, 2, {"w": parts}))
     assert found.severity == "medium"
     assert "differs between the two workers from step 7 on" in found.text
 
@@ -83,7 +85,7 @@ def test_a_worker_that_began_elsewhere_is_named(tmp_path: Path) -> None:
     def restored(rank: int, step: int) -> Array:
         return equal(rank, step + (rank == 1))
 
-    (found,) = found_by("ReplicaDrift", job(tmp_path, 4, {"w": restored}))
+    (found,) = findings_of("ReplicaDrift", job(tmp_path, 4, {"w": restored}))
     assert "of worker 1 differs" in found.text
     assert found.first_step == 0
 
@@ -93,12 +95,12 @@ def test_a_worker_that_began_elsewhere_is_named(tmp_path: Path) -> None:
 def test_workers_in_step_and_workers_on_their_own_are_fine(
     tmp_path: Path, workers: int, values: Values
 ) -> None:
-    assert found_by("ReplicaDrift", job(tmp_path, workers, {"w": values})) == []
+    assert findings_of("ReplicaDrift", job(tmp_path, workers, {"w": values})) == []
 
 
 def test_moving_averages_are_each_workers_own(tmp_path: Path) -> None:
     average = node("m", "ReadVariableOp", kind="weight", of="norm/moving_mean")
-    assert found_by("ReplicaDrift", job(tmp_path, 5, {"m": one_leaves}, (*TRAINING, average))) == []
+    assert findings_of("ReplicaDrift", job(tmp_path, 5, {"m": one_leaves}, (*TRAINING, average))) == []
 
 
 def test_sums_that_differ_by_rounding_agree(tmp_path: Path) -> None:
@@ -108,4 +110,4 @@ def test_sums_that_differ_by_rounding_agree(tmp_path: Path) -> None:
     def rounded(rank: int, step: int) -> Array:
         return np.array([large + step, large * (1 + 1e-14 * (rank == 2)), -1.0, 2 * large])
 
-    assert found_by("ReplicaDrift", job(tmp_path, 4, {"w": rounded})) == []
+    assert findings_of("ReplicaDrift", job(tmp_path, 4, {"w": rounded})) == []

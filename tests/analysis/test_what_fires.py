@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from made_runs import GRADIENT, TRAINING, WEIGHT, Fed, X, found_by, made_run, node
 from rich.console import Console
+from synthetic_runs import GRADIENT, TRAINING, WEIGHT, Fed, X, findings_of, node, synthetic_run
 
 from tensortap.analysis.rules.runner import check_rules
 from tensortap.analysis.rules.settings import Settings, parse_settings
@@ -33,7 +33,7 @@ def training(folder: Path, steps: range, *, loss: Any = None, weight: Any = None
         fed += [(GRADIENT.name, PUSH, step)]
         fed += [("loss", np.float32(loss(step)), step)] if loss else []
         fed += [("w", np.asarray(weight(step), np.float32), step)] if weight else []
-    return made_run(folder, TRAINING, fed)
+    return synthetic_run(folder, TRAINING, fed)
 
 
 @pytest.mark.parametrize(
@@ -44,11 +44,11 @@ def training(folder: Path, steps: range, *, loss: Any = None, weight: Any = None
     ],
 )
 def test_a_long_run_need_not_fall_by_more_than_all_of_it(tmp_path: Path, steps: range, loss: Any) -> None:
-    assert found_by("LossNotDecreasing", training(tmp_path, steps, loss=loss)) == []
+    assert findings_of("LossNotDecreasing", training(tmp_path, steps, loss=loss)) == []
 
 
 def test_a_long_run_that_hardly_falls_is_reported(tmp_path: Path) -> None:
-    found = found_by(
+    found = findings_of(
         "LossNotDecreasing", training(tmp_path, range(0, 12000, 240), loss=lambda step: 2 - step * 1e-6)
     )
     assert [(f.severity, f.evidence[0].limit) for f in found] == [("high", 0.1)]
@@ -58,14 +58,14 @@ def test_a_long_run_that_hardly_falls_is_reported(tmp_path: Path) -> None:
 def test_a_loss_that_only_scatters_stayed(tmp_path: Path, count: int, severity: str) -> None:
     scatter = np.random.default_rng(3).normal(size=200) * 0.006
     run = training(tmp_path, range(0, count * 2, 2), loss=lambda step: 0.694 + scatter[step] + 1e-5 * step)
-    (found,) = found_by("LossNotDecreasing", run)
+    (found,) = findings_of("LossNotDecreasing", run)
     assert found.severity == severity
     assert "The loss stayed" in found.text
 
 
 def test_a_loss_that_explodes_grew(tmp_path: Path) -> None:
     run = training(tmp_path, range(12), loss=lambda step: 3.0 * 100**step)
-    (found,) = found_by("LossNotDecreasing", run)
+    (found,) = findings_of("LossNotDecreasing", run)
     assert found.severity == "high"
     assert "The loss grew" in found.text
 
@@ -76,7 +76,7 @@ def test_one_of_several_losses_may_grow(tmp_path: Path) -> None:
     nodes = [*(each for each in TRAINING if each.name != "loss"), marked, rival]
     fed: list[Fed] = [("loss", np.float32(1 + step / 40), step) for step in range(40)]
     fed += [(GRADIENT.name, PUSH, step) for step in range(40)]
-    (found,) = found_by("LossNotDecreasing", made_run(tmp_path, nodes, fed))
+    (found,) = findings_of("LossNotDecreasing", synthetic_run(tmp_path, nodes, fed))
     assert (found.severity, found.tensor) == ("low", "loss:0")
 
 
@@ -85,12 +85,12 @@ def test_a_scaled_loss_is_not_the_loss(tmp_path: Path) -> None:
     nodes = [*(each for each in TRAINING if each.name != "loss"), loss, scaled]
     fed: list[Fed] = [("Mul_1", np.float32(32768 * 2 ** (-step / 4)), step) for step in range(20)]
     fed += [("loss", np.float32(2 ** (-step / 4)), step) for step in range(20)]
-    assert found_by("LargeLoss", made_run(tmp_path, nodes, fed)) == []
+    assert findings_of("LargeLoss", synthetic_run(tmp_path, nodes, fed)) == []
 
 
 def test_slow_drift_is_change(tmp_path: Path) -> None:
     run = training(tmp_path, range(100), weight=lambda step: WEIGHTS * (1 + 8e-6) ** step)
-    assert found_by("UnchangedTensor", run) == []
+    assert findings_of("UnchangedTensor", run) == []
 
 
 def test_values_tell_what_statistics_do_not(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_values_tell_what_statistics_do_not(tmp_path: Path) -> None:
         held = [np.asarray(WEIGHTS if step < 5 else last, np.float32) for step in range(6)]
         fed: list[Fed] = [("w", value, step) for step, value in enumerate(held)]
         fed += [(GRADIENT.name, PUSH, step) for step in range(6)]
-        found = found_by("UnchangedTensor", made_run(tmp_path / name, TRAINING, fed, keep))
+        found = findings_of("UnchangedTensor", synthetic_run(tmp_path / name, TRAINING, fed, keep))
         texts = [finding.text.partition(" at ")[0] for finding in found]
         assert (
             texts
@@ -118,7 +118,7 @@ def test_values_tell_what_statistics_do_not(tmp_path: Path) -> None:
 
 def test_weights_that_freeze_later_are_reported_since_when(tmp_path: Path) -> None:
     run = training(tmp_path, range(40), weight=lambda step: WEIGHTS * (1 + 0.01 * min(step, 10)))
-    (found,) = found_by("UnchangedTensor", run)
+    (found,) = findings_of("UnchangedTensor", run)
     assert (found.severity, found.first_step, found.last_step, found.steps, found.of) == (
         "high",
         10,
@@ -131,7 +131,7 @@ def test_weights_that_freeze_later_are_reported_since_when(tmp_path: Path) -> No
 
 def test_weights_that_rest_for_a_while_are_no_alarm(tmp_path: Path) -> None:
     run = training(tmp_path, range(40), weight=lambda step: WEIGHTS * (1 + 0.01 * max(step, 5)))
-    assert [(f.severity, f.last_step) for f in found_by("UnchangedTensor", run)] == [("low", 5)]
+    assert [(f.severity, f.last_step) for f in findings_of("UnchangedTensor", run)] == [("low", 5)]
 
 
 @pytest.mark.parametrize(("dtype", "cast", "severities"), [("uint8", True, ["high"]), ("int32", False, [])])
@@ -143,13 +143,13 @@ def test_pixels_of_whole_numbers_count_but_tokens_do_not(
     layer = type(layer)(**{name: getattr(layer, name) for name in layer.__slots__} | {"layer": "dense"})
     values = RNG.integers(0, 256, (64, 16)).astype(dtype)
     nodes = (node("x", "Placeholder", dtype=dtype, kind="input"), first, layer)
-    run = made_run(tmp_path, nodes, [("x", values, step) for step in range(3)])
-    assert [found.severity for found in found_by("InputNotNormalised", run)] == severities
+    run = synthetic_run(tmp_path, nodes, [("x", values, step) for step in range(3)])
+    assert [found.severity for found in findings_of("InputNotNormalised", run)] == severities
 
 
 def test_samples_and_severity_of_a_file_are_kept(tmp_path: Path) -> None:
-    run = made_run(tmp_path, TRAINING, [("x", RNG.normal(15, 5, size=(60, 4)).astype(np.float32), 0)])
-    assert [f.severity for f in found_by("InputNotNormalised", run)] == ["high"]
+    run = synthetic_run(tmp_path, TRAINING, [("x", RNG.normal(15, 5, size=(60, 4)).astype(np.float32), 0)])
+    assert [f.severity for f in findings_of("InputNotNormalised", run)] == ["high"]
     for changes, severities in (
         ({"samples": 61}, []),
         ({"severity": "medium"}, ["medium"]),
@@ -157,15 +157,15 @@ def test_samples_and_severity_of_a_file_are_kept(tmp_path: Path) -> None:
         ({"far": 100.0, "abs_mean": 20}, []),
     ):
         settings = parse_settings({"InputNotNormalised": changes})
-        assert [f.severity for f in found_by("InputNotNormalised", run, settings)] == severities
+        assert [f.severity for f in findings_of("InputNotNormalised", run, settings)] == severities
 
 
 def test_a_step_of_nan_does_not_hide_dead_units(tmp_path: Path) -> None:
     dead = np.zeros((32, 10), np.float32)
     dead[:, :4] = RNG.random((32, 4)) + 0.1
     fed = [("relu", dead, step) for step in range(10)] + [("relu", np.full((32, 10), np.nan, np.float32), 10)]
-    run = made_run(tmp_path, (X, node("relu", "Relu", "x")), fed, keep="value")
-    (found,) = found_by("DeadRelu", run)
+    run = synthetic_run(tmp_path, (X, node("relu", "Relu", "x")), fed, keep="value")
+    (found,) = findings_of("DeadRelu", run)
     assert (found.evidence[0].value, found.last_step) == (0.6, 9)
 
 
@@ -176,14 +176,14 @@ def test_a_relu_of_nan_is_not_dead(tmp_path: Path) -> None:
     fed += [("relu", np.float32(value > 0), step) for step, value in enumerate(made)]
     program = (X, node("product", "Mul", "x", "x"), node("relu", "Relu", "product"))
     for keep in ("summary", "value"):
-        run = made_run(tmp_path, program, fed, name=keep, keep=keep)
-        assert found_by("DeadRelu", run) == []
+        run = synthetic_run(tmp_path, program, fed, name=keep, keep=keep)
+        assert findings_of("DeadRelu", run) == []
 
 
 def test_muted_findings_leave_room_and_what_is_skipped_is_reported(tmp_path: Path) -> None:
     """GIVEN 60 tensors that break a rule, the first 50 of them muted, the later ones newer."""
     nodes = [node(f"n{number:02}", "Mul") for number in range(60)]
-    run = made_run(tmp_path, nodes, [(f"n{n:02}", np.float32([3.3e38]), n) for n in range(60)])
+    run = synthetic_run(tmp_path, nodes, [(f"n{n:02}", np.float32([3.3e38]), n) for n in range(60)])
     found = check_rules(run, parse_settings({"mute": ["Float16Overflow: n[0-4]"]}))
     seen = [finding.tensor for finding in found.findings if not finding.muted]
     assert seen == [f"n{number}:0" for number in range(59, 49, -1)]
@@ -192,18 +192,20 @@ def test_muted_findings_leave_room_and_what_is_skipped_is_reported(tmp_path: Pat
 
 
 def test_updates_above_a_lower_limit_are_found_without_values(tmp_path: Path) -> None:
-    run = made_run(tmp_path, TRAINING, [("w", np.float32(WEIGHTS * 1.5**step), step) for step in range(5)])
-    assert found_by("WeightUpdateRatio", run) == []
-    found = found_by("WeightUpdateRatio", run, parse_settings({"WeightUpdateRatio": {"largest": 0.1}}))
+    run = synthetic_run(
+        tmp_path, TRAINING, [("w", np.float32(WEIGHTS * 1.5**step), step) for step in range(5)]
+    )
+    assert findings_of("WeightUpdateRatio", run) == []
+    found = findings_of("WeightUpdateRatio", run, parse_settings({"WeightUpdateRatio": {"largest": 0.1}}))
     assert [(f.steps, f.evidence[0].limit) for f in found] == [(4, 0.1)]
 
 
 def test_visits_of_one_step_are_one_step(tmp_path: Path) -> None:
     zeros = [(GRADIENT.name, np.zeros(4, np.float32), step) for step in (0, 0, 0, 1)]
-    run = made_run(tmp_path, (X, GRADIENT), zeros)
-    assert found_by("AllZero", run) == []
+    run = synthetic_run(tmp_path, (X, GRADIENT), zeros)
+    assert findings_of("AllZero", run) == []
     alone = {"AllZero": {"steps": 2, "severity": "low"}, "DeadGradient": {"enabled": False}}
-    found = found_by("AllZero", run, parse_settings(alone))
+    found = findings_of("AllZero", run, parse_settings(alone))
     assert [(f.severity, f.steps) for f in found] == [("low", 2)]
 
 
@@ -211,8 +213,8 @@ def test_sparse_gradients_vanish_by_their_mean(tmp_path: Path) -> None:
     """The root mean square is 1.6e-6, the mean of absolute values 5e-8."""
     sparse = np.zeros(10000, np.float32)
     sparse[:10] = 5e-5
-    run = made_run(tmp_path, (X, GRADIENT), [(GRADIENT.name, sparse, step) for step in range(4)])
-    (found,) = found_by("VanishingGradient", run)
+    run = synthetic_run(tmp_path, (X, GRADIENT), [(GRADIENT.name, sparse, step) for step in range(4)])
+    (found,) = findings_of("VanishingGradient", run)
     assert found.evidence[0].value == pytest.approx(5e-8)
 
 
@@ -231,7 +233,7 @@ def imbalance(folder: Path, labels: np.ndarray[Any, Any]) -> Any:
     layer = type(product)(**{name: getattr(product, name) for name in product.__slots__} | {"layer": "dense"})
     target = node("y", "Placeholder", kind="input", dtype=str(labels.dtype))
     nodes = (X, target, layer, node("error", "Sub", "y", "product"))
-    return found_by("ClassImbalance", made_run(folder, nodes, [("y", labels, 0)], keep="value"))
+    return findings_of("ClassImbalance", synthetic_run(folder, nodes, [("y", labels, 0)], keep="value"))
 
 
 @pytest.mark.parametrize(
@@ -249,9 +251,9 @@ def test_an_own_rule_that_cannot_work_is_refused_when_it_is_read(table: dict[str
 
 
 def test_an_own_rule_can_be_switched_off_and_its_severity_counts(tmp_path: Path) -> None:
-    run = made_run(tmp_path, (X, WEIGHT), [("w", np.float32([9.0]), 0)])
+    run = synthetic_run(tmp_path, (X, WEIGHT), [("w", np.float32([9.0]), 0)])
     mine = {"where": "abs_max > 3", "severity": "high"}
-    assert [f.severity for f in found_by("Mine", run, parse_settings({"Mine": mine}))] == ["high"]
+    assert [f.severity for f in findings_of("Mine", run, parse_settings({"Mine": mine}))] == ["high"]
     assert parse_settings({"Mine": mine | {"enabled": False}}) == Settings({}, [], [])
 
 
@@ -299,7 +301,7 @@ def test_variables_of_one_path_in_different_models_are_distinguished(
 
 def test_an_update_that_is_infinite_is_called_so(tmp_path: Path) -> None:
     fed = [("w", np.float32([1, 2, value]), step) for step, value in enumerate((1, 2, np.inf))]
-    found = found_by("WeightUpdateRatio", made_run(tmp_path, TRAINING, fed, keep="value"))
+    found = findings_of("WeightUpdateRatio", synthetic_run(tmp_path, TRAINING, fed, keep="value"))
     assert [f.text for f in found] == [
         "An update makes elements of dense/kernel infinite, that were finite before."
     ]
@@ -310,15 +312,15 @@ def test_findings_come_the_worst_first_then_the_newest_then_in_data_flow_order(t
     nodes = [node(name, "Tanh", before) for before, name in zip(["x", *names], names, strict=False)]
     large = np.float16(65504)
     fed: list[Fed] = [(name, large, step) for step, name in ((1, "n0"), (0, "n1"), (0, "n2"), (0, "n3"))]
-    run = made_run(tmp_path, (X, *(replace(each, output_dtypes=["float16"]) for each in nodes)), fed)
-    assert [f.node for f in found_by("Float16Overflow", run)] == ["n0", "n3", "n1", "n2"]
+    run = synthetic_run(tmp_path, (X, *(replace(each, output_dtypes=["float16"]) for each in nodes)), fed)
+    assert [f.node for f in findings_of("Float16Overflow", run)] == ["n0", "n3", "n1", "n2"]
 
 
 def test_units_that_were_looked_at_in_kept_values_say_so(tmp_path: Path) -> None:
     value = np.where(np.arange(8) < 3, 1.0, 0.0) * np.ones((16, 8))
     fed = [("relu", value.astype(np.float32), step) for step in range(20)]
-    run = made_run(tmp_path, (X, node("relu", "Relu", "x", kind="output")), fed, keep="value")
-    (found,) = found_by("DeadRelu", run)
+    run = synthetic_run(tmp_path, (X, node("relu", "Relu", "x", kind="output")), fed, keep="value")
+    (found,) = findings_of("DeadRelu", run)
     assert (found.steps, found.of, found.looked_at) == (8, 8, "stored values, the last of 20")
     out = io.StringIO()
     print_findings("made", check_rules(run), Console(file=out, width=200), muted=False)
@@ -329,8 +331,8 @@ def test_few_samples_prove_no_dead_units(tmp_path: Path) -> None:
     """Of four samples at two steps a unit that is active in one of fifty may miss all."""
     value = np.where(np.arange(8) < 3, 1.0, 0.0) * np.ones((4, 8))
     fed = [("relu", value.astype(np.float32), step) for step in range(2)]
-    run = made_run(tmp_path, (X, node("relu", "Relu", "x", kind="output")), fed, keep="value")
-    assert found_by("DeadRelu", run) == []
+    run = synthetic_run(tmp_path, (X, node("relu", "Relu", "x", kind="output")), fed, keep="value")
+    assert findings_of("DeadRelu", run) == []
 
 
 @pytest.mark.parametrize(("gradient", "times"), [(PUSH, 1), (np.float32([np.inf] * 8), 0)])
@@ -338,13 +340,15 @@ def test_weights_rest_while_gradients_are_infinite(tmp_path: Path, gradient: Any
     """A loss scale that is still too large: such steps are skipped."""
     fed: list[Fed] = [(GRADIENT.name, gradient, step) for step in range(6)]
     fed += [("w", np.asarray(WEIGHTS, np.float32), step) for step in range(6)]
-    assert len(found_by("UnchangedTensor", made_run(tmp_path, TRAINING, fed))) == times
+    assert len(findings_of("UnchangedTensor", synthetic_run(tmp_path, TRAINING, fed))) == times
 
 
 def test_a_negated_mask_is_no_overflow(tmp_path: Path) -> None:
     masked = np.float32([np.finfo(np.float32).max, 0.5, -1.0])
-    run = made_run(tmp_path, (X, node("gradient_tape/Neg", "Neg", "x")), [("gradient_tape/Neg", masked, 0)])
-    assert found_by("Float16Overflow", run) == []
+    run = synthetic_run(
+        tmp_path, (X, node("gradient_tape/Neg", "Neg", "x")), [("gradient_tape/Neg", masked, 0)]
+    )
+    assert findings_of("Float16Overflow", run) == []
 
 
 def test_of_two_graphs_of_a_variable_the_worse_story_is_reported(tmp_path: Path) -> None:
@@ -359,7 +363,7 @@ def test_of_two_graphs_of_a_variable_the_worse_story_is_reported(tmp_path: Path)
                 writer.log(GRADIENT.name, rng.normal(size=(4, 4)), step=step, graph=graph)
     log = LogIndex(tmp_path)
     log.refresh()
-    (found,) = found_by("UnchangedTensor", log.runs[0])
+    (found,) = findings_of("UnchangedTensor", log.runs[0])
     assert (found.severity, found.of) == ("high", 10)
     assert "although it has a gradient" in found.text
 
@@ -385,4 +389,4 @@ def test_of_two_networks_of_one_path_the_trained_one_is_looked_at(
     fed: list[Fed] = [(GRADIENT.name, PUSH, step) for step in range(12)]
     for name, what in names.items():
         fed += [(f"{name}/w", PUSH * (step if what == "moves" else 1), step) for step in range(12)]
-    assert [f.tensor for f in found_by("UnchangedTensor", made_run(tmp_path, nodes, fed))] == found
+    assert [f.tensor for f in findings_of("UnchangedTensor", synthetic_run(tmp_path, nodes, fed))] == found

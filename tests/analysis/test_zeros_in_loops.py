@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_runs import X, node
+from synthetic_runs import X, node
 
 from tensortap.analysis.dead_layers.ledger import dead_layer_ledger
 from tensortap.core.records import Function, Graph, Node

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from browser_page import TapPage
 from browser_site import Site, serving
-from made_runs import TRAINING, made_run, node
 from playwright.sync_api import expect
+from synthetic_runs import TRAINING, node, synthetic_run
 
 ZERO, SOME = np.zeros(4, np.float32), np.ones(4, np.float32)
 NODES = (
@@ -31,7 +31,7 @@ def dead_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
             *(("w", SOME * 9), ("back", SOME), ("gradient_tape/relu", ZERO), ("gradient_tape/g", ZERO)),
         )
     ]
-    made_run(folder / "logs", NODES, fed, keep="value", name="dead")
+    synthetic_run(folder / "logs", NODES, fed, keep="value", name="dead")
     rules = folder / "mine.toml"
     rules.write_text("[LargeWeights]\nseverity = 'high'\n")
     with serving(folder / "logs", "--rules", str(rules)) as running:

@@ -30,7 +30,7 @@ def write_graph(logdir: Path) -> None:
 
 def test_fifty_thousand_nodes(tap: TapPage, serve: Serve, tmp_path: Path) -> None:
     write_graph(tmp_path)
-    tap.page.goto(serve(tmp_path).entrance)
+    tap.page.goto(serve(tmp_path).start_url)
     pane = tap.page.locator(".graph-pane")
     expect(pane).to_have_attribute("data-status", "ready")
     tap.wait_until_ready()

@@ -31,7 +31,7 @@ def layer(page: Page, ending: str) -> str:
 
 @pytest.fixture
 def layers(tap: TapPage, site: Site) -> TapPage:
-    tap.page.goto(site.entrance)
+    tap.page.goto(site.start_url)
     tap.wait_until_ready()
     return tap
 

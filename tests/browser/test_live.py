@@ -22,7 +22,7 @@ def log_steps(logdir: Path, run: str, steps: range) -> None:
 def test_an_empty_folder_says_what_to_do_and_shows_the_first_run(
     tap: TapPage, serve: Serve, tmp_path: Path
 ) -> None:
-    tap.page.goto(serve(tmp_path).entrance)
+    tap.page.goto(serve(tmp_path).start_url)
     empty = tap.page.get_by_test_id("empty-state")
     expect(empty).to_contain_text("tensortap.Tap(")
     log_steps(tmp_path, "first", range(3))

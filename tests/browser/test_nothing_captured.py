@@ -28,7 +28,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 def test_a_closed_run_says_that_it_is_over_and_why_it_may_be_empty(tap: TapPage, empty: Site) -> None:
-    tap.page.goto(empty.entrance)
+    tap.page.goto(empty.start_url)
     tap.page.get_by_test_id("run-picker").click()
     tap.page.get_by_test_id("run-row").filter(has_text="closed").click()
     message = tap.page.get_by_test_id("nothing-captured")
@@ -45,7 +45,7 @@ def test_a_closed_run_says_that_it_is_over_and_why_it_may_be_empty(tap: TapPage,
 def test_a_graph_without_snapshots_is_drawn_and_its_lists_say_why_they_are_empty(
     tap: TapPage, empty: Site
 ) -> None:
-    tap.page.goto(empty.entrance)
+    tap.page.goto(empty.start_url)
     tap.page.get_by_test_id("run-picker").click()
     tap.page.get_by_test_id("run-row").filter(has_text="graph-only").click()
     tap.page.get_by_role("button", name="Ops", exact=True).click()
@@ -58,7 +58,7 @@ def test_a_graph_without_snapshots_is_drawn_and_its_lists_say_why_they_are_empty
 
 def test_a_run_that_is_being_written_may_still_come(tap: TapPage, serve: Serve, tmp_path: Path) -> None:
     with DumpWriter(tmp_path / "logs", run="going") as writer:
-        tap.page.goto(serve(tmp_path / "logs").entrance)
+        tap.page.goto(serve(tmp_path / "logs").start_url)
         expect(tap.page.get_by_test_id("empty-state")).to_contain_text("yet")
         writer.log("x:0", 1.0, step=0)
         writer.flush()

@@ -159,7 +159,7 @@ def test_the_menu_keeps_the_keyboard_and_tells_what_was_saved(tap: TapPage, site
 def test_hostile_names_stay_text(tap: TapPage, serve: Serve, tmp_path: Path) -> None:
     with tensortap.DumpWriter(tmp_path / "logs", run="hostile") as writer:
         writer.graph(Graph(name="g", nodes=[Node(HOSTILE, "Op<&>"), Node("\ufffex\x1b", "Other")]))
-    tap.page.goto(serve(tmp_path / "logs").entrance)
+    tap.page.goto(serve(tmp_path / "logs").start_url)
     tap.wait_until_ready()
     choose(tap, "Whole graph", "SVG")
     drawing = save(tap, tmp_path)
@@ -186,7 +186,7 @@ def test_fifty_thousand_nodes_are_saved_while_the_page_goes_on(
     tap: TapPage, serve: Serve, tmp_path: Path
 ) -> None:
     write_large(tmp_path / "logs", blocks=2500)
-    tap.page.goto(serve(tmp_path / "logs").entrance)
+    tap.page.goto(serve(tmp_path / "logs").start_url)
     tap.wait_until_ready()
     pane = tap.page.locator(".graph-pane")
     shown = int(pane.get_attribute("data-layouts") or "")

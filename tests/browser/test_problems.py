@@ -77,7 +77,7 @@ def test_the_origin_is_explained_and_its_chain_leads_on(tap: TapPage, site: Site
 
 def test_the_card_of_the_home_page_leads_to_the_first_bad_step(tap: TapPage, site: Site) -> None:
     """GIVEN any step WHEN title, tensor and line of the card are clicked THEN each leads to what it names."""
-    tap.page.goto(f"{site.entrance}#run=digits-nan")
+    tap.page.goto(f"{site.start_url}#run=digits-nan")
     card = tap.page.get_by_test_id("origin")
     title = card.get_by_test_id("origin-title")
     step = int(re.search(r"at step (\d+)", title.inner_text())[1])  # type: ignore[index]

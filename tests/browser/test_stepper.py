@@ -113,7 +113,7 @@ def test_the_loss_stands_below_each_what_if(tap: TapPage, tmp_path: Path) -> Non
     custom_loop(tmp_path / "loop")
     page = tap.page
     with serving(tmp_path, "--allow-replay") as site:
-        page.goto(f"{site.entrance}#run=loop&view=stepper&tensor=x:0")
+        page.goto(f"{site.start_url}#run=loop&view=stepper&tensor=x:0")
         expect(page.get_by_test_id("proof")).to_have_text("verified", timeout=90_000)
         losses = page.get_by_test_id("what-if-loss")
         expect(losses).to_have_count(1)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_runs import TRAINING, made_run, node
+from synthetic_runs import TRAINING, node, synthetic_run
 
 from tensortap.analysis.rules.rule import rule
 from tensortap.core.records import Function, Graph, Node
@@ -211,7 +211,7 @@ def test_the_ledger_says_why_gradients_are_zero(run: Run, tmp_path: Path) -> Non
     zeros = [
         (name, np.zeros(3, np.float32), step) for step in (4, 5) for name in (last.name, "gradient_tape/r")
     ]
-    made_run(tmp_path, (*nodes, last), [*zeros, ("back", np.ones(3, np.float32), 4)])
+    synthetic_run(tmp_path, (*nodes, last), [*zeros, ("back", np.ones(3, np.float32), 4)])
     out = run("ledger", tmp_path)[1]
     assert out.startswith("made: 1 variable, 1 with zeros or lost updates")
     assert "dense/kernel" in out

@@ -15,7 +15,7 @@ from tensortap.cli.commands.nan import _print_trace
 
 
 def lines(steps: int, most: int, *, cut: bool = False) -> list[str]:
-    """Of a trail of a birth and so many elements behind it, numbered from 0, each with another value."""
+    """Of a path of an origin and so many elements after it, numbered from 0, each with another value."""
     trail = [Element(f"t{n}:0", f"t{n}", "Mul", "", "", 0, (n,), float(n)) for n in range(-1, steps)]
     text = StringIO()
     _print_trace(ElementTrace(trail, None, cut=cut), Console(file=text, width=200), most)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dump_tools import Found, read_all
+from dump_tools import DumpContents, read_all
 from polling import until
 
 from tensortap.dump.read.runs import RunReader
@@ -38,7 +38,7 @@ with DumpWriter(sys.argv[1]) as w:
 SIZES = [1, 10, 300, 5_000, 20_000, 100_000]
 
 
-def check(found: Found, acknowledged: int) -> None:
+def check(found: DumpContents, acknowledged: int) -> None:
     """Every acknowledged row is there once, with its value; nothing that was read is wrong."""
     assert found.bad_values == []
     rows = {(row["node"], row["step"]) for row in found.rows}

@@ -37,7 +37,7 @@ class SlowLog(LogIndex):
         self.most_at_once = max(self.most_at_once, self.at_once)
         self.may_end.wait()
         self.at_once -= 1
-        self.found = True
+        self.runs_known = True
         self._searched.set()
         return True
 
@@ -67,7 +67,7 @@ def test_a_large_dump_does_not_hold_up_requests(
 ) -> None:
     monkeypatch.setattr(log_reader, "NEWS_TIMEOUT", 0.05)
     log = SlowLog(tmp_path)
-    log.found = True
+    log.runs_known = True
     reading = reading_of(log)
     answered = threading.Semaphore(0)
 
@@ -102,7 +102,7 @@ def test_who_comes_while_all_is_read_for_the_first_time_waits_for_it_too(
     tmp_path: Path, reading_of: Reading
 ) -> None:
     log = SlowLog(tmp_path)
-    log.found = True
+    log.runs_known = True
     reading = reading_of(log)
     asked = [threading.Thread(target=reading.refresh, daemon=True) for _ in range(3)]
     for each in asked:
@@ -162,7 +162,7 @@ def test_who_asks_a_little_early_starts_a_reading_and_does_not_wait_for_it(
 ) -> None:
     monkeypatch.setattr(log_reader, "NEWS_TIMEOUT", 1e3)
     log = SlowLog(tmp_path)
-    log.found = True
+    log.runs_known = True
     reading = reading_of(log)
     reading._has_refreshed = True
     reading._started = time.monotonic() - log_reader.REFRESH_INTERVAL + log_reader.REFRESH_EARLY
@@ -237,7 +237,7 @@ def test_where_no_thread_is_to_be_had_the_next_request_tries_again(
 ) -> None:
     log = SlowLog(tmp_path)
     log.may_end.set()
-    log.found = True
+    log.runs_known = True
     reading = reading_of(log)
 
     def refuse(thread: threading.Thread) -> None:

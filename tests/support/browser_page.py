@@ -30,7 +30,7 @@ class TapPage:
 
     def enter(self, site: Site) -> None:
         """Opens the graph of ops, by the address with the token, and waits until the page is quiet."""
-        self.page.goto(f"{site.entrance}#view=graph&part=all")
+        self.page.goto(f"{site.start_url}#view=graph&part=all")
         self.wait_until_ready()
 
     def go_to(self, site: Site, run: str, tensor: str, step: int) -> None:

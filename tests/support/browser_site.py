@@ -23,7 +23,7 @@ class Site:
     logdir: Path
 
     @property
-    def entrance(self) -> str:
+    def start_url(self) -> str:
         """The address that a person opens first."""
         return f"{self.url}?token={TOKEN}"
 

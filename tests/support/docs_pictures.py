@@ -79,7 +79,7 @@ def run_id(page: Page, address: str, name: str) -> str:
 RELU = "tensor=digits_1/conv2_1/Relu:0"
 LOG = "tensor=compile_loss/cross_entropy/Log:0"
 SUB = "tensor=net_1/normalise_1/sub:0"
-BORN_BLOCK, BORN_STEP, BLOCKS, STEPS = 7, 41, 12, 60
+ORIGIN_BLOCK, ORIGIN_STEP, BLOCKS, STEPS = 7, 41, 12, 60
 
 PICTURES: dict[str, Picture] = {
     # README and tutorial
@@ -197,7 +197,7 @@ def take(browser: Browser, site: Site, picture: Picture, folder: Path) -> bytes:
     page.set_default_timeout(30_000)
     page.emulate_media(color_scheme="dark" if picture.dark else "light", reduced_motion="reduce")
     page.add_init_script(f"localStorage.setItem('tensortap.panelOpen', '{str(picture.panel).lower()}')")
-    page.goto(site.entrance)
+    page.goto(site.start_url)
     page.get_by_test_id("run-picker").wait_for()
     link = re.sub(r"other=(\w+)", lambda other: f"other={run_id(page, site.url, other[1])}", picture.link)
     page.goto(f"{site.url}#run={run_id(page, site.url, picture.run)}&{link}")
@@ -262,13 +262,13 @@ def write_tower(logdir: Path) -> None:
     """Numbers that grow, and turn NaN in one block: downstream in that step, everywhere from the next on."""
     nodes = tower()
     origin = next(
-        i for i, node in enumerate(nodes) if node.name == f"net/block_{BORN_BLOCK}/attention/scores"
+        i for i, node in enumerate(nodes) if node.name == f"net/block_{ORIGIN_BLOCK}/attention/scores"
     )
     with DumpWriter(logdir, run="tower") as writer:
         graph = writer.graph(Graph("train_step", nodes))
         for step in range(STEPS):
             for i, node in enumerate(nodes):
-                bad = step > BORN_STEP or (step == BORN_STEP and i >= origin)
+                bad = step > ORIGIN_STEP or (step == ORIGIN_STEP and i >= origin)
                 growth = 1 + step / STEPS * (1 + 6 * np.exp(-(((i - origin) / 25) ** 2)))
                 value = np.nan if bad else 3 * growth * (1 + i / len(nodes))
                 writer.log(f"{node.name}:0", np.array([value, 1], np.float32), step=step, graph=graph)

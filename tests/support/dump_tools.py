@@ -15,7 +15,7 @@ from tensortap.dump.read.values_reader import read_value, value_ref
 
 
 @dataclass
-class Found:
+class DumpContents:
     """Everything the readers found in a log directory."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -28,9 +28,9 @@ class Found:
         return [sentence for tail in self.tails for sentence in tail.damage]
 
 
-def read_all(logdir: Path) -> Found:
+def read_all(logdir: Path) -> DumpContents:
     """Reads all rows and values of all runs below a log directory; each value's checksum is verified."""
-    found = Found()
+    found = DumpContents()
     for _, path in find_runs(logdir):
         reader = RunReader(path)
         for worker in reader.workers():

@@ -1,7 +1,7 @@
 """More programs that make NaN and infinities (nan_programs.py runs them): functions outside their domain,
-decompositions, narrow dtypes, and convolutions and pooling on the way to the birth.
+decompositions, narrow dtypes, and convolutions and pooling before the origin.
 
-`# born here` marks the line that must be found.
+`# origin` marks the line that must be found.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ def _picture(x: Any) -> Any:
     return tf.reshape(x, [1, 2, 3, 1])
 
 
-# Two infinities meet: the first birth is what made them, the second what they make.
+# Two infinities meet: the first origin made them, the second is what they make.
 
 
 def inf_over_inf(x: Any) -> Any:
-    huge = tf.exp(200.0 * x)  # born here
+    huge = tf.exp(200.0 * x)  # origin
     return tf.reduce_sum(huge / huge)
 
 
 def inf_times_0_in_sums(x: Any) -> Any:
-    huge = tf.exp(200.0 * x)  # born here
+    huge = tf.exp(200.0 * x)  # origin
     return tf.reduce_sum(tf.matmul(huge, tf.nn.relu(-x), transpose_b=True))
 
 
 def softmax_of_inf(x: Any) -> Any:
-    huge = tf.exp(200.0 * x)  # born here
+    huge = tf.exp(200.0 * x)  # origin
     return tf.reduce_sum(tf.nn.softmax(huge))
 
 
 def mean_of_both_infinities(x: Any) -> Any:
-    huge = tf.sinh(200.0 * x)  # born here
+    huge = tf.sinh(200.0 * x)  # origin
     return tf.reduce_mean(huge)
 
 
 def cross_entropy_of_inf(x: Any) -> Any:
-    huge = tf.exp(200.0 * x)  # born here
+    huge = tf.exp(200.0 * x)  # origin
     return tf.reduce_sum(tf.nn.softmax_cross_entropy_with_logits(tf.nn.softmax(x), huge))
 
 
@@ -56,153 +56,153 @@ def cross_entropy_of_inf(x: Any) -> Any:
 
 
 def product_overflow(x: Any) -> Any:
-    return tf.reduce_sum(tf.reduce_prod((tf.abs(x) + 1.0) * 1e20, axis=1))  # born here
+    return tf.reduce_sum(tf.reduce_prod((tf.abs(x) + 1.0) * 1e20, axis=1))  # origin
 
 
 def cumulative_product_overflow(x: Any) -> Any:
-    return tf.reduce_sum(tf.math.cumprod((tf.abs(x) + 1.0) * 1e20, axis=1))  # born here
+    return tf.reduce_sum(tf.math.cumprod((tf.abs(x) + 1.0) * 1e20, axis=1))  # origin
 
 
 def division_overflow(x: Any) -> Any:
-    return tf.reduce_sum((x + 3.0) * 1e20 / (tf.abs(x) + 1e-20))  # born here
+    return tf.reduce_sum((x + 3.0) * 1e20 / (tf.abs(x) + 1e-20))  # origin
 
 
 def reciprocal_of_0(x: Any) -> Any:
-    return tf.reduce_sum(tf.math.reciprocal(x))  # born here
+    return tf.reduce_sum(tf.math.reciprocal(x))  # origin
 
 
 def pow_of_0(x: Any) -> Any:
-    return tf.reduce_sum(tf.pow(tf.abs(x), -1.0 + 0.0 * x))  # born here
+    return tf.reduce_sum(tf.pow(tf.abs(x), -1.0 + 0.0 * x))  # origin
 
 
 def pow_overflow(x: Any) -> Any:
-    return tf.reduce_sum(tf.pow(tf.abs(x) * 1e20, 2.5 + 0.0 * x))  # born here
+    return tf.reduce_sum(tf.pow(tf.abs(x) * 1e20, 2.5 + 0.0 * x))  # origin
 
 
 def deviation_of_equals(x: Any) -> Any:
     equal = 2.0 + 0.0 * x
     deviation = tf.sqrt(tf.reduce_mean(tf.square(equal - tf.reduce_mean(equal, 0)), 0))
-    return tf.reduce_sum((equal - 2.0) / deviation)  # born here
+    return tf.reduce_sum((equal - 2.0) / deviation)  # origin
 
 
 def square_overflow(x: Any) -> Any:
-    return tf.reduce_sum(tf.square(x * 1e20))  # born here
+    return tf.reduce_sum(tf.square(x * 1e20))  # origin
 
 
 def squared_difference_overflow(x: Any) -> Any:
-    return tf.reduce_sum(tf.math.squared_difference(x * 1e20, -x))  # born here
+    return tf.reduce_sum(tf.math.squared_difference(x * 1e20, -x))  # origin
 
 
 def addition_overflow(x: Any) -> Any:
     half = tf.cast(x, tf.float16) * 15000.0
-    return tf.reduce_max(half + half)  # born here
+    return tf.reduce_max(half + half)  # origin
 
 
 def remainder_of_0(x: Any) -> Any:
-    return tf.reduce_sum(tf.math.floormod(x, tf.nn.relu(x)))  # born here
+    return tf.reduce_sum(tf.math.floormod(x, tf.nn.relu(x)))  # origin
 
 
 def truncated_remainder_of_0(x: Any) -> Any:
-    return tf.reduce_sum(tf.truncatemod(x, tf.nn.relu(x)))  # born here
+    return tf.reduce_sum(tf.truncatemod(x, tf.nn.relu(x)))  # origin
 
 
 def whole_division_by_0(x: Any) -> Any:
-    return tf.reduce_sum((x + 3.0) // tf.nn.relu(x))  # born here
+    return tf.reduce_sum((x + 3.0) // tf.nn.relu(x))  # origin
 
 
 def xdivy_by_0(x: Any) -> Any:
-    return tf.reduce_sum(tf.math.xdivy(x + 3.0, tf.nn.relu(x)))  # born here
+    return tf.reduce_sum(tf.math.xdivy(x + 3.0, tf.nn.relu(x)))  # origin
 
 
 def xlogy_of_0(x: Any) -> Any:
-    return tf.reduce_sum(tf.math.xlogy(x + 3.0, tf.nn.relu(x)))  # born here
+    return tf.reduce_sum(tf.math.xlogy(x + 3.0, tf.nn.relu(x)))  # origin
 
 
 def xlogy_of_negative(x: Any) -> Any:
-    return tf.reduce_sum(tf.math.xlogy(x + 3.0, x - 0.25))  # born here
+    return tf.reduce_sum(tf.math.xlogy(x + 3.0, x - 0.25))  # origin
 
 
 # Outside of a function's domain.
 
 
 def asin_outside(x: Any) -> Any:
-    return tf.reduce_sum(tf.asin(x))  # born here
+    return tf.reduce_sum(tf.asin(x))  # origin
 
 
 def atanh_at_its_end(x: Any) -> Any:
-    return tf.reduce_sum(tf.atanh(tf.clip_by_value(x, -1.0, 1.0)))  # born here
+    return tf.reduce_sum(tf.atanh(tf.clip_by_value(x, -1.0, 1.0)))  # origin
 
 
 def acosh_below_1(x: Any) -> Any:
-    return tf.reduce_sum(tf.acosh(x))  # born here
+    return tf.reduce_sum(tf.acosh(x))  # origin
 
 
 def erfinv_outside(x: Any) -> Any:
-    return tf.reduce_sum(tf.math.erfinv(x))  # born here
+    return tf.reduce_sum(tf.math.erfinv(x))  # origin
 
 
 def ndtri_outside(x: Any) -> Any:
-    return tf.reduce_sum(tf.math.ndtri(x))  # born here
+    return tf.reduce_sum(tf.math.ndtri(x))  # origin
 
 
 def lgamma_at_a_pole(x: Any) -> Any:
-    return tf.reduce_sum(tf.math.lgamma(tf.nn.relu(x)))  # born here
+    return tf.reduce_sum(tf.math.lgamma(tf.nn.relu(x)))  # origin
 
 
 def digamma_at_a_pole(x: Any) -> Any:
-    return tf.reduce_sum(tf.math.digamma(tf.nn.relu(x)))  # born here
+    return tf.reduce_sum(tf.math.digamma(tf.nn.relu(x)))  # origin
 
 
 def cosh_overflow(x: Any) -> Any:
-    return tf.reduce_sum(tf.cosh(30.0 * x))  # born here
+    return tf.reduce_sum(tf.cosh(30.0 * x))  # origin
 
 
 def expm1_overflow(x: Any) -> Any:
-    return tf.reduce_sum(tf.math.expm1(30.0 * x))  # born here
+    return tf.reduce_sum(tf.math.expm1(30.0 * x))  # origin
 
 
 # Matrices.
 
 
 def cholesky_of_indefinite(x: Any) -> Any:
-    return tf.reduce_sum(tf.linalg.cholesky(_gram(x) - 5.0 * tf.eye(3)))  # born here
+    return tf.reduce_sum(tf.linalg.cholesky(_gram(x) - 5.0 * tf.eye(3)))  # origin
 
 
 def log_determinant_of_singular(x: Any) -> Any:
-    return tf.linalg.slogdet(_gram(0.0 * x))[1]  # born here
+    return tf.linalg.slogdet(_gram(0.0 * x))[1]  # origin
 
 
 def triangular_solve_of_singular(x: Any) -> Any:
-    return tf.reduce_sum(tf.linalg.triangular_solve(_gram(0.0 * x), tf.ones([3, 1])))  # born here
+    return tf.reduce_sum(tf.linalg.triangular_solve(_gram(0.0 * x), tf.ones([3, 1])))  # origin
 
 
 def matrix_root_of_singular(x: Any) -> Any:
     shifted = tf.linalg.band_part(tf.abs(x[:, 1:]), 0, 1) - tf.linalg.diag([1.0, 4.0])
-    return tf.reduce_sum(tf.linalg.sqrtm(shifted))  # born here
+    return tf.reduce_sum(tf.linalg.sqrtm(shifted))  # origin
 
 
 # Narrow dtypes and normalization.
 
 
 def float8_with_infinities(x: Any) -> Any:
-    narrow = tf.cast(x * 1e5, tf.dtypes.experimental.float8_e5m2)  # born here
+    narrow = tf.cast(x * 1e5, tf.dtypes.experimental.float8_e5m2)  # origin
     return tf.reduce_sum(tf.cast(narrow, tf.float32))
 
 
 def float8_without_infinities(x: Any) -> Any:
-    narrow = tf.cast(x * 1e3, tf.dtypes.experimental.float8_e4m3fn)  # born here
+    narrow = tf.cast(x * 1e3, tf.dtypes.experimental.float8_e4m3fn)  # origin
     return tf.reduce_sum(tf.cast(narrow, tf.float32))
 
 
 def batch_norm_overflow(x: Any) -> Any:
     wide = _picture(x * 1e25)
-    out, _, variance = tf.compat.v1.nn.fused_batch_norm(wide, [1.0], [0.0])  # born here
+    out, _, variance = tf.compat.v1.nn.fused_batch_norm(wide, [1.0], [0.0])  # origin
     return tf.reduce_sum(out) + tf.reduce_sum(variance)
 
 
 def batch_norm_of_nothing(x: Any) -> Any:
     none = tf.boolean_mask(tf.reshape(x, [2, 3, 1, 1]), x[:, 0] > 9.0)
-    out, mean, _ = tf.compat.v1.nn.fused_batch_norm(none, [1.0], [0.0])  # born here
+    out, mean, _ = tf.compat.v1.nn.fused_batch_norm(none, [1.0], [0.0])  # origin
     return tf.reduce_sum(out) + tf.reduce_sum(mean)
 
 
@@ -214,57 +214,57 @@ def label_out_of_range(x: Any) -> Any:
 
     @tf.function(jit_compile=True)
     def entropy(logits: Any) -> Any:
-        return tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)  # born here
+        return tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)  # origin
 
     return tf.reduce_sum(entropy(x))
 
 
-# Convolutions and pooling between the pixel and the birth.
+# Convolutions and pooling between the pixel and the origin.
 
 
 def through_convolution(x: Any) -> Any:
     wide = tf.nn.conv2d(_picture(30.0 * x), FEW, 1, "VALID")
-    return tf.reduce_sum(tf.exp(wide))  # born here
+    return tf.reduce_sum(tf.exp(wide))  # origin
 
 
 def through_strided_convolution(x: Any) -> Any:
     wide = tf.nn.conv2d(_picture(30.0 * x), FEW, 2, "SAME")
-    return tf.reduce_sum(tf.exp(wide))  # born here
+    return tf.reduce_sum(tf.exp(wide))  # origin
 
 
 def through_dilated_convolution(x: Any) -> Any:
     wide = tf.nn.conv2d(_picture(30.0 * x), tf.ones([1, 2, 1, 1]), 1, "VALID", dilations=[1, 1, 2, 1])
-    return tf.reduce_sum(tf.exp(wide))  # born here
+    return tf.reduce_sum(tf.exp(wide))  # origin
 
 
 def through_depthwise_convolution(x: Any) -> Any:
     wide = tf.nn.depthwise_conv2d(_picture(30.0 * x), FEW, [1, 1, 1, 1], "VALID")
-    return tf.reduce_sum(tf.exp(wide))  # born here
+    return tf.reduce_sum(tf.exp(wide))  # origin
 
 
 def through_convolution_3d(x: Any) -> Any:
     cube = tf.reshape(30.0 * x, [1, 1, 2, 3, 1])
     wide = tf.nn.conv3d(cube, tf.ones([1, 2, 2, 1, 1]), [1, 1, 1, 1, 1], "VALID")
-    return tf.reduce_sum(tf.exp(wide))  # born here
+    return tf.reduce_sum(tf.exp(wide))  # origin
 
 
 def through_transposed_convolution(x: Any) -> Any:
     wide = tf.nn.conv2d_transpose(_picture(30.0 * x), FEW, [1, 4, 6, 1], 2, "VALID")
-    return tf.reduce_sum(tf.exp(wide))  # born here
+    return tf.reduce_sum(tf.exp(wide))  # origin
 
 
 def through_max_pooling(x: Any) -> Any:
     wide = tf.nn.max_pool2d(_picture(30.0 * x), 2, 1, "VALID")
-    return tf.reduce_sum(tf.exp(wide))  # born here
+    return tf.reduce_sum(tf.exp(wide))  # origin
 
 
 def through_average_pooling(x: Any) -> Any:
     wide = tf.nn.avg_pool2d(_picture(80.0 * x), 2, 2, "SAME")
-    return tf.reduce_sum(tf.exp(wide))  # born here
+    return tf.reduce_sum(tf.exp(wide))  # origin
 
 
 def convolution_overflow(x: Any) -> Any:
-    return tf.reduce_sum(tf.nn.conv2d(_picture(1e20 * x), 1e19 * FEW, 1, "VALID"))  # born here
+    return tf.reduce_sum(tf.nn.conv2d(_picture(1e20 * x), 1e19 * FEW, 1, "VALID"))  # origin
 
 
 SPECIAL: dict[str, Callable[[Any], Any]] = {

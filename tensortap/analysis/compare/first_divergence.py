@@ -20,7 +20,12 @@ from .matching.program_diff import extra_layer, first_change, gradient_cut, prog
 from .propagation.conditioning import Flow, both, condition_text, differing_program, rounding_origin
 
 _RANDOM = ("Random", "StatelessRandom", "StatelessTruncated", "Multinomial", "ParameterizedTruncated")
-_RECAST = ("bfloat16", "float16", "float32", "float64")  # the dtypes that a recorded step is replayed in
+_REPLAY_DTYPES = (
+    "bfloat16",
+    "float16",
+    "float32",
+    "float64",
+)  # the dtypes that a recorded step is replayed in
 _ALIKE = {"float32", "bfloat16", "float16"}
 _MAX_INPUTS = 8
 _SLOT = 5  # the rank of an optimizer's moments
@@ -118,7 +123,7 @@ def _text(
             "A variable that differs when the step begins: other initial values, checkpoint or earlier steps."
         )
     if first.op_type.startswith(_RANDOM):
-        return _drawn(first, inputs, missing)
+        return _random_numbers(first, inputs, missing)
     if first.op_type == "Const":
         return "A constant of the program differs."
     if metrics.nonfinite_a or metrics.nonfinite_b:
@@ -145,7 +150,7 @@ def _variable_text(flow: Flow, first: TensorDifference, variable: str, steps: in
     return f"{what} differs when the step begins: other initial values, checkpoint or earlier steps."
 
 
-def _drawn(first: TensorDifference, inputs: list[TensorDifference], missing: list[str]) -> str:
+def _random_numbers(first: TensorDifference, inputs: list[TensorDifference], missing: list[str]) -> str:
     """Explain random numbers that differ: other seeds, or another dtype, which draws others from the same
     seed (normal ones of 32 and of 16 bits are the same, rounded)."""
     stateless = first.op_type.startswith("Stateless")
@@ -155,7 +160,7 @@ def _drawn(first: TensorDifference, inputs: list[TensorDifference], missing: lis
         seed = "the same seed (its inputs agree)" if given else "the same seed"
         others = f"Random numbers: {first.dtype_b} draws others than {first.dtype_a} from {seed}."
         keeps = "To compare the dtypes with the same draws, replay a recorded step of A: tensortap replay A"
-        return f"{others} {keeps} --recast {first.dtype_b}." if first.dtype_b in _RECAST else others
+        return f"{others} {keeps} --recast {first.dtype_b}." if first.dtype_b in _REPLAY_DTYPES else others
     if given:
         return _computed(first, inputs, missing)
     return "Random numbers: set the same seed in both runs (keras.utils.set_random_seed)."

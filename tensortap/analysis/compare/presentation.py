@@ -57,8 +57,8 @@ def distance_text(entry: TensorDifference) -> str:
         return {"values": "equal", "sample": "equal sample and summaries"}.get(entry.basis, "equal summaries")
     if entry.basis == "shapes":
         return f"{list(entry.shape_a)} in A, {list(entry.shape_b)} in B"
-    if metrics.nonfinite_apart:
-        return f"{bound}NaN/Inf differs in {counted(metrics.nonfinite_apart, 'element')}"
+    if metrics.nonfinite_mismatches:
+        return f"{bound}NaN/Inf differs in {counted(metrics.nonfinite_mismatches, 'element')}"
     if math.isnan(metrics.max_abs):
         return f"{entry.verdict}, {entry.basis}"
     apart = f"max |A-B| = {bound}{metrics.max_abs:.3g} at max |x| = {metrics.scale:.3g}"
@@ -86,7 +86,7 @@ def sorted_tensors(tensors: Iterable[TensorDifference], by: str) -> list[TensorD
 
     def worst(entry: TensorDifference) -> tuple[int, bool, float]:
         value = float(getattr(entry.metrics, by))
-        apart = entry.metrics.nonfinite_apart if by in OF_FINITE else 0
+        apart = entry.metrics.nonfinite_mismatches if by in OF_FINITE else 0
         return (
             -(apart if by in LARGEST_DISTANCE else min(apart, 1)),
             math.isnan(value),

@@ -201,7 +201,7 @@ def count_lost_updates(view: RunView, tensor: TensorRole, weight: TensorRole | N
     if weight is None or not kept.of(tensor.code) or not kept.of(weight.code):
         return LostUpdates(None, 0, 0, ())
     gradient_rows = view.rows([tensor])
-    grads, weights = _kept_by_step(gradient_rows), _kept_by_step(view.rows([weight]))
+    grads, weights = _stored_rows_by_step(gradient_rows), _stored_rows_by_step(view.rows([weight]))
     pairs = [step for step in grads if step in weights and step + 1 in weights]
     same, moved = dict[int, int](), 0
     for step in _chosen(pairs, int(gradient_rows["size"].max(initial=1))):
@@ -224,6 +224,6 @@ def _chosen(pairs: list[int], size: int) -> list[int]:
     return [pairs[place] for place in np.linspace(0, len(pairs) - 1, most).astype(int).tolist()]
 
 
-def _kept_by_step(rows: Rows) -> dict[int, int]:
+def _stored_rows_by_step(rows: Rows) -> dict[int, int]:
     kept = rows.kept
     return dict(zip(rows.step[kept].tolist(), rows.rows[kept].tolist(), strict=True))

@@ -108,13 +108,13 @@ class CallDataflow:
         (None: they are not comparable): what the caller passes; in a loop also what the body returned the
         time before."""
         if not (visit and self.replaced(row)):
-            for given in self._given(row, visit):
+            for given in self._passed_by_calls(row, visit):
                 yield given, None
         if visit != 0:
             for returned in self.previous_iteration_value(row):
                 yield returned, None if visit is None else visit - 1
 
-    def _given(self, row: int, visit: int | None) -> Iterator[Slot]:
+    def _passed_by_calls(self, row: int, visit: int | None) -> Iterator[Slot]:
         """Tensors that the calls of a function pass to an argument: that of one visit, where the call is
         known."""
         roles, calls = roles_of(self.graph), self._calls.get(self.graph.function[row], [])

@@ -50,7 +50,7 @@ def find_gradient_cut(run: RunIndex, roles: Roles, variable: str) -> Cut | None:
         return None
     order = roles.graph.order
     ends = [row for row in _ends(roles, reads) if roles.graph.op_type[row] not in SHAPES]
-    leading = [row for row in ends if any(_made_of(roles, loss)[row] for loss in losses)]
+    leading = [row for row in ends if any(_upstream(roles, loss)[row] for loss in losses)]
     if not leading:
         return None
     row = min(leading, key=lambda row: int(order[row]))
@@ -61,7 +61,7 @@ def find_gradient_cut(run: RunIndex, roles: Roles, variable: str) -> Cut | None:
 def is_unused(roles: Roles, variable: str) -> bool:
     """Whether nothing that a loss is made of depends on a variable."""
     losses, reads = _losses(roles, variable), roles.reads.get(variable, [])
-    return bool(losses) and not any(_made_of(roles, loss)[reads].any() for loss in losses)
+    return bool(losses) and not any(_upstream(roles, loss)[reads].any() for loss in losses)
 
 
 def _losses(roles: Roles, variable: str) -> set[int]:
@@ -95,7 +95,7 @@ def _ends(roles: Roles, rows: list[int]) -> list[int]:
 
 
 @lru_cache(maxsize=_LOSSES)
-def _made_of(roles: Roles, loss: int) -> Array:
+def _upstream(roles: Roles, loss: int) -> Array:
     """bool[nodes]: the nodes of the forward pass that a loss depends on."""
     return _before(roles, loss, cut=False)
 

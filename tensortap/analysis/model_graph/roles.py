@@ -162,7 +162,7 @@ class Roles:
         scalars = [row for row in floats if graph.shape[row] == "scalar"]
         # Behind the call of a function shapes may not be known.
         summed = [row for row in floats if not graph.shape[row] and graph.op_type[row] in ("Mean", "Sum")]
-        named = self._named(scalars) or self._named(summed) or self._given(scalars)
+        named = self._named(scalars) or self._named(summed) or self._tape_losses(scalars)
         if named:
             return max(named, key=lambda row: int(graph.order[row]))
         computed = [row for row in scalars if graph.op_type[row] not in ("ReadVariableOp", "_Arg", "Const")]
@@ -170,7 +170,7 @@ class Roles:
         returned = [row for row in computed if graph.op_type[row] == "Identity" and not self.consumers(row)]
         return min(feeds or returned or computed, key=lambda row: int(graph.order[row]), default=None)
 
-    def _given(self, rows: Iterable[int]) -> list[int]:
+    def _tape_losses(self, rows: Iterable[int]) -> list[int]:
         """Losses that a tape is given; a product may be the loss times a loss scale."""
         return [row for row in rows if self.kind.get(row) == "loss" and self.graph.op_type[row] != "Mul"]
 

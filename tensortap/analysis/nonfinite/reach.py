@@ -141,13 +141,13 @@ def _propagated_to(flow: NonfiniteFlow, slot: Slot) -> Iterator[Slot]:
 
 
 def _uncaptured_paths(flow: NonfiniteFlow, marks: dict[Slot, int]) -> Iterator[tuple[int, int]]:
-    """(row, the origins that lead there) of the nodes behind non-finite tensors, as far as the first captured
-    one on each way, in data flow order."""
+    """(row, the origins that lead there) of the nodes downstream of non-finite tensors, as far as the first
+    captured one on each path, in data flow order."""
     tensors, order = flow.tensors, flow.tensors.graph.order
     found: dict[int, int] = {}
     waiting: list[tuple[int, int]] = []
 
-    def hand(row: int, bits: int) -> None:
+    def propagate(row: int, bits: int) -> None:
         known = found.get(row, 0)
         if known | bits != known and (row in found or len(found) < _MAX_NODES):
             found[row] = known | bits
@@ -155,7 +155,7 @@ def _uncaptured_paths(flow: NonfiniteFlow, marks: dict[Slot, int]) -> Iterator[t
 
     for slot, bits in marks.items():
         for consumer in tensors.roles.consumers(*slot):
-            hand(consumer, bits)
+            propagate(consumer, bits)
     passed: dict[int, int] = {}
     while waiting:
         _, row = heapq.heappop(waiting)
@@ -164,7 +164,7 @@ def _uncaptured_paths(flow: NonfiniteFlow, marks: dict[Slot, int]) -> Iterator[t
         passed[row] = found[row]
         if row not in tensors.by_row:
             for consumer in tensors.roles.consumers(row):
-                hand(consumer, found[row])
+                propagate(consumer, found[row])
     for row in sorted(found, key=lambda row: int(order[row])):
         yield row, found[row]
 

@@ -217,7 +217,7 @@ def _element_name(element: Element, row: int | None) -> str:
 
 
 def _count(origins: Sequence[Origin], noun: str) -> str:
-    """`2 origins`, `1 birth and 2 constants`."""
+    """`2 origins`, `1 origin and 2 constants`."""
     constants = sum(origin.verdict == "constant" for origin in origins)
     counts = ((len(origins) - constants, noun), (constants, "constant"))
     return " and ".join(counted(count, word) for count, word in counts if count)

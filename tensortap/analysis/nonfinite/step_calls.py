@@ -182,7 +182,7 @@ class StepCalls:
         if number is None or place is None:
             return CallArgument(unknown=True)
         text = _texts(self._calls[number].get("from")).get(str(place))
-        return CallArgument(before=True) if text is None else self._made_of([text])
+        return CallArgument(before=True) if text is None else self._argument_of([text])
 
     def variable(self, graph: str, row: int, visit: int) -> int | None:
         """The number of the variable that a node reads or changes, at a visit; None if unknown."""
@@ -204,9 +204,9 @@ class StepCalls:
         """Inputs of a node of the eager graph that calls returned."""
         eager = self._facts.get("eager")
         texts = _texts(eager.get(node)) if isinstance(eager, dict) else {}
-        return self._made_of([text for text in texts.values() if text != "python"])
+        return self._argument_of([text for text in texts.values() if text != "python"])
 
-    def _made_of(self, texts: list[str]) -> CallArgument:
+    def _argument_of(self, texts: list[str]) -> CallArgument:
         results, functions = dict[CallOutput, None](), dict[str, None]()
         before = python = unknown = False
         numbers, waiting = set[int](), list(texts)
@@ -259,7 +259,7 @@ class StepCalls:
         takers: dict[Slot, set[bool]] = {}
         for call in self._calls:
             for text in _texts(call.get("from")).values():
-                for result in self._made_of([text]).results:
+                for result in self._argument_of([text]).results:
                     if result.graph == graph:
                         takers.setdefault(result.slot, set()).add(_is_backward(str(call.get("name"))))
         seen = {root_outputs(self, graph)[0]} if root_outputs(self, graph) else set()

@@ -109,9 +109,9 @@ class StepFlow:
     def _join_eager(self, graph: str, flow: NonfiniteFlow, bad: FlowTensor) -> None:
         row = bad.slot[0]
         argument = self.calls.eager_inputs(flow.tensors.graph.names[row])
-        source = next((each for result in argument.results for each in self._bad_behind(result)), None)
+        source = next((each for result in argument.results for each in self._nonfinite_sources(result)), None)
         if source is not None:
-            self._hand(graph, flow, bad, source)
+            self._propagate(graph, flow, bad, source)
             return
         inputs = self._captured(argument.results)
         if not inputs or len(inputs) < len(argument.results) or flow.tensors.roles.inputs(row):
@@ -132,21 +132,21 @@ class StepFlow:
 
     def _join_argument(self, graph: str, flow: NonfiniteFlow, bad: FlowTensor) -> None:
         argument = self.calls.argument(graph, bad.slot, bad.visit)
-        source = next((each for result in argument.results for each in self._bad_behind(result)), None)
+        source = next((each for result in argument.results for each in self._nonfinite_sources(result)), None)
         if source is None and not argument.results and (argument.python or argument.unknown):
             source = self._equal(graph, flow, bad)
         if source is not None:
-            self._hand(graph, flow, bad, source)
+            self._propagate(graph, flow, bad, source)
             return
         entry = self._entry(graph, flow, bad, argument)
         self.entries[graph, bad.slot] = entry
         flow.bad[bad.slot] = replace(bad, verdict=entry.verdict)
 
-    def _hand(self, graph: str, flow: NonfiniteFlow, bad: FlowTensor, source: Tensor) -> None:
+    def _propagate(self, graph: str, flow: NonfiniteFlow, bad: FlowTensor, source: Tensor) -> None:
         flow.bad[bad.slot] = replace(bad, verdict="propagated")
         self.propagated_from[graph, bad.slot] = source
 
-    def _bad_behind(self, result: CallOutput) -> Iterator[Tensor]:
+    def _nonfinite_sources(self, result: CallOutput) -> Iterator[Tensor]:
         """The non-finite tensors that a result is, or is made of where it was not captured."""
         flow = self.flows.get(result.graph)
         if flow is None:
@@ -184,7 +184,7 @@ class StepFlow:
             if self.order(name, each) < begin and self._assigns(name, each, variable)
         ]
         if assigned:
-            self._hand(graph, flow, bad, max(assigned, key=lambda pair: pair[0])[1])
+            self._propagate(graph, flow, bad, max(assigned, key=lambda pair: pair[0])[1])
             return
         if variable is not None and self._was_finite(variable, begin):
             path = flow.tensors.roles.variable.get(row) or "variable"

@@ -15,7 +15,7 @@ from ..model_graph.roles import Slot
 from ..run_view.step_tensors import StepTensors
 from .operand import Operand, of_constant, of_snapshot, unknown
 
-MAX_SEEN = 4000  # nodes looked at behind one node: where little was captured, the way back is long
+MAX_SEEN = 4000  # nodes visited upstream of one node: where little was captured, the search is long
 _OPAQUE = ("", "variant")  # may carry floats: a TensorList, or a node that only snapshots name
 
 
@@ -39,8 +39,8 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
-    """A tensor on the way back; `visit` bounds when it was made, None for at any time."""
+class _Candidate:
+    """A tensor that the search has to look at; `visit` bounds when it was computed, None for at any time."""
 
     slot: Slot
     position: int
@@ -57,75 +57,87 @@ class Upstream:
         self.dataflow = dataflow_of(tensors.graph)
 
     def sources(self, row: int, visit: int | None = None) -> list[Source]:
-        """The nearest captured tensors (and uncaptured ends) behind each input of a node, at a visit."""
+        """The nearest captured tensors (and uncaptured ends) upstream of each input of a node, at a visit."""
         waiting = deque(
-            _Way((source, slot), position, self._same_time(source, row, visit), ())
+            _Candidate((source, slot), position, self._same_time(source, row, visit), ())
             for source, slot, position in self.roles.inputs(row)
         )
         if (
             row in self.dataflow.repeated_calls
         ):  # the call that the graph names has what it returned among its inputs
             for slot in range(len(self.graph.slot_texts(row))):
-                waiting.extend(_Way(each, RETURNED, None, ()) for each in self.dataflow.returned((row, slot)))
+                waiting.extend(
+                    _Candidate(each, RETURNED, None, ()) for each in self.dataflow.returned((row, slot))
+                )
         return self._followed(waiting)
 
     def tensor(self, slot: Slot, visit: int | None = None) -> list[Source]:
         """The tensor itself if it was captured, else the nearest captured ones that it is made of."""
-        return self._followed(deque([_Way(slot, 0, visit, ())]))
+        return self._followed(deque([_Candidate(slot, 0, visit, ())]))
 
-    def _followed(self, waiting: deque[_Way]) -> list[Source]:
+    def _followed(self, waiting: deque[_Candidate]) -> list[Source]:
         found: list[Source] = []
         seen: set[tuple[Slot, int | None]] = set()
         while waiting:
-            way = waiting.popleft()
-            if (way.slot, way.visit) in seen and way.position == RETURNED:
+            candidate = waiting.popleft()
+            if (candidate.slot, candidate.visit) in seen and candidate.position == RETURNED:
                 continue
-            seen.add((way.slot, way.visit))
+            seen.add((candidate.slot, candidate.visit))
             if len(seen) > MAX_SEEN or len(found) > MAX_SEEN:
-                found.append(Source(way.slot, way.position, False, False, way.uncaptured, "beyond"))
+                found.append(
+                    Source(candidate.slot, candidate.position, False, False, candidate.uncaptured, "beyond")
+                )
                 break
-            self._look(way, found, waiting, seen)
+            self._look(candidate, found, waiting, seen)
         return found
 
     def _look(
-        self, way: _Way, found: list[Source], waiting: deque[_Way], seen: set[tuple[Slot, int | None]]
+        self,
+        candidate: _Candidate,
+        found: list[Source],
+        waiting: deque[_Candidate],
+        seen: set[tuple[Slot, int | None]],
     ) -> None:
-        row, slot = way.slot
-        if way.slot in self.tensors.captured:
-            bad = self.tensors.bad_at(way.slot, way.visit)
-            found.append(Source(way.slot, way.position, True, bad, way.uncaptured))
+        row, slot = candidate.slot
+        if candidate.slot in self.tensors.captured:
+            bad = self.tensors.bad_at(candidate.slot, candidate.visit)
+            found.append(Source(candidate.slot, candidate.position, True, bad, candidate.uncaptured))
         elif not self.may_be_bad(row, slot):
             if self.graph.op_type[row] == "_Arg":  # labels, indices: what is passed may have been captured
-                waiting.extend(w for w in self._passed(way) if (w.slot, w.visit) not in seen)
+                waiting.extend(w for w in self._passed(candidate) if (w.slot, w.visit) not in seen)
         elif self.graph.op_type[row] == "Const":
             bad = self.constant(row).bad > 0
-            found.append(Source(way.slot, way.position, False, bad, way.uncaptured, "constant"))
+            found.append(
+                Source(candidate.slot, candidate.position, False, bad, candidate.uncaptured, "constant")
+            )
         else:
-            further = [w for w in self._inputs_of(way) if (w.slot, w.visit) not in seen]
+            further = [w for w in self._inputs_of(candidate) if (w.slot, w.visit) not in seen]
             if further:
                 waiting.extend(further)
             else:
                 why = "argument" if self.graph.op_type[row] == "_Arg" else "variable"
-                found.append(Source(way.slot, way.position, False, False, way.uncaptured, why))
+                found.append(
+                    Source(candidate.slot, candidate.position, False, False, candidate.uncaptured, why)
+                )
 
-    def _inputs_of(self, way: _Way) -> Iterator[_Way]:
+    def _inputs_of(self, candidate: _Candidate) -> Iterator[_Candidate]:
         """Inputs of an uncaptured tensor."""
-        row, _ = way.slot
+        row, _ = candidate.slot
         op_type = self.graph.op_type[row]
         if op_type == "_Arg":
-            yield from self._passed(way)
+            yield from self._passed(candidate)
         elif row in self.dataflow.called:
-            for returned in self.dataflow.returned(way.slot):
-                yield _Way(returned, way.position, None, way.uncaptured)
+            for returned in self.dataflow.returned(candidate.slot):
+                yield _Candidate(returned, candidate.position, None, candidate.uncaptured)
         else:
-            behind = way.uncaptured if op_type in PASSIVE else (*way.uncaptured[:8], row)
+            behind = candidate.uncaptured if op_type in PASSIVE else (*candidate.uncaptured[:8], row)
             for source, from_slot, _ in self.roles.inputs(row):
                 if self.may_be_bad(source, from_slot):
-                    yield _Way((source, from_slot), way.position, way.visit, behind)
+                    yield _Candidate((source, from_slot), candidate.position, candidate.visit, behind)
 
-    def _passed(self, way: _Way) -> Iterator[_Way]:
-        for slot, visit in self.dataflow.passed(way.slot[0], way.visit):
-            yield _Way(slot, way.position, visit, way.uncaptured)
+    def _passed(self, candidate: _Candidate) -> Iterator[_Candidate]:
+        for slot, visit in self.dataflow.passed(candidate.slot[0], candidate.visit):
+            yield _Candidate(slot, candidate.position, visit, candidate.uncaptured)
 
     def visit_of(self, source: int, row: int, visit: int | None) -> int | None:
         """The visit at which `source` made what `row` took at a visit: the one before, where a loop passed it
@@ -141,7 +153,7 @@ class Upstream:
         return visit if function.codes[source] == function.codes[target] else None
 
     def may_be_bad(self, row: int, slot: int) -> bool:
-        """Whether a tensor's dtype can hold (or hide) a NaN; handles of variables end the way back."""
+        """Whether a tensor's dtype can hold (or hide) a NaN; handles of variables end the search."""
         texts = self.graph.slot_texts(row)
         dtype = texts[slot][0] if slot < len(texts) else ""
         return is_floating(dtype) or dtype in _OPAQUE
@@ -159,7 +171,7 @@ class Upstream:
         return unknown(self.tensors.name(source.slot))
 
 
-# They hand on what they are given: not having captured them hides nothing.
+# They only forward their inputs: not having captured them hides nothing.
 PASSIVE = ops(
     "Identity IdentityN StopGradient PreventGradient Snapshot Reshape ExpandDims Squeeze Enter Exit Merge "
     "Switch NextIteration RefIdentity Transpose EmptyTensorList TensorListPushBack TensorListPopBack "

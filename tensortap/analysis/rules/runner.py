@@ -80,7 +80,7 @@ def _checked(
     failed: dict[str, str] = {}
     left_out: dict[str, int] = {}
     for number, rule in enumerate(applied):
-        report_progress = _teller(progress, number, len(applied), rule.name)
+        report_progress = _rule_progress(progress, number, len(applied), rule.name)
         view.advance = report_progress
         report_progress(0, 1, "")
         try:
@@ -100,14 +100,14 @@ def _checked(
     return Findings(findings, failed, len(applied), view.rows_seen, left_out, raised_steps(view.run))
 
 
-def _teller(progress: Advance | None, done: int, total: int, name: str) -> Advance:
+def _rule_progress(progress: Advance | None, done: int, total: int, name: str) -> Advance:
     """Progress callback for one rule: of all work it is one part, however many it has itself."""
 
-    def tell(mine: int, of: int, doing: str) -> None:
+    def report(mine: int, of: int, doing: str) -> None:
         if progress is not None:
             progress(done, total, name)
 
-    return tell
+    return report
 
 
 def _finding(view: RunView, rule: Rule, hit: Hit, settings: Settings) -> Finding:

@@ -42,7 +42,7 @@ class RunView:
         self._memory = memory or AnalysisCache()
         self._graphs: dict[str, Roles] = {}
         self._known: dict[Hashable, Any] = {}
-        self._behind: dict[tuple[int, bool], Rows] = {}
+        self._rows_by_start: dict[tuple[int, bool], Rows] = {}
         self.tensors = self._roles_of_tensors(len(run.catalog.tensors))
         before = self._memory.rows
         self._memory.note(run, self._rows_from(before, floats=False), self.rows_seen, len(self.tensors))
@@ -179,7 +179,7 @@ class RunView:
 
     def _rows_from(self, first: int, *, floats: bool) -> Rows:
         """The snapshots from a row of the catalog on, ordered."""
-        if (first, floats) not in self._behind:
+        if (first, floats) not in self._rows_by_start:
             if floats:
                 rows = self._rows_from(first, floats=False)
                 fit = self._is_float[self.run.catalog.column("dtype", rows.rows)]
@@ -188,8 +188,8 @@ class RunView:
                 found = Rows(self.run, np.arange(first, self.rows_seen))
             else:
                 found = Rows(self.run, self._ordered[0])
-            self._behind[first, floats] = found
-        return self._behind[first, floats]
+            self._rows_by_start[first, floats] = found
+        return self._rows_by_start[first, floats]
 
     @property
     def _is_float(self) -> Array:

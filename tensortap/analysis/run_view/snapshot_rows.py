@@ -24,7 +24,7 @@ class Rows:
             order = np.lexsort((visit, step, tensor))
             rows, tensor, step = rows[order], tensor[order], step[order]
         self._run = run
-        self._whole: tuple[Rows, slice | Array] | None = None
+        self._parent: tuple[Rows, slice | Array] | None = None
         self._held: dict[str, Array] = {}
         self.rows, self.tensor, self.step = rows, tensor, step
 
@@ -32,12 +32,12 @@ class Rows:
         return len(self.rows)
 
     def __getitem__(self, column: str) -> Array:
-        if self._whole is None:
+        if self._parent is None:
             return self._read(column)
-        whole, part = self._whole
-        if column not in whole._held:  # read once for all parts: one by one takes far longer
-            whole._held[column] = whole[column]
-        found: Array = whole._held[column][part]
+        parent, part = self._parent
+        if column not in parent._held:  # read once for all parts: one by one takes far longer
+            parent._held[column] = parent[column]
+        found: Array = parent._held[column][part]
         return found
 
     def _read(self, column: str) -> Array:
@@ -56,7 +56,7 @@ class Rows:
             return self
         made = Rows.__new__(Rows)
         made._run, made._held = self._run, {}
-        made._whole = (self, part) if share else None
+        made._parent = (self, part) if share else None
         made.rows, made.tensor, made.step = self.rows[part], self.tensor[part], self.step[part]
         return made
 

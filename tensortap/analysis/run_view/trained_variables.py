@@ -15,10 +15,10 @@ WHY_OMITTED = "no step asks for its gradient, although it is trainable and the l
 def trained_gradients(view: RunView) -> list[TensorRole]:
     """The captured gradients. Where one is made of another one of the same variable (without the loss scale,
     clipped), the last counts: that is what weights are changed by, and its size can be compared."""
-    return view.cached("trained gradients", lambda: _last_ones(view))
+    return view.cached("trained gradients", lambda: _last_gradients(view))
 
 
-def _last_ones(view: RunView) -> list[TensorRole]:
+def _last_gradients(view: RunView) -> list[TensorRole]:
     by_variable: dict[tuple[str, str], list[TensorRole]] = {}
     for tensor in view.of_kind("gradient"):
         by_variable.setdefault((tensor.graph, tensor.variable), []).append(tensor)
@@ -26,13 +26,15 @@ def _last_ones(view: RunView) -> list[TensorRole]:
     for (graph, variable), tensors in by_variable.items():
         if variable and len(tensors) > 1:
             rows = {tensor.row for tensor in tensors}
-            made_of = {row for tensor in tensors for row in _made_of(view.roles(graph), tensor.row, rows)}
+            made_of = {
+                row for tensor in tensors for row in _gradients_before(view.roles(graph), tensor.row, rows)
+            }
             earlier |= {tensor.code for tensor in tensors if tensor.row in made_of}
     return [tensor for tensor in view.of_kind("gradient") if tensor.code not in earlier]
 
 
-def _made_of(roles: Roles, row: int, rows: set[int]) -> set[int]:
-    """Gradients from which another one is computed, behind the backward pass."""
+def _gradients_before(roles: Roles, row: int, rows: set[int]) -> set[int]:
+    """Gradients from which another one is computed, after the backward pass."""
     found, seen, waiting = set[int](), {row}, deque([row])
     while waiting and len(seen) < _MAX_NODES:
         for source, _, _ in roles.inputs(waiting.popleft()):
@@ -61,7 +63,7 @@ def is_ambiguous(view: RunView, weight: TensorRole) -> bool:
     return is_ambiguous_read(view.roles(weight.graph), weight.row)
 
 
-def is_trained_elsewhere(view: RunView, weight: TensorRole) -> bool:
+def is_trained_by_another_graph(view: RunView, weight: TensorRole) -> bool:
     """Whether another graph of the run computes a gradient of a variable, and this one does not."""
     graphs = view.cached("graphs that train", lambda: _graphs_that_train(view)).get(weight.variable, set())
     return bool(graphs) and weight.graph not in graphs

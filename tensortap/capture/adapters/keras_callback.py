@@ -338,21 +338,21 @@ class BatchCounter:
             return min(max(len(source), 1), most)
         if source is not self._iterator:
             self._iterator, self._left = source, _size_of(source, epoch)
-            self._before = _drawn_from(source) or 0
+            self._before = _batches_read(source) or 0
         return min(self._left, most) if self._left > 0 else most
 
     def by_call(self, source: Any, expected: int) -> int:
         """Batches that the call has drawn: by TensorFlow's own count, or as expected if it keeps none."""
         if source is not self._iterator:
             return expected
-        total = _drawn_from(source)
+        total = _batches_read(source)
         count = expected if total is None else total - self._before
         self._before += count
         self._left -= count
         return count
 
 
-def _drawn_from(iterator: Any) -> int | None:
+def _batches_read(iterator: Any) -> int | None:
     """Elements that an iterator has given so far; None if that is not counted, as without autotuning."""
     try:
         with internals.not_recorded():

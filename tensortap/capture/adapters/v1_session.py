@@ -127,12 +127,12 @@ class TappedSession:
             finally:
                 inside = self._taps.take()
         try:
-            self._hand_over(step, run, fed, outcome, inside)
+            self._deliver(step, run, fed, outcome, inside)
         except Exception as error:
             step.warnings.function_failed("Session.run", "ran, but its tensors could not be stored", error)
         return outcome["user"]
 
-    def _hand_over(
+    def _deliver(
         self,
         step: Step,
         run: _Run,

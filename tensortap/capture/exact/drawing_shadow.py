@@ -37,8 +37,8 @@ def draws_randomly(traced: TracedRoot) -> bool:
     return any(node.op in RANDOM_OPS for definition in definitions for node in definition.node_def)
 
 
-class GivenDraws:
-    """A function that is given what it draws.
+class DeterministicFunction:
+    """A function that takes its random numbers as arguments.
 
     Attributes:
         read: tensors that taps must deliver of the step, and the node that draws each.
@@ -84,7 +84,11 @@ class DrawingShadow:
     """
 
     def __init__(
-        self, traced: TracedRoot, given: GivenDraws, step: InstrumentedFunction, tapped: InstrumentedFunction
+        self,
+        traced: TracedRoot,
+        given: DeterministicFunction,
+        step: InstrumentedFunction,
+        tapped: InstrumentedFunction,
     ) -> None:
         self._state = state_copy(traced, RANDOM_OPS)
         self._given, self._step, self._tapped = given, step, tapped
@@ -115,7 +119,7 @@ class DrawingShadow:
                         shadow, real = self._state.inputs(inputs, step_first=True)
                 except Exception as error:
                     raise ShadowFailedError(self._step.call_untapped(run, inputs, num_outputs)) from error
-                drawn = _Drawn(self._given.values(), receiver)
+                drawn = _DrawCollector(self._given.values(), receiver)
                 try:
                     outputs = self._step.call(run, name, real, num_outputs, drawn)
                 except TapFailedError:
@@ -139,7 +143,7 @@ class DrawingShadow:
         name: bytes,
         inputs: list[Any],
         num_outputs: int,
-        drawn: _Drawn,
+        drawn: _DrawCollector,
         receiver: Receiver,
     ) -> None:
         self._state.detach()
@@ -155,8 +159,8 @@ class DrawingShadow:
             self._tapped.call(run, name, [*inputs, *given], num_outputs, receiver)
 
 
-class _Drawn:
-    """Takes what the step draws, for the shadow and for recordings."""
+class _DrawCollector:
+    """Receives the random numbers of the step, for the shadow and for recordings."""
 
     def __init__(self, values: RandomDrawValues, receiver: DrawReceiver) -> None:
         self.values = values

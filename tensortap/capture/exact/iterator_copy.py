@@ -30,7 +30,7 @@ class SharedIterator:
     def __init__(self, dtypes: tuple[Any, ...], shapes: tuple[Any, ...]) -> None:
         self._dtypes, self._shapes = dtypes, shapes
         self._source: Any = None  # the handle of the real iterator
-        self._drawn: deque[Any] = deque()
+        self._pending: deque[Any] = deque()
         self._iterators: list[Any] = []  # kept alive, as their handles are in use
         signature = tuple(tf.TensorSpec(shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True))
         with tf.device(HOST):
@@ -51,7 +51,7 @@ class SharedIterator:
     @property
     def drawn(self) -> list[tuple[Any, ...]]:
         """Elements, as arrays, that the first drew and the second did not yet."""
-        return list(self._drawn)
+        return list(self._pending)
 
     def detach(self) -> None:
         """Nothing more is drawn from the real iterator."""
@@ -60,16 +60,16 @@ class SharedIterator:
     def release(self) -> None:
         """Lets go of the real iterator and of the elements drawn from it."""
         self._source, self._iterators = None, []
-        self._drawn.clear()
+        self._pending.clear()
 
     def _draw(self) -> Iterator[tuple[Any, ...]]:
         for element in self._elements():
-            self._drawn.append(element)
+            self._pending.append(element)
             yield element
 
     def _draw_again(self) -> Iterator[tuple[Any, ...]]:
-        while self._drawn:
-            yield self._drawn.popleft()
+        while self._pending:
+            yield self._pending.popleft()
         yield from self._elements()
 
     def _elements(self) -> Iterator[tuple[Any, ...]]:

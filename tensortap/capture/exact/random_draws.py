@@ -144,7 +144,7 @@ class DrawsAsArguments:
             _gather(definition, node, references[0], f"{draw.arguments[0].name}_axis")
         else:
             types = [output.dtype.as_datatype_enum for output in outputs]
-            self.moved[function.name] |= _hand_on(definition, node, references, types)
+            self.moved[function.name] |= _become_identity(definition, node, references, types)
         return draw
 
     def _passed_on(self, name: str, node: internals.NodeDef, role: Role) -> list[Draw]:
@@ -275,13 +275,13 @@ def _next(definition: internals.FunctionDef, iterator: str, outputs: Sequence[Ou
     return [f"{node.name}:components:{number}" for number in range(len(outputs))]
 
 
-def _hand_on(
+def _become_identity(
     definition: internals.FunctionDef,
     node: internals.NodeDef,
     references: Sequence[str],
     types: Sequence[int],
 ) -> dict[str, str]:
-    """Makes a node hand on what it is given, in its place and under its name.
+    """Turn a node into an identity of its new inputs, in its place and under its name.
 
     Returns:
         What its outputs are called now, by what they were called before; empty if that is the same.

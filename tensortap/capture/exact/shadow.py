@@ -16,7 +16,7 @@ from tensortap.tf import internals
 from ..instrument.tapped_function import InstrumentedFunction, Receiver, TapFailedError
 from ..tracing.traced_function import TracedRoot
 from .iterator_copy import Elements, SharedIterator, UncopiedIteratorError, iterator_elements
-from .side_effects import obstacle
+from .side_effects import find_side_effect
 
 
 class NoShadowError(Exception):
@@ -79,16 +79,16 @@ class ShadowFailedError(Exception):
         self.outputs = outputs
 
 
-def state_copy(traced: TracedRoot, harmless: Collection[str] = ()) -> StateCopy:
+def state_copy(traced: TracedRoot, repeatable: Collection[str] = ()) -> StateCopy:
     """Copies the state of a function's calls.
 
     Args:
-        harmless: op types that are no reason not to.
+        repeatable: further op types that may run twice.
 
     Raises:
         NoShadowError: it has state that cannot be copied, or effects that would come twice.
     """
-    why = obstacle(traced.functions, harmless)
+    why = find_side_effect(traced.functions, repeatable)
     if why:
         raise NoShadowError(why)
     try:

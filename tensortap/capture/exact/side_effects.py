@@ -41,8 +41,8 @@ _ON_VARIABLES_PREFIXES = (
 _READING = frozenset(
     {"ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VarIsInitializedOp", "VariableShape"}
 )
-# TensorFlow calls them stateful, but running them once more changes nothing.
-_HARMLESS = frozenset(
+# TensorFlow calls them stateful, but running them twice changes nothing.
+_REPEATABLE = frozenset(
     {
         "Assert",
         "CheckNumerics",
@@ -63,7 +63,7 @@ _HARMLESS = frozenset(
         "_Arg",
     }
 )
-_HARMLESS_PREFIXES = ("TensorArray", "Stack")  # made within the call, gone after it
+_REPEATABLE_PREFIXES = ("TensorArray", "Stack")  # made within the call, gone after it
 NEXT_OPS = frozenset({"IteratorGetNext", "IteratorGetNextSync", "IteratorGetNextAsOptional"})
 """They draw from an iterator; the shadow is given one of its own."""
 
@@ -92,22 +92,22 @@ _REASONS = {
 }
 
 
-def obstacle(functions: Mapping[str, TracedFunction], harmless: Collection[str] = ()) -> str:
+def find_side_effect(functions: Mapping[str, TracedFunction], repeatable: Collection[str] = ()) -> str:
     """Why a function cannot have a shadow: `changes a lookup table (node 'insert')`; empty if it can.
 
     Args:
-        harmless: op types that are no reason.
+        repeatable: further op types that may run twice.
     """
     for function in functions.values():
         for node in function.definition.node_def:
-            reason = "" if node.op in harmless else _reason(node.op)
+            reason = "" if node.op in repeatable else _reason(node.op)
             if reason:
                 return f"it {reason} (node {node.name!r}, {node.op})"
     return ""
 
 
-def draw(functions: Mapping[str, TracedFunction]) -> str:
-    """Whether it draws from an iterator, as what stays done of a call that is made again; empty if not."""
+def iterator_draw(functions: Mapping[str, TracedFunction]) -> str:
+    """The effect of drawing from an iterator, which cannot be undone; empty if none does."""
     for function in functions.values():
         for node in function.definition.node_def:
             if node.op in NEXT_OPS:
@@ -129,9 +129,9 @@ def changes_variables(functions: Mapping[str, TracedFunction]) -> bool:
 def _reason(op_type: str) -> str:
     if op_type in _REASONS:
         return _REASONS[op_type]
-    if not internals.is_stateful(op_type) or op_type in _HARMLESS | NEXT_OPS | MUTED:
+    if not internals.is_stateful(op_type) or op_type in _REPEATABLE | NEXT_OPS | MUTED:
         return ""
-    if acts_on_variables(op_type) or op_type.startswith(_HARMLESS_PREFIXES):
+    if acts_on_variables(op_type) or op_type.startswith(_REPEATABLE_PREFIXES):
         return ""
     if "Dataset" in op_type or "Iterator" in op_type:
         return "goes through a dataset inside of the function"

@@ -12,7 +12,7 @@ import tensorflow as tf
 from tensortap.tf import internals
 
 from ..tracing.traced_function import TracedRoot
-from .side_effects import changes_variables, draw, obstacle
+from .side_effects import changes_variables, find_side_effect, iterator_draw
 
 _readers = itertools.count()
 
@@ -25,8 +25,8 @@ class SnapshotReader:
 
     def __init__(self, traced: TracedRoot) -> None:
         root = traced.functions[traced.root]
-        draws = draw(traced.functions)
-        self._stays = " and ".join(filter(None, (obstacle(traced.functions), draws)))
+        draws = iterator_draw(traced.functions)
+        self._stays = " and ".join(filter(None, (find_side_effect(traced.functions), draws)))
         self._draws = bool(draws)
         self._name = ""
         self._all_have_values = False

@@ -206,7 +206,7 @@ class Stages:
         for node in nodes if self.ends else ():
             for source in node.input:
                 readers.setdefault(source.removeprefix("^").split(":")[0], []).append(node.name)
-        self._behind = [_reached(end, readers) for end in self.ends]
+        self._downstream = [_reached(end, readers) for end in self.ends]
 
     def stage_of(self, node: str) -> int:
         """The first stage in which the outputs of a node, or an argument, may be known."""
@@ -216,7 +216,7 @@ class Stages:
             (
                 place + 1
                 for place in places
-                if node in self._behind[place] or self._number[self.ends[place]] <= number
+                if node in self._downstream[place] or self._number[self.ends[place]] <= number
             ),
             default=0,
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tensortap.tf import internals
 from tensortap.tf.function_library import callees, function_def
-from tensortap.tf.random_ops import keeps_stream
+from tensortap.tf.random_ops import has_own_stream
 
 from .tapped_function import InstrumentedFunction
 
@@ -65,7 +65,7 @@ def _draws(root: str) -> bool:
     found, waiting = {root}, [root]
     while waiting:
         for node in function_def(waiting.pop()).node_def:
-            if keeps_stream(node):
+            if has_own_stream(node):
                 return True
             called = {callee.function for callee in callees(node)} - found - {""}
             found |= called

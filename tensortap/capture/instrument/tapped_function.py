@@ -130,7 +130,7 @@ class InstrumentedFunction:
             with self._emptying_queues(receiver):
                 outputs, extra = self._run(run, inputs, num_outputs)
         if extra:
-            _hand_over(receiver, lambda: _outputs(self._rewritten.outputs, extra))
+            _deliver(receiver, lambda: _outputs(self._rewritten.outputs, extra))
         return outputs
 
     def call_untapped(self, run: internals.CallFunction, inputs: Sequence[Any], num_outputs: int) -> Any:
@@ -192,14 +192,14 @@ class InstrumentedFunction:
             ended.set()
             if pump.ident is not None:
                 pump.join()
-            _hand_over(receiver, lambda: [*self._in_order(self._rewritten.queues), *self._end_counters()])
+            _deliver(receiver, lambda: [*self._in_order(self._rewritten.queues), *self._end_counters()])
 
     def _pump(self, receiver: Receiver, ended: threading.Event) -> None:
         wait = _PUMP_AFTER_SECONDS
         while not ended.wait(wait):
             wait = _PUMP_EVERY_SECONDS
             for queue in self._pumped:
-                _hand_over(receiver, lambda queue=queue: self._in_order([queue]))  # type: ignore[misc]
+                _deliver(receiver, lambda queue=queue: self._in_order([queue]))  # type: ignore[misc]
 
     def _in_order(self, queues: Sequence[TapQueue]) -> TapValues:
         """All that waits in the queues: by iteration, then by call, then in graph order."""
@@ -248,7 +248,7 @@ class TapFailedError(Exception):
     """The taps of a function failed, not the function; its cause says how. The original can run instead."""
 
 
-def _hand_over(receiver: Receiver, catch: Callable[[], TapValues]) -> None:
+def _deliver(receiver: Receiver, catch: Callable[[], TapValues]) -> None:
     try:
         caught = catch()
     except Exception as error:

@@ -24,7 +24,7 @@ from tensortap.tf.shapes import static_shape
 from ..exact.iterator_copy import Elements, SharedIterator, UncopiedIteratorError, iterator_elements
 from ..exact.random_draws import DrawsAsArguments, RandomDrawValues, UnrecordableError
 from ..exact.shadow import is_variable
-from ..exact.side_effects import MUTED, obstacle
+from ..exact.side_effects import MUTED, find_side_effect
 from ..exact.variable_snapshot import has_value
 from ..instrument.tapped_function import TapValues
 from ..run_info import environment
@@ -60,7 +60,7 @@ class CallRecorder:
     """
 
     def __init__(self, traced: TracedRoot) -> None:
-        why = obstacle(traced.functions, RANDOM_OPS)
+        why = find_side_effect(traced.functions, RANDOM_OPS)
         if why:
             raise UnrecordableError(why)
         try:

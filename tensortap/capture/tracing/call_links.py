@@ -121,7 +121,7 @@ class CallLinks:
         except Exception:
             self._ops[number:] = []  # nothing may escape into the program: the op is not known, then
 
-    def found(self) -> tuple[Any, Callable[[], dict[str, Any]]]:
+    def as_event(self) -> tuple[Any, Callable[[], dict[str, Any]]]:
         """A key that is equal for steps that run the same functions on the same tensors, and what makes
         the event `calls` (FORMAT.md) of it once the graphs are written."""
         between, places = self._between()

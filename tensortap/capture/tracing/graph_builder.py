@@ -44,7 +44,7 @@ def graph_of(
     short: Mapping[str, str],
     layers: LayerMap,
     candidates: Candidates,
-    made_at: Mapping[str, Mapping[str, Stack]],
+    creation_stacks: Mapping[str, Mapping[str, Stack]],
     flat: GraphDef | None,
 ) -> Graph:
     """A closure as the dump records it, without the text of user files.
@@ -54,7 +54,7 @@ def graph_of(
         names: (function, op or argument name) -> unique node name.
         short: runtime name of a function -> its name in the graph.
         candidates: give the kind of each tensor and the variable of each gradient.
-        made_at: stacks of the nodes, by function and name.
+        creation_stacks: stacks of the nodes, by function and name.
         flat: the root's nodes, see `flat_root`.
     """
     stacks = _Stacks()
@@ -63,7 +63,7 @@ def graph_of(
     unread = {} if replicas else _unread_variables(functions, layers)
     nodes = []
     for function in functions.values():
-        where = made_at[function.name]
+        where = creation_stacks[function.name]
         for operation in function.operations.values():
             unique = names[function.name, operation.name]
             is_argument = operation.name in function.arguments

@@ -27,7 +27,7 @@ _KERAS = str(Path(keras.__file__).parent)
 _BUILDING = frozenset({"build", "build_wrapper", "call", "__call__", "symbolic_call"})
 
 
-class MadeLine(NamedTuple):
+class CreationLine(NamedTuple):
     """The line that created the object behind some nodes. `outside`: the user frames around its call."""
 
     outside: Stack
@@ -93,7 +93,7 @@ def line_of_variable(path: str) -> Frame | None:
     return None
 
 
-def line_of_call(called: Any) -> MadeLine | None:
+def line_of_call(called: Any) -> CreationLine | None:
     """The line that created an object that Keras calls; None where the user's own line calls it.
 
     To be asked by a wrapper of the object's method, in whose body the call is about to begin.
@@ -102,7 +102,7 @@ def line_of_call(called: Any) -> MadeLine | None:
     if line is None or not _is_called_by_keras(called):
         return None
     outside = tuple(frame for frame in internals.current_stack() if is_user_file(frame[0]))
-    return None if line in outside[-1:] else MadeLine(without_repeats(outside), line)
+    return None if line in outside[-1:] else CreationLine(without_repeats(outside), line)
 
 
 def _is_called_by_keras(called: Any) -> bool:

@@ -19,7 +19,7 @@ from tensortap.core.records import LayerCall
 from tensortap.tf import internals
 
 from ..capture_warnings import first_line, issue_warning
-from .keras_lines import MadeLine, line_of_call
+from .keras_lines import CreationLine, line_of_call
 
 _SCRATCH = "scratch_graph"  # where Keras infers shapes; nothing in it ever runs
 _MAX_TRACES = 512  # of the latest graphs; a graph is asked for right after it was traced
@@ -57,7 +57,9 @@ class Trace:
     losses: set[str] = field(default_factory=set)  # what a tape derives from
     asked: set[str] = field(default_factory=set)  # paths of variables whose gradients are asked for
     watched: set[str] = field(default_factory=set)  # … of trainable variables that such a tape records
-    lines: dict[str, MadeLine] = field(default_factory=dict)  # node -> where the object that made it was made
+    lines: dict[str, CreationLine] = field(
+        default_factory=dict
+    )  # node -> where the object that made it was made
 
     @property
     def nodes(self) -> set[str]:

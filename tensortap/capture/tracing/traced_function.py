@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 from tensortap.core.names import short_function_names, unique_node_names
 from tensortap.core.records import Graph
 from tensortap.tf.function_library import TracedFunction, closure
-from tensortap.tf.random_ops import DRAWN_BY, keeps_stream
+from tensortap.tf.random_ops import DRAWN_BY, has_own_stream
 from tensortap.tf.shapes import capturable_dtype, static_shape
 
 from .candidate import Candidate, Kind
 from .forward_ops import forward_ops
 from .graph_builder import flat_root, graph_of
-from .keras_lines import MadeLine
+from .keras_lines import CreationLine
 from .layer_map import LayerMap, forward_name
 from .layer_tracker import LayerTracker
 from .source_stacks import Stack, sources_of, stacks_of
@@ -75,7 +75,7 @@ class TracedRoot:
             node.name
             for function in self.functions.values()
             for node in function.definition.node_def
-            if keeps_stream(node)
+            if has_own_stream(node)
         ]
 
 
@@ -112,13 +112,13 @@ def trace_root(
     # TensorFlow forgets functions: what it knows of them is asked for now.
     lines = {name: layers.traces[name].lines for name in functions}
     forward = {name: forward_ops(function) for name, function in functions.items()}
-    made_at, flat = (
-        _with_made_lines({name: stacks_of(name) for name in functions}, lines, forward),
+    creation_stacks, flat = (
+        _with_creation_lines({name: stacks_of(name) for name in functions}, lines, forward),
         flat_root(functions),
     )
     return TracedRoot(
         *(root, functions, candidates),
-        lambda: graph_of(functions, nodes, short, layers, candidates, made_at, flat),
+        lambda: graph_of(functions, nodes, short, layers, candidates, creation_stacks, flat),
     )
 
 
@@ -172,9 +172,9 @@ def _conditional_nodes(function: TracedFunction) -> set[str]:
     return reached
 
 
-def _with_made_lines(
+def _with_creation_lines(
     stacks: Mapping[str, Mapping[str, Stack]],
-    lines: Mapping[str, Mapping[str, MadeLine]],
+    lines: Mapping[str, Mapping[str, CreationLine]],
     forward: Mapping[str, Mapping[str, Sequence[str]]],
 ) -> dict[str, dict[str, Stack]]:
     """The stacks of nodes with the lines that made them, and those of gradients with their forward lines.
@@ -207,7 +207,7 @@ def _with_made_lines(
     return found
 
 
-def _with_line(stack: Stack, made: MadeLine | None) -> Stack:
+def _with_line(stack: Stack, made: CreationLine | None) -> Stack:
     if made is None or stack[: len(made.outside)] != made.outside:
         return stack
     return (*made.outside, made.line, *stack[len(made.outside) :])

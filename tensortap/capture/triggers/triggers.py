@@ -27,7 +27,7 @@ FLOATS = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128"
 _CARRIERS = frozenset({*FLOATS, "variant"})  # what a NaN may come from; lists of tensors are variants
 # Where others are bad, too, they have it from these: a variable may be read again after the step has written
 # what went wrong, and a function that is called twice is known by its first caller.
-_HAND_ON = frozenset({*CALLS, "ReadVariableOp"})
+_PASS_THROUGH = frozenset({*CALLS, "ReadVariableOp"})
 _OVERFLOWS = 20  # in a row; Keras begins at a scale of 2**15, which is then 2**-5
 _LEAST_LOSSES = 5  # before there are as many, nothing is called a spike
 
@@ -101,7 +101,7 @@ class NonFinite(Trigger):
     """
 
     def __init__(self, watch: Watch | Watches | None = None, *, inf: bool = True) -> None:
-        self._given = watch
+        self._watch = watch
         self._inf = inf
         self.watches = every_step(Watch(dtypes=FLOATS) if watch is None else watch)
         self._graphs = GraphLookup()
@@ -136,7 +136,7 @@ class NonFinite(Trigger):
         first = [tensor for tensor in bad if tensor.visit == visits[tensor.candidate.function]]
         names = {tensor.name for tensor in first}
         origins = [tensor for tensor in first if names.isdisjoint(self._sources(tensor, step))]
-        computed = [tensor for tensor in origins if tensor.candidate.op_type not in _HAND_ON]
+        computed = [tensor for tensor in origins if tensor.candidate.op_type not in _PASS_THROUGH]
         return (computed or origins or bad)[0]
 
     def _sources(self, tensor: Examined, step: StepSummaries) -> set[str]:
@@ -158,7 +158,7 @@ class NonFinite(Trigger):
         return seen
 
     def __repr__(self) -> str:
-        given = [repr(self._given)] if self._given is not None else []
+        given = [repr(self._watch)] if self._watch is not None else []
         return f"NonFinite({', '.join(given + ([] if self._inf else ['inf=False']))})"
 
 

@@ -43,7 +43,9 @@ class WatchFile:
         self._path = run_dir / FILE
         self._own = tuple(own)
         self._next_look = 0.0
-        self._old = self._found()  # its time says little: a file that was made before may be moved here later
+        self._old = (
+            self._file_stamp()
+        )  # its time says little: a file that was made before may be moved here later
         self._seen: _Stamp | None = None
         self._begun: dict[str, int] = {}  # a rule's text -> the step at which it was first read
 
@@ -68,10 +70,10 @@ class WatchFile:
 
     def _stamp(self) -> _Stamp | None:
         """Differs when the file does; None if there is none that counts."""
-        found = self._found()
+        found = self._file_stamp()
         return None if found == self._old else found
 
-    def _found(self) -> _Stamp | None:
+    def _file_stamp(self) -> _Stamp | None:
         try:
             found = os.lstat(self._path)
         except OSError:
@@ -81,7 +83,7 @@ class WatchFile:
         return found.st_mtime_ns, found.st_size, found.st_ino
 
     def _read(self, step: int) -> tuple[Watch, ...]:
-        handle = open_regular(self._path, os.O_RDONLY)  # it may have been replaced since `_found`
+        handle = open_regular(self._path, os.O_RDONLY)  # it may have been replaced since `_file_stamp`
         with os.fdopen(handle, encoding="utf-8") as file:
             rules = rules_of(file.read(MAX_TEXT + 1))
         texts = [json.dumps(rule, sort_keys=True) for rule in rules]

@@ -111,15 +111,15 @@ def _compare(arguments: argparse.Namespace) -> Comparison:
             None,
             "This compares a run with itself: name a second run, or --step N --step-b M, or --worker-b.",
         )
-    by_hand = dict(arguments.match)
+    manual_pairs = dict(arguments.match)
     try:
-        check_pairs(run_a, run_b, by_hand)
+        check_pairs(run_a, run_b, manual_pairs)
     except NotFoundError as error:
         raise argparse.ArgumentError(None, f"--match: {error}") from None
     matches = {} if arguments.matches is None else read_matches(arguments.matches)
     try:
         with rules_progress() as advance:
-            return compare(a, b, matches=matches | by_hand, where=arguments.where, progress=advance)
+            return compare(a, b, matches=matches | manual_pairs, where=arguments.where, progress=advance)
     finally:  # what is missing may be why they cannot be compared
         report_damage(*dict.fromkeys((run_a, run_b)))
 

@@ -147,7 +147,7 @@ def _word(entry: TensorDifference) -> str:
 
 def _largest(metrics: Metrics, distance: float, bound: str) -> str:
     """A largest distance; where NaN or infinity is further than any, how often that is so."""
-    apart = metrics.nonfinite_apart
+    apart = metrics.nonfinite_mismatches
     return f"{bound}{apart:,} NaN/Inf" if apart else _number(distance, bound)
 
 

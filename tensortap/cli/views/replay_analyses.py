@@ -100,11 +100,11 @@ def print_repair(found: Mapping[str, Any], out: Console) -> None:
             out.print("Inside the step some tensors are not finite, but do not reach these:")
             _print_origins(found, out)
         if found["repair"]:
-            _print_found(f"{_change(found)} that keeps them finite", found, out)
+            _print_repairs(f"{_change(found)} that keeps them finite", found, out)
         return
     out.print(cell(f"not finite after the step: {_some(found['bad'])}", "red"))
     if found["given"]:
-        _print_given(found, out)
+        _print_nonfinite_inputs(found, out)
         return
     _print_origins(found, out)
     if not found["repair"]:
@@ -116,7 +116,7 @@ def print_repair(found: Mapping[str, Any], out: Console) -> None:
             given = f"The step was given numbers up to {largest['value']:.3g} ({largest['name']})"
             out.print(cell(f"{given}: it had diverged. Look at an earlier recording (--list)."))
         return
-    _print_found(f"{_change(found)} that helps", found, out)
+    _print_repairs(f"{_change(found)} that helps", found, out)
 
 
 def print_test(found: Mapping[str, Any], out: Console) -> None:
@@ -179,7 +179,7 @@ def _change(found: Mapping[str, Any]) -> str:
     )
 
 
-def _print_found(title: str, found: Mapping[str, Any], out: Console) -> None:
+def _print_repairs(title: str, found: Mapping[str, Any], out: Console) -> None:
     out.print(cell(f"{title} ({counted(found['trials'], 'replay')}):", "green"))
     for repair in found["repair"]:
         _print_repair(repair, out)
@@ -197,7 +197,7 @@ def _print_origins(found: Mapping[str, Any], out: Console) -> None:
         _print_line(origin, out)
 
 
-def _print_given(found: Mapping[str, Any], out: Console) -> None:
+def _print_nonfinite_inputs(found: Mapping[str, Any], out: Console) -> None:
     """The step was given what is not finite, so that nothing in it is to be repaired."""
     out.print(cell(f"Inputs already non-finite: {_some(found['given'])}", "red"))
     for name, rows in found["rows"].items():

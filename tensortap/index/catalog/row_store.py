@@ -79,14 +79,14 @@ class RowStore:
         """One column at some rows below `length`, in their order."""
         parts = self._parts
         if isinstance(rows, slice):
-            return _whole(parts, name, length)[rows]
+            return _column_of(parts, name, length)[rows]
         if not parts.segments:
             return parts.tail.column(name)[rows]
         if not len(rows):
             return parts.tail.column(name)[:0]
         low, high = int(rows[0]), int(rows[-1])
         if high - low + 1 == len(rows) and (len(rows) == 1 or bool((rows[1:] > rows[:-1]).all())):
-            return _whole(parts, name, high + 1, low)
+            return _column_of(parts, name, high + 1, low)
         return _gathered(parts, name, rows)
 
     def histograms(self, rows: Array) -> list[tuple[Array, Array] | None]:
@@ -107,7 +107,7 @@ def _assemble(segments: tuple[Segment, ...], tail: Tail) -> _Parts:
     return _Parts(segments, tail, np.array([*(segment.first for segment in segments), tail.first], np.int64))
 
 
-def _whole(parts: _Parts, name: str, stop: int, start: int = 0) -> Array:
+def _column_of(parts: _Parts, name: str, stop: int, start: int = 0) -> Array:
     """A column of consecutive rows; not a copy where they lie in one part."""
     pieces = []
     for part in parts.all:

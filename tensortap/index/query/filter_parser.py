@@ -83,7 +83,7 @@ def parse_predicate(text: str) -> RowCondition:
     """
     if len(text) > MAX_TEXT:
         raise SelectionError(f"The condition is longer than {MAX_TEXT} characters.", _HINT)
-    return _Parser(text).whole()
+    return _Parser(text).parse()
 
 
 def _tokens(text: str) -> list[_Token]:
@@ -108,7 +108,7 @@ class _Parser:
         self._at = 0
         self._depth = 0
 
-    def whole(self) -> RowCondition:
+    def parse(self) -> RowCondition:
         condition = self._condition()
         if self._next.kind != "end":
             self._refuse()

@@ -152,7 +152,7 @@ def last_finite_recording(source: Path) -> EarlierRecording | None:
     while bad - finite > 1:
         # The one just before it first: a trigger recorded the step at which NaN appeared.
         middle = bad - 1 if bad == len(before) else (finite + bad) // 2
-        given = _given(before[middle].path)
+        given = _nonfinite_kinds(before[middle].path)
         if given is None:
             del before[middle]
             bad -= 1
@@ -162,11 +162,16 @@ def last_finite_recording(source: Path) -> EarlierRecording | None:
             finite = middle
     nearest = reversed(before[max(finite + 1 - _MAX_RECORDINGS, 0) : finite + 1])
     return next(
-        (EarlierRecording(place.step, place.call) for place in nearest if _given(place.path) == set()), None
+        (
+            EarlierRecording(place.step, place.call)
+            for place in nearest
+            if _nonfinite_kinds(place.path) == set()
+        ),
+        None,
     )
 
 
-def _given(path: Path) -> set[str] | None:
+def _nonfinite_kinds(path: Path) -> set[str] | None:
     """Kinds of a recording's arguments that are not finite; None if it cannot be read."""
     try:
         arguments = open_recording(path).arguments

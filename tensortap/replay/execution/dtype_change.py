@@ -16,7 +16,7 @@ from tensortap.tf import internals
 from tensortap.tf.random_ops import draws
 from tensortap.tfproto.function_calls import callees
 
-from .kernel_types import input_types, is_float, output_types, recast_types, set_types, types_of
+from .kernel_types import changed_types, input_types, is_float, output_types, set_types, types_of
 from .loaded_call import LoadedCall
 
 CAST_MARK = "tensortap_cast"
@@ -142,12 +142,12 @@ class _Rewriting:
             if self._chosen is None:
                 self._change_call(node)
             return
-        types = recast_types(node, self._target)
+        types = changed_types(node, self._target)
         if types is None:
             self._check_unchanged(node)
             return
         if node.op == "Const":
-            _recast_constant(node, self._target)
+            _cast_constant(node, self._target)
         set_types(node, types)
 
     def _check_unchanged(self, node: Any) -> None:
@@ -205,7 +205,7 @@ def _leave_xla(attributes: Any) -> None:
         attributes.pop(name)
 
 
-def _recast_constant(node: Any, target: int) -> None:
+def _cast_constant(node: Any, target: int) -> None:
     """Finite numbers stay finite: -1e9 of a mask, as -inf, would become NaN where it is multiplied by 0. Half
     of the largest leaves room for what is added to it."""
     tensor, dtype = node.attr["value"].tensor, tf.as_dtype(target)

@@ -35,7 +35,7 @@ def types_of(node: Any) -> dict[str, tuple[int, ...]]:
     return found
 
 
-def recast_types(node: Any, target: int) -> dict[str, tuple[int, ...]] | None:
+def changed_types(node: Any, target: int) -> dict[str, tuple[int, ...]] | None:
     """What the dtype attributes of a node become so that as many as possible of its floats are `target`.
 
     Some kernels want some of their inputs in float32, whatever the others are (batch normalization).

@@ -13,7 +13,7 @@ from tensortap.tf import internals
 from tensortap.tf.random_ops import draws
 from tensortap.tfproto.function_calls import callees
 
-from .kernel_types import input_types, recast_types, set_types
+from .kernel_types import changed_types, input_types, set_types
 
 Key = TypeVar("Key", bound=Hashable)
 _LOWER = (tf.float32, tf.float16, tf.bfloat16)
@@ -141,7 +141,7 @@ def _copy(operation: Any, name: str) -> Any:
 
 def _change_dtype(node: Any, dtype: str) -> bool:
     """Whether the node has a kernel for the dtype; it is changed then."""
-    types = recast_types(node, tf.as_dtype(dtype).as_datatype_enum)
+    types = changed_types(node, tf.as_dtype(dtype).as_datatype_enum)
     if types is not None:
         set_types(node, types)
     return types is not None

@@ -28,8 +28,8 @@ _WITH_LINES = 50  # of them, that many with their source lines: as many as the p
 class Matcher:
     """Matches graphs of two runs, each pair once."""
 
-    def __init__(self, by_hand: Mapping[str, str]) -> None:
-        self._by_hand = by_hand
+    def __init__(self, manual_pairs: Mapping[str, str]) -> None:
+        self._manual_pairs = manual_pairs
         self._known: dict[tuple[int, int], Matching] = {}
         self._flow_graphs: dict[int, FlowGraph] = {}
         self._codes: dict[int, tuple[Matching, CodeMap]] = {}
@@ -58,7 +58,7 @@ class Matcher:
         key = id(a), id(b)
         found = self._known.get(key)
         if found is None or found.a is not a or found.b is not b:
-            found = self._known[key] = match_nodes(a, b, self._by_hand)
+            found = self._known[key] = match_nodes(a, b, self._manual_pairs)
         return found
 
 

@@ -20,7 +20,7 @@ from ...model_graph.op_types import constant_text
 from ...model_graph.roles import first_input, roles_of
 
 Use = tuple[object, ...]
-Apart = Callable[[int, int], bool]  # whether a row of A and one of B are no pair, whatever else fits
+Excludes = Callable[[int, int], bool]  # whether a row of A and one of B are no pair, whatever else fits
 How = Literal["hand", "name", "structure", "scope"]
 _MOST_PASSES = 8  # over what structure left
 _NAME_NUMBER = re.compile(r"_\d+$")
@@ -49,19 +49,19 @@ class Matching:
     partner: dict[int, int] = field(default_factory=dict)
     how: dict[int, How] = field(default_factory=dict)
     renames: list[tuple[str, str, int]] = field(default_factory=list)
-    taken: set[int] = field(default_factory=set)
+    matched_b: set[int] = field(default_factory=set)
     unpaired: list[tuple[int, int]] = field(default_factory=list)
 
     def add(self, row: int, partner: int, how: How) -> None:
         """Notes a pair."""
         self.partner[row], self.how[row] = partner, how
-        self.taken.add(partner)
+        self.matched_b.add(partner)
 
     def part(self, row: int) -> None:
         """Undo a pair."""
         partner = self.partner.pop(row)
         del self.how[row]
-        self.taken.discard(partner)
+        self.matched_b.discard(partner)
         self.unpaired.append((row, partner))
 
     def unmatched_a(self) -> list[int]:
@@ -70,32 +70,32 @@ class Matching:
 
     def unmatched_b(self) -> list[int]:
         """Rows of `b` without a partner."""
-        return [row for row in range(len(self.b)) if row not in self.taken]
+        return [row for row in range(len(self.b)) if row not in self.matched_b]
 
 
-def match_nodes(a: GraphIndex, b: GraphIndex, by_hand: Mapping[str, str] | None = None) -> Matching:
+def match_nodes(a: GraphIndex, b: GraphIndex, manual_pairs: Mapping[str, str] | None = None) -> Matching:
     """Pairs the nodes of two graphs; each is in one pair at most.
 
     Args:
-        by_hand: node in A -> node in B; nodes that neither graph has are ignored.
+        manual_pairs: node in A -> node in B; nodes that neither graph has are ignored.
     """
     found = Matching(a, b)
-    for left, right in (by_hand or {}).items():
-        if left in a.rows and right in b.rows and b.rows[right] not in found.taken:
+    for left, right in (manual_pairs or {}).items():
+        if left in a.rows and right in b.rows and b.rows[right] not in found.matched_b:
             found.add(a.rows[left], b.rows[right], "hand")
-    apart = _other_variables(found)
-    _by_name(found, apart)
+    excludes = _other_variables(found)
+    _by_name(found, excludes)
     _by_variable(found)
-    _by_name_and_inputs(found, apart)
+    _by_name_and_inputs(found, excludes)
     if found.unmatched_a() and found.unmatched_b():
-        _by_structure(found, apart)
-        _by_use_and_scope(found, apart)
+        _by_structure(found, excludes)
+        _by_use_and_scope(found, excludes)
     return found
 
 
-def check_matches(by_hand: Mapping[str, str], a: list[GraphIndex], b: list[GraphIndex]) -> None:
+def check_matches(manual_pairs: Mapping[str, str], a: list[GraphIndex], b: list[GraphIndex]) -> None:
     """Raises NotFoundError if a match by hand names a node that no graph has."""
-    for nodes, graphs, side in ((by_hand, a, "A"), (by_hand.values(), b, "B")):
+    for nodes, graphs, side in ((manual_pairs, a, "A"), (manual_pairs.values(), b, "B")):
         for node in nodes:
             if not any(node in graph.rows for graph in graphs):
                 raise NotFoundError(
@@ -104,13 +104,13 @@ def check_matches(by_hand: Mapping[str, str], a: list[GraphIndex], b: list[Graph
                 )
 
 
-def _by_name(found: Matching, apart: Apart) -> None:
+def _by_name(found: Matching, excludes: Excludes) -> None:
     a, b = found.a, found.b
     for name, row in a.rows.items():
         partner = b.rows.get(name)
-        if partner is None or row in found.partner or partner in found.taken:
+        if partner is None or row in found.partner or partner in found.matched_b:
             continue
-        if _alike(found, row, partner) and not apart(row, partner):
+        if _alike(found, row, partner) and not excludes(row, partner):
             found.add(row, partner, "name")
 
 
@@ -133,14 +133,14 @@ def _operand_gradient(graph: GraphIndex, row: int) -> tuple[str | None, ...]:
     return attributes.get("grad_a"), attributes.get("grad_b")
 
 
-def _other_variables(found: Matching) -> Apart:
+def _other_variables(found: Matching) -> Excludes:
     """Whether two nodes read or update different variables, one of which the other graph has, too: with a
     cast more, what a normalization reads is numbered otherwise (`Cast_1/ReadVariableOp`), and with a variable
     less to train, all that an optimizer computes (`adam/Mul_3`)."""
     paths_a, paths_b = (set(roles_of(graph).variable.values()) for graph in (found.a, found.b))
     updated_a, updated_b = _updated_variables(found.a), _updated_variables(found.b)
 
-    def apart(row: int, partner: int) -> bool:
+    def excludes(row: int, partner: int) -> bool:
         left, right = _variable(found.a, row), _variable(found.b, partner)
         if left and right:
             return left != right and (left in paths_b or right in paths_a)
@@ -149,7 +149,7 @@ def _other_variables(found: Matching) -> Apart:
             return False
         return not (these.isdisjoint(paths_b) and those.isdisjoint(paths_a))
 
-    return apart
+    return excludes
 
 
 def _variable(graph: GraphIndex, row: int) -> str | None:
@@ -191,7 +191,7 @@ def _by_variable(found: Matching) -> None:
     reads = roles_of(found.b).reads
     for path, rows in roles_of(found.a).reads.items():
         rows = _in_flow(found.a, (row for row in rows if row not in found.partner))
-        others = _in_flow(found.b, (row for row in reads.get(path, []) if row not in found.taken))
+        others = _in_flow(found.b, (row for row in reads.get(path, []) if row not in found.matched_b))
         if len(rows) == len(others):
             for row, partner in zip(rows, others, strict=True):
                 if _alike(found, row, partner):
@@ -202,7 +202,7 @@ def _in_flow(graph: GraphIndex, rows: Iterable[int]) -> list[int]:
     return sorted(rows, key=lambda row: int(graph.order[row]))
 
 
-def _by_name_and_inputs(found: Matching, apart: Apart) -> None:
+def _by_name_and_inputs(found: Matching, excludes: Excludes) -> None:
     """Nodes of one name and op whose shapes do not fit, though what they take are pairs, too: another batch,
     another width."""
     a, b = found.a, found.b
@@ -211,8 +211,8 @@ def _by_name_and_inputs(found: Matching, apart: Apart) -> None:
         other = b.rows[a.names[row]]
         if (
             _of_one_use(found, row, other)
-            and other not in found.taken
-            and not apart(row, other)
+            and other not in found.matched_b
+            and not excludes(row, other)
             and _takes_the_same(found, row, other)
         ):
             found.add(row, other, "name")
@@ -225,26 +225,26 @@ def _takes_the_same(found: Matching, row: int, other: int) -> bool:
     return left == roles_of(found.b).inputs(other)
 
 
-def _by_use_and_scope(found: Matching, apart: Apart) -> None:
+def _by_use_and_scope(found: Matching, excludes: Excludes) -> None:
     """Each tells the other more: a scope that turned out to be renamed has nodes that others take."""
     for _ in range(min(max(_SWEPT // (len(found.a) + len(found.b)), 1), _MOST_PASSES)):
         before = len(found.partner)
-        _by_use(found, apart)
-        _by_scope(found, apart)
+        _by_use(found, excludes)
+        _by_scope(found, excludes)
         if len(found.partner) == before:
             break
 
 
-def _by_use(found: Matching, apart: Apart) -> None:
+def _by_use(found: Matching, excludes: Excludes) -> None:
     """Nodes that alone on their side do what they do to what are pairs. Where the batch is another and a
     framework numbered a layer anew, neither names nor shapes tell; in data flow order each pair tells the
     next, also those of one name behind it."""
-    _by_name_and_inputs(found, apart)
+    _by_name_and_inputs(found, excludes)
     left = found.unmatched_a()
-    of_a, of_b = _Uses(found.a, left, found.partner), _Uses(found.b, found.unmatched_b(), found.taken)
+    of_a, of_b = _Uses(found.a, left, found.partner), _Uses(found.b, found.unmatched_b(), found.matched_b)
     for row in _in_flow(found.a, left):
         other = of_b.unique_row(of_a.of(row, found.partner.get))
-        fits = other >= 0 and other not in found.taken and not apart(row, other)
+        fits = other >= 0 and other not in found.matched_b and not excludes(row, other)
         if fits and of_a.is_alone(row):
             found.add(row, other, "name" if found.a.names[row] == found.b.names[other] else "structure")
 
@@ -301,7 +301,7 @@ def _fits(a: str, b: str) -> bool:
     return len(left) == len(right) and all(x == y or "?" in (x, y) for x, y in zip(left, right, strict=True))
 
 
-def _by_structure(found: Matching, apart: Apart) -> None:
+def _by_structure(found: Matching, excludes: Excludes) -> None:
     """Pairs nodes whose signature no other node has, until that finds no more; each pair tells the next. What
     a bounded number of sweeps leaves is paired in order."""
     sides = Neighbourhood(found.a), Neighbourhood(found.b)
@@ -309,7 +309,7 @@ def _by_structure(found: Matching, apart: Apart) -> None:
     while True:
         labels = _with_anchors(found, sides)
         refined = [side.refined(label, rounds[0]) for side, label in zip(sides, labels, strict=True)]
-        pairs = [pair for pair in _unique_pairs(found, *refined) if not apart(*pair)]
+        pairs = [pair for pair in _unique_pairs(found, *refined) if not excludes(*pair)]
         for row, partner in pairs:
             found.add(row, partner, "structure")
         left -= 1
@@ -318,7 +318,7 @@ def _by_structure(found: Matching, apart: Apart) -> None:
         if not rounds:
             break
     for row, partner in _in_order(found, *refined):
-        if not apart(row, partner):
+        if not excludes(row, partner):
             found.add(row, partner, "structure")
 
 
@@ -346,7 +346,7 @@ def _unique_pairs(found: Matching, of_a: Array, of_b: Array) -> list[tuple[int, 
 
 
 def _in_order(found: Matching, of_a: Array, of_b: Array) -> list[tuple[int, int]]:
-    """Twins: as many on both sides that nothing tells apart; paired in data flow order."""
+    """Twins: as many on both sides that nothing distinguishes; paired in data flow order."""
     groups: tuple[dict[int, list[int]], dict[int, list[int]]] = ({}, {})
     for group, rows, labels, graph in (
         (groups[0], found.unmatched_a(), of_a, found.a),
@@ -362,7 +362,7 @@ def _in_order(found: Matching, of_a: Array, of_b: Array) -> list[tuple[int, int]
     return pairs
 
 
-def _by_scope(found: Matching, apart: Apart) -> None:
+def _by_scope(found: Matching, excludes: Excludes) -> None:
     """Scopes that the pairs so far say were renamed; then what is left in them, by its own name."""
     votes: Counter[tuple[str, str]] = Counter()
     for row, partner in found.partner.items():
@@ -376,7 +376,7 @@ def _by_scope(found: Matching, apart: Apart) -> None:
         name = found.a.names[row]
         for old in sorted((s for s in _scopes(name) if s in best), key=len, reverse=True):
             renamed = found.b.rows.get(best[old][0] + name[len(old) :])
-            if renamed is None or renamed in found.taken or apart(row, renamed):
+            if renamed is None or renamed in found.matched_b or excludes(row, renamed):
                 continue
             if found.a.op_type[row] == found.b.op_type[renamed]:
                 found.add(row, renamed, "scope")
@@ -425,7 +425,7 @@ class Neighbourhood:
         edges = graph.edges
         data = edges.control == 0
         passes = graph.op_type.where(lambda op_type: op_type in _PASS_ON)
-        self.source = _behind(edges.source[data], edges.target[data], edges.input[data], passes)
+        self.source = _past_identities(edges.source[data], edges.target[data], edges.input[data], passes)
         self.target = edges.target[data]
         self.place = (edges.slot[data].astype(np.int64) * 1009 + edges.input[data]).astype(np.uint64)
         shapes = _text_hashes(graph.shape.values)[graph.shape.codes]
@@ -461,8 +461,8 @@ def _digest(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
 
 
-def _behind(source: Array, target: Array, place: Array, passes: Array) -> Array:
-    """The sources, those that only pass a tensor on replaced by where they have it from."""
+def _past_identities(source: Array, target: Array, place: Array, passes: Array) -> Array:
+    """The sources, identities among them replaced by what they forward."""
     before = np.arange(len(passes))
     first = (place == 0) & passes[target]
     before[target[first]] = source[first]

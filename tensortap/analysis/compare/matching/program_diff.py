@@ -37,7 +37,7 @@ def program_differences(matching: Matching, row: int, frame: Frames) -> list[str
     return [
         *_constants(matching, row),
         *_attributes(matching, row, partner),
-        *_taken(matching, row, frame),
+        *_input_differences(matching, row, frame),
     ]
 
 
@@ -98,7 +98,7 @@ def first_change(matching: Matching, frame: Frames) -> str:
     if matching.unmatched_a() or matching.unmatched_b():
         of_a, of_b = numbering(matching)
         only_a = _OneSidedNodes(a, matching.partner, of_a, set(of_b))
-        only_b = _OneSidedNodes(matching.b, matching.taken, of_b, set(of_a))
+        only_b = _OneSidedNodes(matching.b, matching.matched_b, of_b, set(of_a))
         back = {partner: row for row, partner in matching.partner.items()}
         for side, only, to_a in (("A", only_a, lambda row: row), ("B", only_b, back.__getitem__)):
             for row in only.first_extra_nodes():
@@ -119,17 +119,17 @@ def gradient_cut(matching: Matching, row: int, frame: Frames) -> str:
     only B has"), where a node of A computes a gradient from what only one of them has; else empty."""
     if not roles_of(matching.a).is_backward(row) or not any(_alone(matching, row)[2:]):
         return ""
-    sides = (("A", matching.a, matching.partner), ("B", matching.b, matching.taken))
+    sides = (("A", matching.a, matching.partner), ("B", matching.b, matching.matched_b))
     cuts = [
         (int(graph.order[cut]), _only_there(graph, cut, side, frame))
         for side, graph, known in sides
         for cut in range(len(graph))
-        if cut not in known and graph.op_type[cut] in _STOPS and _is_behind(matching, side, cut, row)
+        if cut not in known and graph.op_type[cut] in _STOPS and _is_downstream(matching, side, cut, row)
     ]
     return min(cuts, default=(0, ""))[1]
 
 
-def _is_behind(matching: Matching, side: str, cut: int, gradient: int) -> bool:
+def _is_downstream(matching: Matching, side: str, cut: int, gradient: int) -> bool:
     """Whether what an op stops would pass to a gradient of A: the forward pass makes what it takes of the op
     whose gradient that is, or of its layer."""
     graph = matching.a if side == "A" else matching.b
@@ -196,17 +196,17 @@ def _renamed(matching: Matching, layer: str, side: str) -> bool:
 def _alone(matching: Matching, row: int) -> tuple[_OneSidedNodes, _OneSidedNodes, list[int], list[int]]:
     """Nodes of A only and of B only, and the unmatched inputs of a matched pair."""
     a, b = matching.a, matching.b
-    lacking = _lacking(a, row, matching.partner) or _lacking(b, matching.partner[row], matching.taken)
+    lacking = _lacking(a, row, matching.partner) or _lacking(b, matching.partner[row], matching.matched_b)
     of_a, of_b = numbering(matching) if lacking else ([], [])
     only_a = _OneSidedNodes(a, matching.partner, of_a, set(of_b))
-    only_b = _OneSidedNodes(b, matching.taken, of_b, set(of_a))
+    only_b = _OneSidedNodes(b, matching.matched_b, of_b, set(of_a))
     if not lacking:
         return only_a, only_b, [], []
-    return only_a, only_b, only_a.taken(row), only_b.taken(matching.partner[row])
+    return only_a, only_b, only_a.unmatched_inputs(row), only_b.unmatched_inputs(matching.partner[row])
 
 
-def _taken(matching: Matching, row: int, frame: Frames) -> list[str]:
-    """Inputs of the node that only one side has, and where that begins."""
+def _input_differences(matching: Matching, row: int, frame: Frames) -> list[str]:
+    """Sentence on the inputs of a node that only one side has, and where they begin."""
     a, b = matching.a, matching.b
     only_a, only_b, in_a, in_b = _alone(matching, row)
     if not in_a and not in_b:
@@ -236,8 +236,8 @@ class _OneSidedNodes:
     numbers: list[int]
     others: set[int]
 
-    def taken(self, row: int) -> list[int]:
-        """Of what a node takes."""
+    def unmatched_inputs(self, row: int) -> list[int]:
+        """The inputs of a node that the other side does not have."""
         return [
             source
             for source in _lacking(self.graph, row, self.known)
@@ -260,17 +260,17 @@ class _OneSidedNodes:
 
     def first_extra_ancestor(self, row: int) -> int:
         """The earliest node of that kind that a node is made of, without a break."""
-        return self._made_of(row)[0]
+        return self._unmatched_chain(row)[0]
 
     def layer(self, row: int) -> str:
         """The layer that it begins in; handles of variables are in none."""
-        return next((layer for each in self._made_of(row) if (layer := self.graph.layer[each])), "")
+        return next((layer for each in self._unmatched_chain(row) if (layer := self.graph.layer[each])), "")
 
-    def _made_of(self, row: int) -> list[int]:
+    def _unmatched_chain(self, row: int) -> list[int]:
         """The nodes of that kind that a node is made of, without a break, in data flow order."""
         seen, waiting = {row}, [row]
         while waiting and len(seen) < _MAX_PATH:
-            more = [source for source in self.taken(waiting.pop()) if source not in seen]
+            more = [source for source in self.unmatched_inputs(waiting.pop()) if source not in seen]
             seen.update(more)
             waiting += more
         return sorted(seen, key=lambda row: int(self.graph.order[row]))

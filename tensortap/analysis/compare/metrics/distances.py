@@ -64,7 +64,7 @@ class Metrics:
     differing: float = NAN
 
     @property
-    def nonfinite_apart(self) -> int:
+    def nonfinite_mismatches(self) -> int:
         """Elements that NaN or infinity tells apart: further than any distance of finite ones."""
         return self.nonfinite_a + self.nonfinite_b
 

@@ -116,11 +116,11 @@ def wrong_pairs(matching: Matching, verdicts: Mapping[Slot, str], suspicious: Co
         by_row.setdefault(row, []).append(verdict)
     wrong: dict[int, bool] = dict.fromkeys(suspicious, False)
     for row in sorted(suspicious, key=lambda row: -int(matching.a.order[row])):
-        wrong[row] = _agrees_behind(matching.a, row, by_row, wrong)
+        wrong[row] = _agrees_downstream(matching.a, row, by_row, wrong)
     return [row for row in wrong if wrong[row]]
 
 
-def _agrees_behind(
+def _agrees_downstream(
     graph: GraphIndex, row: int, verdicts: Mapping[int, list[str]], wrong: Mapping[int, bool]
 ) -> bool:
     """Whether all ways on from a node come to what agrees, or to another pair that is wrong."""

@@ -16,7 +16,7 @@ from ...model_graph.gradient_cuts import STOPS
 from ...model_graph.roles import TensorRole
 from ...run_view.hit_counts import snapshot_counts_of
 from ...run_view.run_view import RunView
-from ...run_view.trained_variables import is_ambiguous, is_trained_elsewhere
+from ...run_view.trained_variables import is_ambiguous, is_trained_by_another_graph
 from ..finding import Evidence, Hit, Severity
 from ..rule import MOSTLY, Limits, rule
 from .losses import is_fitted
@@ -104,7 +104,7 @@ def _cut_off(view: RunView) -> Iterator[Hit]:
         if tensor is None or not (entry.cut_by or entry.why == UNUSED):
             continue
         asked = bool(view.roles(entry.graph).trainable.get(entry.variable)) and not is_ambiguous(view, tensor)
-        if (entry.cut_by == STOPS and not asked) or is_trained_elsewhere(view, tensor):
+        if (entry.cut_by == STOPS and not asked) or is_trained_by_another_graph(view, tensor):
             continue
         steps = view.rows([tensor]).steps
         if len(steps):

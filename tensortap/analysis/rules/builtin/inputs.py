@@ -184,7 +184,7 @@ def label_in_input(view: RunView, limits: Limits) -> Iterable[Hit]:
 
 
 def _leaked(view: RunView, feature: TensorRole, label: TensorRole, limits: Limits) -> Iterable[Hit]:
-    x, y = _kept_by_step(view, feature), _kept_by_step(view, label)
+    x, y = _values_by_step(view, feature), _values_by_step(view, label)
     steps = [step for step in x if step in y and len(x[step]) == len(y[step])]
     if not steps or x[steps[0]].ndim != 2:
         return  # pixels and tokens are no features that somebody chose one by one
@@ -216,7 +216,7 @@ def _is_one_hot(classes: Array) -> bool:
     return bool(np.isin(classes, (0, 1)).all() and (classes.sum(axis=1) == 1).all())
 
 
-def _kept_by_step(view: RunView, tensor: TensorRole) -> dict[int, Array]:
+def _values_by_step(view: RunView, tensor: TensorRole) -> dict[int, Array]:
     rows = view.rows([tensor], floats=False)
     found = stored_values(view.run, rows.rows[rows.kept][:_LOOKED_INTO], _MAX_BYTES)
     return {snapshot.step: value for snapshot, value in found if value.ndim and value.dtype.kind in "fiub"}

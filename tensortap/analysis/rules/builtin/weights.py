@@ -16,7 +16,7 @@ from ...run_view.trained_variables import (
     WHY_OMITTED,
     is_ambiguous,
     is_omitted_from_gradients,
-    is_trained_elsewhere,
+    is_trained_by_another_graph,
     trained_gradients,
 )
 from ..finding import Evidence, Hit, Severity
@@ -91,9 +91,9 @@ def unchanged_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
         same, steps = stretches.of(tensor.code)
         if same is None or tensor.graph not in graphs or np.isnan(same.l2) or is_ambiguous(view, tensor):
             continue  # weights that turned NaN do not rest; those of a target network may
-        if is_trained_elsewhere(view, tensor) or _is_frozen_statistic(tensor, trained):
+        if is_trained_by_another_graph(view, tensor) or _is_frozen_statistic(tensor, trained):
             continue  # that graph tells; nobody wants them to change
-        ends = _kept_ends(view, same)
+        ends = _first_and_last_value(view, same)
         if ends and not np.allclose(ends[0], ends[1], rtol, atol, equal_nan=True):
             continue  # few elements move: the ledger tells of updates that are lost
         gradient = trained.get((tensor.graph, tensor.variable))
@@ -189,7 +189,7 @@ def _unchanged(tensor: TensorRole, same: Stretch, steps: int, by_values: bool, w
     return f"{tensor.variable or tensor.name} {what} at {where} captured steps{span}, {why}."
 
 
-def _kept_ends(view: RunView, same: Stretch) -> list[Array]:
+def _first_and_last_value(view: RunView, same: Stretch) -> list[Array]:
     """The first and the last kept value of a stretch, float64; none if they cannot be read or compared."""
     if same.kept < 2:
         return []
@@ -217,7 +217,7 @@ def all_zero(view: RunView, limits: Limits) -> Iterable[Hit]:
         limits["zeros"],
         share=0.9,
         least=int(limits["steps"]),
-        text=lambda t, _: f"{_what(t)} is all zeros.",
+        text=lambda t, _: f"{_subject(t)} is all zeros.",
         severity=lambda t: _zero_severity(view, t),
     )
     for hit in found:
@@ -245,7 +245,7 @@ def _zero_severity(view: RunView, tensor: TensorRole) -> Severity | None:
     return "low" if tensor.kind == "weight" and (frozen or not tensor.is_kernel) else None
 
 
-def _what(tensor: TensorRole) -> str:
+def _subject(tensor: TensorRole) -> str:
     names = {"gradient": f"The gradient of {tensor.variable}", "output": f"The output of {tensor.layer}"}
     return names.get(tensor.kind, tensor.variable) or tensor.name
 

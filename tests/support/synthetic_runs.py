@@ -38,7 +38,7 @@ GRADIENT = node("gradient_tape/g", "MatMul", "x", kind="gradient", of="dense/ker
 TRAINING = (X, WEIGHT, node("product", "MatMul", "x", "w"), node("loss", "Sum", "product"), GRADIENT)
 
 
-def made_run(
+def synthetic_run(
     folder: Path, nodes: Sequence[Node], fed: Iterable[Fed], keep: str = "summary", name: str = "made"
 ) -> RunIndex:
     """A run of which a graph's nodes gave these values; the graph returns `loss`."""
@@ -52,6 +52,6 @@ def made_run(
     return next(run for run in log.runs if run.name == name)
 
 
-def found_by(rule: str, run: RunIndex, settings: Settings | None = None) -> list[Finding]:
+def findings_of(rule: str, run: RunIndex, settings: Settings | None = None) -> list[Finding]:
     """What a rule finds in a run."""
     return [finding for finding in check_rules(run, settings).findings if finding.rule == rule]
