@@ -7,7 +7,7 @@ import { storyOfTapZip } from './api/story/tap_zip';
 import { mount } from './mount';
 import { theme } from './state/preferences';
 import { openStory, replaceStory, shownStory } from './state/story';
-import { OpenFile } from './views/share/OpenFile';
+import { OpenFile } from './views/share/Story';
 
 const root = document.getElementById('app') as HTMLElement;
 

@@ -75,7 +75,7 @@ export function addressOf(hash: string): string {
   return around ? hostAddress(around.href, hash) : location.href.replace(/#.*$/, '') + hash;
 }
 
-/** The step that is on show now, and not whatever is the latest when the link is opened. */
+/** The current step now, and not whatever is the latest when the link is opened. */
 export function exactPlace(hash: string): string {
   return hash.replace(/&follow=1(?=&|$)/, '');
 }
@@ -84,4 +84,14 @@ export function hostAddress(href: string, hash: string): string {
   const url = new URL(href);
   url.searchParams.set(PARAMETER, hash.replace(/^#/, ''));
   return url.href;
+}
+
+/** Whether an address leads to a server on this very computer, so that others cannot open it. */
+export function isLoopback(host: string): boolean {
+  return /^(?:localhost|.*\.localhost|127(?:\.\d+){3}|\[::1\]|::1)$/i.test(host);
+}
+
+/** The line that lets somebody else's computer reach a server that listens on this one only. */
+export function forwardingCommand(port: string): string {
+  return `ssh -L ${port}:localhost:${port} USER@HOST`;
 }

@@ -1,4 +1,4 @@
-/** The part of the graph on show: graph coordinates `x`, `y` are at the middle of a view of `width` × `height` screen pixels. */
+/** The part of the current graph: graph coordinates `x`, `y` are at the middle of a view of `width` × `height` screen pixels. */
 export interface Camera {
   readonly x: number;
   readonly y: number;

@@ -1,4 +1,4 @@
-/** Colours of cards: by health, by a measure at the step on show, by size or class; the legend says what they mean. */
+/** Colours of cards: by health, by a measure at the current step, by size or class; the legend says what they mean. */
 
 import type { CardStatistics } from '../model/layers/card_statistics';
 import { CARD_COLOUR_TITLES, type CardColour } from '../model/layers/card_statistics';

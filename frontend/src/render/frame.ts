@@ -37,7 +37,7 @@ export interface MovedTitle extends Area {
 
 /** Lines in nodes: how a statistic moved over the steps. */
 export interface ShownTrends extends NodeTrends {
-  /** The statistic at the step on show, by entity; NaN where there is none. */
+  /** The statistic at the current step, by entity; NaN where there is none. */
   readonly now: Float64Array;
 }
 

@@ -7,7 +7,7 @@ import { graphId, runId } from './runs';
 import { selectedNode } from './selection';
 import { step } from './steps';
 
-/** Bookmarks of the run on show, kept in this browser; the newest is the last. */
+/** Bookmarks of the current run, kept in this browser; the newest is the last. */
 export const bookmarks = computed<readonly Bookmark[]>(() => (runId.value === null ? [] : (keptBookmarks.value[runId.value] ?? [])));
 
 const here = computed<CurrentPlace>(() => {
@@ -17,7 +17,7 @@ const here = computed<CurrentPlace>(() => {
 
 export const bookmarkedHere = computed(() => bookmarks.value.some((one) => isSamePlace(one, here.value)));
 
-/** Places of the graph on show that are bookmarked, at any step. */
+/** Places of the current graph that are bookmarked, at any step. */
 export const bookmarkedPlaces = computed(() =>
   bookmarks.value.filter(({ graph, place }) => graph === graphId.value && place !== '').map(({ place }) => place),
 );

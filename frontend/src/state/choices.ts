@@ -66,7 +66,7 @@ export const pins = signal<readonly string[]>(EMPTY_LINK.pins);
 /** Which samples are looked for in the events. */
 export const sampleSearch = signal<string>(EMPTY_LINK.saw);
 export const sampleKind = signal<SampleKind>(EMPTY_LINK.of);
-/** Whether the table lists the step on show, or all. */
+/** Whether the table lists the current step, or all. */
 export const tableRows = signal<TableRows>(EMPTY_LINK.rows);
 /** Whether they are a table, or a wall of histograms. */
 export const tableDisplay = signal<TableDisplay>(EMPTY_LINK.list);

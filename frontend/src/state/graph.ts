@@ -10,7 +10,7 @@ import { resource } from './resource';
 import { graphId, runDetail, runId, workerId } from './runs';
 import { step, stepColumns, stepIndex } from './steps';
 
-/** The graph on show and the statistics of the step on show. Graphs never change; a step's statistics change only while it gains snapshots. */
+/** The current graph and the statistics of the current step. Graphs never change; a step's statistics change only while it gains snapshots. */
 const graphs = new Lru<string, GraphData>(4);
 const overlays = new Lru<string, StepStatistics>(48);
 

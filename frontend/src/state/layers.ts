@@ -15,7 +15,7 @@ import { resource } from './resource';
 import { graphId, runId, runRevision, workerId } from './runs';
 import { serverSteps, stepColumns, stepIndex } from './steps';
 
-/** The layers of the graph on show, its parts of a step, and what their cards show at the step on show. */
+/** The layers of the current graph, its parts of a step, and what their cards show at the current step. */
 interface GraphLayers {
   readonly graph: GraphData;
   readonly layers: LayerGraph;
@@ -128,7 +128,7 @@ const loadHistograms = ({ run, graph: id, step: at, query }: HistogramRequest, a
 
 const neighbours = new LatestRequest();
 
-/** Histograms of what the cards hand on, at the step on show. */
+/** Histograms of what the cards hand on, at the current step. */
 export const cardHistograms = resource(
   computed(() => histogramRequest(0)),
   async (request, abort) => {
@@ -238,7 +238,7 @@ export function outputsOf(item: Item): Item[] {
   );
 }
 
-/** A statistic of a tensor at the step on show; NaN where it was not captured. */
+/** A statistic of a tensor at the current step; NaN where it was not captured. */
 export function tensorStatistic({ row, slot }: TensorPlace, name: 'l2' | 'mean' | 'std'): number {
   const at = overlay.data.value;
   for (let i = 0; at !== null && i < at.count; i++) if (at.node[i] === row && at.slot[i] === slot) return at.column(name)[i]!;

@@ -20,7 +20,7 @@ import { allSteps, step } from './steps';
 /** What the address linkRequest for; null once the message about it was put away. */
 export const linkRequest = signal<LinkRequest | null>(null);
 
-/** Of that, what the graph on show does not have. */
+/** Of that, what the current graph does not have. */
 const lostHere = computed<string | null>(() => {
   const [wanted, shown] = [linkRequest.value, graph.data.value];
   if (wanted === null || shown === null || shown.id !== graphId.value) return null;
@@ -28,7 +28,7 @@ const lostHere = computed<string | null>(() => {
   return missingInGraph({ selected, color: wanted.color === colour.value ? wanted.color : null }, shown);
 });
 
-/** The visit, if the tensor on show has none such. */
+/** The visit, if the current tensor has none such. */
 const visitLost = computed<string | null>(() => {
   const [wanted, shown] = [linkRequest.value, snapshot.value];
   if (wanted === null || shown === null || wanted.tensor !== chosenTensor.value || wanted.visit !== chosenVisit.value) return null;

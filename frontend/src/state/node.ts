@@ -57,7 +57,7 @@ const computedRequest = computed(() => {
   return { run, graph, worker: null, tensor, step: place.step, subject, key: subject };
 });
 
-/** Snapshots of the tensor at the step on show, or of what was computed: one row a visit and worker. */
+/** Snapshots of the tensor at the current step, or of what was computed: one row a visit and worker. */
 export const snapshots = resource(
   computed(() => {
     if (computedRequest.value !== null) return computedRequest.value;
@@ -76,10 +76,10 @@ export const snapshots = resource(
   },
 );
 
-/** Visits of the tensor at the step on show, ascending. */
+/** Visits of the tensor at the current step, ascending. */
 export const visits = computed<number[]>(() => visitsOf(snapshots.data.value?.rows ?? []));
 
-/** The snapshot on show: at the chosen visit (see `snapshotAt`), of the latest worker that has it. */
+/** The current snapshot: at the chosen visit (see `snapshotAt`), of the latest worker that has it. */
 export const snapshot = computed<Snapshot | null>(() => {
   const found = snapshots.data.value;
   if (!found || found.step !== (computedPlace.value?.step ?? step.value)) return null;
@@ -130,7 +130,7 @@ export const quantileHistograms = resource(
   loadHistograms,
 );
 
-/** The histogram of the step on show, which may be left out of the thinned ones over all steps. */
+/** The histogram of the current step, which may be left out of the thinned ones over all steps. */
 export const stepHistogram = resource(
   computed(() => {
     const wanted = computedRequest.value ?? tensorRequest.value;

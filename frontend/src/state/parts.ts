@@ -5,7 +5,7 @@ import { chosenPart, openScopes, view } from './choices';
 import { graph } from './graph';
 import { graphLayers } from './layers';
 
-/** The parts of a step that the graph on show has; only `all` until they are known. */
+/** The parts of a step that the current graph has; only `all` until they are known. */
 export const parts = computed<readonly Part[]>(() => {
   const found = graphLayers.data.value;
   return found && found.graph === graph.data.value ? partsOf(found.graph, found.roles) : ['all'];

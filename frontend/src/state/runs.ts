@@ -11,7 +11,7 @@ export const runList = signal<RunList | null>(null);
 
 export const runs = computed<RunEntry[]>(() => runList.value?.runs ?? []);
 
-/** The run on show: the chosen one, by id or by its name where that is one run's alone; else the newest. */
+/** The current run: the chosen one, by id or by its name where that is one run's alone; else the newest. */
 export const runId = computed<string | null>(() => {
   const chosen = chosenRun.value;
   return chosen === null ? (runs.value[0]?.id ?? null) : resolveRunId(chosen, runs.value);
@@ -22,10 +22,10 @@ export const runEntry = computed<RunEntry | null>(() => runs.value.find((run) =>
 /** What the runs are called, by id. */
 export const namesOfRuns = computed(() => runNames(runs.value));
 
-/** What the run on show is called; null where there is none. */
+/** What the current run is called; null where there is none. */
 export const runName = computed<string | null>(() => (runId.value === null ? null : (namesOfRuns.value.get(runId.value) ?? null)));
 
-/** Grows whenever the run on show has new snapshots, so that what depends on them is asked for again. */
+/** Grows whenever the current run has new snapshots, so that what depends on them is asked for again. */
 export const runRevision = computed<string>(
   () => `${runEntry.value?.snapshots ?? 0}/${runEntry.value?.graphs ?? 0}/${runEntry.value?.live ?? false}`,
 );
@@ -39,7 +39,7 @@ export const run: Resource<RunDetail> = resource(
   ({ id }, abort) => api().run(id, null, abort),
 );
 
-/** Details of the run on show; null while those of another run are still there. */
+/** Details of the current run; null while those of another run are still there. */
 export const runDetail = computed<RunDetail | null>(() => (run.data.value?.id === runId.value ? run.data.value : null));
 
 type RunPhase = 'written' | 'silent' | 'over';
@@ -51,7 +51,7 @@ export const runPhase = computed<RunPhase>(() => {
   return workers.length > 0 && workers.every((worker) => worker.closed) ? 'over' : 'silent';
 });
 
-/** Whether the list knows more of the run on show than its details, which are on their way: the server was still opening it. */
+/** Whether the list knows more of the current run than its details, which are on their way: the server was still opening it. */
 export const detailOutdated = computed(() => {
   const [detail, entry] = [runDetail.value, runEntry.value];
   if (detail === null || entry === null || entry.error) return false;
@@ -88,7 +88,7 @@ function bestGraph(graphs: readonly GraphEntry[]): GraphEntry | undefined {
   return [...(models.length > 0 ? models : graphs)].sort((a, b) => b.nodes - a.nodes)[0];
 }
 
-/** The graph on show: the chosen one, else the one with most snapshots, of the chosen worker if there is one. */
+/** The current graph: the chosen one, else the one with most snapshots, of the chosen worker if there is one. */
 export const graphId = computed<string | null>(() => {
   const graphs = runDetail.value?.graphs ?? [];
   const find = (id: string | null | undefined) => graphs.find((graph) => graph.id === id);

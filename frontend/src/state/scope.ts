@@ -16,7 +16,7 @@ interface SelectedScope extends ScopeFacts {
   readonly path: string;
 }
 
-/** Null where no scope is selected, or the graph on show has none of that path. */
+/** Null where no scope is selected, or the current graph has none of that path. */
 export const selectedScope = computed<SelectedScope | null>(() => {
   const [path, drawn] = [chosenScope.value, drawnGraph.value];
   if (path === null || chosenTensor.value !== null || drawn === null) return null;

@@ -76,7 +76,7 @@ export function chooseGraph(graph: string | null): void {
   });
 }
 
-/** Another worker has visits of its own; it keeps the graph on show where it captured any of it, else its own is shown. */
+/** Another worker has visits of its own; it keeps the current graph where it captured any of it, else its own is shown. */
 export function chooseWorker(worker: string | null): void {
   batch(() => {
     const captured = runDetail.value?.graphs.find((graph) => graph.id === graphId.value)?.workers ?? [];
@@ -118,7 +118,7 @@ export function clearTrace(): void {
   pathStart.value = null;
 }
 
-/** Goes to what a proposed name stands for: a graph of the run on show, a tensor (`node:slot`), else a node. */
+/** Goes to what a proposed name stands for: a graph of the current run, a tensor (`node:slot`), else a node. */
 export function goToProposed(name: string): void {
   if (runDetail.value?.graphs.some((graph) => graph.id === name)) chooseGraph(name);
   else if (/:\d+$/.test(name)) selectTensor(name);

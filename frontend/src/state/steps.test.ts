@@ -26,7 +26,7 @@ const server: Provider = {
   href: (path) => path,
 };
 
-test('steps are those of the graph on show; another graph keeps the nearest step, a jump sets both', async () => {
+test('steps are those of the current graph; another graph keeps the nearest step, a jump sets both', async () => {
   useProvider(server);
   runList.value = { logdir: 'logs', version: '1', cursor: '1', runs: [{ id: 'r', snapshots: 5, graphs: 2, live: false } as never] };
   await vi.waitFor(() => expect(stepColumns.value.step).toEqual([0, 5, 10]));

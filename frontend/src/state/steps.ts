@@ -9,7 +9,7 @@ import { graphId, runDetail, runEntry, runId, runRevision } from './runs';
 
 const NO_STEPS: StepColumns = { step: [], time: [], snapshots: [], nan: [], inf: [] };
 
-/** Steps of the graph on show where the run has others too: no other step shows anything in it. */
+/** Steps of the current graph where the run has others too: no other step shows anything in it. */
 export const graphSteps = resource(
   computed(() => {
     const [run, graph] = [runDetail.value, graphId.value];
@@ -20,7 +20,7 @@ export const graphSteps = resource(
   async ({ run, graph }, abort) => (await api().run(run, graph, abort)).steps,
 );
 
-/** All steps of the graph on show. */
+/** All steps of the current graph. */
 export const allSteps = computed<StepColumns>(() => {
   const run = runDetail.value;
   if (run === null) return NO_STEPS;
@@ -33,7 +33,7 @@ export const shownRange = computed(() => (stepRange.value !== null && within(all
 /** The range as the server takes it, half open; null for all. */
 export const serverSteps = computed(() => (shownRange.value ? `${shownRange.value.first}:${shownRange.value.last + 1}` : null));
 
-/** The steps that are looked at: those of the graph on show that lie in the chosen range. */
+/** The steps that are looked at: those of the current graph that lie in the chosen range. */
 export const stepColumns = computed<StepColumns>(() => {
   const range = shownRange.value;
   return (range && within(allSteps.value, range)) ?? allSteps.value;
@@ -45,7 +45,7 @@ export const followable = computed(() => runEntry.value !== null && (runEntry.va
 /** Following the latest step: no step is chosen. */
 export const following = computed(() => followable.value && chosenStep.value === null);
 
-/** The step on show: the chosen one (or the nearest there is), else the latest, or the one before while that is half written. */
+/** The current step: the chosen one (or the nearest there is), else the latest, or the one before while that is half written. */
 export const step = computed<number | null>(() => {
   const steps = stepColumns.value.step;
   if (steps.length === 0) return null;
@@ -79,7 +79,7 @@ function widen(wanted: number): void {
 
 export const playing = signal(false);
 
-/** Loss, metrics and learning rate of the run on show. */
+/** Loss, metrics and learning rate of the current run. */
 const logs = resource(
   computed(() => {
     const id = runId.value;

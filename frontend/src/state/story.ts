@@ -1,12 +1,17 @@
 /** The story that a page without a server shows. */
 
 import { signal } from '@preact/signals';
-import type { StoryFile } from '../api/story/story_file';
+import { type StoryFile, storyPage } from '../api/story/story_file';
 import { StoryProvider } from '../api/story/story_provider';
-import { chosenRun } from './choices';
+import { addVisited } from '../api/story/visited';
+import { exactPlace } from '../lib/host_page';
+import { bookmarks } from './bookmarks';
+import { chosenRun, chosenTensor, pins } from './choices';
 import { reloadRuns } from './live';
 import { keptBookmarks } from './preferences';
-import { useProvider } from './provider';
+import { api, useProvider, visitedAnswers } from './provider';
+import { runs } from './runs';
+import { step } from './steps';
 
 /** Null where a server answers. */
 export const shownStory = signal<StoryFile | null>(null);
@@ -25,4 +30,24 @@ export function replaceStory(story: StoryFile): void {
   chosenRun.value = story.run;
   location.hash = story.link;
   void reloadRuns();
+}
+
+/** Of the reader's own choice: the current step and those of bookmarks. */
+const MOST_STEPS = 16;
+
+/** The static viewer with a story of a run in it: what the server records, what was looked at, and the bookmarks with their notes. */
+export async function makeStory(run: string, abort: AbortSignal): Promise<{ page: Blob; story: StoryFile }> {
+  const [link, notes] = [exactPlace(location.hash), bookmarks.value];
+  const steps = [step.value, ...notes.map((note) => note.step)].filter((at) => at !== null);
+  const tensors = [...pins.value, ...(chosenTensor.value === null ? [] : [chosenTensor.value])];
+  const recorded = await api().story(run, { tensors, steps: [...new Set(steps)].slice(0, MOST_STEPS) }, abort);
+  const whole = await addVisited(recorded, visitedAnswers(), runs.value, abort);
+  const story = { ...whole, link: link || whole.link, notes };
+  return { page: new Blob([await storyPage(await viewerText(abort), story)], { type: 'text/html' }), story };
+}
+
+async function viewerText(abort: AbortSignal): Promise<string> {
+  const answer = await fetch(new URL('viewer.html', document.baseURI), { signal: abort, credentials: 'same-origin' });
+  if (!answer.ok) throw new Error('The server has no static viewer. Build the page again: make frontend.');
+  return answer.text();
 }

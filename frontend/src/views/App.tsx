@@ -11,7 +11,7 @@ import { Message } from './kit/Message';
 import { Palette } from './palette/Palette';
 import { NodePanel } from './panel/NodePanel';
 import { ProblemsSidebar } from './problems/ProblemList';
-import { StoryBanner } from './share/StoryBanner';
+import { StoryBanner } from './share/Story';
 import { Banner, LinkErrorBanner, ReadingBar } from './shell/Banners';
 import { Help } from './shell/Help';
 import { MainView } from './shell/MainView';

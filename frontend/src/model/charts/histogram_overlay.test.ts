@@ -37,7 +37,7 @@ test('of many steps some are drawn, the first, the last and the one on show amon
   expect(outlinesInFront(found.outlines, 37).at(-1)?.step).toBe(37);
 });
 
-test('the step on show is there though the server left it out, by buckets of its own', () => {
+test('the current step is there though the server left it out, by buckets of its own', () => {
   const data = { ...series([1, 2, 4], null, [row(0, [3, 4]), row(9, [5, 6])]), thinned_from: 500 };
   const own = series([-8, -4, 4, 8], 1, [row(5, [1, 2, 3])]);
   const { axis, outlines, of } = overlay(data, own, 5, 'symlog');

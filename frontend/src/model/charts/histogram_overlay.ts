@@ -43,7 +43,7 @@ export function overlay(data: Histograms, alone: Histograms | null, step: number
   };
 }
 
-/** The outlines in the order in which they are drawn: that of the step on show last, over the others. */
+/** The outlines in the order in which they are drawn: that of the current step last, over the others. */
 export function outlinesInFront(outlines: readonly StepOutline[], step: number | null): StepOutline[] {
   return [...outlines.filter((one) => one.step !== step), ...outlines.filter((one) => one.step === step)];
 }

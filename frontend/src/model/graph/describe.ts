@@ -92,7 +92,7 @@ export function describeEdge({ graph, tree, meta, step, rowsOf }: Subject, edge:
   const [source, target, slot] = [graph.edges.source[first]!, graph.edges.target[first]!, graph.edges.slot[first]!];
   if (meta.data[edge]! > 0 && meta.single[edge]) {
     facts.push({ name: 'tensor', value: visible(`${graph.names.at(source)}:${slot}`) });
-    // The graph tells the first output of a node only, the step on show of each that was captured.
+    // The graph tells the first output of a node only, the current step of each that was captured.
     const captured = step ? [...rowsOf(source)].find((row) => step.slot[row] === slot) : undefined;
     const dtype = slot === 0 ? graph.dtypes.at(source) : captured === undefined ? '' : step!.dtype.at(captured);
     const type = [dtype, slot === 0 ? graph.shapes.at(source) : ''].filter(Boolean).join(' ');

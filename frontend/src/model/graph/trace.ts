@@ -23,7 +23,7 @@ export interface TracedNodes {
   readonly rows: Int32Array;
   /** Where the trace begins. */
   readonly origin: readonly number[];
-  /** What the graph on show does not have, or null. */
+  /** What the current graph does not have, or null. */
   readonly missing: string | null;
 }
 

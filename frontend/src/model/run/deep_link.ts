@@ -10,7 +10,7 @@ export interface DeepLink extends ChartChoices {
   run: string | null;
   graph: string | null;
   worker: string | null;
-  /** The step on show, named also while the page follows the latest one. */
+  /** The current step, named also while the page follows the latest one. */
   step: number | null;
   follow: boolean;
   tensor: string | null;
@@ -62,7 +62,7 @@ export interface DeepLink extends ChartChoices {
   /** Of the events: which samples are looked for, by a part of their file's name or of their id. */
   saw: string;
   of: SampleKind;
-  /** Whether the table lists the step on show, or all steps. */
+  /** Whether the table lists the current step, or all steps. */
   rows: TableRows;
   list: TableDisplay;
 }

@@ -13,7 +13,7 @@ export interface LinkRequest {
   graph: string | null;
   worker: string | null;
   step: number | null;
-  /** Of a tensor at the step on show. */
+  /** Of a tensor at the current step. */
   tensor: string | null;
   visit: number | null;
   range: StepRange | null;
@@ -69,7 +69,7 @@ export function missingVisit(
   return `${asked.tensor} has no iteration ${asked.visit} at step ${step}; showing iteration ${shown}.`;
 }
 
-/** The same of what is asked of the graph on show. */
+/** The same of what is asked of the current graph. */
 export function missingInGraph(
   asked: Pick<LinkRequest, 'selected' | 'color'>,
   graph: Pick<GraphData, 'paths' | 'nodeCount'>,

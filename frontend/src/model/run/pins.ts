@@ -1,12 +1,12 @@
-/** Pinned tensors: as the run and the step on show have them, or as another run or a certain step has them. */
+/** Pinned tensors: as the current run and step have them, or as another run or a certain step has them. */
 
 import { shortNames } from '../wire/names';
 
 export interface Pin {
   readonly tensor: string;
-  /** Null is the run on show. */
+  /** Null is the current run. */
   readonly run: string | null;
-  /** Null is the step on show. */
+  /** Null is the current step. */
   readonly step: number | null;
 }
 

@@ -224,7 +224,7 @@ function* markFuzzy(graph: GraphData, text: string, hit: Uint8Array): SlicedWork
 
 /** What a search knows of a graph's nodes besides the graph. */
 export interface SearchFacts {
-  /** Whether a node is so at the step on show, for `is:nan` and `is:inf`. */
+  /** Whether a node is so at the current step, for `is:nan` and `is:inf`. */
   nan(row: number): boolean;
   inf(row: number): boolean;
   /** What was found in the run: a rule's name (`NaN` and `Inf` for tensors that ever were) and the node. */

@@ -70,7 +70,7 @@ test('a metric that JSON cannot hold is a number again', () => {
   expect(metricOf(ROWS[0] as TensorDifference, 'kl')).toBeNaN();
 });
 
-test('a node takes the worst verdict of its outputs, in the graph on show only', () => {
+test('a node takes the worst verdict of its outputs, in the current graph only', () => {
   const graph = makeGraph(['a', 'b', 'c']);
   const rows = [
     difference('b:0', { verdict: 'noise', graph: graph.id }),

@@ -27,7 +27,7 @@ const COMPUTED: Computed = {
 
 const recorded = (id: string, step: number, call: number, name: string) => ({ id, step, call, function: name, graph: `${name}-1` });
 
-test('a recording is that of the step, its last call of the graph on show, its last call, else the last', () => {
+test('a recording is that of the step, its last call of the current graph, its last call, else the last', () => {
   const all = [recorded('a', 1, 0, 'disc'), recorded('b', 1, 1, 'gen'), recorded('c', 5, 0, 'disc')];
   expect([recordingAt(all, 1, null)?.id, recordingAt(all, 2, 'gen-1')?.id, recordingAt([], 1, null)]).toEqual(['b', 'c', null]);
   expect([recordingAt(all, 1, 'disc-1')?.id, recordingAt(all, 1, 'other')?.id]).toEqual(['a', 'b']);

@@ -62,7 +62,7 @@ export interface ReplayAnswer<T> {
   result: T | null;
 }
 
-/** The recording of a step: the last call of the graph on show, else its last call; null: the step was not recorded. */
+/** The recording of a step: the last call of the current graph, else its last call; null: the step was not recorded. */
 export function recordingOf(recordings: readonly RecordingEntry[], step: number | null, graph: string | null): RecordingEntry | null {
   const calls = recordings.filter((each) => each.step === step);
   return calls.findLast((each) => each.graph === graph) ?? calls.at(-1) ?? null;

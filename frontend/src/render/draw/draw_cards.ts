@@ -35,7 +35,7 @@ export function cardSize(item: Item, bare = false): CardSize {
   return { width: bare ? BARE_WIDTH : WIDTH, height: item.variants.length > 1 ? height + CELLS : height };
 }
 
-/** What is known of the cards at the step on show. */
+/** What is known of the cards at the current step. */
 export interface CardData {
   readonly style: (item: Item, statistics: CardStatistics | null) => BoxStyle;
   readonly statistics: (item: Item) => CardStatistics | null;

@@ -65,7 +65,7 @@ test('a node has a line below its texts, within its box, with a gap where nothin
   }
 });
 
-test('steps with NaN and infinities have strips in their colours, the step on show a dot', () => {
+test('steps with NaN and infinities have strips in their colours, the current step a dot', () => {
   const { marks, theme } = drawn(2.5);
   const bars = marks.filter(({ kind }) => kind === 'bar');
   expect(bars.map(({ colour }) => colour)).toEqual([theme.inf.border, theme.nan.border]);

@@ -1,4 +1,4 @@
-/** Close up, each node shows how its tensor moved over the steps: a line below its texts, the step on show, and where it was not finite. */
+/** Close up, each node shows how its tensor moved over the steps: a line below its texts, the current step, and where it was not finite. */
 
 import { NODE_HEIGHT } from '../../layout/scope/sizes';
 import { formatNumber } from '../../lib/format';
@@ -30,7 +30,7 @@ export function textMiddle({ trends, colouring, scene }: Frame, entity: number, 
   return height / 2 + moved * ((NODE_HEIGHT * textScale(scene.zoom)) / 2 + PADDING - height / 2);
 }
 
-/** The number at the step on show; empty where there is none, or no room for a line. */
+/** The number at the current step; empty where there is none, or no room for a line. */
 export function trendLabel({ trends, scene }: Frame, entity: number): string {
   if (!trends || scene.zoom < TRENDS_FROM || !trends.ofNode.has(entity)) return '';
   const value = trends.now[entity] ?? Number.NaN;
@@ -145,7 +145,7 @@ function traceLine({ context }: Frame, trends: NodeTrends, plot: Plot): void {
   }
 }
 
-/** The step on show. */
+/** The current step. */
 function traceNow({ context }: Frame, trends: NodeTrends, plot: Plot): void {
   const x = Math.round(xOf(trends, plot, clamp(trends.step, trends.first, trends.last))) + 0.5;
   context.moveTo(x, plot.y);

@@ -103,7 +103,7 @@ export const differences = computed<TensorDifference[]>(() => {
   return sortDifferences(equalShown.value ? rows : telling(rows, differ), compareSort.value);
 });
 
-/** The compared tensor that is selected; of several graphs', that of the graph on show. */
+/** The compared tensor that is selected; of several graphs', that of the current graph. */
 export const selectedDifference = computed<TensorDifference | null>(() => {
   const found = comparison.data.value?.rows.filter((row) => row.tensor === chosenTensor.value) ?? [];
   return found.find((row) => row.graph === graphId.value) ?? found[0] ?? null;
@@ -119,7 +119,7 @@ export const graphColour = computed<ColourBy>(() => {
   return { ...by, verdicts: verdictsByRow(data, rows, ofB ? 'b' : 'a') };
 });
 
-/** The graph of B that is compared with the graph on show. */
+/** The graph of B that is compared with the current graph. */
 const otherGraphRequest = computed(() => {
   const pair = comparison.data.value?.comparison?.graphs.find((candidate) => candidate.a === graph.data.value?.id);
   if (!pair || otherRunId.value === null) return null;
@@ -139,7 +139,7 @@ export const sideColours = computed(() => {
   };
 });
 
-/** The node of B that a node of the graph on show is compared with. */
+/** The node of B that a node of the current graph is compared with. */
 export function partner(node: string): string | null {
   const [b, told] = [otherGraph.data.value, comparison.data.value?.comparison];
   if (b === null) return null;

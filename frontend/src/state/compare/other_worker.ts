@@ -35,12 +35,12 @@ export const otherWorkerMissing = computed<string | null>(() =>
   known.value !== null && !known.value.some((worker) => worker.id === otherWorker.value) ? otherWorker.value : null,
 );
 
-/** The worker that was chosen for the page, if the run on show has no such worker: every other view shows all of them instead. */
+/** The worker that was chosen for the page, if the current run has no such worker: every other view shows all of them instead. */
 export const ownWorkerMissing = computed<string | null>(() =>
   runDetail.value !== null && workerId.value === null ? chosenWorker.value : null,
 );
 
-/** Compares the worker on show (or the first by rank) of the run on show with another one of that run. */
+/** Compares the current worker (or the first by rank) of the current run with another one of that run. */
 export function compareTwoWorkers(): void {
   const ids = byRank(runDetail.value?.workers ?? []).map((worker) => worker.id);
   const a = workerId.value ?? ids[0] ?? null;

@@ -15,13 +15,13 @@ export const watchChanges = computed(() => watchesOf(runDetail.value?.events ?? 
 export const unseen = computed(() => unseenOf(runDetail.value?.events ?? []));
 export const raised = computed(() => raisedOf(runDetail.value?.events ?? []));
 
-/** Those that fired at the step on show. */
+/** Those that fired at the current step. */
 export const triggersHere = computed(() => triggers.value.filter((trigger) => trigger.step === step.value));
 
 /** At how many steps it was noted which samples fed them. */
 export const batchSteps = computed(() => runDetail.value?.batches.count ?? 0);
 
-/** The samples that fed the step on show; asked for while something shows them. */
+/** The samples that fed the current step; asked for while something shows them. */
 export const batch = resource(
   computed(() => {
     const [run, at] = [runId.value, step.value];

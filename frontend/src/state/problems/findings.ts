@@ -73,7 +73,7 @@ export const severeCount = computed(() => findingCounts.value.high);
 
 export const isMutedHere = (rule: string): boolean => entries.value.includes(rule);
 
-/** Hides the findings of a rule in the run on show, in this browser; once more shows them again. */
+/** Hides the findings of a rule in the current run, in this browser; once more shows them again. */
 export function toggleMute(rule: string): void {
   const id = runId.value;
   if (id === null) return;
@@ -99,7 +99,7 @@ export const chainShown = signal(false);
 
 const NO_ROWS: readonly number[] = [];
 
-/** Rows of the chain's nodes in the graph on show, from origin to loss. */
+/** Rows of the chain's nodes in the current graph, from origin to loss. */
 export const chainRows = computed<readonly number[]>(() => {
   const [found, drawn] = [report.value, graph.data.value];
   if (!chainShown.value || found === null || drawn === null) return NO_ROWS;

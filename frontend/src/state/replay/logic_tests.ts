@@ -30,7 +30,7 @@ export const shownOutcome = computed<LogicOutcome | null>(() => {
   return test === undefined ? null : (outcomes.get(`${place} ${test}`) ?? null);
 });
 
-/** Whether a test of the step on show passed; null where that is not known. */
+/** Whether a test of the current step passed; null where that is not known. */
 export function hasPassed(test: string): boolean | null {
   revision.value;
   return outcomes.get(`${placeKey()} ${test}`)?.result?.passed ?? null;

@@ -11,7 +11,7 @@ import { graphId, runEntry, runId, runRevision } from '../runs';
 import { step } from '../steps';
 import { shownWhatIfs } from './what_ifs';
 
-/** Recorded steps of the run on show, and what the server computed of them. */
+/** Recorded steps of the current run, and what the server computed of them. */
 
 const ASK_AGAIN_MS = 300;
 
@@ -28,7 +28,7 @@ export const replayAllowed = computed(() => recordings.data.value?.allowed ?? fa
 /** Steps of which at least one call was recorded, as they ran. */
 export const recordedSteps = computed(() => [...new Set(recordings.data.value?.recordings.map((each) => each.step))]);
 
-/** Null is the recording of the step on show. */
+/** Null is the recording of the current step. */
 export const chosenRecording = signal<string | null>(null);
 
 export const recording = computed<RecordingEntry | null>(() => {
@@ -36,7 +36,7 @@ export const recording = computed<RecordingEntry | null>(() => {
   return all.find((each) => each.id === chosenRecording.value) ?? recordingAt(all, step.value, graphId.value);
 });
 
-/** The recording of exactly the step on show, and of the graph on show if that was recorded; without any step on show, the last one. */
+/** The recording of exactly the current step, and of the current graph if that was recorded; without any step on show, the last one. */
 export const recordingOfStep = computed<RecordingEntry | null>(() => {
   const all = recordings.data.value?.recordings ?? [];
   return (step.value === null ? recordingAt : recordingOf)(all, step.value, graphId.value);
@@ -97,7 +97,7 @@ export async function computeStep(changes: readonly Change[], words: string): Pr
   steps.value = kept(steps.peek(), key, new ComputedStep(found, order));
 }
 
-/** Computes one tensor of the step on show. */
+/** Computes one tensor of the current step. */
 export async function computeTensor(tensor: string): Promise<void> {
   const [at, key] = [recordingOfStep.peek(), tensorKey(tensor)];
   if (at === null) return;

@@ -208,7 +208,7 @@ export const sideBySide = resource(
   async ({ tensor, columns }, abort) => Promise.all(columns.map((column) => columnOf(tensor, column, abort))),
 );
 
-/** The tensor that is the loss of the graph on show; null where it is not known. */
+/** The tensor that is the loss of the current graph; null where it is not known. */
 const lossTensor = computed(() => {
   const found = graphLayers.data.value;
   if (found === null || found.graph !== graph.data.value) return null;

@@ -3,7 +3,7 @@ import { carried, fromSaved, NO_WHAT_IFS, type SavedWhatIfs, toSaved, type WhatI
 
 /** What-ifs by the recorded step that they change: who goes to another step and back finds what was not saved yet. */
 
-/** The what-ifs of the recording on show. */
+/** The what-ifs of the current recording. */
 export const shownWhatIfs = signal<WhatIfs>(NO_WHAT_IFS);
 
 /** As they were saved last, as text; null until the server said. */

@@ -42,7 +42,7 @@ export function compareWith(pin: Pin): void {
   });
 }
 
-/** The numbers of all pinned ones at the step on show, in the enlarged panel. */
+/** The numbers of all pinned ones at the current step, in the enlarged panel. */
 export function showSideBySide(): void {
   if (chosenTensor.value === null) selectTensor(pinned.value[0]?.tensor ?? null);
   panelTab.value = 'overview';
@@ -151,7 +151,7 @@ export const sideBySide = computed(() => pins.value.length > 0 && panelMaximised
 /** The statistic whose course over the steps each column shows. */
 export const TREND = 'mean';
 
-/** One tensor at the step on show, or at the pin's own; nulls where it was not captured. */
+/** One tensor at the current step, or at the pin's own; nulls where it was not captured. */
 export interface PinnedColumn {
   readonly snapshot: Snapshot | null;
   /** How many visits there are at the step. */

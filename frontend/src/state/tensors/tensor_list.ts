@@ -13,7 +13,7 @@ import { noteAnswer, resource } from '../resource';
 import { graphId, runId, runRevision, workerId } from '../runs';
 import { serverSteps, step, stepColumns, stepIndex } from '../steps';
 
-/** The list of tensors on show: of the step on show, or of all steps that are looked at. Asked for while its view is. */
+/** The list of tensors on show: of the current step, or of all steps that are looked at. Asked for while its view is. */
 const request = computed(() => {
   const [run, graph, at] = [runId.value, graphId.value, step.value];
   if (view.value !== 'table' || run === null || graph === null || at === null) return null;

@@ -23,7 +23,7 @@ export const timelineStatistic = computed(() => {
   return healthy && kind === 'health' && !healthChosen.value ? 'abs_max' : null;
 });
 
-/** The timeline of the graph on show, over the steps that are looked at; fetched only while it is on show. */
+/** The timeline of the current graph, over the steps that are looked at; fetched only while it is on show. */
 export const timeline = resource(
   computed(() => {
     if (view.value !== 'timeline' || runId.value === null || graphId.value === null) return null;

@@ -14,7 +14,7 @@ vi.hoisted(() => {
 import { chosenMappings } from '../choices';
 import { focusElement, focusedElement } from './value';
 
-test('an element of the slice on show is gone to without choosing another slice, which would be fetched anew', () => {
+test('an element of the current slice is gone to without choosing another slice, which would be fetched anew', () => {
   const before = chosenMappings.value;
   focusElement([]);
   expect(focusedElement.value).toEqual([]);

@@ -23,7 +23,7 @@ import { computedPlace } from '../replay/replay';
 import { resource } from '../resource';
 import { graphId, runId, workerId } from '../runs';
 
-/** The value on show: which snapshot, how its dimensions are laid out, and the fetched part of it. */
+/** The current value: which snapshot, how its dimensions are laid out, and the fetched part of it. */
 
 /** Which views a tensor supports: dimensions that a view needs, and whether it needs numbers. */
 const NEEDS: Record<ValueMode, { rank: number; numeric: boolean }> = {
@@ -39,7 +39,7 @@ export function supports(mode: ValueMode, row: Snapshot): boolean {
   return row.shape.length >= rank && !(numeric && row.dtype === 'string');
 }
 
-/** The snapshot on show as far as its value was kept: a sample has one dimension. */
+/** The current snapshot as far as its value was kept: a sample has one dimension. */
 export const keptRow = computed<Snapshot | null>(() => (snapshot.value === null ? null : keptPart(snapshot.value)));
 
 /** The view in force: the chosen one where the tensor supports it, else what suits the tensor. */

@@ -18,7 +18,7 @@ interface OverlayProps {
   onHover: (step: number | null) => void;
 }
 
-/** Outlines of the steps' histograms in one chart: the older the paler, the step on show in the accent colour before them. */
+/** Outlines of the steps' histograms in one chart: the older the paler, the current step in the accent colour before them. */
 export function HistogramOverlay({ found, step, label, colours, dark, saveAs, onStep, onHover }: OverlayProps) {
   const { drawn, traces, layout } = useMemo(() => {
     const drawn = outlinesInFront(found.outlines, step);

@@ -84,7 +84,7 @@ export function axis(colours: ChartColours, more: Layout = {}): Layout {
   };
 }
 
-/** A vertical line at the step on show. */
+/** A vertical line at the current step. */
 export function stepLine(colours: ChartColours, x: number): Layout {
   return {
     type: 'line',

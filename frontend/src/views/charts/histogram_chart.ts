@@ -30,7 +30,7 @@ export function breakShapes({ breaks }: HistogramAxis, colours: ChartColours): L
   );
 }
 
-/** Histograms of the steps behind each other; the step on show in the accent colour, before all of them. */
+/** Histograms of the steps behind each other; the current step in the accent colour, before all of them. */
 export function ridgelineTraces(rows: HistogramRow[], values: HistogramAxis, step: number | null, colours: ChartColours): Trace[] {
   const behind = ridges(rows, values);
   const shown = behind.filter((ridge) => ridge.step === step);

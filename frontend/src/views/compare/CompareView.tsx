@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
-import { counted, formatCount } from '../../lib/format';
+import { counted, formatCount, shortFile } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
-import { type Comparison, sameSide, type Unmatched as UnmatchedNode } from '../../model/wire/comparison';
+import { type Comparison, earlierThan, sameSide, type Unmatched as UnmatchedNode } from '../../model/wire/comparison';
 import { comparable, compareAgain, comparison, comparisonProgress, stopComparison } from '../../state/compare/comparison';
 import { isOtherSought, otherEntry, otherRunMissing } from '../../state/compare/manual_matches';
 import { compareTwoWorkers, isOtherWorkerSought, otherWorkerMissing, ownWorkerMissing } from '../../state/compare/other_worker';
@@ -10,9 +10,8 @@ import { Segmented } from '../kit/Button';
 import { Failure, Message } from '../kit/Message';
 import { CompareGraphs } from './CompareGraphs';
 import { CompareHead } from './CompareHead';
-import { CompareTable } from './CompareTable';
+import { CompareTable, showDifference } from './CompareTable';
 import { DifferenceValues } from './DifferenceValues';
-import { FirstDivergence } from './FirstDivergence';
 
 const SHOWN = [
   { value: 'table', label: 'Table' },
@@ -132,7 +131,7 @@ function Itself() {
 
 const hasWorkers = () => (runDetail.value?.workers.length ?? 0) > 1;
 
-/** The way to compare two workers of the run on show, if it has several. */
+/** The way to compare two workers of the current run, if it has several. */
 function TwoWorkers() {
   if (!hasWorkers()) return null;
   return (
@@ -199,5 +198,54 @@ function Nodes({ side, nodes }: { side: string; nodes: readonly UnmatchedNode[] 
         </li>
       )}
     </>
+  );
+}
+
+/** Where the difference begins, why, what it takes, and the lines that made it. */
+export function FirstDivergence({ first }: { first: NonNullable<Comparison['first']> }) {
+  const entry = first.difference;
+  const earlier = earlierThan(entry, comparison.data.value?.rows ?? []);
+  const at = first.title.lastIndexOf(entry.tensor);
+  return (
+    <div class="compare-first" data-testid="first-divergence" data-tensor={entry.tensor}>
+      <p>
+        {visible(first.title.slice(0, at))}
+        <button type="button" class="link-name" onClick={() => showDifference(entry)}>
+          {visible(entry.tensor)}
+        </button>
+        <span class="faint">{visible(first.title.slice(at + entry.tensor.length))}</span>
+      </p>
+      <p>{first.text}</p>
+      {earlier && (
+        <p class="faint" data-testid="compare-earlier">
+          <button type="button" class="link-name" onClick={() => showDifference(earlier)}>
+            {visible(earlier.tensor)}
+          </button>
+          , earlier in the graph, diverges independently.
+        </p>
+      )}
+      <p class="faint num">{entry.distance}</p>
+      {first.inputs.map((input) => (
+        <p key={input.tensor} class="faint num">
+          input{' '}
+          <button type="button" class="link-name" onClick={() => showDifference(input)}>
+            {visible(input.tensor)}
+          </button>
+          : {input.distance}
+        </p>
+      ))}
+      <Line side="A" frame={first.frame} />
+      <Line side="B" frame={first.frame_b} />
+    </div>
+  );
+}
+
+function Line({ side, frame }: { side: string; frame: { file: string; line: number; text: string | null } | null }) {
+  if (frame === null) return null;
+  return (
+    <p class="compare-source">
+      {side}: <code title={visible(frame.file)}>{`${visible(shortFile(frame.file))}:${frame.line}`}</code>{' '}
+      <code>{visible(frame.text ?? '')}</code>
+    </p>
   );
 }

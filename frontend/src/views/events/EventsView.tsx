@@ -6,7 +6,7 @@ import { SampleSearch } from './SampleSearch';
 import { StepCard } from './StepCard';
 import { TriggerCard } from './TriggerCard';
 
-/** What happened besides snapshots: what fed the step on show, which triggers fired, which steps saw a file, what was watched when. */
+/** What happened besides snapshots: what fed the current step, which triggers fired, which steps saw a file, what was watched when. */
 export function EventsView() {
   const fired = triggers.value;
   return (

@@ -7,7 +7,7 @@ import { runDetail } from '../../state/runs';
 import { step } from '../../state/steps';
 import { Failure } from '../kit/Message';
 
-/** The samples that fed the step on show. */
+/** The samples that fed the current step. */
 export function StepCard() {
   if (step.value === null || batchSteps.value === 0) return null;
   const data = batch.data.value;

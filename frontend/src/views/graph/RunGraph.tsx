@@ -48,7 +48,7 @@ function PartBar() {
   );
 }
 
-/** The graph of the run on show, in the graph view and in a replay. */
+/** The graph of the current run, in the graph view and in a replay. */
 export function RunGraph() {
   useEffect(() => {
     told = openScopes.peek(); // the pane has just been given them
@@ -124,7 +124,7 @@ function keepOpenScopes(id: string, scopes: readonly string[]): void {
   openScopes.value = told;
 }
 
-/** Has the graph on show open what the address asks for; one that is on its way is given that when it comes. */
+/** Has the current graph open what the address asks for; one that is on its way is given that when it comes. */
 function followAddress(): void {
   const [scopes, id] = [openScopes.value, drawnGraph.peek()?.id];
   if (scopes === told || id === undefined || graph.data.peek()?.id !== graphId.peek()) return;

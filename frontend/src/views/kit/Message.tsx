@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { ApiError } from '../../api/provider';
+import { hintPieces } from '../../model/run/sentence_links';
 import type { Progress } from '../../model/wire/findings';
-import { hintPieces } from '../../model/wire/hints';
 import { goToProposed } from '../../state/selection';
 
 interface MessageProps {

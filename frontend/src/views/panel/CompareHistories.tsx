@@ -15,7 +15,7 @@ import { type CompareOptions, compareLayout, compareTraces } from '../charts/com
 import { Plot } from '../charts/Plot';
 import { Select, Switch } from '../kit/Button';
 
-/** Histories of the pinned tensors and the selected one, by one statistic, and their numbers at the step on show. */
+/** Histories of the pinned tensors and the selected one, by one statistic, and their numbers at the current step. */
 export function CompareHistories() {
   const histories = comparedHistories.value;
   const lines = lineColours(theme.value);

@@ -37,7 +37,7 @@ const SCALES = [
   { value: 'linear', label: 'Linear' },
 ] as const;
 
-/** How the values are spread, over the steps and at the step on show. */
+/** How the values are spread, over the steps and at the current step. */
 export function HistogramTab() {
   const data = histograms.data.value;
   if (captured.value === false) return <NotCaptured />;
@@ -166,7 +166,7 @@ function Outlines({ data, colours }: ChartProps) {
   );
 }
 
-/** The step on show, before the outline of the first step where both have the same buckets. */
+/** The current step, before the outline of the first step where both have the same buckets. */
 function ThisStep({ data, colours }: ChartProps) {
   const at = step.value;
   const alone = stepHistogram.data.value;

@@ -135,7 +135,7 @@ function Worker({ worker }: { worker: WorkerEntry }) {
   );
 }
 
-/** What happened at the step on show: triggers that fired, and how many samples of which files fed it. */
+/** What happened at the current step: triggers that fired, and how many samples of which files fed it. */
 function StepSection() {
   const fired = triggersHere.value;
   const samples = batch.data.value ?? [];

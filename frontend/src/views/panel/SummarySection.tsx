@@ -16,7 +16,7 @@ import { Failure, Message } from '../kit/Message';
 import { ComputeOffer } from '../value/ComputeOffer';
 import { NotCaptured } from './panel_notices';
 
-/** The summary of the tensor at the step on show, or where the nearest one is. */
+/** The summary of the tensor at the current step, or where the nearest one is. */
 export function SummarySection() {
   const row = snapshot.value;
   if (row) return <SummaryCard row={row} histogram={stepHistogram.data.value} onHistogram={showHistograms} />;

@@ -1,7 +1,8 @@
 import { formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
-import { groupOrigins } from '../../model/run/problem_page';
+import { badColour, groupOrigins } from '../../model/run/problem_page';
 import type { NanReport, Origin } from '../../model/wire/findings';
+import { nanAnswer } from '../../state/problems/findings';
 import { showNanPath } from '../graph/canvas/navigation';
 import { Prose } from '../kit/Prose';
 import { Backtrace } from './Backtrace';
@@ -99,5 +100,30 @@ function MoreOrigins({ origins, count }: { origins: readonly Origin[]; count: st
         ))}
       </ul>
     </details>
+  );
+}
+
+/** Why the first NaN or infinity arose, and the chain from there to the loss; OriginCard.tsx says all of it. */
+export function OriginSummary() {
+  const report = nanAnswer.data.value?.report;
+  const origin = report?.origins[0];
+  if (!report || !origin) return null;
+  const { graph, step } = origin;
+  return (
+    <section class="problem-first" aria-label="Root cause" data-testid="origin" data-node={origin.node} data-bad={badColour(origin.output)}>
+      <b>
+        <OriginTitle origin={origin} />
+      </b>
+      <div>
+        <LinkedProse text={origin.reason} place={{ graph, step }} />
+      </div>
+      <SourceLink frame={origin.frame} place={origin.forward ? { graph, step, tensor: origin.forward.tensor } : origin} />
+      {origin.explanation?.help && (
+        <div>
+          <LinkedProse text={origin.explanation.help} place={{ graph, step }} />
+        </div>
+      )}
+      {report.chain.length > 1 && <PropagationPath report={report} step={step} compact />}
+    </section>
   );
 }

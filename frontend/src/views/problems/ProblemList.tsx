@@ -16,7 +16,7 @@ import { IconButton } from '../kit/Button';
 import { Failure, Message } from '../kit/Message';
 import { Prose } from '../kit/Prose';
 import { LinkedProse } from './LinkedProse';
-import { OriginSummary } from './OriginSummary';
+import { OriginSummary } from './OriginCard';
 
 /** The tensors that hold NaN or Inf: origins first, then the others in order of first step and data flow. The first one is where to look. */
 export function ProblemsSidebar() {

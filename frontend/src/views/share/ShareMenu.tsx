@@ -1,20 +1,23 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError } from '../../api/provider';
 import { downloadBlob, fileName } from '../../lib/download';
-import { shareAddress } from '../../lib/host_page';
-import { forwardingCommand, isLoopback } from '../../model/run/forwarding';
+import { forwardingCommand, isLoopback, shareAddress } from '../../lib/host_page';
 import { stepRange } from '../../state/choices';
+import { graph } from '../../state/graph';
+import { pictureSettings } from '../../state/preferences';
 import { api } from '../../state/provider';
 import { runEntry } from '../../state/runs';
-import { makeStory } from '../../state/share';
 import { step } from '../../state/steps';
-import { shownStory } from '../../state/story';
+import { makeStory, shownStory } from '../../state/story';
+import { chartImage } from '../charts/Plot';
+import { graphOnShow } from '../graph/canvas/navigation';
+import { Picture } from '../graph/canvas/picture_export';
 import { IconButton } from '../kit/Button';
 import { CodeBlock, CopyButton } from '../kit/CopyButton';
 import { Icon } from '../kit/Icon';
 import { Elapsed } from '../kit/Message';
 import { Popover } from '../kit/Popover';
-import { imagesOnShow, type ShownImage } from './shown_images';
+import { layersOnShow } from '../layers/LayersView';
 
 /** Hands on what is on show: as a link, an image, the run's own file, or a page that needs no server. */
 export function ShareMenu() {
@@ -188,4 +191,38 @@ function useTask(): Task {
 function wording(error: unknown): string {
   if (error instanceof ApiError) return [error.message, error.hint].filter(Boolean).join(' ');
   return error instanceof Error ? error.message : String(error);
+}
+
+export interface ShownImage {
+  /** In a sentence; and as the menu calls it. */
+  readonly what: string;
+  readonly label: string;
+  /** What its file is called, behind the run's name. */
+  readonly subject: readonly string[];
+  file(format: 'png' | 'svg'): Promise<Blob>;
+}
+
+/** At most so many charts are listed. */
+const MOST_CHARTS = 4;
+
+export function imagesOnShow(): ShownImage[] {
+  const at = step.peek() === null ? [] : [`step ${step.peek()}`];
+  const subject = [graph.data.peek()?.name ?? '', ...at].filter(Boolean);
+  const [ops, layers] = [graphOnShow.peek(), layersOnShow.peek()];
+  const found: ShownImage[] = [];
+  if (layers !== null)
+    found.push({ what: 'layers', label: 'layers', subject, file: (format) => layers.file(format, subject.join(' \u00b7 ')) });
+  else if (ops?.drawing && ops.colouring.peek()) {
+    const { drawing } = ops;
+    const picture = (format: 'png' | 'svg') =>
+      new Picture(ops, drawing, { ...pictureSettings.peek(), what: 'shown', format }, subject.join(' \u00b7 '));
+    const file = (format: 'png' | 'svg') => picture(format).file(() => undefined, new AbortController().signal);
+    found.push({ what: 'graph', label: 'graph as shown', subject, file });
+  }
+  const charts = [...document.querySelectorAll<HTMLElement>('figure.plot.js-plotly-plot')].filter(({ clientWidth }) => clientWidth > 0);
+  charts.slice(0, MOST_CHARTS).forEach((chart, i) => {
+    const name = chart.getAttribute('aria-label') ?? `chart ${i + 1}`;
+    found.push({ what: 'chart', label: `chart: ${name}`, subject: [...subject, name], file: (format) => chartImage(chart, format) });
+  });
+  return found;
 }

@@ -90,7 +90,7 @@ function lossText({ name, low, high, epochs, bad }: LossLine): string {
   return [`${name} over the steps: ${range}`, ...more].join(', ');
 }
 
-/** Points at the first step with a NaN or Inf in the graph on show. */
+/** Points at the first step with a NaN or Inf in the current graph. */
 function FirstBad({ steps }: { steps: number[] }) {
   const first = problems.data.value?.nonfinite.find((problem) => problem.graph === graphId.value);
   const at = first ? steps.indexOf(first.first_step) : -1;

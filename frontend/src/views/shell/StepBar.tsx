@@ -73,7 +73,7 @@ function RangeChip() {
 
 const FRAME_MS = 350;
 
-/** While playing, moves on one step at a time, but never before the step on show has arrived. Stops at the last step. */
+/** While playing, moves on one step at a time, but never before the current step has arrived. Stops at the last step. */
 function usePlayback(): void {
   const on = playing.value;
   const arrived = overlay.data.value?.step === step.value || overlay.error.value !== null;

@@ -122,7 +122,7 @@ const TEXTS: Record<Exclude<Way, ''>, { text: string; title: string }> = {
   },
 };
 
-/** How the graph on show was captured; nothing where the dump does not say. */
+/** How the current graph was captured; nothing where the dump does not say. */
 function WayBadge() {
   const way = run.data.value?.graphs.find((graph) => graph.id === graphId.value)?.way;
   if (!way) return null;

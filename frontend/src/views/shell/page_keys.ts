@@ -138,7 +138,7 @@ export function onPageKey(event: KeyboardEvent): void {
   command.run(event.key);
 }
 
-/** The graph on show takes its keys without having the focus, but for those of the steps; where a control has it, letters only. */
+/** The current graph takes its keys without having the focus, but for those of the steps; where a control has it, letters only. */
 function graphTakes(event: KeyboardEvent): boolean {
   const model = graphOnShow.value;
   const free = event.target === document.body ? !['ArrowLeft', 'ArrowRight'].includes(event.key) : event.key.length === 1;

@@ -92,7 +92,7 @@ const playing = signal<{ tensor: string | null; dim: number } | null>(null);
 
 const FRAME_MS = 250;
 
-/** Moves on to the next index, around the end, once the slice on show has arrived. */
+/** Moves on to the next index, around the end, once the current slice has arrived. */
 function usePlay(dim: number, index: number, length: number, set: (index: number) => void): boolean {
   const on = playing.value?.dim === dim && playing.value.tensor === chosenTensor.value;
   const waiting = slice.loading.value;

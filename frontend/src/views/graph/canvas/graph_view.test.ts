@@ -120,7 +120,7 @@ function stepWith(step: number, bad: readonly number[]): StepStatistics {
   return { step, count: bad.length, node: Int32Array.from(bad), slot: rows(0), visits: rows(1), column } as never;
 }
 
-test('what is bad at the step on show is searched for again at another one, and the current hit stays', async () => {
+test('what is bad at the current step is searched for again at another one, and the current hit stays', async () => {
   const { view } = await shown(makeGraph(['a/x', 'a/y', 'b/x', 'b/y', 'c']), ['*']);
   const at = async (step: StepStatistics) => {
     view.setColours(step, { kind: 'health' }, 'light');

@@ -72,7 +72,7 @@ export const hitAt = (model: GraphView, index: number): boolean => goTo(model, m
 /** Goes to the next node of the trace; false if there is none. */
 export const nextTraced = (model: GraphView, direction: 1 | -1): boolean => goTo(model, model.tracer.step(direction));
 
-/** Goes to the next node with NaN or Inf at the step on show (origins first, then as the data flows), around the ends; false if there is none. */
+/** Goes to the next node with NaN or Inf at the current step (origins first, then as the data flows), around the ends; false if there is none. */
 export function nextBad(model: GraphView, direction: 1 | -1): boolean {
   const { drawing, selected } = model;
   if (!drawing) return false;

@@ -3,6 +3,7 @@ import { visible } from '../../lib/visible_text';
 import { shownStory } from '../../state/story';
 import { IconButton } from '../kit/Button';
 import { Icon } from '../kit/Icon';
+import { Message } from '../kit/Message';
 
 /** Says that the page shows a story, when it was made and what it does not hold. */
 export function StoryBanner() {
@@ -29,5 +30,35 @@ export function StoryBanner() {
       <span class="grow" />
       <IconButton small icon="close" label="Hide this note" onClick={() => setHidden(story)} />
     </aside>
+  );
+}
+
+interface OpenFileProps {
+  /** What was wrong with the last file; empty for nothing. */
+  error: string;
+  onFile: (file: File) => void;
+}
+
+/** What the static viewer shows while it has nothing to show. */
+export function OpenFile({ error, onFile }: OpenFileProps) {
+  return (
+    <main>
+      <Message title="Drop a .tap.zip here" testid="open-file">
+        <p>
+          It stays on this computer. The viewer shows what “tensortap export RUN --viewer --out run.tap.zip” stored for it, or the page's
+          Share menu.
+        </p>
+        <input
+          type="file"
+          accept=".zip"
+          aria-label="Choose a .tap.zip"
+          onChange={(event) => {
+            const file = event.currentTarget.files?.[0];
+            if (file) onFile(file);
+          }}
+        />
+        {error !== '' && <p role="alert">{error}</p>}
+      </Message>
+    </main>
   );
 }
