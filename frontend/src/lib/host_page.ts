@@ -29,14 +29,14 @@ export function listenToHostTheme(heard: (dark: boolean) => void): void {
   tell();
 }
 
-/** The state to begin with: what was on show before a reload, else what the surrounding page's address asks for; empty for none. */
+/** The state to begin with: the view before a reload, else what the surrounding page's address asks for; empty for none. */
 export function stateFromHost(): string {
   const around = host();
   if (!around) return '';
   const shared = sharedState(around.search);
   try {
     const [asked, shown] = JSON.parse(sessionStorage.getItem(STORED) ?? '[]');
-    // Another shared link than before wins over what was on show.
+    // Another shared link than before wins over the last view.
     return (asked === shared || shown === shared) && typeof shown === 'string' ? shown : shared;
   } catch {
     return shared;

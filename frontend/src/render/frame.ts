@@ -50,7 +50,7 @@ export interface Frame {
   readonly theme: Theme;
   readonly fitter: TextFitter;
   readonly showControl: boolean;
-  /** What is on show of the bookmarked entities. */
+  /** What is visible of the bookmarked entities. */
   readonly bookmarks: ReadonlySet<number>;
   /** Height of what lies over the view's upper edge, in pixels of the page. */
   readonly covered: number;

@@ -1,4 +1,4 @@
-/** The whole graph in a corner, with a frame around what is on show. */
+/** The whole graph in a corner, with a frame around the current view. */
 
 import { INF } from '../model/graph/node_values';
 import type { Camera, View } from './camera';

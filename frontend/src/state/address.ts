@@ -25,7 +25,7 @@ import { comparing } from './tensors/pins';
 import { applyValueLink, valueLink } from './tensors/value';
 
 /**
- * Keeps the address and the choices in step. The hash names what is on show, defaults too, so that it shows the same to whoever it is
+ * Keeps the address and the choices in step. The hash names the current view, defaults too, so that it shows the same to whoever it is
  * sent to; back and forward are read from it.
  */
 const link = computed<DeepLink>(() => ({
@@ -151,7 +151,7 @@ function write(next: DeepLink, push: boolean): void {
   else history.replaceState(null, '', address);
 }
 
-/** Makes an entry of the history of what is on show, which is about to change as a whole. */
+/** Makes an entry of the history of the current view, which is about to change as a whole. */
 export function keepPlace(): void {
   history.pushState(null, '', location.href);
 }
@@ -190,7 +190,7 @@ export function syncAddress(): () => void {
   };
 }
 
-/** The charts' part of the address: how that is drawn which is on show. This browser remembers it for all tensors. */
+/** The charts' part of the address: how the current chart is drawn. This browser remembers it for all tensors. */
 const chartLink = computed<ChartChoices>(() => {
   if (chosenTensor.value === null) return NO_CHART_CHOICES;
   if (panelTab.value === 'histogram') return { ...NO_CHART_CHOICES, chart: histogramMode.value, axis: histogramScale.value };

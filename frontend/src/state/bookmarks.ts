@@ -38,7 +38,7 @@ function keep(list: readonly Bookmark[]): void {
   keptBookmarks.value = { ...keptBookmarks.value, [runId.value]: list };
 }
 
-/** Bookmarks what is on show, or takes its bookmark away. */
+/** Bookmarks the current view, or takes its bookmark away. */
 export function toggleBookmark(): void {
   const found = bookmarks.value.find((one) => isSamePlace(one, here.value));
   if (found) {

@@ -22,7 +22,7 @@ export const chosenGraph = signal<string | null>(EMPTY_LINK.graph);
 export const chosenWorker = signal<string | null>(EMPTY_LINK.worker);
 /** Run B of a comparison; null is the newest other one. */
 export const otherRun = signal<string | null>(EMPTY_LINK.other);
-/** Whether the first step that differs is compared, or the one on show; and the step of B, null for the same. */
+/** Whether the first step that differs is compared, or the current one; and the step of B, null for the same. */
 export const compareAt = signal<CompareAt>(EMPTY_LINK.at);
 export const otherStep = signal<number | null>(EMPTY_LINK.otherStep);
 /** The worker of B; null is that of A in one run, else the first that wrote. */
@@ -52,7 +52,7 @@ export const timelineScope = signal<string>(EMPTY_LINK.scope);
 /** Its rows that were opened and closed by hand. */
 export const unfolded = signal<readonly string[]>(EMPTY_LINK.unfolded);
 export const folded = signal<readonly string[]>(EMPTY_LINK.folded);
-/** The file and line of the program on show; empty follows the selected node. */
+/** The file and line of the program shown; empty follows the selected node. */
 export const sourcePlace = signal<string>(EMPTY_LINK.place);
 export const panelTab = signal<PanelTab>(EMPTY_LINK.panel);
 /** How values are shown; null is what suits the tensor. */

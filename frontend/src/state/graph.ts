@@ -43,7 +43,7 @@ export const overlay = resource(
   { cache: overlays },
 );
 
-/** Once a step is on show, fetches the next and the previous one ahead; moving on cancels that. */
+/** Once a step is shown, fetches the next and the previous one ahead; moving on cancels that. */
 export function prefetchNeighbours(): () => void {
   const latest = new LatestRequest();
   return effect(() => {

@@ -58,7 +58,7 @@ export const layerLevel = computed<Level | null>(() => {
   return found && foldedLevel(found.layers, folds.value);
 });
 
-/** All cards on show, those inside of open frames too. */
+/** All cards shown, those inside of open frames too. */
 export const shownItems = computed<readonly Item[]>(() => {
   const found: Item[] = [];
   const visit = (level: Level): void => {
@@ -164,7 +164,7 @@ function isCaptured({ row, slot }: TensorPlace): boolean {
   return false;
 }
 
-/** The key of the item on show that holds a layer; null where there is none. */
+/** The key of the item shown that holds a layer; null where there is none. */
 export function cardKeyOfLayer(path: string): string | null {
   const cards = graphLayers.data.value?.layers.cards ?? [];
   const holds = ({ variants }: Item): boolean => variants.some((own) => own.some((card) => cards[card]?.path === path));
@@ -221,14 +221,14 @@ export function cardsOf(item: Item): LayerCard[] {
   return item.cards.map((card) => cards[card]).filter((card) => card !== undefined);
 }
 
-/** The items on show that an item reads from. */
+/** The items shown that an item reads from. */
 export function inputsOf(item: Item): Item[] {
   const inside = new Set(item.cards);
   const from = new Set(cardsOf(item).flatMap((card) => [...card.inputs.keys()].filter((input) => !inside.has(input))));
   return shownItems.value.filter((other) => other.variants.some((cards) => cards.some((card) => from.has(card))));
 }
 
-/** The items on show that read from an item: of a repeated one from its last repetition. */
+/** The items shown that read from an item: of a repeated one from its last repetition. */
 export function outputsOf(item: Item): Item[] {
   const all = new Set(item.variants.flat());
   const cards = graphLayers.data.value?.layers.cards ?? [];

@@ -32,7 +32,7 @@ function changed(run: RunEntry, changes: Changes): RunEntry | null {
   return { ...run, snapshots, graphs, live, closed, news: (run.news ?? 0) + 1, steps: { ...run.steps, last: last_step } };
 }
 
-/** Loads the list anew: changes carry only what charts need, a list of runs on show wants all of it. */
+/** Loads the list anew: changes carry only what charts need, a list of runs shown wants all of it. */
 export async function reloadRuns(): Promise<void> {
   try {
     runList.value = await api().runs();

@@ -11,7 +11,7 @@ export const parts = computed<readonly Part[]>(() => {
   return found && found.graph === graph.data.value ? partsOf(found.graph, found.roles) : ['all'];
 });
 
-/** The part on show: the chosen one, else the forward pass. A replay is of all. */
+/** The part shown: the chosen one, else the forward pass. A replay is of all. */
 export const part = computed<Part>(() => {
   const wanted = view.value === 'stepper' ? 'all' : (chosenPart.value ?? 'forward');
   return parts.value.includes(wanted) ? wanted : 'all';

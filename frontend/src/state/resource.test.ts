@@ -30,7 +30,7 @@ test('a newer request aborts the one under way, whose late answer is ignored', a
   expect([loaded.data.value, loaded.loading.value]).toEqual(['B', false]);
 });
 
-test('data stays on show while its subject does, and goes with it', async () => {
+test('data stays visible while its subject does, and goes with it', async () => {
   const wanted = signal<Request | null>(request('a1', 'a'));
   const { open, load } = byHand();
   const loaded = resource(wanted, load);

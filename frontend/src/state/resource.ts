@@ -30,7 +30,7 @@ export interface Resource<T> {
   reload(): void;
 }
 
-/** What to load. `key` names the request (null: nothing); data stays on show while `subject` does, even when the key changes. */
+/** What to load. `key` names the request (null: nothing); data stays visible while `subject` does, even when the key changes. */
 export interface Request {
   key: string;
   subject: string;

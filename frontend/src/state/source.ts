@@ -11,7 +11,7 @@ import { graphId, runDetail, runId } from './runs';
 /** Whether something besides the source view wants the lines: a search for one. */
 export const linesWanted = signal(false);
 
-/** The user's program beside the nodes it made. Fetched while it is on show, or once lines are searched for. */
+/** The user's program beside the nodes it made. Fetched while it is shown, or once lines are searched for. */
 export const sourceMap = resource(
   computed(() => {
     const entry = runDetail.value?.graphs.find((candidate) => candidate.id === graphId.value);
@@ -32,7 +32,7 @@ export const askedFiles = computed(() =>
   sourcePlace.value === '' ? null : filesCalled(sourceFiles.value, parsePlace(sourcePlace.value).file),
 );
 
-/** What is on show: the chosen place, else that of the selected node, else where the first NaN arose, else the file that made most nodes. */
+/** The current view: the chosen place, else that of the selected node, else where the first NaN arose, else the file that made most nodes. */
 export const place = computed(() => {
   if (askedFiles.value !== null) {
     const { file, line } = parsePlace(sourcePlace.value);

@@ -24,7 +24,7 @@ export function openStory(story: StoryFile): StoryProvider {
   return provider;
 }
 
-/** Shows another story in place of the one on show. */
+/** Shows another story in place of the current one. */
 export function replaceStory(story: StoryFile): void {
   useProvider(openStory(story));
   chosenRun.value = story.run;

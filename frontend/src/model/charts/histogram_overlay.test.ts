@@ -24,7 +24,7 @@ test('an outline stands on the ground, and tells range and count of each bucket'
   expect([top, of]).toEqual([7, 1]); // exact zeros do not set the height
 });
 
-test('of many steps some are drawn, the first, the last and the one on show among them, which is drawn last', () => {
+test('of many steps some are drawn, the first, the last and the current one among them, which is drawn last', () => {
   const many = series(
     [1, 2],
     null,

@@ -21,7 +21,7 @@ export function nodeEdges(nodeCount: number, edges: EdgeColumns): NodeEdges {
   return found;
 }
 
-/** An entity on show that a selected one is connected with. */
+/** A visible entity that a selected one is connected with. */
 export interface Neighbour {
   readonly entity: number;
   readonly input: boolean;
@@ -32,7 +32,7 @@ export interface Neighbour {
 /** More neighbours than this are not told apart on a screen. */
 const MOST = 600;
 
-/** Neighbours of an entity as they are on show: nodes, or the closed scopes that hold them. Inputs first, in order. */
+/** Neighbours of an entity as they are shown: nodes, or the closed scopes that hold them. Inputs first, in order. */
 export function shownNeighbours(tree: ScopeTree, edges: EdgeColumns, meta: MetaEdges, open: Uint8Array, entity: number): Neighbour[] {
   if (entity < tree.nodeCount) return ofNode(tree, edges, open, entity);
   const owner = tree.owner[entity - tree.nodeCount]!;

@@ -119,7 +119,7 @@ function childScopeAt(tree: ScopeTree, paths: Paths, scope: number, path: string
   return -1;
 }
 
-/** The innermost entity that is on show and holds `entity`, given which scopes are open. */
+/** The innermost entity that is shown and holds `entity`, given which scopes are open. */
 export function shownEntity(tree: ScopeTree, open: Uint8Array, entity: number): number {
   let shown = entity;
   for (let scope = tree.parent[entity]!; scope >= 0; scope = tree.parent[tree.nodeCount + scope]!) {

@@ -6,19 +6,19 @@ export interface Bookmark {
   /** What the address holds: `#run=…`. */
   readonly link: string;
   readonly graph: string;
-  /** The node's name, a scope's path with a slash at its end, or empty for what is on show as a whole. */
+  /** The node's name, a scope's path with a slash at its end, or empty for the current view as a whole. */
   readonly place: string;
   readonly step: number | null;
   readonly name: string;
   readonly note: string;
 }
 
-/** What is on show. */
+/** The current view. */
 export interface CurrentPlace extends Pick<Bookmark, 'graph' | 'place' | 'step'> {
   readonly view: View;
 }
 
-/** Whether it is a bookmark of what is on show: there is one a place and step, and without a place one a view and step. */
+/** Whether it is a bookmark of the current view: there is one a place and step, and without a place one a view and step. */
 export function isSamePlace(bookmark: Bookmark, here: CurrentPlace): boolean {
   const same = bookmark.graph === here.graph && bookmark.place === here.place && bookmark.step === here.step;
   return same && (here.place !== '' || decodeLink(bookmark.link).view === here.view);
@@ -30,7 +30,7 @@ export function defaultName(place: string, view: View): string {
   return place.replace(/\/$/, '').replace(/^.*\//, '');
 }
 
-/** Where a bookmark is, beside its name: the scope, or all of the place once it has a name of its own; nothing for what is on show as a whole. */
+/** Where a bookmark is, beside its name: the scope, or all of the place once it has a name of its own; nothing for the current view as a whole. */
 export function placeText({ place, name }: Bookmark): string {
   const path = place.replace(/\/$/, '');
   const cut = path.lastIndexOf('/') + 1;

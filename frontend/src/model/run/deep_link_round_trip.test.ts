@@ -1,4 +1,4 @@
-/** Whatever is on show, its address leads back to it: links made up at random, of names that hold all that an address is made of. */
+/** Whatever the view, its address leads back to it: links made up at random, of names that hold all that an address is made of. */
 
 import { expect, test } from 'vitest';
 import { isBetween, TRACE_KINDS } from '../graph/trace';

@@ -36,7 +36,7 @@ test('a range without a step, and a step outside the range, are named', () => {
   );
 });
 
-test('a visit that the tensor does not have is named, with the one on show', () => {
+test('a visit that the tensor does not have is named, with the current one', () => {
   const lost = (visit: number | null, visits: number[]) => missingVisit({ tensor: 'while/Mul:0', visit }, 20, visits, 0);
   expect(lost(99, [0, 1, 2])).toBe('while/Mul:0 has no iteration 99 at step 20; showing iteration 0.');
   expect([lost(2, [0, 1, 2]), lost(null, [0, 1, 2]), lost(99, [])]).toEqual([null, null, null]);

@@ -58,7 +58,7 @@ function lostStep(asked: number, shown: number, steps: readonly number[]): strin
   return `Step ${asked} ${why}: showing the nearest one, ${shown}.`;
 }
 
-/** That a tensor did not run as often at a step, and which of its visits is on show; null where it did, or was not captured there. */
+/** That a tensor did not run as often at a step, and which of its visits is shown; null where it did, or was not captured there. */
 export function missingVisit(
   asked: Pick<LinkRequest, 'tensor' | 'visit'>,
   step: number,

@@ -15,7 +15,7 @@ const PLACED = /^@(\d{0,15})(?:,([^|]*))?\|(.*)$/s;
 
 export const pinHere = (tensor: string): Pin => ({ tensor, run: null, step: null });
 
-/** As it stands in the address: the tensor alone where run and step are those on show. */
+/** As it stands in the address: the tensor alone where run and step are the current ones. */
 export function pinText({ tensor, run, step }: Pin): string {
   if (run === null && step === null && !tensor.startsWith('@')) return tensor;
   return `@${step ?? ''}${run === null ? '' : `,${encodeURIComponent(run)}`}|${tensor}`;

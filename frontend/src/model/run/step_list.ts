@@ -70,7 +70,7 @@ export function within(columns: StepColumns, { first, last }: { first: number; l
   return { step: cut(step), time: cut(time), snapshots: cut(snapshots), nan: cut(nan), inf: cut(inf) };
 }
 
-// Which of the snapshots of a tensor at one step is on show.
+// Which of the snapshots of a tensor at one step is shown.
 
 /** Visits at which there are snapshots, ascending. */
 export function visitsOf(rows: readonly Snapshot[]): number[] {

@@ -31,7 +31,7 @@ export function readChartChoices(text: (name: ChartChoice) => string | undefined
 
 /** What can be wanted of a picture of the graph. */
 export interface PictureSettings {
-  /** What is on show, or the whole graph as it is laid out. */
+  /** The current view, or the whole graph as it is laid out. */
   readonly what: 'shown' | 'whole';
   readonly format: 'svg' | 'png';
   /** Pixels of a PNG for each pixel of the page. */

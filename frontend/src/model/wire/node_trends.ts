@@ -16,10 +16,10 @@ export interface NodeTrend {
   readonly high: number;
 }
 
-/** The trends of the nodes on show, and what they are of. */
+/** The trends of the nodes shown, and what they are of. */
 export interface NodeTrends {
   readonly statistic: NodeStatistic;
-  /** The steps that all of them are drawn over, and the one on show. */
+  /** The steps that all of them are drawn over, and the current one. */
   readonly first: number;
   readonly last: number;
   readonly step: number;

@@ -31,7 +31,7 @@ test('a recording is that of the step, its last call of the current graph, its l
   const all = [recorded('a', 1, 0, 'disc'), recorded('b', 1, 1, 'gen'), recorded('c', 5, 0, 'disc')];
   expect([recordingAt(all, 1, null)?.id, recordingAt(all, 2, 'gen-1')?.id, recordingAt([], 1, null)]).toEqual(['b', 'c', null]);
   expect([recordingAt(all, 1, 'disc-1')?.id, recordingAt(all, 1, 'other')?.id]).toEqual(['a', 'b']);
-  expect(recordingAt(all.slice(0, 2), null, 'disc-1')?.id).toBe('a'); // where nothing was captured no step is on show
+  expect(recordingAt(all.slice(0, 2), null, 'disc-1')?.id).toBe('a'); // where nothing was captured no step is shown
   expect([recordingOf(all, 2, 'gen-1'), recordingOf(all, 1, 'disc-1')?.id]).toEqual([null, 'a']);
 });
 

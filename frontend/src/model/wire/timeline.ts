@@ -145,7 +145,7 @@ export function rowOfPath(timeline: Timeline, path: string): number {
   return inner < 0 || timeline.rows[inner]!.open ? restIn(timeline, inner, path) : inner;
 }
 
-/** The cell of a node at a step; null where it is not on show. */
+/** The cell of a node at a step; null where it is not shown. */
 export function cellOfNode(timeline: Timeline, path: string, step: number): { row: number; column: number } | null {
   const [row, column] = [rowOfPath(timeline, path), columnOfStep(timeline, step)];
   return row < 0 || column < 0 ? null : { row, column };

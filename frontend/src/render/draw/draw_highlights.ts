@@ -191,7 +191,7 @@ function drawVeil(frame: Frame, marks: Marks): void {
   forEachMarked(frame, marks, ({ x, y, width, height }, i) => context.clearRect(x[i]!, y[i]!, width[i]!, height[i]!));
 }
 
-/** Calls with each box on show that is marked, or is a closed scope that holds what is. */
+/** Calls with each box shown that is marked, or is a closed scope that holds what is. */
 function forEachMarked({ scene, drawing }: Frame, marks: Marks, visit: (boxes: BoxList, i: number, count: number) => void): void {
   const { nodeCount } = drawing.tree;
   for (let depth = 0; depth < scene.depth; depth++) {

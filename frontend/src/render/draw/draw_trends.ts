@@ -15,7 +15,7 @@ import { boxKind, boxStyle, NODE } from './draw_boxes';
 const TRENDS_FROM = 1.86;
 /** From here on its texts move up, little by little. */
 const ROOM_FROM = 1.72;
-/** Lines on show; nobody compares more, and each costs a request. */
+/** Lines shown; nobody compares more, and each costs a request. */
 const MOST_TRENDS = 200;
 const LEAST_WIDTH = 40;
 /** Above the texts, and below the line, in pixels. */

@@ -11,7 +11,7 @@ const SUBJECT: PictureSubject = {
 
 const settings = (part: Partial<PictureSettings>): PictureSettings => ({ ...DEFAULT_PICTURE, ...part });
 
-test('what is on show keeps its camera; a PNG has pixels for each of the page', () => {
+test('the current view keeps its camera; a PNG has pixels for each of the page', () => {
   const plan = planPicture(settings({ format: 'png', scale: 2 }), SUBJECT);
   expect(plan.camera).toEqual(SUBJECT.camera);
   expect([plan.width, plan.height, plan.ratio]).toEqual([1600, 1080, 2]);

@@ -27,7 +27,7 @@ const MARGIN = 24;
 const LEAST_WIDTH = 420;
 
 export interface PictureSubject {
-  /** What is on show. */
+  /** The current view. */
   readonly camera: Camera;
   readonly view: View;
   /** Size of the whole graph. */

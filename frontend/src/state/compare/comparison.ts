@@ -49,7 +49,7 @@ export function compareAgain(): void {
   comparison.reload();
 }
 
-/** The two runs compared, fetched while it is on show; asked for until the server's thread is through. */
+/** The two runs compared, fetched while it is shown; asked for until the server's thread is through. */
 export const comparison = resource(
   computed(() => {
     if (!compareShown.value || !comparable.value) return null;
@@ -89,7 +89,7 @@ async function compared(wanted: { subject: string; query: Query }, abort: AbortS
   }
 }
 
-/** Where the report of what is on show is downloaded from; null until it is ready. */
+/** Where the report of the current view is downloaded from; null until it is ready. */
 export const reportHref = computed<string | null>(() =>
   comparison.data.value?.comparison ? api().comparisonHref({ ...query.value, format: 'html' }) : null,
 );

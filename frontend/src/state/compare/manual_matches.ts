@@ -19,7 +19,7 @@ const chosen = computed<string | null>(() => {
 /** What an address calls run B if there is no such run. */
 export const otherRunMissing = computed<string | null>(() => (runList.value !== null && chosen.value === null ? otherRun.value : null));
 
-/** Whether a comparison is on show. */
+/** Whether a comparison is shown. */
 export const compareShown = computed(() => view.value === 'compare' || colourBy.value.kind === 'difference');
 
 /** The run that captured most of the same tensors as A: asked for where a run B is wanted, and none was chosen. */

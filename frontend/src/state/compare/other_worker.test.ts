@@ -93,7 +93,7 @@ test('a worker that A has not is lost, and not asked for', async () => {
   expect(asked).toEqual([]);
 });
 
-test('two workers of the current run are compared at once: the one on show, or the first, and another', async () => {
+test('two workers of the current run are compared at once: the current one, or the first, and another', async () => {
   await choose('two', 'host-2', 'pair', null);
   state.compareTwoWorkers();
   expect([chosenWorker.value, otherRun.value, otherWorker.value]).toEqual(['host-2', 'two', 'host-1']);

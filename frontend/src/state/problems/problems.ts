@@ -59,7 +59,7 @@ export const notices = computed<string[]>(() => {
   return [...raised.value, ...lost, ...(problems.data.value?.damage ?? []), ...pending, ...unseen.value];
 });
 
-/** What the run knows of the nodes of its graph on show, for a search of that graph. */
+/** What the run knows of the nodes of the current graph, for a search in it. */
 export const runFacts = computed(() => {
   const shown = graph.data.value;
   const here = (place: { graph: string }) => place.graph === shown?.id;

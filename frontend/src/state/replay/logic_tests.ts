@@ -23,7 +23,7 @@ const last = new Lru<string, string>(MOST_KEPT);
 
 const placeKey = (): string => JSON.stringify([runId.value, recording.value?.id]);
 
-/** What the test on show found; null before there is one. */
+/** What the test shown found; null before there is one. */
 export const shownOutcome = computed<LogicOutcome | null>(() => {
   revision.value;
   const [place, test] = [placeKey(), last.get(placeKey())];

@@ -36,7 +36,7 @@ export const recording = computed<RecordingEntry | null>(() => {
   return all.find((each) => each.id === chosenRecording.value) ?? recordingAt(all, step.value, graphId.value);
 });
 
-/** The recording of exactly the current step, and of the current graph if that was recorded; without any step on show, the last one. */
+/** The recording of exactly the current step, and of the current graph if that was recorded; without any step shown, the last one. */
 export const recordingOfStep = computed<RecordingEntry | null>(() => {
   const all = recordings.data.value?.recordings ?? [];
   return (step.value === null ? recordingAt : recordingOf)(all, step.value, graphId.value);

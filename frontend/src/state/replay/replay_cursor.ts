@@ -84,7 +84,7 @@ function showRecorded(): void {
   moveTo(Math.max(0, first));
 }
 
-/** What the server no longer has is computed once more, where it is on show. */
+/** What the server no longer has is computed once more, where it is shown. */
 effect(() => {
   if (recordingLosses.value > 0) queueMicrotask(() => void computeAgain());
 });
@@ -156,7 +156,7 @@ export function dropWhatIf(name: string): void {
   shownWhatIfs.value = drop(shownWhatIfs.peek(), name);
 }
 
-/** Shows other what-ifs of the step once they are computed; an answer that comes when another step is on show is of no use. */
+/** Shows other what-ifs of the step once they are computed; an answer that comes when another step is shown is of no use. */
 async function become(make: (whatIfs: WhatIfs) => WhatIfs): Promise<void> {
   const [asked, before] = [openedSubject(), shownWhatIfs.peek()];
   const next = make(before);

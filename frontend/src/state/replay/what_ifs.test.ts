@@ -25,7 +25,7 @@ test('saved what-ifs that arrive late stand beside what was begun meanwhile', ()
   expect(isSaved.value).toBe(false);
 });
 
-test('saving a recording that is no longer on show leaves the one on show as it is', () => {
+test('saving a recording that is no longer shown leaves the current one as it is', () => {
   openWhatIfs('run D, step 1');
   shownWhatIfs.value = withChange(NO_WHAT_IFS, DOUBLED);
   openWhatIfs('run E, step 1');

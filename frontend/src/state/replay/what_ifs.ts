@@ -46,7 +46,7 @@ export function takeSaved(saved: SavedWhatIfs): void {
 
 const savedAs = (saved: SavedWhatIfs, name: string): string => JSON.stringify({ [name]: saved[name] });
 
-/** Takes note of what was saved of a recording, whether or not it is still on show. */
+/** Takes note of what was saved of a recording, whether or not it is still shown. */
 export function noteSaved(subject: string | null, saved: SavedWhatIfs): void {
   const text = JSON.stringify(saved);
   const found = subject === null ? undefined : left.get(subject);

@@ -208,5 +208,5 @@ async function matrixOf(row: Snapshot, place: PinPlace, abort: AbortSignal): Pro
 
 const loaded = resource(request, load);
 
-/** What is known of each pin by now, by its text; stays on show while another pin is fetched. */
+/** What is known of each pin by now, by its text; stays visible while another pin is fetched. */
 export const pinnedColumns = computed<ReadonlyMap<string, PinnedColumn>>(() => loaded.data.value ?? new Map());

@@ -13,7 +13,7 @@ import { noteAnswer, resource } from '../resource';
 import { graphId, runId, runRevision, workerId } from '../runs';
 import { serverSteps, step, stepColumns, stepIndex } from '../steps';
 
-/** The list of tensors on show: of the current step, or of all steps that are looked at. Asked for while its view is. */
+/** The list of tensors shown: of the current step, or of all steps that are looked at. Asked for while its view is. */
 const request = computed(() => {
   const [run, graph, at] = [runId.value, graphId.value, step.value];
   if (view.value !== 'table' || run === null || graph === null || at === null) return null;
@@ -71,7 +71,7 @@ export class SnapshotPages {
     private readonly query: Query,
     readonly total: number,
     first: readonly Snapshot[],
-    /** The same list before the run grew: its rows stay on show until the new ones are there. */
+    /** The same list before the run grew: its rows stay visible until the new ones are there. */
     private before: SnapshotPages | null = null,
   ) {
     if (before) before.before = null;

@@ -23,7 +23,7 @@ export const timelineStatistic = computed(() => {
   return healthy && kind === 'health' && !healthChosen.value ? 'abs_max' : null;
 });
 
-/** The timeline of the current graph, over the steps that are looked at; fetched only while it is on show. */
+/** The timeline of the current graph, over the steps that are looked at; fetched only while it is shown. */
 export const timeline = resource(
   computed(() => {
     if (view.value !== 'timeline' || runId.value === null || graphId.value === null) return null;
@@ -43,7 +43,7 @@ const badPlaces = computed(() => [
   ...wrongProblems.value.map(({ graph, node, tensor, first_step }) => ({ graph, node, tensor, step: first_step })),
 ]);
 
-/** The first of them that lies in a cell on show. */
+/** The first of them that lies in a cell shown. */
 export const firstBad = computed(() => {
   const [data, shown] = [timeline.data.value, graph.data.value];
   if (data === null || shown === null) return null;

@@ -81,7 +81,7 @@ export function applyValueLink(tensor: string | null, value: ValueMode | null, d
 /** The element that "next NaN" found: views scroll to it and mark it. */
 export const focusedElement = signal<number[] | null>(null);
 
-/** An element to go to as soon as its tensor is on show. */
+/** An element to go to as soon as its tensor is shown. */
 const awaitedElement = signal<{ tensor: string; step: number; index: number[] } | null>(null);
 
 /** Goes to an element of a tensor that may still have to be fetched. */

@@ -65,7 +65,7 @@ interface GraphPaneProps {
   readonly expandedScopes?: readonly string[];
   /** The opened scopes that have no opened scope in them (their ancestors are implied), or `['*']`; at most 200. */
   readonly onExpandedChange?: (scopes: readonly string[]) => void;
-  /** All of what is open is about to change: "back" is to lead to what is on show. */
+  /** All of what is open is about to change: "back" is to lead to the current view. */
   readonly onLeave?: () => void;
 }
 

@@ -22,7 +22,7 @@ import { nodeTrends, trendNodes } from '../../state/tensors/node_trends';
 import { Segmented, Switch } from '../kit/Button';
 import { Failure } from '../kit/Message';
 import { NothingCaptured } from '../shell/NothingCaptured';
-import { graphOnShow } from './canvas/navigation';
+import { currentGraphView } from './canvas/navigation';
 import { GraphPane } from './GraphPane';
 
 /** The graph view: the graph, below what is to be said of its colours. */
@@ -85,7 +85,7 @@ export function RunGraph() {
           trace.value = next;
         }}
         onModel={(model) => {
-          graphOnShow.value = model;
+          currentGraphView.value = model;
         }}
         {...(openScopes.peek() && { expandedScopes: openScopes.peek() ?? [] })}
         onLeave={keepPlace}
@@ -129,7 +129,7 @@ function followAddress(): void {
   const [scopes, id] = [openScopes.value, drawnGraph.peek()?.id];
   if (scopes === told || id === undefined || graph.data.peek()?.id !== graphId.peek()) return;
   const wanted = scopes ?? opensByItself.get(id);
-  if (wanted) graphOnShow.peek()?.reopen(wanted);
+  if (wanted) currentGraphView.peek()?.reopen(wanted);
 }
 
 /** Above a graph without numbers: that the chosen worker captured nothing of it, as where each worker has a graph of its own. */

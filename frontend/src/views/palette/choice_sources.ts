@@ -33,7 +33,7 @@ export interface Choice {
 
 export interface Source {
   readonly group: string;
-  /** Rows on show at most. */
+  /** Rows shown at most. */
   readonly most: number;
   readonly texts: Texts;
   choice(row: number): Choice;

@@ -6,7 +6,7 @@ import { compareWith, pinsFull } from '../../state/tensors/pins';
 import { IconButton } from '../kit/Button';
 import { Popover } from '../kit/Popover';
 
-/** Runs that are offered; others are pinned once they are on show. */
+/** Runs that are offered; others are pinned once they are shown. */
 const MOST_RUNS = 30;
 
 /** Shows the selected tensor beside another step of it, or beside the same tensor of another run. */

@@ -144,7 +144,7 @@ function Ridgeline({ data, colours }: ChartProps) {
   );
 }
 
-/** All steps over one scale of counts, the one on show among them even where it is thinned away. */
+/** All steps over one scale of counts, the current one among them even where it is thinned away. */
 function Outlines({ data, colours }: ChartProps) {
   const at = step.value;
   const scale = histogramScale.value;

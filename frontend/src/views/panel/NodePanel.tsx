@@ -125,7 +125,7 @@ function shortDevice(device: string): string {
   return /device:([A-Z]+:\d+)/i.exec(device)?.[1] ?? device;
 }
 
-/** The star of what is on show. */
+/** The star of the current view. */
 function BookmarkButton() {
   const on = bookmarkedHere.value;
   const label = on ? 'Take the bookmark away (a)' : 'Bookmark at this step (a)';

@@ -70,7 +70,7 @@ function placeOf({ place, index }: ElementStep): string {
   return words && `${words} of `;
 }
 
-/** The value viewer at an element; it scrolls there once the value is on show. */
+/** The value viewer at an element; it scrolls there once the value is shown. */
 function showElement(origin: Origin, element: ElementStep): void {
   batch(() => {
     goTo({ graph: origin.graph, tensor: element.tensor, step: origin.step, visit: element.visit, tab: 'value' });

@@ -37,7 +37,7 @@ export function LinkedProse({ text, place = {} }: LinkedProseProps) {
 
 const TITLES = { tensor: 'Open tensor', step: 'Go to this step', line: 'Show the source', layer: 'Show the layer' } as const;
 
-/** Of another graph than the one on show no names are known: what looks like a tensor is taken for one. */
+/** Of another graph than the current one no names are known: what looks like a tensor is taken for one. */
 function namesOf(id: string | undefined): Named {
   const data = graph.data.value;
   const here = id === undefined || id === graphId.value;

@@ -70,7 +70,7 @@ interface RowProps {
   /** Place in the step's order. */
   place: number;
   current: boolean;
-  /** Place in the list on show, and how long that is. */
+  /** Place in the list shown, and how long that is. */
   at: number;
   of: number;
 }

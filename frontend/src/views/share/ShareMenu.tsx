@@ -10,7 +10,7 @@ import { runEntry } from '../../state/runs';
 import { step } from '../../state/steps';
 import { makeStory, shownStory } from '../../state/story';
 import { chartImage } from '../charts/Plot';
-import { graphOnShow } from '../graph/canvas/navigation';
+import { currentGraphView } from '../graph/canvas/navigation';
 import { Picture } from '../graph/canvas/picture_export';
 import { IconButton } from '../kit/Button';
 import { CodeBlock, CopyButton } from '../kit/CopyButton';
@@ -19,7 +19,7 @@ import { Elapsed } from '../kit/Message';
 import { Popover } from '../kit/Popover';
 import { layersOnShow } from '../layers/LayersView';
 
-/** Hands on what is on show: as a link, an image, the run's own file, or a page that needs no server. */
+/** Shares the current view: as a link, an image, the run's own file, or a page that needs no server. */
 export function ShareMenu() {
   const task = useTask();
   const entry = runEntry.value;
@@ -78,7 +78,7 @@ interface PartProps {
 }
 
 function ImagePart({ task, name }: PartProps) {
-  const images = imagesOnShow();
+  const images = savableImages();
   if (images.length === 0) return null;
   const save = (image: ShownImage, format: 'png' | 'svg') =>
     task.run(`Drawing the ${image.what}…`, async () => {
@@ -205,10 +205,10 @@ export interface ShownImage {
 /** At most so many charts are listed. */
 const MOST_CHARTS = 4;
 
-export function imagesOnShow(): ShownImage[] {
+export function savableImages(): ShownImage[] {
   const at = step.peek() === null ? [] : [`step ${step.peek()}`];
   const subject = [graph.data.peek()?.name ?? '', ...at].filter(Boolean);
-  const [ops, layers] = [graphOnShow.peek(), layersOnShow.peek()];
+  const [ops, layers] = [currentGraphView.peek(), layersOnShow.peek()];
   const found: ShownImage[] = [];
   if (layers !== null)
     found.push({ what: 'layers', label: 'layers', subject, file: (format) => layers.file(format, subject.join(' \u00b7 ')) });

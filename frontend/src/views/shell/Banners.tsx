@@ -6,7 +6,7 @@ import { runEntry, runList } from '../../state/runs';
 import { IconButton } from '../kit/Button';
 import { Icon } from '../kit/Icon';
 
-/** Says that folders cannot be read, or that the server is gone while the last data stays on show. */
+/** Says that folders cannot be read, or that the server is gone while the last data stays visible. */
 export function Banner() {
   const error = connectionError.value;
   if (!runList.value) return <div />;
@@ -58,7 +58,7 @@ export function LinkErrorBanner() {
   );
 }
 
-/** How far a large run was read that is opened for the first time; what was read is on show meanwhile. */
+/** How far a large run was read that is opened for the first time; what was read is shown meanwhile. */
 export function ReadingBar() {
   const far = reading.value;
   const run = runEntry.value;

@@ -8,7 +8,7 @@ import { stepBy, toggleFollowing } from '../../state/steps';
 import { togglePin } from '../../state/tensors/pins';
 import { helpOpen, maximisePanel, panelMaximised, togglePalette, togglePanel, toggleProblems } from '../../state/ui';
 import { handleKey } from '../graph/canvas/graph_keys';
-import { graphOnShow } from '../graph/canvas/navigation';
+import { currentGraphView } from '../graph/canvas/navigation';
 import { togglePlay } from './StepBar';
 
 export interface KeyRow {
@@ -140,7 +140,7 @@ export function onPageKey(event: KeyboardEvent): void {
 
 /** The current graph takes its keys without having the focus, but for those of the steps; where a control has it, letters only. */
 function graphTakes(event: KeyboardEvent): boolean {
-  const model = graphOnShow.value;
+  const model = currentGraphView.value;
   const free = event.target === document.body ? !['ArrowLeft', 'ArrowRight'].includes(event.key) : event.key.length === 1;
   return model !== null && free && !helpOpen.value && handleKey(model, event);
 }

@@ -62,7 +62,7 @@ function bringIntoView(scroller: HTMLElement | null, index: number, height: numb
 
 let hadKeys = false;
 
-/** Rows of another scope take the place of those on show, and with them the keyboard where it was in the timeline. */
+/** Rows of another scope take the place of the current ones, and with them the keyboard where it was in the timeline. */
 export function lookInto(scope: string): void {
   hadKeys = document.activeElement?.closest('.timeline') != null;
   timelineScope.value = scope;

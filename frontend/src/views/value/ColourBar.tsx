@@ -12,7 +12,7 @@ interface ColourBarProps {
   children?: ComponentChildren;
 }
 
-/** The colour scale of what is on show, if there is a number to scale, and the choice of colours. */
+/** The colour scale of the current view, if there is a number to scale, and the choice of colours. */
 export function ColourBar({ paint, dtype, children }: ColourBarProps) {
   return (
     <div class="colour-bar" data-testid="colour-bar">

@@ -61,7 +61,7 @@ export function ComputeOffer() {
   );
 }
 
-/** Only a step with snapshots can be on show here; Replay shows any that was recorded. */
+/** Only a step with snapshots can be shown here; Replay shows any that was recorded. */
 function OtherSteps() {
   const shown = recordedSteps.value.filter((each) => indexOfStep(allSteps.value.step, each) >= 0);
   const near = nearestStep(shown, step.value ?? 0);

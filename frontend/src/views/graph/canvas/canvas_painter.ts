@@ -7,7 +7,7 @@ import { paint } from '../../../render/painter';
 import { Scene } from '../../../render/scene';
 import { TextFitter } from '../../../render/text';
 import type { GraphView } from './graph_view';
-import { areEmpty, bookmarkedOnShow, highlightsOf } from './shown_entities';
+import { areEmpty, highlightsOf, visibleBookmarks } from './shown_entities';
 import { covered } from './viewport';
 
 interface Canvases {
@@ -115,7 +115,7 @@ export class CanvasPainter {
       theme: this.model.themeColours,
       fitter: this.fitter,
       showControl: this.model.showControl.value,
-      bookmarks: bookmarkedOnShow(this.model),
+      bookmarks: visibleBookmarks(this.model),
       covered: covered(viewport.view),
       moved,
       trends: this.model.lines.shown,

@@ -29,7 +29,7 @@ export interface GraphEvents {
   /** Which nodes, by their rows, are large enough in view for a line of how they moved. */
   trends(graph: GraphData, rows: readonly number[]): void;
   expanded(scopes: readonly string[]): void;
-  /** All of what is open is about to change: "back" is to lead to what is on show. */
+  /** All of what is open is about to change: "back" is to lead to the current view. */
   leave(): void;
   /** Which repeated blocks are not grouped from now on. */
   ungroup(paths: readonly string[]): void;

@@ -103,7 +103,7 @@ export function handleKey(model: GraphView, event: KeyboardEvent): boolean {
 
 // Going about the graph by keys.
 
-/** Follows an arrow key; without a selection starts at the first node on show. */
+/** Follows an arrow key; without a selection starts at the first node shown. */
 function moveSelection(model: GraphView, direction: Direction): void {
   const { drawing } = model;
   if (!drawing) return;

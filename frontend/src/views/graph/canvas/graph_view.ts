@@ -91,7 +91,7 @@ export class GraphView {
   private openPaths: readonly string[] = [];
   /** Requests that the worker has not answered. */
   private pending = 0;
-  /** How many loads were begun, and which of them is on show: between two the worker has other numbers. */
+  /** How many loads were begun, and which of them is shown: between two the worker has other numbers. */
   private loads = 0;
   private shownLoad = 0;
 
@@ -121,7 +121,7 @@ export class GraphView {
     return themeOf(this.theme);
   }
 
-  /** Shows a graph; a later version of the one on show takes its place without anything else changing. */
+  /** Shows a graph; a later version of the current one takes its place without anything else changing. */
   setGraph(graph: GraphData | null, open: readonly string[] | null): void {
     const again = graph !== null && this.drawing !== null && graph.id === this.graph?.id && graph.name === this.graph.name;
     this.close();

@@ -18,7 +18,7 @@ export function showNanPath(): void {
   const wanted = graphId.peek();
   let shown = false;
   const stop = effect(() => {
-    const [model, rows] = [graphOnShow.value, chainRows.value];
+    const [model, rows] = [currentGraphView.value, chainRows.value];
     void model?.layouts.value;
     if (shown || rows.length === 0 || model?.status.value.kind !== 'ready' || model.drawing?.graph.id !== wanted) return;
     shown = true;
@@ -100,7 +100,7 @@ export function zoomBy(model: GraphView, factor: number): void {
 }
 
 /** The graph of the run while a view shows it, for what acts on it from elsewhere on the page. */
-export const graphOnShow = signal<GraphView | null>(null);
+export const currentGraphView = signal<GraphView | null>(null);
 
 let forget = (): void => undefined;
 
@@ -111,7 +111,7 @@ export function withGraph(act: (model: GraphView) => void): void {
   maximisePanel(false);
   let done = false;
   const stop = effect(() => {
-    const model = graphOnShow.value;
+    const model = currentGraphView.value;
     if (done || model?.status.value.kind !== 'ready') return;
     done = true;
     queueMicrotask(() => {

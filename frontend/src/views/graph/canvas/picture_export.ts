@@ -12,7 +12,7 @@ import { Scene } from '../../../render/scene';
 import { TextFitter } from '../../../render/text';
 import { FONT } from '../../../render/theme';
 import type { GraphView } from './graph_view';
-import { areEmpty, bookmarkedOnShow, highlightsOf } from './shown_entities';
+import { areEmpty, highlightsOf, visibleBookmarks } from './shown_entities';
 
 /** A page that works longer without a pause feels stuck. */
 const BUSY_MS = 12;
@@ -48,7 +48,7 @@ export class Picture {
   }
 
   /**
-   * Makes the file of what is on show now; `progress` gets what part of it is done. Throws the signal's reason once it is aborted, and an Error for people
+   * Makes the file of the current view; `progress` gets what part of it is done. Throws the signal's reason once it is aborted, and an Error for people
    * if the graph is laid out anew meanwhile.
    */
   async file(progress: (share: number) => void, abort: AbortSignal): Promise<Blob> {
@@ -112,7 +112,7 @@ export class Picture {
       theme: model.themeColours,
       fitter,
       showControl: model.showControl.value,
-      bookmarks: bookmarkedOnShow(model),
+      bookmarks: visibleBookmarks(model),
       covered: TITLES_FROM,
       trends: model.lines.shown,
     };

@@ -14,7 +14,7 @@ function shownOnce(model: GraphView, rows: Iterable<number>): number[] {
 }
 
 /** What stands for the bookmarks now: the things themselves, or the closed scopes that hide them. */
-export function bookmarkedOnShow(model: GraphView): ReadonlySet<number> {
+export function visibleBookmarks(model: GraphView): ReadonlySet<number> {
   const { drawing, bookmarks } = model;
   return new Set(drawing ? bookmarks.map((name) => model.shown(entityNamed(drawing, name))) : []);
 }

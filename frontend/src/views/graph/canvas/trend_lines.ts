@@ -1,4 +1,4 @@
-/** The lines in the nodes on show: which nodes have room for one, and what the page knows of them. */
+/** The lines in the nodes shown: which nodes have room for one, and what the page knows of them. */
 
 import { valuesByEntity } from '../../../model/graph/node_values';
 import type { ScopeTree } from '../../../model/graph/tree';
