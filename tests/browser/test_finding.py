@@ -169,7 +169,7 @@ def test_letters_find_names_and_what_cannot_be_read_says_why(tap: TapPage, field
     expect(box.get_by_role("status")).to_have_text(re.compile(r"^1 of \d+, fuzzy$"))
     for text, why in [("->", "stands between two nodes"), ("op:", "op:MatMul"), ("[", "For a regex use")]:
         field.fill(text)
-        expect(box.locator(".graph-told")).to_contain_text(why)
+        expect(box.locator(".graph-message")).to_contain_text(why)
 
 
 def test_lines_and_problems_are_searched_for(tap: TapPage, field: Locator) -> None:

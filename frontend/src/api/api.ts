@@ -134,9 +134,9 @@ export class Api {
       return decodeNpy(await this.provider.bytes(path, valueQuery(key, selection, 'npy'), signal));
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 400) throw error;
-      const told = await this.json<WireValue>(path, valueQuery(key, selection, 'json'), signal); // 400 again, if it is not for the format
-      if (told.dtype !== 'string') throw error;
-      return readTextValue(told);
+      const answer = await this.json<WireValue>(path, valueQuery(key, selection, 'json'), signal); // 400 again, if it is not for the format
+      if (answer.dtype !== 'string') throw error;
+      return readTextValue(answer);
     }
   }
 

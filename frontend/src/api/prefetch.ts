@@ -40,7 +40,7 @@ export class Prefetch implements Provider {
     wanted: FirstRequest,
     private readonly now: () => number = () => performance.now(),
   ) {
-    // A failure is told to whoever asks for the answer.
+    // A failure is reported to whoever asks for the answer.
     const begun = this.begin(wanted).catch(() => undefined);
     this.underWay = begun.then(() => undefined);
     this.graph = begun.then((graph) => graph?.answer).catch(() => undefined);

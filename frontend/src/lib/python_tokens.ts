@@ -1,6 +1,6 @@
 /** Python source cut into tokens, for colours: no grammar, and nothing of what stands in it is trusted. */
 
-export type TokenKind = 'comment' | 'string' | 'keyword' | 'number' | 'definition' | 'decorator' | 'plain';
+type TokenKind = 'comment' | 'string' | 'keyword' | 'number' | 'definition' | 'decorator' | 'plain';
 
 export interface Token {
   readonly kind: TokenKind;

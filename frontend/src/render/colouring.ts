@@ -16,7 +16,7 @@ import type { ScopeTree } from '../model/graph/tree';
 import { VERDICTS } from '../model/wire/comparison';
 import type { ColourBy, ColourKind, GraphData } from '../model/wire/graph';
 import type { StepStatistics } from '../model/wire/step_statistics';
-import { byteScale, isShare, type NodeStatistic, rangeOf, type ValueScale, valueScale } from '../model/wire/value_scale';
+import { byteScale, isShare, rangeOf, STATISTIC_TITLES, type ValueScale, valueScale } from '../model/wire/value_scale';
 import { CATEGORY_COUNT, categoryStyle, SCALE_STEPS, scaleColours, scaleStyle, shareColours } from './palettes';
 import type { BoxStyle, Theme } from './theme';
 
@@ -148,18 +148,6 @@ function byChange({ tree, theme, colour }: ColouringInput): Colours {
   return { index, styles, legend: { kind: 'items', title: 'What-if', items } };
 }
 
-export const STATISTIC_TITLES: Record<NodeStatistic, string> = {
-  mean: 'Mean',
-  std: 'Std',
-  min: 'Min',
-  max: 'Max',
-  abs_max: 'Max |x|',
-  l2: 'L2 norm',
-  zero_share: '% zeros',
-  nan_share: '% NaN',
-  inf_share: '% Inf',
-};
-
 type Other = Omit<LegendItem, 'count'>;
 
 /** What a node without the number is, by its health: nothing of it is finite, or it has no such number, as a text has none. */
@@ -199,14 +187,14 @@ interface Drawn {
 function onScale(theme: Theme, { values, scale, colours, other, others }: Drawn, title: string, reach: string): Colours {
   const styles = [theme.node, ...others.map(({ style }) => style), ...colours.map((colour) => scaleStyle(colour, theme))];
   const index = new Uint8Array(values.length);
-  const told = new Set([others[0]!.label]);
+  const named = new Set([others[0]!.label]);
   for (let entity = 0; entity < values.length; entity++) {
     const value = values[entity]!;
     const kind = other[entity]!;
-    if (Number.isNaN(value)) told.add(others[kind]!.label);
+    if (Number.isNaN(value)) named.add(others[kind]!.label);
     index[entity] = Number.isNaN(value) ? 1 + kind : 1 + others.length + Math.round(scale.place(value) * (SCALE_STEPS - 1));
   }
-  const inLegend = others.filter(({ label }, i) => told.has(label) && others.findIndex((same) => same.label === label) === i);
+  const inLegend = others.filter(({ label }, i) => named.has(label) && others.findIndex((same) => same.label === label) === i);
   return { index, styles, legend: { kind: 'scale', title, colours, ticks: scale.ticks, reach, others: inLegend } };
 }
 

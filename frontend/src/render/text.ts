@@ -64,11 +64,11 @@ export class TextFitter {
       if (this.fitted.size > MOST_REMEMBERED) this.fitted.clear();
       this.fitted.set(key, short);
     }
-    return short && siblings ? this.told(text, weight, units / 10, short.length - 1, siblings) : short;
+    return short && siblings ? this.distinct(text, weight, units / 10, short.length - 1, siblings) : short;
   }
 
   /** As many letters as the shortened text has, or a few less where these are wider. */
-  private told(text: string, weight: Weight, ems: number, keep: number, siblings: SiblingNames): string {
+  private distinct(text: string, weight: Weight, ems: number, keep: number, siblings: SiblingNames): string {
     for (let kept = keep; kept >= 2; kept--) {
       const short = siblings.shorten(text, kept);
       if (this.width(short, 1, weight) <= ems) return short;

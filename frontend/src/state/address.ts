@@ -112,7 +112,7 @@ function apply(next: DeepLink): void {
 }
 
 /**
- * What was chosen, before the page completes or corrects it (a run by its id, a graph that is there): two places are told apart by
+ * What was chosen, before the page completes or corrects it (a run by its id, a graph that is there): two places are distinguished by
  * this, so that "back" to an address which the page completes does not lead forward again.
  */
 const chosen = computed<Place>(() => ({
@@ -128,7 +128,7 @@ const chosen = computed<Place>(() => ({
 }));
 
 /** What an address asks for; where it names no view, the picture of the model that the reader chose last. */
-export function readLink(hash: string): DeepLink {
+function readLink(hash: string): DeepLink {
   const link = decodeLink(hash);
   if (!namesView(hash)) return { ...link, view: modelPicture.peek() };
   // Scopes and nodes of any part are found in the whole graph.
@@ -163,7 +163,7 @@ export function syncAddress(): () => void {
   let known = location.hash;
   take(begun, unreadParts(first));
   const read = () => {
-    // Going to an address is told twice (popstate, hashchange), and the page may have completed or corrected it in between.
+    // Going to an address is reported twice (popstate, hashchange), and the page may have completed or corrected it in between.
     if (location.hash === known) return;
     known = location.hash;
     const next = readLink(known);

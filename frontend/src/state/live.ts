@@ -114,10 +114,10 @@ function namesOf(folders: readonly Unread[]): string {
 }
 
 /** Takes over what an answer tells of it. */
-export function readSoFar(told: ReadSoFar): void {
-  readings.value = told.reading ?? {};
-  unread.value = told.unread ?? [];
-  unreadCount.value = told.unread_count ?? 0;
+export function readSoFar(progress: ReadSoFar): void {
+  readings.value = progress.reading ?? {};
+  unread.value = progress.unread ?? [];
+  unreadCount.value = progress.unread_count ?? 0;
 }
 
 /** The run whose bar was put away; it comes back for another run. */

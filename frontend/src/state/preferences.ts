@@ -56,10 +56,10 @@ darkSystem.addEventListener('change', (event) => {
 
 const hostTheme = signal<Theme | null>(null);
 listenToHostTheme((dark) => {
-  const told = dark ? 'dark' : 'light';
+  const name = dark ? 'dark' : 'light';
   // Who changes all of TensorBoard means its tabs, too.
-  if (hostTheme.value !== null && hostTheme.value !== told) themeChoice.value = null;
-  hostTheme.value = told;
+  if (hostTheme.value !== null && hostTheme.value !== name) themeChoice.value = null;
+  hostTheme.value = name;
 });
 
 export const theme = computed<Theme>(() => themeChoice.value ?? hostTheme.value ?? systemTheme.value);
@@ -85,7 +85,7 @@ export const tableColumns = remembered<readonly ColumnId[] | null>('tableColumns
 export const sourceWrapped = remembered('sourceWrapped', false, flag);
 /** Which picture of the model the page opens on. */
 export const modelPicture = remembered('modelPicture', 'layers', oneOf(['layers', 'graph'] as const));
-/** What was chosen in the command palette, the last first: its group, and what it is told by there. */
+/** What was chosen in the command palette, the last first: its group, and what it is named there. */
 export const recentChoices = remembered<readonly (readonly [string, string])[]>('recentChoices', [], (stored) =>
   Array.isArray(stored)
     ? stored.filter((one) => Array.isArray(one) && one.length === 2 && one.every((part) => typeof part === 'string'))

@@ -46,7 +46,7 @@ export async function chooseProvider(picture: View): Promise<Provider> {
       if (answer && (view === 'layers' || (view === 'graph' && !whole))) void computeLayers(decodeGraph(answer));
       else if (answer && view === 'graph') beginLayout({ open: link.open, ungrouped: link.unstacked, graph: decodeGraph(answer) });
     })
-    .catch(() => undefined); // whoever asks for the graph is told what is wrong with it
+    .catch(() => undefined); // whoever asks for the graph gets its error
   // Drawing the page first would keep the answers waiting; a slow server does not keep the page waiting.
   await Promise.race([ahead.underWay, new Promise((resolve) => setTimeout(resolve, MOST_PATIENCE_MS))]);
   return ahead;

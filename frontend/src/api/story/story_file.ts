@@ -3,7 +3,7 @@
 import { fromBase64, gunzip, gzip, toBase64 } from '../../lib/bytes';
 import type { Bookmark } from '../../model/run/bookmarks';
 
-export const STORY_FORMAT = 'tensortap-story';
+const STORY_FORMAT = 'tensortap-story';
 const STORY_VERSION = 1;
 /** Where a .tap.zip holds one. */
 export const VIEWER_PART = 'viewer/story.json.gz';

@@ -19,7 +19,7 @@ export async function storyOfTapZip(file: Blob): Promise<StoryFile> {
 }
 
 /** The bytes of a stored member; null where there is none. */
-export async function findMember(file: Blob, name: string): Promise<Uint8Array<ArrayBuffer> | null> {
+async function findMember(file: Blob, name: string): Promise<Uint8Array<ArrayBuffer> | null> {
   const tail = await view(file, Math.max(0, file.size - LONGEST_END), file.size);
   let end = tail.byteLength - 22;
   while (end >= 0 && tail.getUint32(end, true) !== END) end--;

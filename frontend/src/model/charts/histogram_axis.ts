@@ -18,7 +18,7 @@ export interface HistogramAxis {
 }
 
 /** Buckets, and which of them hold nothing in any row; without `counts` none is cut. */
-export interface AxisBuckets {
+interface AxisBuckets {
   readonly edges: readonly number[];
   readonly zero_bucket: number | null;
   readonly rows?: readonly { readonly counts: readonly number[] }[];

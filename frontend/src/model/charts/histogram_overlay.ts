@@ -3,7 +3,7 @@ import type { HistogramRow, Histograms } from '../wire/answers';
 import { barHeights, type HistogramAxis, histogramAxis, octavesOf } from './histogram_axis';
 import { type Outline, stepOutline, tallestBar, thinRows } from './histogram_shapes';
 
-/** How many outlines over each other can still be told apart. */
+/** How many outlines over each other can still be distinguished. */
 export const MOST_OUTLINES = 30;
 
 /** The outline of a step's histogram, through the middles of its buckets; its first and last point stand on the ground. */

@@ -18,7 +18,7 @@ export interface LossLine {
 }
 
 /** Parts of the width and the height, both from 0 to 1. */
-export interface Point {
+interface Point {
   readonly x: number;
   readonly y: number;
 }

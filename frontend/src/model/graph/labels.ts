@@ -16,8 +16,8 @@ export function nodeSubtitle(tree: ScopeTree, columns: LabelColumns, row: number
   const opType = columns.opTypes.at(row);
   const shape = columns.shapes.at(row);
   const label = entityLabel(tree, columns.paths, row);
-  const told = label === opType || label.startsWith(`${opType}_`) || label.endsWith(`/${opType}`);
-  if (told) return visible(shape);
+  const namesOpType = label === opType || label.startsWith(`${opType}_`) || label.endsWith(`/${opType}`);
+  if (namesOpType) return visible(shape);
   return visible([opType, shape].filter(Boolean).join(' '));
 }
 
@@ -42,24 +42,24 @@ export function elide(text: string, keep: number): string {
 /** The names in one scope. */
 export class SiblingNames {
   /** By how many letters are kept: what to write for names of which others begin alike. */
-  private readonly told = new Map<number, ReadonlyMap<string, string>>();
+  private readonly shortNames = new Map<number, ReadonlyMap<string, string>>();
   private names: readonly string[] | null = null;
 
   constructor(private readonly list: () => readonly string[]) {}
 
   /** A name of which `keep` letters are written; `elide` where that, or nothing as short, tells it from its siblings. */
   shorten(name: string, keep: number): string {
-    let told = this.told.get(keep);
-    if (!told) {
+    let shortNames = this.shortNames.get(keep);
+    if (!shortNames) {
       this.names ??= this.list();
       const found = new Map<string, string>();
       const cut = this.names.filter((other) => other.length > keep);
       const taken = new Set<string>();
       for (const alike of equals(cut, (other) => other.slice(0, Math.ceil(keep / 2)))) tell(alike, keep, found, taken);
-      told = found;
-      this.told.set(keep, told);
+      shortNames = found;
+      this.shortNames.set(keep, shortNames);
     }
-    return told.get(name) ?? elide(name, keep);
+    return shortNames.get(name) ?? elide(name, keep);
   }
 }
 
@@ -71,7 +71,7 @@ const PARTS: readonly ((name: string, keep: number, from: number) => string)[] =
   (name, keep, from) => `…${name.slice(from, from + keep - 1)}…`,
 ];
 
-/** So often what is left alike is told apart; names that need more were made to keep the page busy. */
+/** So often what is left alike is distinguished; names that need more were made to keep the page busy. */
 const ROUNDS = 4;
 
 /**

@@ -29,7 +29,7 @@ export interface Neighbour {
   readonly control: boolean;
 }
 
-/** More neighbours than this are not told apart on a screen. */
+/** More neighbours than this are not distinguished on a screen. */
 const MOST = 600;
 
 /** Neighbours of an entity as they are shown: nodes, or the closed scopes that hold them. Inputs first, in order. */

@@ -10,7 +10,7 @@ import { buildMetaEdges, type MetaEdges } from './meta_edges';
 import { type BlockGroup, blockGroupPath, enclosingScopes, ownLabel, type Paths, type ScopeTree, scopePath } from './tree';
 import { sumSubtrees } from './tree_writer';
 
-/** Fewer blocks than this are told apart at a glance. */
+/** Fewer blocks than this are distinguished at a glance. */
 const FEWEST_BLOCKS = 3;
 /** Blocks of fewer nodes are as quickly read as counted. */
 const FEWEST_NODES = 8;

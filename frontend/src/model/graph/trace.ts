@@ -91,7 +91,7 @@ export function shortestPath(nodeCount: number, edges: EdgeColumns, from: readon
 }
 
 /** Rows of all nodes on any path from some nodes to others, or the other way where there is none, in the data's order. */
-export function allPaths(nodeCount: number, edges: EdgeColumns, from: readonly number[], to: readonly number[]): Int32Array {
+function allPaths(nodeCount: number, edges: EdgeColumns, from: readonly number[], to: readonly number[]): Int32Array {
   for (const [start, end] of [
     [from, to],
     [to, from],

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { GraphData } from '../wire/graph';
 import { indexOf, makeGraph, treeOf } from './graph_fixture';
-import { enclosingScopes, entityLabel, findScope, isInside, openScopes, type ScopeTree, scopePath, shownEntity } from './tree';
+import { enclosingScopes, entityLabel, findScope, openScopes, type ScopeTree, scopePath, shownEntity } from './tree';
 
 /** The tree as nested lists of labels; owners are marked by `!`. */
 function outline(tree: ScopeTree, graph: GraphData, scope = 0): unknown[] {
@@ -85,8 +85,6 @@ describe('buildTree', () => {
     expect([...tree.subtreeEnd]).toEqual([4, 3, 3, 4]);
     expect([...tree.depth]).toEqual([0, 1, 2, 1]);
     expect([...tree.nodesIn]).toEqual([6, 4, 2, 2]);
-    expect(isInside(tree, 2, 1)).toBe(true);
-    expect(isInside(tree, 3, 1)).toBe(false);
   });
 });
 

@@ -85,10 +85,6 @@ export function enclosingScopes(tree: ScopeTree, entity: number): number[] {
   return scopes;
 }
 
-export function isInside(tree: ScopeTree, scope: number, outer: number): boolean {
-  return scope >= outer && scope < tree.subtreeEnd[outer]!;
-}
-
 /** The innermost scope whose path is `path` or lies above it; merged chains answer to each of their links. 0 if none. */
 export function findScope(tree: ScopeTree, paths: Paths, path: string): number {
   let found = 0;

@@ -81,7 +81,7 @@ export interface StepRange {
   last: number;
 }
 
-/** More lines than that cannot be told apart. */
+/** More lines than that cannot be distinguished. */
 export const MOST_PINS = 8;
 
 export type TableRows = 'step' | 'all';

@@ -54,7 +54,7 @@ export function originsFirst(problems: readonly NonfiniteProblem[], report: NanR
   return [...problems].sort((a, b) => place(a) - place(b));
 }
 
-/** By which colour it is told: NaN before infinity, as on the graph. */
+/** By which colour it is shown: NaN before infinity, as on the graph. */
 export const badColour = ({ nan }: { nan: number }): 'nan' | 'inf' => (nan > 0 ? 'nan' : 'inf');
 
 /** Which time within its step a node in a loop ran; nothing for the first, as on the command line. */
@@ -69,7 +69,7 @@ export function pageHead(origins: readonly Origin[], counts: Readonly<Record<Sev
   return counts.medium > 0 ? counted(counts.medium, 'medium-severity finding') : counted(counts.low, 'low-severity finding');
 }
 
-/** Origins after the first, the same verdict and op told as one line. */
+/** Origins after the first, the same verdict and op as one line. */
 interface OriginGroup {
   first: Origin;
   others: Origin[];

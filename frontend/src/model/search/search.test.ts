@@ -47,7 +47,7 @@ describe('search', () => {
     expect(found(text)).toEqual(names);
   });
 
-  test('a broken pattern is told, and finds nothing', () => {
+  test('a broken pattern is message, and finds nothing', () => {
     expect(parseQuery('/dense(/').error).toMatch(/^not a regular expression/);
     expect(found('/dense(/ net')).toEqual([]);
     expect(parseQuery('dense').error).toBeNull();
@@ -130,7 +130,7 @@ describe('search', () => {
     ['is:nan', /no node has NaN at this step/],
     ['is:dead', /nothing was found to be wrong/],
     ['train.py:17', /not known yet/],
-  ])('%s says why it finds nothing', (text, told) => {
-    expect(runQuery(graph, parseQuery(text)).told).toMatch(told);
+  ])('%s says why it finds nothing', (text, message) => {
+    expect(runQuery(graph, parseQuery(text)).message).toMatch(message);
   });
 });

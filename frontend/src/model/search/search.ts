@@ -17,10 +17,10 @@ export interface SearchResult {
   /** The shortest ways between the ends of connected patterns that were found, as rows in the data's order. */
   readonly ways: readonly Int32Array[];
   /** Why there are no hits, where more is known than that. */
-  readonly told: string | null;
+  readonly message: string | null;
 }
 
-const NOTHING: SearchResult = { rows: new Int32Array(0), fuzzy: false, ways: [], told: null };
+const NOTHING: SearchResult = { rows: new Int32Array(0), fuzzy: false, ways: [], message: null };
 
 /** One search: the graph, what is known of its nodes, and what its terms had to be taken for. */
 interface Search {
@@ -36,21 +36,21 @@ export function runQuery(graph: GraphData, query: Query, facts: SearchFacts = NO
 
 /** As `runQuery`, for what must not hold up the page. */
 export function* searchInSlices(graph: GraphData, query: Query, facts: SearchFacts): SlicedWork<SearchResult> {
-  if (query.error !== null) return { ...NOTHING, told: query.error };
+  if (query.error !== null) return { ...NOTHING, message: query.error };
   if (query.terms.length === 0) return NOTHING;
   const search: Search = { graph, facts, fuzzy: false, ways: [] };
   const matches = new Uint8Array(graph.nodeCount).fill(1);
   const hit = new Uint8Array(graph.nodeCount);
-  let told: string | null = null;
+  let message: string | null = null;
   for (const term of query.terms) {
     hit.fill(0);
     yield* markTerm(search, term, hit);
-    if (!term.hides && !hit.includes(1)) told ??= whyNothing(search, term);
+    if (!term.hides && !hit.includes(1)) message ??= whyNothing(search, term);
     for (let row = 0; row < hit.length; row++) matches[row]! &= term.hides ? 1 - hit[row]! : hit[row]!;
   }
   const rows = placesOf(matches);
   const ways = search.ways.filter((way) => matches[way[0]!] || matches[way[way.length - 1]!]);
-  return { rows, fuzzy: search.fuzzy && rows.length > 0, ways, told: rows.length > 0 ? null : told };
+  return { rows, fuzzy: search.fuzzy && rows.length > 0, ways, message: rows.length > 0 ? null : message };
 }
 
 function* markTerm(search: Search, term: Term, hit: Uint8Array): SlicedWork<void> {

@@ -29,7 +29,7 @@ export function defaultMapping(shape: readonly number[], layout: Layout): DimMap
 
 /**
  * The two dimensions to look at first: height and width of images `[n, height, width, channels]` and kernels `[height, width, in, out]`,
- * queries and keys of an attention `[n, heads, queries, keys]` (told apart by which pair is more nearly square), else the last two.
+ * queries and keys of an attention `[n, heads, queries, keys]` (distinguished by which pair is more nearly square), else the last two.
  */
 function planeAxes(shape: readonly number[]): [number, number] {
   const rank = shape.length;

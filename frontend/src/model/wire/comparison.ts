@@ -72,7 +72,7 @@ export interface ComparisonSide {
   worker: string;
 }
 
-/** A tensor that diverges before the one that is told first, in data flow; null where none does. */
+/** A tensor that diverges before the one reported first, in data flow; null where none does. */
 export function earlierThan(first: TensorDifference, rows: readonly TensorDifference[]): TensorDifference | null {
   const earlier = rows.filter((row) => row.verdict === 'diverges' && row.order < first.order);
   return sortDifferences(earlier, 'order')[0] ?? null;

@@ -60,7 +60,7 @@ export interface Findings extends Analysed {
   failed: Record<string, string>;
   rules: number;
   snapshots: number;
-  /** Findings of a rule beyond those that are told. */
+  /** Findings of a rule beyond those that are listed. */
   left_out?: Record<string, number>;
   /** The file of settings that the server was given, and what is wrong with it. */
   rules_file?: { name: string; error: string | null; hint: string } | null;
@@ -81,7 +81,7 @@ export interface LedgerEntry {
   why: string;
   /** The tensor at which the zeros begin. */
   begins: string;
-  /** Share of updates that changed nothing; null where that cannot be told. */
+  /** Share of updates that changed nothing; null where that is not known. */
   absorbed: number | null;
   /** Over how many pairs of neighbouring steps, of how many whose values were kept. */
   absorbed_steps: number;
@@ -189,7 +189,7 @@ export interface NanAnswer extends Analysed {
 /** Whether a variable has no gradient at all, not even one of zeros: it is frozen, or cut off from the loss. */
 const hasNoGradient = (entry: LedgerEntry): boolean => entry.reason === 'disconnected' && entry.zero_steps === 0;
 
-const LEAST = 0.005; // share of lost updates up to which none is told: it is shown as 0 %
+const LEAST = 0.005; // share of lost updates up to which none is reported: it is shown as 0 %
 
 /** Whether there is something to tell of a variable: zeros, no gradient, or lost updates. */
 export const hasNews = (entry: LedgerEntry): boolean => entry.reason !== '' || (entry.absorbed ?? 0) > LEAST;

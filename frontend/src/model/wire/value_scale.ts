@@ -6,6 +6,18 @@ import { formatBytes, formatNumber } from '../../lib/format';
 export const NODE_STATISTICS = ['mean', 'std', 'min', 'max', 'abs_max', 'l2', 'zero_share', 'nan_share', 'inf_share'] as const;
 export type NodeStatistic = (typeof NODE_STATISTICS)[number];
 
+export const STATISTIC_TITLES: Record<NodeStatistic, string> = {
+  mean: 'Mean',
+  std: 'Std',
+  min: 'Min',
+  max: 'Max',
+  abs_max: 'Max |x|',
+  l2: 'L2 norm',
+  zero_share: '% zeros',
+  nan_share: '% NaN',
+  inf_share: '% Inf',
+};
+
 /** Between which finite numbers values lie; NaN where there is none. Of what is never negative, those above 0 are meant. */
 export interface ValueRange {
   readonly least: number;

@@ -158,9 +158,9 @@ export class TitlePlacer {
     if (!text) return;
     const small = roundSize((size * SUBTITLE_FONT) / SCOPE_FONT);
     const from = left + fitter.width(text, size, 600) + 0.7 * size;
-    const told = zoom < FITS_FROM ? '' : scopeSubtitle(drawing.tree, drawing.graph, entity - drawing.tree.nodeCount);
-    const shown = told !== '' && from + fitter.width(told, small, 400) <= limit;
-    const right = shown ? from + fitter.width(told, small, 400) : from - 0.7 * size;
+    const subtitle = zoom < FITS_FROM ? '' : scopeSubtitle(drawing.tree, drawing.graph, entity - drawing.tree.nodeCount);
+    const shown = subtitle !== '' && from + fitter.width(subtitle, small, 400) <= limit;
+    const right = shown ? from + fitter.width(subtitle, small, 400) : from - 0.7 * size;
     // Larger than the title bar it stands out at its top, so that it hides nothing of what the scope holds.
     const top = y + Math.min(0, HEADER * zoom - bar);
     const area = { x: left - 5, y: top, right: right + 5, bottom: top + bar };
@@ -170,7 +170,7 @@ export class TitlePlacer {
     backdrop(this.frame, { x: left - 3, y: middle - size / 2 - 2, right: right + 3, bottom: middle + size / 2 + 2 }, ground, false);
     const common = { y: middle + 0.5, align: 'left', alpha: scopes.alpha[i]! / 255, halo: ground } as const;
     texts.push({ ...common, text, x: left, size, weight: 600, colour: theme.scopeTitle });
-    if (shown) texts.push({ ...common, text: told, x: from, size: small, weight: 400, colour: theme.edgeLabel });
+    if (shown) texts.push({ ...common, text: subtitle, x: from, size: small, weight: 400, colour: theme.edgeLabel });
     if (sign && sign.x > x + SIGN_MIDDLE * sign.size + 0.5)
       this.frame.moved?.push({ ...area, x: sign.x - 10 * sign.size, entity, signRight: left - 3 });
   }

@@ -114,8 +114,8 @@ export const graphColour = computed<ColourBy>(() => {
   const [by, data] = [colourBy.value, graph.data.value];
   if (by.kind === 'statistic') return statisticRange.data.value === null ? by : { ...by, range: statisticRange.data.value };
   if (by.kind !== 'difference' || data === null) return by;
-  const [rows, told] = [comparison.data.value?.rows ?? [], comparison.data.value?.comparison];
-  const ofB = told?.graphs.every((pair) => pair.a !== data.id) && runId.value === otherRunId.value;
+  const [rows, result] = [comparison.data.value?.rows ?? [], comparison.data.value?.comparison];
+  const ofB = result?.graphs.every((pair) => pair.a !== data.id) && runId.value === otherRunId.value;
   return { ...by, verdicts: verdictsByRow(data, rows, ofB ? 'b' : 'a') };
 });
 
@@ -141,9 +141,9 @@ export const sideColours = computed(() => {
 
 /** The node of B that a node of the current graph is compared with. */
 export function partner(node: string): string | null {
-  const [b, told] = [otherGraph.data.value, comparison.data.value?.comparison];
+  const [b, result] = [otherGraph.data.value, comparison.data.value?.comparison];
   if (b === null) return null;
-  const found = told?.graphs.find((pair) => pair.b === b.id)?.matches ?? {};
+  const found = result?.graphs.find((pair) => pair.b === b.id)?.matches ?? {};
   return partnerOf(node, manualPairs.value, found, (name) => rowOf(b, name) >= 0);
 }
 
@@ -161,9 +161,9 @@ export const worstElement = resource(
 
 /** The parameters that name a compared tensor's values. */
 export function differenceQuery(row: TensorDifference): Query {
-  const told = comparison.data.value?.comparison;
-  if (!told) return {};
-  const { a, b } = told;
+  const result = comparison.data.value?.comparison;
+  if (!result) return {};
+  const { a, b } = result;
   const sides = { a: a.run_id, b: b.run_id, step: a.step, step_b: b.step, worker: a.worker, worker_b: b.worker };
   return { ...sides, tensor: row.tensor, other: row.other, graph: row.graph, graph_b: row.other_graph, visit: row.visit };
 }

@@ -55,11 +55,11 @@ export function readRulesAgain(): void {
 
 const entries = computed<readonly string[]>(() => mutedFindings.value[runId.value ?? ''] ?? []);
 
-const told = computed(() => withoutOrigins(findings.data.value?.findings ?? [], report.value));
+const listed = computed(() => withoutOrigins(findings.data.value?.findings ?? [], report.value));
 
 /** Findings to be seen, and those that are muted, by rule. */
-export const shownGroups = computed(() => groupFindings(told.value.filter((finding) => !mutes(entries.value, finding))));
-export const mutedGroups = computed(() => groupFindings(told.value.filter((finding) => mutes(entries.value, finding))));
+export const shownGroups = computed(() => groupFindings(listed.value.filter((finding) => !mutes(entries.value, finding))));
+export const mutedGroups = computed(() => groupFindings(listed.value.filter((finding) => mutes(entries.value, finding))));
 
 /** How many findings of each severity there are. */
 export const findingCounts = computed<Readonly<Record<Severity, number>>>(() => {

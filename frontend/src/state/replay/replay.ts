@@ -138,7 +138,7 @@ export async function askReplay<T>(
   }
 }
 
-/** Ends what is being computed; whoever asked for it is told, by `computing` too where that fails. */
+/** Ends what is being computed; whoever asked for it is informed, by `computing` too where that fails. */
 export async function cancelComputing(): Promise<void> {
   const [run, words] = [runId.peek(), computing.peek()];
   if (run === null) return;

@@ -63,11 +63,11 @@ function sideName(name: string, side: ComparisonSide | undefined, workers: reado
 
 /** The graphs open where the difference begins, unless a compared tensor is selected already; without either, a graph of A that was compared. */
 function showFirst(): void {
-  const told = comparison.data.value?.comparison;
-  const shown = selectedDifference.value ?? told?.first?.difference;
-  const [found] = told?.graphs ?? [];
+  const result = comparison.data.value?.comparison;
+  const shown = selectedDifference.value ?? result?.first?.difference;
+  const [found] = result?.graphs ?? [];
   if (shown && !(shown === selectedDifference.value && shown.graph === graphId.value)) showDifference(shown);
-  else if (!shown && found && told?.graphs.every((pair) => pair.a !== graphId.value)) chooseGraph(found.a);
+  else if (!shown && found && result?.graphs.every((pair) => pair.a !== graphId.value)) chooseGraph(found.a);
 }
 
 /** What the colours mean, above both graphs, where it hides nothing of them. */

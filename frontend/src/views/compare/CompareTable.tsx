@@ -166,8 +166,8 @@ function Metric({ row, id }: { row: TensorDifference; id: MetricId }) {
 /** Selects a compared tensor, in its graph and at its visit; also its step, unless that chooses what is compared. */
 export function showDifference(row: TensorDifference): void {
   batch(() => {
-    const told = comparison.data.value?.comparison;
-    if (told && compareAt.value === 'first') chosenStep.value = told.a.step;
+    const result = comparison.data.value?.comparison;
+    if (result && compareAt.value === 'first') chosenStep.value = result.a.step;
     chosenGraph.value = row.graph;
     chosenTensor.value = row.tensor;
     chosenVisit.value = row.visits > 1 ? row.visit : null;

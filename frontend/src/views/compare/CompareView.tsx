@@ -36,22 +36,22 @@ function Body() {
   if (otherEntry.value === null) return isOtherSought.value ? null : <Alone />;
   if (ownWorkerMissing.value !== null || otherWorkerMissing.value !== null) return <LostWorkers />;
   if (isOtherWorkerSought.value) return null;
-  const told = comparison.data.value?.comparison;
-  if (!comparable.value || (told && sameSide(told.a, told.b))) return <Itself />;
+  const result = comparison.data.value?.comparison;
+  if (!comparable.value || (result && sameSide(result.a, result.b))) return <Itself />;
   if (comparison.error.value) return <Failure error={comparison.error.value} retry={compareAgain} />;
-  if (!told) return <Working />;
+  if (!result) return <Working />;
   return (
     <>
       <section class="compare-answer" data-short={shown.value !== 'table'}>
-        <p class="compare-verdict" data-differ={told.differ} data-testid="compare-verdict">
+        <p class="compare-verdict" data-differ={result.differ} data-testid="compare-verdict">
           {headline()}
         </p>
-        {told.notes.map((note) => (
+        {result.notes.map((note) => (
           <p key={note} class="faint">
             {note}
           </p>
         ))}
-        {told.first && <FirstDivergence first={told.first} />}
+        {result.first && <FirstDivergence first={result.first} />}
         <Segmented
           label="Show the comparison as"
           options={SHOWN}
@@ -63,20 +63,20 @@ function Body() {
       </section>
       {shown.value === 'table' ? <CompareTable /> : <CompareGraphs both={shown.value === 'both'} />}
       <DifferenceValues />
-      <Unmatched comparison={told} />
+      <Unmatched comparison={result} />
     </>
   );
 }
 
 function headline(): string {
-  const told = comparison.data.value?.comparison;
-  if (!told) return '';
-  const total = Object.values(told.counts).reduce((sum, count) => sum + count, 0);
-  const { same, noise } = told.counts;
+  const result = comparison.data.value?.comparison;
+  if (!result) return '';
+  const total = Object.values(result.counts).reduce((sum, count) => sum + count, 0);
+  const { same, noise } = result.counts;
   const rest = `${formatCount(same)} identical, ${formatCount(noise)} within rounding`;
-  const where = told.a.step === told.b.step ? `at step ${told.a.step}` : `at steps ${told.a.step} and ${told.b.step}`;
+  const where = result.a.step === result.b.step ? `at step ${result.a.step}` : `at steps ${result.a.step} and ${result.b.step}`;
   if (total === 0) return 'Nothing could be compared.';
-  if (!told.differ) return `Match ${told.steps > 1 ? `at all ${told.steps} steps` : where}: ${counted(total, 'tensor')} (${rest})`;
+  if (!result.differ) return `Match ${result.steps > 1 ? `at all ${result.steps} steps` : where}: ${counted(total, 'tensor')} (${rest})`;
   return `Diverge ${where}: ${formatCount(total - same - noise)} of ${counted(total, 'tensor')} differ (${rest})`;
 }
 
@@ -175,8 +175,8 @@ function Unmatched({ comparison }: { comparison: Comparison }) {
 }
 
 function graphText({ name, matched, only_a, only_b }: Comparison['graphs'][number]): string {
-  const told = Object.entries(matched).filter(([, count]) => count > 0);
-  const how = told.map(([way, count]) => `${formatCount(count)} matched by ${way}`).join(', ');
+  const ways = Object.entries(matched).filter(([, count]) => count > 0);
+  const how = ways.map(([way, count]) => `${formatCount(count)} matched by ${way}`).join(', ');
   return `Nodes of ${visible(name)}: ${how || 'none matched'}; ${formatCount(only_a)} only in A, ${formatCount(only_b)} only in B.`;
 }
 
@@ -202,7 +202,7 @@ function Nodes({ side, nodes }: { side: string; nodes: readonly UnmatchedNode[] 
 }
 
 /** Where the difference begins, why, what it takes, and the lines that made it. */
-export function FirstDivergence({ first }: { first: NonNullable<Comparison['first']> }) {
+function FirstDivergence({ first }: { first: NonNullable<Comparison['first']> }) {
   const entry = first.difference;
   const earlier = earlierThan(entry, comparison.data.value?.rows ?? []);
   const at = first.title.lastIndexOf(entry.tensor);

@@ -42,7 +42,7 @@ interface GraphPaneProps {
   readonly bookmarks?: readonly string[];
   readonly onBookmark?: () => void;
   readonly onSelect: (name: string | null) => void;
-  /** How the nodes in view moved over the steps; they are told by `onTrends`. */
+  /** How the nodes in view moved over the steps; they are set by `onTrends`. */
   readonly trends?: NodeTrends | null;
   readonly onTrends?: (graph: GraphData, rows: readonly number[]) => void;
   readonly onHover?: (name: string | null) => void;

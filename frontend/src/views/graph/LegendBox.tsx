@@ -1,6 +1,7 @@
 import { textWidth } from '../../layout/scope/sizes';
 import type { NodeTrends } from '../../model/wire/node_trends';
-import { type Legend, type LegendItem, STATISTIC_TITLES } from '../../render/colouring';
+import { STATISTIC_TITLES } from '../../model/wire/value_scale';
+import type { Legend, LegendItem } from '../../render/colouring';
 import type { BoxStyle } from '../../render/theme';
 import { legendOpen, toggleLegend } from '../../state/ui';
 

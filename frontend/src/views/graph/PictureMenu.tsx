@@ -35,7 +35,7 @@ export function PictureMenu({ model, subject }: PictureMenuProps) {
       </Popover>
       {/* Here, because the menu may be closed before the file is made. */}
       <div class="offscreen" role="status">
-        {job.told}
+        {job.message}
       </div>
     </div>
   );
@@ -47,7 +47,7 @@ interface Job {
   readonly share: Signal<number>;
   readonly error: string;
   /** How it stands, for screen readers. */
-  readonly told: string;
+  readonly message: string;
   start(picture: Picture, settings: PictureSettings): Promise<void>;
   cancel(): void;
 }
@@ -56,20 +56,20 @@ function useJob(model: GraphView, subject: readonly string[]): Job {
   const [busy, setBusy] = useState(false);
   const share = useSignal(0);
   const [error, setError] = useState('');
-  const [told, setTold] = useState('');
+  const [message, setMessage] = useState('');
   const abort = useRef(new AbortController());
   useEffect(() => () => abort.current.abort(), [model]);
   return {
     busy,
     share,
     error,
-    told,
+    message,
     start: async (picture, { what, format }) => {
       abort.current = new AbortController();
       const { signal } = abort.current;
       setError('');
       setBusy(true);
-      setTold('The picture is being drawn.');
+      setMessage('The picture is being drawn.');
       share.value = 0;
       const progress = (done: number) => {
         share.value = done;
@@ -79,9 +79,9 @@ function useJob(model: GraphView, subject: readonly string[]): Job {
         const colours = model.colouring.peek()?.legend.title ?? '';
         const name = `${fileName(...subject, what === 'whole' ? 'whole graph' : 'on show', colours)}.${format}`;
         downloadBlob(name, await picture.file(progress, signal));
-        setTold(`Saved ${name}.`);
+        setMessage(`Saved ${name}.`);
       } catch (failure) {
-        setTold(signal.aborted ? 'Export cancelled.' : '');
+        setMessage(signal.aborted ? 'Export cancelled.' : '');
         if (!signal.aborted) setError(String(failure instanceof Error ? failure.message : failure));
       }
       setBusy(false);
@@ -132,7 +132,7 @@ function Choices({ model, subject, job }: PictureMenuProps & { job: Job }) {
         <Switch label="Caption" on={settings.caption} onChange={() => choose({ caption: !settings.caption })} />
       </div>
       <p class="faint num" data-testid="picture-size">
-        {told(picture().plan, settings)}
+        {sizeText(picture().plan, settings)}
       </p>
       {job.error !== '' && <p role="alert">{job.error}</p>}
       {/* It keeps the focus while it works: a disabled button would lose it, and Escape with it. */}
@@ -168,7 +168,7 @@ function Progress({ job, onGone }: { job: Job; onGone: () => void }) {
   );
 }
 
-function told({ width, height, tooLarge, scale }: PicturePlan, { format }: PictureSettings): string {
+function sizeText({ width, height, tooLarge, scale }: PicturePlan, { format }: PictureSettings): string {
   const size = `${formatCount(width)} × ${formatCount(height)}`;
   if (format === 'svg') return `${size}, vector, text selectable`;
   if (tooLarge === null) return `${size} pixels`;

@@ -51,7 +51,7 @@ function PartBar() {
 /** The graph of the current run, in the graph view and in a replay. */
 export function RunGraph() {
   useEffect(() => {
-    told = openScopes.peek(); // the pane has just been given them
+    reported = openScopes.peek(); // the pane has just been given them
     return effect(followAddress);
   }, []);
   const failed = graph.error.value ?? run.error.value;
@@ -115,19 +115,19 @@ export function ChainSwitch() {
 /** What each graph opens by itself; that need not be in the address. */
 const opensByItself = new Map<string, readonly string[]>();
 
-/** The open scopes as the graph told them last: others come from the address, as "back" leads there. */
-let told: readonly string[] | null = null;
+/** The open scopes as the graph reported them last: others come from the address, as "back" leads there. */
+let reported: readonly string[] | null = null;
 
 function keepOpenScopes(id: string, scopes: readonly string[]): void {
   if (openScopes.peek() === null && !opensByItself.has(id)) opensByItself.set(id, scopes);
-  told = opensByItself.get(id)?.join() === scopes.join() ? null : scopes;
-  openScopes.value = told;
+  reported = opensByItself.get(id)?.join() === scopes.join() ? null : scopes;
+  openScopes.value = reported;
 }
 
 /** Has the current graph open what the address asks for; one that is on its way is given that when it comes. */
 function followAddress(): void {
   const [scopes, id] = [openScopes.value, drawnGraph.peek()?.id];
-  if (scopes === told || id === undefined || graph.data.peek()?.id !== graphId.peek()) return;
+  if (scopes === reported || id === undefined || graph.data.peek()?.id !== graphId.peek()) return;
   const wanted = scopes ?? opensByItself.get(id);
   if (wanted) currentGraphView.peek()?.reopen(wanted);
 }

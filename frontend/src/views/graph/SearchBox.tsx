@@ -64,7 +64,7 @@ export function SearchBox({ model, onDone }: SearchBoxProps) {
       {searched && <Hits model={model} />}
       {draft.text === '' && listed && <SearchSheet model={model} onChoose={(text) => takeExample(text, draft)} onDone={focusBox} />}
       {searched && listed && hits > 0 && <SearchResults model={model} onChoose={choose} />}
-      {searched && listed && finder.told.value && <p class="graph-results graph-card graph-told">{finder.told.value}</p>}
+      {searched && listed && finder.message.value && <p class="graph-results graph-card graph-message">{finder.message.value}</p>}
     </search>
   );
 }
@@ -157,7 +157,7 @@ function onSearchKey(event: KeyboardEvent & { currentTarget: HTMLInputElement },
 
 function Hits({ model }: { model: GraphView }) {
   const { finder } = model;
-  const [hits, at, told] = [finder.hits.value.length, finder.current.value, finder.told.value];
+  const [hits, at, message] = [finder.hits.value.length, finder.current.value, finder.message.value];
   const total = hits.toLocaleString('en-US');
   const count = hits === 0 ? 'no hits' : at < 0 ? total : `${(at + 1).toLocaleString('en-US')} of ${total}`;
   const text = finder.unread.value ? 'not readable' : finder.fuzzy.value ? `${count}, fuzzy` : count;
@@ -168,9 +168,9 @@ function Hits({ model }: { model: GraphView }) {
   ] as const;
   return (
     <>
-      <span class={`graph-hits ${finder.unread.value ? 'graph-error' : ''}`} role="status" title={told ?? undefined}>
+      <span class={`graph-hits ${finder.unread.value ? 'graph-error' : ''}`} role="status" title={message ?? undefined}>
         {text}
-        {told && <span class="graph-offscreen">: {told}</span>}
+        {message && <span class="graph-offscreen">: {message}</span>}
       </span>
       {steps.map(({ icon, label, run }) => (
         <button
@@ -227,7 +227,7 @@ interface SearchSheetProps {
 }
 
 /** Below the empty box: what one can search for, with examples that this graph has hits for. A click takes one, the arrow keys go to them. */
-export function SearchSheet({ model, onChoose, onDone }: SearchSheetProps) {
+function SearchSheet({ model, onChoose, onDone }: SearchSheetProps) {
   const { drawing } = model;
   const list = useRef<HTMLUListElement>(null);
   const known = runFacts.value;

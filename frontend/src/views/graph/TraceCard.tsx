@@ -23,7 +23,7 @@ export function TraceCard({ model }: { model: GraphView }) {
       </h2>
       <div class="graph-trace-head">
         <span class="graph-hits" role="status">
-          {told(found, model.tracer.current.value)}
+          {summaryText(found, model.tracer.current.value)}
         </span>
         <Buttons model={model} empty={found.rows.length === 0} />
       </div>
@@ -130,7 +130,7 @@ function fullTitle({ trace }: TracedNodes): string {
   return `${trace.kind === 'path' ? 'Shortest path' : 'All paths'} between ${trace.from} and ${trace.to}`;
 }
 
-function told({ rows, missing, trace }: TracedNodes, current: number): string {
+function summaryText({ rows, missing, trace }: TracedNodes, current: number): string {
   if (missing !== null) return 'not in this graph';
   if (rows.length === 0) return isBetween(trace.kind) ? 'no path' : 'nothing';
   const total = counted(rows.length, 'node');

@@ -33,7 +33,7 @@ export function Palette() {
       aria-label="Find anything"
       data-testid="palette"
       ref={dialog}
-      onClose={(event) => event.currentTarget.isConnected && close()} // by the browser; told later, maybe when it is open again
+      onClose={(event) => event.currentTarget.isConnected && close()} // by the browser; reported later, maybe when it is open again
       onClick={(event) => event.target === dialog.current && close()}
     >
       <Finder

@@ -110,6 +110,24 @@ export function Section({ title, children }: { title: string; children: Componen
   );
 }
 
+/** Named facts; those without a text are skipped. */
+export function FactsSection({ title, rows }: { title: string; rows: readonly (readonly [string, string])[] }) {
+  return (
+    <Section title={title}>
+      <dl class="facts num">
+        {rows.map(([name, value]) =>
+          value === '' ? null : (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{visible(value)}</dd>
+            </div>
+          ),
+        )}
+      </dl>
+    </Section>
+  );
+}
+
 export function nameOf(place: TensorPlace): string {
   const names = graph.data.value?.names;
   return names ? tensorName(names.at(place.row), place.slot) : '';
@@ -197,20 +215,7 @@ function Facts({ item, config }: { item: Item; config: string }) {
     ['config', config],
     ['frozen', frozen > 0 ? `${frozen} of ${weights.length} weights` : ''],
   ];
-  return (
-    <Section title="Layer">
-      <dl class="facts num">
-        {rows.map(([name, value]) =>
-          value === '' ? null : (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd>{visible(value)}</dd>
-            </div>
-          ),
-        )}
-      </dl>
-    </Section>
-  );
+  return <FactsSection title="Layer" rows={rows} />;
 }
 
 function Output({ item, statistics }: { item: Item; statistics: CardStatistics | null }) {

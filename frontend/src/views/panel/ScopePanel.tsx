@@ -12,7 +12,7 @@ import { showLine } from '../../state/source';
 import { IconButton } from '../kit/Button';
 import { CopyButton } from '../kit/CopyButton';
 import { Sparkline } from '../table/Sparkline';
-import { beginsWith, LargestTensor, nameOf, norm, Section, sparkOf, TensorLink, WallButton, Weights } from './LayerPanel';
+import { beginsWith, FactsSection, LargestTensor, nameOf, norm, Section, sparkOf, TensorLink, WallButton, Weights } from './LayerPanel';
 
 /** The selected scope of the graph of ops: what flows in and out, its weights with their gradients, and where it was made. */
 export function ScopePanel() {
@@ -119,20 +119,7 @@ function Facts() {
     ['parameters', parameters > 0 ? formatCount(parameters) : ''],
     ['ops', [...ops, scope.ops.length > MOST_OPS ? '…' : ''].filter(Boolean).join(', ')],
   ];
-  return (
-    <Section title="Scope">
-      <dl class="facts num">
-        {rows.map(([name, value]) =>
-          value === '' ? null : (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd>{visible(value)}</dd>
-            </div>
-          ),
-        )}
-      </dl>
-    </Section>
-  );
+  return <FactsSection title="Scope" rows={rows} />;
 }
 
 /** Tensors with their shapes, their L2 norms at this step, and these over the steps. */

@@ -138,7 +138,7 @@ function Course({ trend, several }: { trend: Trend; several: boolean }) {
 }
 
 /** One scale for matrices that stand side by side: equal colours are equal numbers. Null where nothing is finite. */
-export function sharedRange(slices: readonly Slice[]): NumberRange | null {
+function sharedRange(slices: readonly Slice[]): NumberRange | null {
   const ranges = slices.map((slice) => finiteRange(slice.numbers())).filter((range) => range !== null);
   if (ranges.length === 0) return null;
   return { low: Math.min(...ranges.map(({ low }) => low)), high: Math.max(...ranges.map(({ high }) => high)) };
@@ -152,7 +152,7 @@ interface ColumnHeatmapProps {
 }
 
 /** A value as a small heatmap, in the colours of its neighbours. */
-export function ColumnHeatmap({ slice, range, label }: ColumnHeatmapProps) {
+function ColumnHeatmap({ slice, range, label }: ColumnHeatmapProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const shade = theme.value;
   const signs = range.low < 0 && range.high > 0;

@@ -193,7 +193,7 @@ function wording(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-export interface ShownImage {
+interface ShownImage {
   /** In a sentence; and as the menu calls it. */
   readonly what: string;
   readonly label: string;
@@ -205,7 +205,7 @@ export interface ShownImage {
 /** At most so many charts are listed. */
 const MOST_CHARTS = 4;
 
-export function savableImages(): ShownImage[] {
+function savableImages(): ShownImage[] {
   const at = step.peek() === null ? [] : [`step ${step.peek()}`];
   const subject = [graph.data.peek()?.name ?? '', ...at].filter(Boolean);
   const [ops, layers] = [currentGraphView.peek(), layersOnShow.peek()];

@@ -1,5 +1,5 @@
 import { CARD_COLOUR_TITLES, CARD_COLOURS, type CardColour } from '../../model/layers/card_statistics';
-import { NODE_STATISTICS } from '../../model/wire/value_scale';
+import { NODE_STATISTICS, STATISTIC_TITLES } from '../../model/wire/value_scale';
 import { cardColour, colour, view } from '../../state/choices';
 import { healthChosen, timelineStatistic } from '../../state/tensors/timeline';
 import { Select } from '../kit/Button';
@@ -14,22 +14,10 @@ const KINDS = [
   { value: 'difference', label: 'Difference vs. run B' },
 ];
 
-export const STATISTIC_LABELS: Record<(typeof NODE_STATISTICS)[number], string> = {
-  mean: 'Mean',
-  std: 'Std',
-  min: 'Min',
-  max: 'Max',
-  abs_max: 'Max |x|',
-  l2: 'L2 norm',
-  zero_share: '% zeros',
-  nan_share: '% NaN',
-  inf_share: '% Inf',
-};
-
 /** All of them. */
 export const COLOURINGS: readonly { value: string; label: string }[] = [
   ...KINDS,
-  ...NODE_STATISTICS.map((name) => ({ value: `statistic:${name}`, label: STATISTIC_LABELS[name] })),
+  ...NODE_STATISTICS.map((name) => ({ value: `statistic:${name}`, label: STATISTIC_TITLES[name] })),
 ];
 
 /** What the boxes of the graph are coloured by. */
@@ -54,7 +42,7 @@ export function ColourControl() {
       <optgroup label="Statistic at this step">
         {NODE_STATISTICS.map((name) => (
           <option key={name} value={`statistic:${name}`}>
-            {STATISTIC_LABELS[name]}
+            {STATISTIC_TITLES[name]}
           </option>
         ))}
       </optgroup>

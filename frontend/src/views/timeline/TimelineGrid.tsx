@@ -12,13 +12,13 @@ import {
   UNSEEN,
   worstOfRow,
 } from '../../model/wire/timeline';
+import { STATISTIC_TITLES } from '../../model/wire/value_scale';
 import { hoveredStep } from '../../state/node';
 import { theme } from '../../state/preferences';
 import { step } from '../../state/steps';
 import { firstBad, goToCell, selectedRow, timelineScale, timelineStatistic, toggleRow } from '../../state/tensors/timeline';
 import { chartColours } from '../charts/chart_theme';
 import { useSize } from '../kit/hooks';
-import { STATISTIC_LABELS } from '../shell/ColourControl';
 import { RowName, rowId } from './RowName';
 import { markCell, paintCells } from './timeline_cells';
 import { AXIS, openRow, ROW, useTreeKeys } from './timeline_keys';
@@ -247,5 +247,5 @@ function numbers(timeline: Timeline, at: number): string[] {
   if (bad > 0) return [`${counted(bad, 'element')} ${health === NAN_CELL ? 'NaN' : 'infinite'}`];
   if (statistic === null) return [health === UNSEEN ? 'not counted' : 'finite'];
   if (Number.isNaN(value)) return ['No float tensor here'];
-  return [`${STATISTIC_LABELS[statistic]} ${statistic.endsWith('_share') ? 100 * value : value}`];
+  return [`${STATISTIC_TITLES[statistic]} ${statistic.endsWith('_share') ? 100 * value : value}`];
 }

@@ -3,6 +3,7 @@ import { counted } from '../../lib/format';
 import { visible } from '../../lib/visible_text';
 import { splitScope } from '../../model/wire/names';
 import { NAN_CELL, scopeTrail } from '../../model/wire/timeline';
+import { STATISTIC_TITLES } from '../../model/wire/value_scale';
 import { openScopes, view } from '../../state/choices';
 import { nothingCaptured, run } from '../../state/runs';
 import { goTo } from '../../state/selection';
@@ -10,7 +11,6 @@ import { firstBad, timeline, timelineScale, timelineStatistic } from '../../stat
 import { ColourScale } from '../kit/ColourScale';
 import { Icon } from '../kit/Icon';
 import { Failure, Message } from '../kit/Message';
-import { STATISTIC_LABELS } from '../shell/ColourControl';
 import { NothingCaptured } from '../shell/NothingCaptured';
 import { TimelineGrid } from './TimelineGrid';
 import { colormapOf } from './timeline_cells';
@@ -100,7 +100,7 @@ function Legend() {
     <div class="timeline-legend num">
       {current && (
         <>
-          {statistic && <span title={WORST}>{STATISTIC_LABELS[statistic]} of the worst tensor</span>}
+          {statistic && <span title={WORST}>{STATISTIC_TITLES[statistic]} of the worst tensor</span>}
           <span>{ticks[0]?.label}</span>
           <ColourScale name={colormapOf(current)} />
           <span>{ticks[ticks.length - 1]?.label}</span>

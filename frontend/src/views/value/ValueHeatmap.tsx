@@ -3,20 +3,13 @@ import { textAt } from '../../model/value/elements';
 import { type Picked, planeRaster } from '../../model/value/raster';
 import type { Slice } from '../../model/value/slice';
 import type { Snapshot } from '../../model/wire/answers';
-import { focusedElement, slice, valueFile } from '../../state/tensors/value';
-import { Failure } from '../kit/Message';
+import { focusedElement, valueFile } from '../../state/tensors/value';
 import { ColourBar } from './ColourBar';
 import { RasterView } from './RasterView';
 import { paintFor } from './value_colours';
 
 /** A matrix as colours. */
-export function ValueHeatmap({ row }: { row: Snapshot }) {
-  const data = slice.data.value;
-  if (data === null) return slice.error.value ? <Failure error={slice.error.value} retry={slice.reload} /> : null;
-  return <Heatmap data={data} row={row} />;
-}
-
-function Heatmap({ data, row }: { data: Slice; row: Snapshot }) {
+export function ValueHeatmap({ data, row }: { data: Slice; row: Snapshot }) {
   const paint = paintFor(false);
   const raster = useMemo(() => planeRaster(data, paint), [data, JSON.stringify(paint)]);
   return (

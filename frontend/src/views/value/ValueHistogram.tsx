@@ -1,27 +1,26 @@
 import { useMemo, useState } from 'preact/hooks';
 import { formatCount, formatNumber } from '../../lib/format';
+import type { Slice } from '../../model/value/slice';
 import { canBeDrawn, type ValueHistogram as Found, valueHistogram } from '../../model/value/value_histogram';
 import type { Snapshot } from '../../model/wire/answers';
 import { theme } from '../../state/preferences';
-import { slice, valueFile } from '../../state/tensors/value';
+import { valueFile } from '../../state/tensors/value';
 import { axis, baseLayout, type ChartColours, chartColours, faded } from '../charts/chart_theme';
 import { Plot } from '../charts/Plot';
 import { Switch } from '../kit/Button';
-import { Failure, Message } from '../kit/Message';
+import { Message } from '../kit/Message';
 import { Magnitude } from './ColourBar';
 import { Thinned } from './ValueHeatmap';
 import { numbers } from './value_colours';
 
 /** How the elements of the slice are spread, counted one by one. */
-export function ValueHistogram({ row }: { row: Snapshot }) {
+export function ValueHistogram({ data, row }: { data: Slice; row: Snapshot }) {
   const [log, setLog] = useState(false);
   const values = numbers.value;
   const found = useMemo(() => valueHistogram(values), [values]);
   const colours = useMemo(() => chartColours(theme.value), [theme.value]);
   const traces = useMemo(() => [bars(found, colours)], [found, colours]);
   const layout = useMemo(() => layoutOf(colours, log), [colours, log]);
-  const data = slice.data.value;
-  if (data === null) return slice.error.value ? <Failure error={slice.error.value} retry={slice.reload} /> : null;
   return (
     <>
       <div class="chart" data-testid="slice-histogram" data-elements={values.length}>

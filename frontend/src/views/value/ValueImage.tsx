@@ -3,9 +3,8 @@ import { useMemo } from 'preact/hooks';
 import { gridRaster, planeRaster } from '../../model/value/raster';
 import { type Slice, tilesLeftOut } from '../../model/value/slice';
 import type { Snapshot } from '../../model/wire/answers';
-import { focusedElement, slice, valueFile } from '../../state/tensors/value';
+import { focusedElement, valueFile } from '../../state/tensors/value';
 import { Switch } from '../kit/Button';
-import { Failure } from '../kit/Message';
 import { ColourBar } from './ColourBar';
 import { RasterView } from './RasterView';
 import { describe, Thinned } from './ValueHeatmap';
@@ -14,13 +13,7 @@ import { paintFor } from './value_colours';
 const eachTile = signal(false);
 
 /** Images: grey, RGB, or a grid of channels (feature maps, kernels). */
-export function ValueImage({ row }: { row: Snapshot }) {
-  const data = slice.data.value;
-  if (data === null) return slice.error.value ? <Failure error={slice.error.value} retry={slice.reload} /> : null;
-  return <ImageView data={data} row={row} />;
-}
-
-function ImageView({ data, row }: { data: Slice; row: Snapshot }) {
+export function ValueImage({ data, row }: { data: Slice; row: Snapshot }) {
   const paint = paintFor(true);
   const grid = data.request.mapping.includes('n');
   const raster = useMemo(

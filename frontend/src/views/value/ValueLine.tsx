@@ -4,21 +4,14 @@ import { textAt } from '../../model/value/elements';
 import type { Slice } from '../../model/value/slice';
 import type { Snapshot } from '../../model/wire/answers';
 import { theme } from '../../state/preferences';
-import { slice, valueFile } from '../../state/tensors/value';
+import { valueFile } from '../../state/tensors/value';
 import { axis, baseLayout, chartColours } from '../charts/chart_theme';
 import { Plot } from '../charts/Plot';
-import { Failure } from '../kit/Message';
 import { Magnitude } from './ColourBar';
 import { Thinned } from './ValueHeatmap';
 
 /** One dimension as a line; gaps are NaN or Inf, and marked below it. */
-export function ValueLine({ row }: { row: Snapshot }) {
-  const data = slice.data.value;
-  if (data === null) return slice.error.value ? <Failure error={slice.error.value} retry={slice.reload} /> : null;
-  return <Line data={data} row={row} />;
-}
-
-function Line({ data, row }: { data: Slice; row: Snapshot }) {
+export function ValueLine({ data, row }: { data: Slice; row: Snapshot }) {
   const colours = useMemo(() => chartColours(theme.value), [theme.value]);
   const { traces, unit } = useMemo(() => {
     const count = data.length('x');

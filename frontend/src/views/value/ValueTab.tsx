@@ -6,13 +6,14 @@ import { VALUE_MODES, type ValueMode } from '../../model/value/dims';
 import { textAt } from '../../model/value/elements';
 import { nothingFinite } from '../../model/value/missing_values';
 import { sampleText } from '../../model/value/sample';
+import type { Slice } from '../../model/value/slice';
 import type { Nonfinite, Snapshot } from '../../model/wire/answers';
 import { infinities } from '../../model/wire/statistics';
 import { chosenMode } from '../../state/choices';
 import { captured, history, snapshot, snapshots } from '../../state/node';
 import { api } from '../../state/provider';
 import { resource } from '../../state/resource';
-import { focusElement, keptRow, keyText, snapshotKey, supports, valueMode } from '../../state/tensors/value';
+import { focusElement, keptRow, keyText, slice, snapshotKey, supports, valueMode } from '../../state/tensors/value';
 import { Segmented } from '../kit/Button';
 import { CopyButton } from '../kit/CopyButton';
 import { Icon } from '../kit/Icon';
@@ -31,11 +32,20 @@ import { ValueTable } from './ValueTable';
 /** Ways to look at a value; a new one is one row. */
 const VIEWS: Record<ValueMode, { label: string; view: ComponentType<{ row: Snapshot }> }> = {
   table: { label: 'Table', view: ValueTable },
-  heatmap: { label: 'Heatmap', view: ValueHeatmap },
-  line: { label: 'Line', view: ValueLine },
-  image: { label: 'Image', view: ValueImage },
-  histogram: { label: 'Histogram', view: ValueHistogram },
+  heatmap: { label: 'Heatmap', view: ofSlice(ValueHeatmap) },
+  line: { label: 'Line', view: ofSlice(ValueLine) },
+  image: { label: 'Image', view: ofSlice(ValueImage) },
+  histogram: { label: 'Histogram', view: ofSlice(ValueHistogram) },
 };
+
+/** A view that draws the current slice, or says why there is none. */
+function ofSlice(View: ComponentType<{ data: Slice; row: Snapshot }>): ComponentType<{ row: Snapshot }> {
+  return ({ row }) => {
+    const data = slice.data.value;
+    if (data !== null) return <View data={data} row={row} />;
+    return slice.error.value ? <Failure error={slice.error.value} retry={slice.reload} /> : null;
+  };
+}
 
 export function ValueTab() {
   const [whole, row] = [snapshot.value, keptRow.value];

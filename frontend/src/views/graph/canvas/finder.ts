@@ -21,7 +21,7 @@ export class Finder {
   readonly fuzzy = signal(false);
   /** Whether the text cannot be read, and in words why there are no hits. */
   readonly unread = signal(false);
-  readonly told = signal<string | null>(null);
+  readonly message = signal<string | null>(null);
   /** The ways between the ends of what was found in a row, each link once. */
   ways: readonly Int32Array[] = [];
   /** What was found; null without a search. */
@@ -45,13 +45,13 @@ export class Finder {
     return this.done;
   }
 
-  private take(text: string, query: Query, { rows, fuzzy, ways, told }: SearchResult, tree: ScopeTree, current: number): void {
+  private take(text: string, query: Query, { rows, fuzzy, ways, message }: SearchResult, tree: ScopeTree, current: number): void {
     this.ways = linksOnce(ways, tree.nodeCount);
     this.marks = markNodes(tree, rows);
     batch(() => {
       this.text.value = text;
       this.unread.value = query.error !== null;
-      this.told.value = told;
+      this.message.value = message;
       this.fuzzy.value = fuzzy;
       this.hits.value = rows;
       this.current.value = rows.indexOf(current);
@@ -65,7 +65,7 @@ export class Finder {
     this.hits.value = new Int32Array(0);
     this.current.value = -1;
     this.unread.value = this.fuzzy.value = false;
-    this.told.value = null;
+    this.message.value = null;
     this.ways = [];
     this.marks = null;
   }

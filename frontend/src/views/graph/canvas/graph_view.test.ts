@@ -128,7 +128,7 @@ test('what is bad at the current step is searched for again at another one, and 
   };
   await at(stepWith(0, []));
   await view.search('is:nan');
-  expect(view.finder.told.value).toBe('no node has NaN at this step');
+  expect(view.finder.message.value).toBe('no node has NaN at this step');
   await at(stepWith(1, [1, 3]));
   expect([...view.finder.hits.value]).toEqual([1, 3]);
   nextHit(view, -1);

@@ -459,7 +459,7 @@ export class GraphView {
     if (!this.motion.active) this.anchor = null;
   }
 
-  /** Selection that nobody has to be told of. */
+  /** Selection that that is not reported. */
   setSelected(entity: number): void {
     this.selected = entity;
     this.setNeighbours();

@@ -13,8 +13,8 @@ const PAUSE_MS = 120;
 
 export class TrendLines {
   shown: ShownTrends | null = null;
-  private told = '';
-  private toldOf: GraphData | null = null;
+  private reported = '';
+  private reportedOf: GraphData | null = null;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   /** Told of the rows of the nodes in view, once the view rests. */
@@ -30,10 +30,10 @@ export class TrendLines {
     const rows = frame.trends ? nodesWithRoom(frame) : [];
     const [text, { graph }] = [rows.join(), frame.drawing];
     clearTimeout(this.timer);
-    if (text === this.told && graph === this.toldOf) return;
+    if (text === this.reported && graph === this.reportedOf) return;
     this.timer = setTimeout(() => {
-      this.told = text;
-      this.toldOf = graph;
+      this.reported = text;
+      this.reportedOf = graph;
       this.report(graph, rows);
     }, PAUSE_MS);
   }
