@@ -50,7 +50,7 @@ class Step:
         watches: the watches of all that.
         records: whether its calls are recorded.
         ended, end_lost: see `StepEntry`.
-        links: what its calls hand to one another; None where nothing is watched.
+        links: what its calls pass to one another; None where nothing is watched.
         stops_fit: whether a trigger wants Keras' `fit` to return; known when the step has ended.
     """
 
@@ -72,10 +72,12 @@ class Step:
         self.known_layers = tuple(known_layers)
         if first is not None and after is not None:
             self.numbers = range(first, first + count)
-            self.watched = state.watches_of(after)
+            self.watched = state.watches.of_earlier_steps(after)
         else:
             self.numbers = state.numbers.claim(first, count)
-            self.watched = state.begin_steps(self.numbers)
+            self.watched = state.watches.begin_steps(self.numbers)
+            if self.watched.all:
+                state.writer_thread.start()
         self._began = None if state.budget is None else state.budget.clock()
         self.watches = self.watched.all
         recordings = None if self._is_extra else state.recordings
@@ -101,17 +103,17 @@ class Step:
     @property
     def exact(self) -> bool:
         """Whether the untouched function must make the step, and a shadow of it be captured."""
-        return self._state.exact
+        return self._state.options.exact
 
     @property
     def summarizes_on_device(self) -> bool:
         """Whether tensors of which only the summary is wanted are summarized by the function itself."""
-        return self._state.summarizes_on_device
+        return self._state.options.summarizes_on_device
 
     @property
     def embeds_sources(self) -> bool:
         """Whether graphs embed the text of user files."""
-        return self._state.embeds_sources
+        return self._state.options.embeds_sources
 
     @property
     def warnings(self) -> CaptureWarnings:
@@ -154,7 +156,7 @@ class Step:
         self._safely(traced.root, lambda: self._take(traced, values, way))
 
     def _take(self, traced: TracedRoot, values: TapValues, way: CaptureMode) -> None:
-        selection = self._state.selection_of(traced, self.watched)
+        selection = self._state.watches.select(traced, self.watched)
         visits = self._visits[traced.root]
         graph = self._state.graph_of(traced, way)
         tensors: deque[CapturedTensor] = deque()
@@ -200,7 +202,7 @@ class Step:
         """Captures what a run of a session computed.
 
         Args:
-            key: tells kinds of runs apart; visits of one kind are counted through the step.
+            key: identifies a kind of run; visits of one kind are counted through the step.
             groups: what is selected, and its values by visit; None for a visit at which a tensor was not
                 computed.
         """
@@ -230,7 +232,7 @@ class Step:
 
     def nothing_selected(self, traced: TracedRoot) -> None:
         """Nothing of a function is selected."""
-        self._state.note_unselected(traced)
+        self._state.watches.note_unselected(traced)
 
     # Recordings
 
@@ -249,14 +251,14 @@ class Step:
         """The recording counts visits within its call, a step goes on counting."""
         visits = self._visits[traced.root]
         if visits and self._recording is not None:
-            selection = self._state.selection_of(traced, self.watched)
+            selection = self._state.watches.select(traced, self.watched)
             names = {selection[place].candidate.name: n for place, n in visits.items() if place in selection}
             self._recording.hashes = TensorHashes(names)
 
     @property
     def possible_watches(self) -> Sequence[Watch]:
         """The watches that any step of the tap may have."""
-        return self._state.possible_watches
+        return self._state.watches.possible
 
     def leave_unrecorded(self, what: str, why: str) -> None:
         """The step runs something that cannot be recorded: says so."""

@@ -34,7 +34,7 @@ from .tap_arguments import (
     run_facts,
     seconds,
 )
-from .tap_state import TapState
+from .tap_state import TapOptions, TapState
 from .tap_steps import TapSteps
 from .tracing.keras_lines import note_lines
 from .triggers.firing import Firing
@@ -56,7 +56,7 @@ class Tap:
     does.
 
     Capturing never raises into the program and never changes what steps compute that are not watched:
-    these run the untouched functions. What cannot be captured is left out, and said once as a `TapWarning`.
+    these run the untouched functions. What cannot be captured is skipped, and said once as a `TapWarning`.
 
     Args:
         path: directory of the run: `Tap("logs/r")` writes the run `r` of the log directory `logs`; or its
@@ -77,7 +77,7 @@ class Tap:
         before: steps before the one that fired to write as well: a `FlightRecorder`, or their number.
         stop: ends training when a trigger fires: True by a `TrainingStoppedError` at the end of the step (the
             one exception to the rule above), `"return"` by having Keras' `fit` return; a loop of your own
-            looks at `fired`. Each step then waits until it was looked at.
+            looks at `fired`. Each step then waits until it was checked.
         budget: share of the time of the steps that capture may take, as 0.03: of the steps that `watch` wants
             only as many are captured as fit (docs/how-to/keep-the-cost-low.md). Not with `on`.
         summarize: where tensors are summarized whose values are not kept: on the `"host"`, or on the
@@ -183,18 +183,13 @@ class Tap:
             elif options.on_trigger:
                 raise WatchError("Record(on_trigger=True) waits for a trigger.", "Add on=NonFinite().")
         self._state = TapState(
-            run,
+            TapOptions(run, patience, share, sources, exact, on_device),
             watches,
             warnings,
             writer_thread,
-            patience,
+            watch_file=WatchFile(self.run_dir, watches),
             triggers=triggers,
             recordings=recordings,
-            watch_file=WatchFile(self.run_dir, watches),
-            budget=share,
-            embeds_sources=sources,
-            exact=exact,
-            summarizes_on_device=on_device,
         )
         self._steps = TapSteps(self._state, max_bytes=limit)
 
@@ -218,7 +213,7 @@ class Tap:
     @property
     def watches(self) -> tuple[Watch, ...]:
         """The current watches."""
-        return self._state.watches
+        return self._state.watches.current
 
     @property
     def fired(self) -> tuple[Firing, ...]:

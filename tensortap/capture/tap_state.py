@@ -1,4 +1,4 @@
-"""State that all steps of a tap share: watches, the writer's thread, graphs, warnings, recordings."""
+"""State that all steps of a tap share: options, watches, the writer's thread, graphs, recordings; its end."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 import threading
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -22,17 +22,15 @@ from .pipeline.batch_writer import SNAPSHOT_LOSSES
 from .pipeline.messages import CapturedTensor, Event, GraphHandle, StepEntry, TensorBatch, held_bytes
 from .pipeline.writer_thread import WriterThread
 from .recording.run_recordings import RECORDING_LOSSES, RunRecordings
+from .tap_watches import TapWatches
 from .tracing.call_links import CallLinks
-from .tracing.candidate import Kind
 from .tracing.traced_function import Place, TracedRoot
 from .triggers.trigger_control import TriggerControl
-from .watching.selection import Selected, StepWatches
 from .watching.step_budget import StepBudget
-from .watching.watch import Watch, shown_rules
-from .watching.watch_file import WatchFile, watch_facts
+from .watching.watch import Watch
+from .watching.watch_file import WatchFile
 
-Selection = dict[Place, Selected]
-_MAX_LINKS = 1000  # kinds of steps, by what their calls hand to one another
+_MAX_LINKS = 1000  # kinds of steps, by what their calls pass to one another
 Visits = Counter[Place]
 
 
@@ -60,36 +58,41 @@ class StepNumbers:
         return ran
 
 
-class TapState:
-    """One for each tap; outlives it until all that was captured is written (`close`).
+@dataclass(frozen=True, slots=True)
+class TapOptions:
+    """What the steps of a tap need to know of its arguments.
 
-    Args:
+    Attributes:
         run: its name, for warnings.
-        watches: what is watched, until `watch_file` changes it.
         close_seconds: how long to wait for what is still to be written.
         budget: the share of the steps' time that capture may take; None: any.
         embeds_sources, exact: as `Tap` takes them (`sources`, `exact`).
         summarizes_on_device: see `Tap` (`summarize`).
     """
 
+    run: str
+    close_seconds: float
+    budget: float | None = None
+    embeds_sources: bool = True
+    exact: bool = False
+    summarizes_on_device: bool = False
+
+
+class TapState:
+    """One for each tap; outlives it until all that was captured is written (`close`)."""
+
     def __init__(
         self,
-        run: str,
+        options: TapOptions,
         watches: Sequence[Watch],
         warnings: OneTimeWarnings,
         writer_thread: WriterThread,
-        close_seconds: float,
         *,
+        watch_file: WatchFile | None = None,
         triggers: TriggerControl | None = None,
         recordings: RunRecordings | None = None,
-        watch_file: WatchFile | None = None,
-        budget: float | None = None,
-        embeds_sources: bool = True,
-        exact: bool = False,
-        summarizes_on_device: bool = False,
     ) -> None:
-        self._run = run
-        self.watches = tuple(watches)
+        self.options = options
         self.warnings = warnings
         self.not_captured = CaptureWarnings(warnings, self.put_event)
         self.writer_thread = writer_thread
@@ -97,103 +100,40 @@ class TapState:
         self.recordings = recordings
         if recordings is not None:
             recordings.note = self.not_captured.note_unrecorded
-        self.embeds_sources = embeds_sources
-        self.exact = exact
-        self.summarizes_on_device = summarizes_on_device
-        self.budget = (
-            None if budget is None else StepBudget(budget, partial(self.not_captured.steps_skipped, budget))
+        self.budget: StepBudget | None = None
+        if options.budget is not None:
+            skipped = partial(self.not_captured.steps_skipped, options.budget)
+            self.budget = StepBudget(options.budget, skipped)
+        self.watches = TapWatches(
+            watches,
+            warnings,
+            self.not_captured,
+            self.put_event,
+            watch_file=watch_file,
+            triggers=triggers,
+            budget=self.budget,
         )
         self.samples = BatchSamples(warnings)
         self.numbers = StepNumbers()
-        self._watch_file = watch_file
-        self._close_seconds = close_seconds
-        self._step_watches: dict[tuple[tuple[Watch, ...], ...], StepWatches] = {}
         self._graphs: dict[tuple[str, CaptureMode], GraphHandle] = {}
-        self._selections: dict[tuple[str, StepWatches], Selection] = {}
-        self._unselected: dict[str, set[Kind]] = {}  # kinds by function of which nothing is selected
-        self._ran = range(0)  # from the first to the last step that ran
-        self._any_watched = False
         # Visits so far at the latest step, by root function: a step that is entered twice goes on counting.
         self._visits: tuple[int, defaultdict[str, Visits]] = -1, defaultdict(Counter)
         self._step_links = -1, CallLinks()
         self._links: Any = None  # what the calls of the last step passed to one another
-        self._known_links: dict[Any, int] = {}  # what calls hand to one another -> the step that noted it
+        self._known_links: dict[Any, int] = {}  # what calls pass to one another -> the step that noted it
         self._uses = 0
         self._is_held = False
         self._lock = threading.Lock()
         self._pid = os.getpid()
         self.closed = False
 
-    # Steps
-
-    def begin_steps(self, numbers: range) -> StepWatches:
-        """Steps begin; returns what is watched of them."""
-        if self._watch_file is not None:
-            self._poll_watch_file(self._watch_file, numbers.start)
-        written = tuple(watch for watch in self.watches if self._wants(watch, numbers))
-        if written and self.budget is not None and not self.budget.admits():
-            written = ()
-        found = StepWatches(written)
-        if self.triggers is not None:
-            found = self.triggers.extend(written, self.watches, numbers)
-        # One object for the same watches: selections are looked up by it.
-        found = self._step_watches.setdefault((found.written, found.examined, found.held), found)
-        before = self._ran or numbers
-        self._ran = range(min(before.start, numbers.start), max(before.stop, numbers.stop))
-        self.not_captured.step = self._ran.stop - 1
-        if found.all:
-            self._any_watched = True
-            self.writer_thread.start()
-        return found
-
-    def watches_of(self, numbers: range) -> StepWatches:
-        """What the watches want of steps that have begun before, without what a trigger wants."""
-        found = StepWatches(tuple(watch for watch in self.watches if self._wants(watch, numbers)))
-        return self._step_watches.setdefault((found.written, found.examined, found.held), found)
-
-    @property
-    def possible_watches(self) -> Sequence[Watch]:
-        """The watches that any step may have, as long as `watch_file` does not change them."""
-        more = () if self.triggers is None else self.triggers.possible_watches(self.watches)
-        return tuple(dict.fromkeys((*self.watches, *more)))
-
-    def _wants(self, watch: Watch, numbers: range) -> bool:
-        try:
-            return any(watch.wants_step(step) for step in numbers)
-        except Exception as error:
-            self.warnings.warn("steps", f"{watch!r} failed", "Correct steps=; nothing is captured.", error)
-            return False
-
-    def _poll_watch_file(self, watch_file: WatchFile, step: int) -> None:
-        if not self._ran:
-            self._note_watches(step, "program")
-        change = watch_file.poll(step)
-        if change is None:
-            return
-        if change.watches is None:
-            print_line(change.error)
-            self.put_event(step, "watch", {"error": change.error})
-        else:
-            self.watches = change.watches
-            self._note_watches(step, change.source)
-
-    def _note_watches(self, step: int, source: str) -> None:
-        self.put_event(step, "watch", watch_facts(self.watches, shown_rules(self.watches), source=source))
+    # Of steps and functions
 
     def visits_at(self, step: int) -> defaultdict[str, Visits]:
         """Visits at a step so far, by root function."""
         if step != self._visits[0]:
             self._visits = step, defaultdict(Counter)
         return self._visits[1]
-
-    # Functions
-
-    def selection_of(self, traced: TracedRoot, watches: StepWatches) -> Selection:
-        """Selection of a function's tensors, by place."""
-        key = traced.root, watches
-        if key not in self._selections:
-            self._selections[key] = dict(_select(traced, watches))
-        return self._selections[key]
 
     def graph_of(self, traced: TracedRoot, way: CaptureMode) -> GraphHandle:
         """A function's graph, as of the way in which it is captured."""
@@ -204,17 +144,12 @@ class TapState:
 
     def _make_graph(self, traced: TracedRoot, way: CaptureMode) -> Graph | None:
         try:
-            return replace(traced.graph_for(sources=self.embeds_sources), way=way)
+            return replace(traced.graph_for(sources=self.options.embeds_sources), way=way)
         except Exception as error:
             name = short_function_name(traced.root)
             what = f"the graph of the function {name} cannot be recorded"
             self.warnings.warn(f"graph {name}", what, "Its tensors are kept without it.", error)
             return None
-
-    def note_unselected(self, traced: TracedRoot) -> None:
-        """Nothing of a function is selected."""
-        kinds = {candidate.kind for candidate in traced.candidates.values()}
-        self._unselected[short_function_name(traced.root)] = kinds
 
     # Messages to the writer's thread
 
@@ -275,17 +210,11 @@ class TapState:
 
     def flush(self) -> bool:
         """Waits until all that was captured is committed; False if that took more than `close_seconds`."""
-        in_time = self.writer_thread.flush(self._close_seconds)
+        in_time = self.writer_thread.flush(self.options.close_seconds)
         return self._flush_recordings() and in_time
 
     def _flush_recordings(self) -> bool:
-        return self.recordings is None or self.recordings.flush(self._close_seconds)
-
-    def warn_if_nothing_selected(self) -> None:
-        """Warns if the watched steps ran functions, but the watches selected nothing in them."""
-        if self._unselected and not self._selections:
-            kinds = sorted(set().union(*self._unselected.values()) - {""})
-            self.not_captured.nothing_selected(self.watches, sorted(self._unselected), kinds)
+        return self.recordings is None or self.recordings.flush(self.options.close_seconds)
 
     def close(self) -> None:
         """Writes what is left, closes the files, and reports what was lost. A second call does nothing."""
@@ -295,11 +224,11 @@ class TapState:
         while self._uses:
             self.release_call_hook()
         if os.getpid() == self._pid:  # a forked child writes nothing that its parent does
-            self.warn_if_nothing_selected()
-            if self._ran and not self._any_watched and self.recordings is None:
-                self.not_captured.no_step_watched(self.watches, self._ran)
+            self.watches.warn_if_nothing_selected()
+            if self.recordings is None:
+                self.watches.warn_if_no_step_watched()
         recorded = self._flush_recordings()  # first: what is lost of it is noted in the run
-        in_time = self.writer_thread.stop(self._close_seconds)
+        in_time = self.writer_thread.stop(self.options.close_seconds)
         if recorded:
             self._flush_recordings()  # what a trigger chose last
         self.samples.close()
@@ -313,7 +242,7 @@ class TapState:
             verb = "was" if dropped == 1 else "were"
             kinds = {"snapshot": dropped - recordings, "recording": recordings}
             what = " and ".join(counted(count, kind) for kind, count in kinds.items() if count)
-            print_line(f"{what} of run {self._run!r} {verb} dropped: {self._drop_reason(in_time)}")
+            print_line(f"{what} of run {self.options.run!r} {verb} dropped: {self._drop_reason(in_time)}")
 
     def _drop_reason(self, in_time: bool) -> str:
         """The main reason for the drops, and the fix."""
@@ -327,17 +256,10 @@ class TapState:
             )
         if not in_time:
             return (
-                f"the writer needed more than {self._close_seconds:g} s to finish."
+                f"the writer needed more than {self.options.close_seconds:g} s to finish."
                 " Watch fewer steps or tensors, or raise Tap(close_seconds=…)."
             )
         return (
             "they came faster than they could be written, or did not fit into memory."
             " Watch fewer steps or tensors, or raise Tap(queue_bytes=…, wait_seconds=…)."
         )
-
-
-def _select(traced: TracedRoot, watches: StepWatches) -> Iterator[tuple[Place, Selected]]:
-    for place, candidate in traced.candidates.items():
-        selected = watches.select(candidate)
-        if selected is not None:
-            yield place, selected

@@ -28,7 +28,9 @@ class TapSteps:
 
     def __init__(self, state: TapState, *, max_bytes: int) -> None:
         self._state = state
-        self._eager = EagerScopes(CALL_HOOK.tracker, sources=state.embeds_sources, max_bytes=max_bytes)
+        self._eager = EagerScopes(
+            CALL_HOOK.tracker, sources=state.options.embeds_sources, max_bytes=max_bytes
+        )
         self._known_layers: Collection[str] = ()
         # Also at the end of the program.
         self._finalizer = weakref.finalize(self, state.close)
@@ -108,7 +110,7 @@ class TapSteps:
         """It has ended: all that was captured is committed."""
         self._state.release_call_hook()
         self._state.flush()
-        self._state.warn_if_nothing_selected()
+        self._state.watches.warn_if_nothing_selected()
 
     def warn(self, kind: str, message: str, hint: str) -> None:
         """Warns, unless this kind of warning was issued before. `message` has no full stop, `hint` has."""

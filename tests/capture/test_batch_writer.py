@@ -16,7 +16,7 @@ from tensortap.capture.pipeline import batch_writer
 from tensortap.capture.pipeline.batch_writer import BatchWriter, DiskReserve
 from tensortap.capture.pipeline.messages import CapturedTensor, GraphHandle, TensorBatch
 from tensortap.capture.pipeline.writer_thread import WriterThread
-from tensortap.capture.tap_state import TapState
+from tensortap.capture.tap_state import TapOptions, TapState
 from tensortap.capture.tracing.candidate import Candidate
 from tensortap.capture.watching.selection import Handling
 from tensortap.dump.write.writer import DumpWriter
@@ -42,7 +42,7 @@ def last_words(
         wait_seconds=0,
     )
     assert writer_thread.put(batch())
-    TapState("r", (), warnings, writer_thread, 30).close()
+    TapState(TapOptions("r", 30), (), warnings, writer_thread).close()
     assert (writer_thread.dropped, writer_thread.refused) == (1, 1)
     return capsys.readouterr().err
 
@@ -107,7 +107,7 @@ def test_a_full_queue(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         wait_seconds=0,
     )
     writer_thread.drop(3)
-    TapState("r", (), warnings, writer_thread, 30).close()
+    TapState(TapOptions("r", 30), (), warnings, writer_thread).close()
     assert "raise Tap(queue_bytes=…" in capsys.readouterr().err
 
 

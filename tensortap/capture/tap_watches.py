@@ -1,0 +1,140 @@
+"""What a tap watches: which watches apply to a step, and which tensors of a function they select."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tensortap.core.names import short_function_name
+
+from .capture_warnings import CaptureWarnings, OneTimeWarnings, PutEvent, print_line
+from .tracing.candidate import Kind
+from .tracing.traced_function import Place, TracedRoot
+from .triggers.trigger_control import TriggerControl
+from .watching.selection import Selected, StepWatches
+from .watching.step_budget import StepBudget
+from .watching.watch import Watch, shown_rules
+from .watching.watch_file import WatchFile, watch_facts
+
+Selection = dict[Place, Selected]
+
+
+class TapWatches:
+    """The watches of a tap, applied to the steps that run and the functions that they call.
+
+    Args:
+        watches: what is watched, until `watch_file` changes it.
+        not_captured: warns of what the watches miss.
+        put_event: notes in the run what is watched from which step.
+        watch_file: may change the watches before a step.
+        triggers: want more of a step than the watches do.
+        budget: decides which of the watched steps are captured; None: all.
+    """
+
+    def __init__(
+        self,
+        watches: Sequence[Watch],
+        warnings: OneTimeWarnings,
+        not_captured: CaptureWarnings,
+        put_event: PutEvent,
+        *,
+        watch_file: WatchFile | None = None,
+        triggers: TriggerControl | None = None,
+        budget: StepBudget | None = None,
+    ) -> None:
+        self.current = tuple(watches)
+        self._warnings, self._not_captured, self._put_event = warnings, not_captured, put_event
+        self._watch_file = watch_file
+        self._triggers = triggers
+        self._budget = budget
+        self._step_watches: dict[tuple[tuple[Watch, ...], ...], StepWatches] = {}
+        self._selections: dict[tuple[str, StepWatches], Selection] = {}
+        self._unselected: dict[str, set[Kind]] = {}  # kinds by function of which nothing is selected
+        self._ran = range(0)  # from the first to the last step that ran
+        self._any_watched = False
+
+    def begin_steps(self, numbers: range) -> StepWatches:
+        """Steps begin; returns what is watched of them."""
+        if self._watch_file is not None:
+            self._poll_watch_file(self._watch_file, numbers.start)
+        written = self._wanting(numbers)
+        if written and self._budget is not None and not self._budget.admits():
+            written = ()
+        found = StepWatches(written)
+        if self._triggers is not None:
+            found = self._triggers.extend(written, self.current, numbers)
+        before = self._ran or numbers
+        self._ran = range(min(before.start, numbers.start), max(before.stop, numbers.stop))
+        self._not_captured.step = self._ran.stop - 1
+        self._any_watched = self._any_watched or bool(found.all)
+        return self._shared(found)
+
+    def of_earlier_steps(self, numbers: range) -> StepWatches:
+        """What the watches want of steps that have begun before, without what a trigger wants."""
+        return self._shared(StepWatches(self._wanting(numbers)))
+
+    @property
+    def possible(self) -> Sequence[Watch]:
+        """The watches that any step may have, as long as `watch_file` does not change them."""
+        more = () if self._triggers is None else self._triggers.possible_watches(self.current)
+        return tuple(dict.fromkeys((*self.current, *more)))
+
+    def select(self, traced: TracedRoot, watches: StepWatches) -> Selection:
+        """The tensors of a function that watches select, by place."""
+        key = traced.root, watches
+        if key not in self._selections:
+            self._selections[key] = dict(_select(traced, watches))
+        return self._selections[key]
+
+    def note_unselected(self, traced: TracedRoot) -> None:
+        """Nothing of a function is selected."""
+        kinds = {candidate.kind for candidate in traced.candidates.values()}
+        self._unselected[short_function_name(traced.root)] = kinds
+
+    def warn_if_nothing_selected(self) -> None:
+        """Warns if the watched steps ran functions, but the watches selected nothing in them."""
+        if self._unselected and not self._selections:
+            kinds = sorted(set().union(*self._unselected.values()) - {""})
+            self._not_captured.nothing_selected(self.current, sorted(self._unselected), kinds)
+
+    def warn_if_no_step_watched(self) -> None:
+        """Warns if steps ran, but the watches wanted none of them."""
+        if self._ran and not self._any_watched:
+            self._not_captured.no_step_watched(self.current, self._ran)
+
+    def _shared(self, found: StepWatches) -> StepWatches:
+        """One object for the same watches: selections are looked up by it."""
+        return self._step_watches.setdefault((found.written, found.examined, found.held), found)
+
+    def _wanting(self, numbers: range) -> tuple[Watch, ...]:
+        return tuple(watch for watch in self.current if self._wants(watch, numbers))
+
+    def _wants(self, watch: Watch, numbers: range) -> bool:
+        try:
+            return any(watch.wants_step(step) for step in numbers)
+        except Exception as error:
+            self._warnings.warn("steps", f"{watch!r} failed", "Correct steps=; nothing is captured.", error)
+            return False
+
+    def _poll_watch_file(self, watch_file: WatchFile, step: int) -> None:
+        if not self._ran:
+            self._note_watches(step, "program")
+        change = watch_file.poll(step)
+        if change is None:
+            return
+        if change.watches is None:
+            print_line(change.error)
+            self._put_event(step, "watch", {"error": change.error})
+        else:
+            self.current = change.watches
+            self._note_watches(step, change.source)
+
+    def _note_watches(self, step: int, source: str) -> None:
+        facts = watch_facts(self.current, shown_rules(self.current), source=source)
+        self._put_event(step, "watch", facts)
+
+
+def _select(traced: TracedRoot, watches: StepWatches) -> Iterator[tuple[Place, Selected]]:
+    for place, candidate in traced.candidates.items():
+        selected = watches.select(candidate)
+        if selected is not None:
+            yield place, selected
