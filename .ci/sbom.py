@@ -1,7 +1,7 @@
 """Writes what an installation and its page consist of, as CycloneDX JSON: `.ci/sbom.py OUT`.
 
 Python: the closure of tensortap's own requirements (no extras), in the versions installed here. The page:
-what package-lock.json says is bundled (development tools are left out).
+what package-lock.json says is bundled (development tools are skipped).
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def allowed_hosts(flags: Any) -> list[str] | None:
 def local_logdirs(logdir: str | None, logdir_spec: str | None) -> list[str]:
     """The directories that can be read: `logdir`, or those of a spec `name:path,path2`.
 
-    Remote ones (`gs://…`) are left out: they are read by `tensortap serve`, with the keys of who starts it.
+    Remote ones (`gs://…`) are skipped: they are read by `tensortap serve`, with the keys of who starts it.
     """
     paths = [logdir] if logdir else [_path(part) for part in (logdir_spec or "").split(",")]
     return [path for path in paths if path and not _REMOTE.match(path)]

@@ -1,6 +1,7 @@
 """The HTTP server: `create_app` makes the WSGI application, `Server` serves it; http_api.md is the interface.
 
-Nothing is computed here: `routes` read parameters, ask `tensortap.index` or `tensortap.analysis`, answer.
+`routes` read parameters, ask `tensortap.index` or `tensortap.analysis`, and answer. `jobs` run what takes
+long, `log_reader` keeps the index fresh, `story` records answers for a page without a server.
 Imports neither TensorFlow nor `tensortap.capture`; `tensortap.cli`, `tensortap.api` and the plugin import it.
 Begin with `app.py`, then one module of `routes`. Names are resolved when they are first used: worker
 processes import this package without Flask.

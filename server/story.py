@@ -5,7 +5,7 @@ puts a story into the static viewer (frontend/src/viewer.tsx), which is one HTML
 one into a `.tap.zip`, for the same viewer.
 
 A story holds some steps of a run whole (statistics, table, small histograms), and of its tensors history,
-histograms and values, the tensors of findings and of NaN first, up to a size. What is left out is said in it.
+histograms and values, the tensors of findings and of NaN first, up to a size. What is skipped is said in it.
 """
 
 from __future__ import annotations

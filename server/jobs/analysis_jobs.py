@@ -40,7 +40,7 @@ def ask(
     """Return what is known of an analysis so far; start it if nobody has.
 
     Args:
-        what, options: the name of the task, and its arguments. key: tells apart what is asked of a run.
+        what, options: the name of the task, and its arguments. key: identifies what is asked of a run.
         version: of what is analysed: another one, and it begins anew. cancel: end it instead.
     """
     queue: JobQueue = current_app.extensions[_KEY]

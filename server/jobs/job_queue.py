@@ -30,7 +30,7 @@ class Job:
     """Work on one key, with its last result.
 
     Attributes:
-        number: tells jobs of a queue apart.
+        number: identifies a job of a queue.
         version: of what the result, or the error, was found in.
         queued, working: it waits for a thread, or has one. done, total, doing: how far it is then.
         needs: another job, which has ended when the work of this one begins (in a queue with one thread).

@@ -115,7 +115,7 @@ class Run:
         """One snapshot.
 
         Args:
-            name: tensor name, `node:slot`; slot 0 if it is left out.
+            name: tensor name, `node:slot`; slot 0 if it is missing.
             step: may be left out if there is one only; negative ones count from the last.
             visit: needed where the tensor has several there.
             worker: needed where the tensor has several there.

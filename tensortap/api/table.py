@@ -98,7 +98,7 @@ class Table:
         return statistics_figure(self._columns, names, self._title.rstrip(": "))
 
     def _cells(self) -> tuple[list[str], list[list[str]], int | None]:
-        """Head, rows, and behind which row some are left out."""
+        """Head, rows, and behind which row some are skipped."""
         head = [name for name in self._shown if name in self._columns]
         count = len(self)
         shown = list(range(count))

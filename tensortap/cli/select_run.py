@@ -103,7 +103,7 @@ def open_log(path: Path) -> LogIndex:
 
 
 def check_folders_read(unread: Mapping[Path, OSError]) -> None:
-    """Raises NotARunError where folders could not be looked into: nobody knows which runs they hold."""
+    """Raises NotARunError where folders could not be checked: nobody knows which runs they hold."""
     for folder, error in unread.items():
         if isinstance(error, PermissionError):
             denied = DeniedError(shown_path(folder))
@@ -112,7 +112,7 @@ def check_folders_read(unread: Mapping[Path, OSError]) -> None:
 
 
 def report_unread(unread: Mapping[Path, OSError]) -> bool:
-    """Says on stderr which folders could not be looked into, and why; returns whether there are any."""
+    """Says on stderr which folders could not be checked, and why; returns whether there are any."""
     for folder in unread:
         try:
             check_folders_read({folder: unread[folder]})

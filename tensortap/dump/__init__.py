@@ -3,8 +3,9 @@
 - `format/`: the layout of each file, with its encoder and decoder; `write/`, `read/`: writer and readers.
 - `recording/`: what one call of a function needs to run again; `maintenance/`: repair and pruning.
 
-It imports core, storage, stats, tfproto and system only, and no TensorFlow. Begin with `write/writer.py` and
-`read/runs.py`. The names below are for programs that use dumps alone; the rest of tensortap imports modules.
+It imports core, scale, stats, storage, system and tfproto only, and no TensorFlow. Begin with
+`write/writer.py` and `read/runs.py`. The names below are for programs that use dumps alone; the rest of
+tensortap imports modules.
 """
 
 from tensortap.core.records import Function, Graph, Node, Summary

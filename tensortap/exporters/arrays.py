@@ -58,7 +58,7 @@ def export_npz(run: RunIndex, rows: Array | None, out: Path, advance: AdvanceCou
 
 
 def export_safetensors(run: RunIndex, rows: Array | None, out: Path, advance: AdvanceCount) -> Exported:
-    """Text and what safetensors has no dtype for (complex128) are left out and said so.
+    """Text and what safetensors has no dtype for (complex128) are skipped and said so.
 
     Of complex64, releases of safetensors before 0.7 refuse the whole file.
     """

@@ -31,7 +31,7 @@ _TINY = 5e-324  # right of a bucket with nothing but zeros
 
 
 def export_event_files(run: RunIndex, rows: Array | None, out: Path, advance: AdvanceCount) -> Exported:
-    """Makes the folder `out` with one event file, in the order of steps. Graphs and values are left out."""
+    """Makes the folder `out` with one event file, in the order of steps. Graphs and values are skipped."""
     rows = all_rows(run, rows)
     rows = rows[np.argsort(run.catalog.column("step", rows), kind="stable")]
     if not is_free(out):

@@ -107,7 +107,7 @@ def _member(name: str) -> zipfile.ZipInfo:
 
 
 def _members(run_dir: Path, below: str = "") -> Iterator[tuple[str, int]]:
-    """(name in the run, size) of its regular files; links are left out, and so are hidden folders (such as
+    """(name in the run, size) of its regular files; links are skipped, and so are hidden folders (such as
     the one in which the archive is made) and runs below it."""
     if below.count("/") > _MAX_DEPTH:
         return

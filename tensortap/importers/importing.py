@@ -22,7 +22,7 @@ from .safe_io import (
     max_unpacked,
 )
 
-_MOST_FILES = 20_000  # of a folder, whose names are looked at
+_MOST_FILES = 20_000  # of a folder, whose names are checked
 
 
 def import_source(

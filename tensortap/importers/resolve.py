@@ -133,7 +133,7 @@ def warn_if_silent(path: Path) -> Iterator[None]:
 
 
 def _check_allowed(path: Path) -> None:
-    """Raises DeniedError where a folder, or what is above it, may not be looked into."""
+    """Raises DeniedError where a folder, or what is above it, may not be checked."""
     try:
         if is_folder(path) or not exists(path):
             scan(path)
@@ -153,7 +153,7 @@ def import_to_cache(path: Path) -> CachedImport | None:
 
 
 def _in_cache(find: Callable[[Path], CachedImport | None]) -> CachedImport | None:
-    """What `find` finds in, or puts into, the cache; one that cannot be written to is stood in for."""
+    """What `find` finds in, or puts into, the cache; one that cannot be written to is replaced."""
     from .import_cache import CacheNotWritableError
 
     try:

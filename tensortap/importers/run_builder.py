@@ -197,7 +197,7 @@ class RunWriter:
         self._builder.facts[name] = text
 
     def not_counted(self, *names: str) -> None:
-        """Some of the source's snapshots do not tell these counts (FORMAT.md)."""
+        """Some of the source's snapshots do not report these counts (FORMAT.md)."""
         missing = {*filter(None, self._builder.facts.get("not counted", "").split(", ")), *names}
         self.fact(
             "not counted", ", ".join(name for name in ("size", *COUNTS, "nonfinite") if name in missing)
@@ -220,7 +220,7 @@ class RunWriter:
         self._builder.imported.recordings += 1
 
     def log(self, name: str, array: Any, *, step: int, **where: Any) -> bool:
-        """Dumps one snapshot with its value. An array that cannot be dumped is left out, with a note."""
+        """Dumps one snapshot with its value. An array that cannot be dumped is skipped, with a note."""
         with self._place(name, step):
             if np.asarray(array).nbytes > MAX_TENSOR:
                 raise InvalidValueError(f"It takes {np.asarray(array).nbytes:,} bytes; the limit is 4 GiB.")

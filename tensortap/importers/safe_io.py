@@ -202,7 +202,7 @@ def files_beside(index: Path, names: Iterable[str], suffix: str) -> list[Path]:
 
 
 def files_below(folder: Path) -> Iterator[Path]:
-    """Files below a folder, in the order of their names. Hidden names and linked folders are left out.
+    """Files below a folder, in the order of their names. Hidden names and linked folders are skipped.
 
     Links to files are followed within the folder and to the blobs beside it, of which caches of model hubs
     consist; with `--follow-links` also elsewhere, but those of other users to a third's file: they would have

@@ -33,7 +33,7 @@ _Size = tuple[str, str, int, int, int]
 @dataclass(frozen=True, slots=True)
 class GraphOverview:
     """A graph in numbers; `nonfinite`: snapshots with a NaN or infinity, None where none is known to hold
-    one, and the source of an import does not tell of all. Steps: those with its snapshots. Workers: those
+    one, and the source of an import does not report all. Steps: those with its snapshots. Workers: those
     that captured any, by when they first did in this run.
 
     `way`: how its tensors were captured (`in-place`, `shadow`, or empty if that is unknown).
@@ -160,7 +160,7 @@ class GraphCache:
         return sorted(found, key=lambda graph: -graph.snapshots)
 
     def _workers_of(self, graph: int | None) -> list[str]:
-        """The workers that captured tensors of a graph (by its code). Only new rows are looked at."""
+        """The workers that captured tensors of a graph (by its code). Only new rows are checked."""
         catalog, seen = self._catalog, self._seen_rows
         if seen < catalog.rows:
             graphs, width = catalog.tensors.columns(len(catalog.tensors))[0], len(catalog.workers)

@@ -55,7 +55,7 @@ class LogIndex:
 
     Attributes:
         found: whether the runs were ever looked for to the end; before that nobody knows that there are none.
-        unread: folders that could not be looked into, and why: runs in them are not found. Those that were
+        unread: folders that could not be checked, and why: runs in them are not found. Those that were
             found before stay.
 
     Args:

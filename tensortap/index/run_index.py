@@ -39,7 +39,7 @@ SETTLE_SECONDS = 2.0  # the coarsest time stamps of common file systems (FAT)
 @dataclass(frozen=True, slots=True)
 class RunOverview:
     """A run in numbers. Times are seconds since 1970; `nonfinite`: snapshots with a NaN or infinity, None
-    where none is known to hold one, and the source of an import does not tell of all."""
+    where none is known to hold one, and the source of an import does not report all."""
 
     id: str
     name: str

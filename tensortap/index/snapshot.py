@@ -22,7 +22,7 @@ class Snapshot:
     since 1970, `graph` is `-` for none; counts and statistics as in `tensortap.dump.Summary`. `pruned`: its
     value was kept, and removed to save space. `no_value`: why the value is not there (`summary`, `source`,
     `pruned`, `refused`, `damaged`, `compacted`; see `no_value`), or empty. `unknown`: the counts
-    (and `size`) that the source of an import did not tell: they are lower bounds at most."""
+    (and `size`) that the source of an import did not report: they are lower bounds at most."""
 
     row: int
     tensor: str

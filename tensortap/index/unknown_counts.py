@@ -1,4 +1,4 @@
-"""Counts that are not known: foreign formats tell only some (FORMAT.md, "Counts that are not known")."""
+"""Counts that are not known: foreign formats report only some (FORMAT.md, "Counts that are not known")."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NOT_FINITE, _FINITE = KINDS[:3], KINDS[3:]
 
 
 def unreported_counts(info: dict[str, Any]) -> frozenset[str]:
-    """The counts that a run's source does not tell, as its info says. Whatever else it holds is ignored."""
+    """The counts that a run's source does not report, as its info says. Whatever else it holds is ignored."""
     text = info.get("not counted")
     if not isinstance(text, str):
         return frozenset()
@@ -29,7 +29,7 @@ def unreported_counts(info: dict[str, Any]) -> frozenset[str]:
 
 
 def unknown_counts(catalog: Catalog, rows: Array | slice) -> dict[str, Mask]:
-    """Which rows do not tell a count, bool [rows] by the count's name; names that all rows tell are left out.
+    """Which rows do not report a count, bool [rows] by name; counts that all rows report are missing.
 
     Where counts do not add up to the size, the signs of the others are unknown, and what the run's info
     names. Where the info names the size, only what is above 0 is known, or that none is NaN or infinite.

@@ -142,7 +142,7 @@ class WorkerFollower:
             self._live = time.time() - last_write < patience
 
     def _last_write(self, entries: list[Entry]) -> int:
-        """Nanoseconds since 1970; 0 if nothing tells. Lists of web servers do not: the newest file does."""
+        """Nanoseconds since 1970; 0 if nothing says. Lists of web servers do not: the newest file does."""
         dated = [entry.mtime_ns for entry in entries if entry.is_dated]
         undated = [entry.name for entry in entries if not entry.is_dated and entry.name.startswith("stats-")]
         if undated:

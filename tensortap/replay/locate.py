@@ -1,4 +1,4 @@
-"""Finding the recording that is meant: a bundle, or a step of a run."""
+"""Finding the recording that is asked for: a bundle, or a step of a run."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 class Entry:
     """A file or folder; links and devices are neither. What is in an archive is as old as the archive.
 
-    `size` is -1 where a list of a remote folder does not tell it; `look` does. A remote file has no inode:
+    `size` is -1 where a list of a remote folder does not report it; `look` does. A remote file has no inode:
     the number stands for its ETag. A remote folder is as old as what was found in it is known. `is_dated`:
     the time is that of a change; else that at which the file was first seen, and none since.
     """

@@ -29,7 +29,7 @@ def stat_path(path: Path) -> Entry:
 
 
 def scan(folder: Path) -> list[Entry]:
-    """The entries of a folder, in any order; what vanishes meanwhile is left out.
+    """The entries of a folder, in any order; what vanishes meanwhile is skipped.
 
     Raises:
         OSError: it is no folder, or cannot be read.

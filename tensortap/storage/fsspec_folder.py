@@ -1,6 +1,6 @@
 """Remote folders through fsspec: listed by names and sizes, read by ranges.
 
-What was looked at is believed for a second, so that a round of polling asks once for each folder.
+What was read is believed for a second, so that a round of polling asks once for each folder.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ class RemoteFolder:
         return seen
 
     def _timed(self, name: str, entry: Entry) -> Entry:
-        """Where nothing tells whether a file changes, it is as old as its size is known."""
+        """Where nothing says whether a file changes, it is as old as its size is known."""
         if not entry.is_file or entry.mtime_ns or entry.inode:
             return entry
         size, since, changed = self._sizes.get(name, (-1, 0, False))

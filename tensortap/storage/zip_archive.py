@@ -151,7 +151,7 @@ _KEPT = 32  # archives whose members are remembered
 
 
 def archive_of(path: Path) -> tuple[Archive, str] | None:
-    """The archive that a path leads into, and the name of what is meant in it; None if it leads into none.
+    """The archive that a path leads into, and the name of the member; None if it leads into none.
 
     Raises:
         DamagedError: it is an archive that cannot be used.

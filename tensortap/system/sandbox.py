@@ -14,7 +14,7 @@ _CLONE_NEWNET = 0x40000000
 def limit_memory(memory_bytes: int) -> None:
     """Lets this process allocate so many bytes more than it holds now, and write no core files.
 
-    Where the system does not tell what it holds (other systems than Linux), that counts as well.
+    Where the system does not report what it holds (other systems than Linux), that counts as well.
     """
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource

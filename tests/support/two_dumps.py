@@ -1,4 +1,4 @@
-"""Two runs written by hand, compared: what of their programs and numbers is to be told apart."""
+"""Two runs written by hand, compared: what of their programs and numbers is to be distinguished."""
 
 from __future__ import annotations
 

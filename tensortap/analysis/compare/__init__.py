@@ -1,7 +1,7 @@
 """Two runs, two steps or two workers compared: what corresponds, how far it differs, where it begins.
 
 `matching` pairs the nodes of two graphs, `metrics` measures pairs of tensors, `propagation` follows
-differences through the graph and tells rounding from what a node does otherwise. `compare.py` puts them
+differences through the graph and separates rounding from what a node does otherwise. `compare.py` puts them
 together, and `first_divergence.py` explains the result; `comparison_records.py` has the records. A metric is
 a field of `metrics.distances.Metrics`, and the function there that computes it. Imports `model_graph` and
 `run_view`.

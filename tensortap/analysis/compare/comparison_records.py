@@ -76,7 +76,7 @@ class Unmatched:
 @dataclass(frozen=True, slots=True)
 class GraphPair:
     """Two graphs that were taken for the same. `matched`: how -> nodes; `renames`: (scope in A, in B,
-    nodes); `matches`: node in A -> node in B, of all pairs that equal names do not tell."""
+    nodes); `matches`: node in A -> node in B, of all pairs that equal names do not show."""
 
     a: str
     b: str

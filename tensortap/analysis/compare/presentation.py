@@ -69,7 +69,7 @@ def distance_text(entry: TensorDifference) -> str:
 
 def sorted_tensors(tensors: Iterable[TensorDifference], by: str) -> list[TensorDifference]:
     """Sorted by data flow (`order`), `verdict`, `tensor`, or a metric, the worst first: by distances, what
-    NaN or infinity tells apart before all others.
+    NaN or infinity on one side only comes before all others.
 
     Raises:
         ValueError: `by` is none of these.
@@ -101,7 +101,7 @@ def listed_tensors(
 ) -> tuple[list[TensorDifference], int]:
     """(the tensors that are listed, how many more would be without a limit).
 
-    What rounding explains is left out where anything goes beyond it, and equal tensors always, unless
+    What rounding explains is skipped where anything goes beyond it, and equal tensors always, unless
     `everything` is asked for. The first divergence is listed whatever the limit: on top, if it is beyond.
 
     Raises:

@@ -55,7 +55,7 @@ class Side:
         return np.unique(catalog.column("step", rows[written]))
 
     def worker_at(self, step: int) -> tuple[int | None, int]:
-        """(code of the worker that is looked at, how many wrote at the step)."""
+        """(code of the worker that is checked, how many wrote at the step)."""
         catalog = self.run.catalog
         code = catalog.steps.code(step)
         rows = np.zeros(0, np.int64) if code is None else catalog.rows_of_step(code)

@@ -139,7 +139,7 @@ class CallDataflow:
         return bool(returned) and all(graph.op_type[source] != "_Arg" for source, _ in returned)
 
     def _repeats(self, node: str | None) -> bool:
-        """Whether a node runs several times a step, as far as the graph tells."""
+        """Whether a node runs several times a step, as far as the graph shows."""
         row = self.graph.rows.get(node or "")
         return row is not None and self._loops.get(self.graph.function[row]) is not None
 
@@ -151,7 +151,7 @@ class CallDataflow:
     @cached_property
     def _loops(self) -> dict[str, int | None]:
         """Function -> row of the outermost loop that it runs in; -1 where the graph does not hold that row,
-        None outside of loops. Each function is looked at once, however deep they are nested."""
+        None outside of loops. Each function is checked once, however deep they are nested."""
         graph, found = self.graph, dict[str, int | None]()
         for function in graph.functions:
             for name in reversed(self._outwards(function, found)):

@@ -117,7 +117,7 @@ def _before(roles: Roles, loss: int, *, cut: bool) -> Array:
 
 
 def source_of(run: RunIndex, graph: str, node: str) -> str:
-    """The line of the program that made a node, `file:line`; empty if the dump does not tell."""
+    """The line of the program that made a node, `file:line`; empty if the dump does not say."""
     try:
         stack = node_detail(run, node, graph=graph).stack
     except TensortapError:

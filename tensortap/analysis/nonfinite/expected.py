@@ -1,4 +1,4 @@
-"""Expected infinities and NaN: why an origin is harmless."""
+"""Expected infinities and NaN: why an origin is no fault."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RESERVED = {  # slots that only the gradient op reads; TensorFlow's enable_chec
 
 
 def expected_reason(flow: NonfiniteFlow, origin: FlowTensor, reached: Reached) -> str:
-    """Why the non-finite values that `origin` began are harmless, a sentence; empty if they are not, or if
+    """Why the non-finite values that `origin` began are expected, a sentence; empty if they are not, or if
     nobody knows."""
     ends = reached.ends
     graph = flow.tensors.graph

@@ -203,7 +203,7 @@ def _described(step: StepFlow, advance: Advance) -> tuple[list[Origin], int]:
 
 
 def _with_gradient_note(flow: NonfiniteFlow, harmless: Origin, origins: list[Origin]) -> Origin:
-    """A harmless origin, which says so if the gradient of its op is one that matters."""
+    """An expected origin, which says so if the gradient of its op is one that matters."""
     loss = flow.tensors.roles.loss
     for origin in origins:
         if origin.forward is not None and origin.forward.node == harmless.node:

@@ -30,7 +30,7 @@ class Origin:
         tensor, node, graph, op_type, layer, step, visit, worker: where.
         verdict: one of `VERDICTS` but `propagated`. output, inputs: what is known of the tensors (an input's
             `known` is False where it was not captured).
-        explanation: the known pattern, or None. demoted: why it is harmless, a sentence, or empty.
+        explanation: the known pattern, or None. demoted: why it is expected, a sentence, or empty.
         aftermath: how an infinity that nobody meant becomes finite again before it reaches anything that
             matters, or how the program keeps it out of the weights, a sentence, or empty.
         missing: what would have to be captured to be sure: tensor and node names.

@@ -33,10 +33,10 @@ class Hit:
     Attributes:
         tensor: code of the tensor in the run's catalog.
         text: what was found, a sentence. evidence: the worst first.
-        first_step, last_step: where it was so. steps: at how many steps, `of` how many that were looked at.
+        first_step, last_step: where it was so. steps: at how many steps, `of` how many that were checked.
         severity: another one than the rule's. help, next_look: another advice than the rule's.
         looked_at: what `of` counts where it is not all captured steps ("stored values, the last of 120").
-        unless: rules that give the reason for it, where they tell of the same variable: then it is left out.
+        unless: rules that give the reason for it, where they tell of the same variable: then it is skipped.
         explains: rules whose findings on its graph it is a reason for: it is as bad as one of high severity.
         source_node: the node whose source line is shown, if it is not the tensor's; frame: the line itself.
     """
@@ -68,7 +68,7 @@ class Hit:
         severity: Severity | None = None,
         looked_at: str = "",
     ) -> Hit:
-        """A hit at some steps (ascending, each once, at least one), of so many that were looked at."""
+        """A hit at some steps (ascending, each once, at least one), of so many that were checked."""
         first, last = int(steps[0]), int(steps[-1])
         return cls(
             tensor.code, text, list(evidence), first, last, len(steps), of, severity, looked_at=looked_at

@@ -59,7 +59,7 @@ def all_rules() -> list[Rule]:
     """The rules, those of installed packages last.
 
     A package adds a rule with an entry point of the group `tensortap.rules` that names a `Rule`, or a list of
-    them. One that cannot be loaded, or takes a name that is taken, is left out and logged.
+    them. One that cannot be loaded, or takes a name that is taken, is skipped and logged.
     """
     found = {known.name: known for known in BUILT_IN}
     for entry in entry_points(group=GROUP):

@@ -34,7 +34,7 @@ class Findings:
             newest, then in data flow order; what leads to others comes before them (`causes`). What several
             rules or graphs would say of one tensor or variable is there once.
         failed: rules that raised, with the reason. rules: how many were applied.
-        rows: snapshots that were looked at.
+        rows: snapshots that were checked.
         raised: steps that ended by an error of the program, a sentence each.
         left_out: rule -> findings beyond its first `MOST`, in the same order.
     """

@@ -49,7 +49,7 @@ class Settings:
     file: str = ""
 
     def apply(self, rules: Sequence[Rule]) -> list[Rule]:
-        """The rules as the settings want them; those that are not enabled are left out.
+        """The rules as the settings want them; those that are not enabled are skipped.
 
         Raises:
             SettingsError: there is no such rule or threshold.

@@ -33,7 +33,7 @@ class HitCount:
 
 
 class HitCounts:
-    """The snapshots that have a trait, by tensor; tensors without any are left out."""
+    """The snapshots that have a trait, by tensor; tensors without any are skipped."""
 
     def __init__(self) -> None:
         self.by_tensor: dict[int, HitCount] = {}

@@ -2,7 +2,7 @@
 
 Rows of a catalog never move and are never removed. So whatever holds for a tensor's first rows and of
 those behind them separately, and put together exactly, is held from one look to the next; a tensor that got
-rows of a step that lies before its latest (another worker's, mostly) is looked at from its first row again,
+rows of a step that lies before its latest (another worker's, mostly) is checked from its first row again,
 and so are all where it matters which values are kept and some were pruned.
 """
 

@@ -21,7 +21,7 @@ from .snapshot_rows import Rows
 T = TypeVar("T")
 S = TypeVar("S", bound=TensorState)
 _MAX_SINGLE_LOOKUPS = 16  # tensors whose rows are looked up one by one
-_BATCH_ROWS = 1 << 18  # rows that are looked at at once
+_BATCH_ROWS = 1 << 18  # rows that are checked at once
 
 
 class RunView:

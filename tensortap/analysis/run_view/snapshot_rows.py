@@ -117,7 +117,7 @@ def stored_values(
     run: RunIndex, rows: Array | Sequence[int], limit: int = MAX_BYTES
 ) -> Iterator[tuple[Snapshot, Array]]:
     """The whole values of some snapshots (rows of the catalog), in order; those that are damaged, larger than
-    `limit` bytes or deleted meanwhile are left out."""
+    `limit` bytes or deleted meanwhile are skipped."""
     for snapshot in snapshots_at(run.catalog, np.asarray(rows, np.int64)):
         try:
             yield snapshot, np.asarray(read_slice(run, snapshot, limit=limit))

@@ -20,7 +20,7 @@ class StepTensors:
     """The tensors of a graph at a step, by (row of the node, output slot).
 
     Attributes:
-        run, graph, roles, step, worker: what is looked at; `worker` is an id.
+        run, graph, roles, step, worker: what is checked; `worker` is an id.
         captured: slot -> rows of the catalog, by ascending visit.
         bad: slot -> the first visit at which it held a NaN or infinity; only such tensors.
     """

@@ -148,7 +148,7 @@ def _copied_variable(handle: Any) -> Any:
     """The handle of a new variable of the same dtype, shape, device and value (if it has one yet).
 
     Raises:
-        ValueError: the handle does not tell dtype and shape.
+        ValueError: the handle has no dtype or shape.
     """
     data = internals.handle_data(handle)
     if data is None:

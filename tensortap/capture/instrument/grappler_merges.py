@@ -21,7 +21,7 @@ from .liveness import live_nodes
 # The optimiser looks through these.
 ALIASES = frozenset({"Identity", "IdentityN", "Snapshot", "StopGradient", "PreventGradient"})
 _REDUCTIONS = frozenset({"All", "Any", "Max", "Mean", "Min", "Prod", "Sum"})  # through those of a scalar, too
-VIEWS = ALIASES | {"ExpandDims", "Reshape", "Squeeze"}  # they hand on the memory of their first input
+VIEWS = ALIASES | {"ExpandDims", "Reshape", "Squeeze"}  # they forward the memory of their first input
 
 # The optimiser computes these from static shapes; they are no uses then.
 OF_SHAPES = frozenset({"Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike"})
@@ -90,7 +90,7 @@ class Uses:
         return reference
 
     def is_alias(self, node: internals.NodeDef) -> bool:
-        """Whether a node hands on what it is given."""
+        """Whether a node forwards what it is given."""
         return node.op in ALIASES or node.name in self._scalar_reductions
 
     @cached_property

@@ -120,7 +120,7 @@ class TensorHashes:
 
     def by_name(self) -> dict[str, list[str]]:
         """Hashes of the visits by tensor name; empty where the node did not run. A tensor of which a visit
-        did not fit is left out."""
+        did not fit is skipped."""
         found: dict[str, list[str]] = {}
         for name, visit, array in self._visits:
             if name not in self._skipped:

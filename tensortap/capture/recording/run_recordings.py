@@ -58,7 +58,7 @@ class RunRecordings:
 
     Args:
         record: which steps.
-        reserve: the free space that is left alone; below it recordings are left out.
+        reserve: the free space that is left alone; below it recordings are skipped.
         note_lost: called with how many recordings were skipped, whenever some are.
         info: facts for the run, if it is not there yet.
         patience: seconds that training waits for the verdict on an earlier step, if a trigger decides.

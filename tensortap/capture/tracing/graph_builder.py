@@ -103,7 +103,7 @@ def graph_of(
 def _layer_calls(
     functions: Mapping[str, TracedFunction], layers: LayerMap, names: Names
 ) -> tuple[LayerCall, ...]:
-    """The calls of layers in all functions, function by function; those that raised are left out."""
+    """The calls of layers in all functions, function by function; those that raised are skipped."""
     found: list[LayerCall] = []
     for function in functions.values():
         place: dict[int, int] = {}
@@ -119,7 +119,7 @@ def _layer_calls(
 
 
 def _known_tensors(function: str, tensors: Sequence[str], names: Names) -> tuple[str, ...]:
-    """Their unique names; tensors of nodes that the function does not have any more are left out."""
+    """Their unique names; tensors of nodes that the function does not have any more are skipped."""
     split = [tensor.rpartition(":") for tensor in tensors]
     return tuple(f"{names[function, node]}:{slot}" for node, _, slot in split if (function, node) in names)
 

@@ -56,7 +56,7 @@ def describe_node(
     Args:
         layer: path of the Keras layer; else the scope is said.
         role: what its function is to the caller; None in a graph whose loops are made of single ops, which
-            can be told by names only.
+            can be recognised by names only.
         calls: the function that it calls.
     """
     forward = forward_name(name)

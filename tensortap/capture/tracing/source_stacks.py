@@ -68,7 +68,7 @@ def is_user_file(path: str) -> bool:
 
 
 def sources_of(stacks: Iterable[Sequence[Frame]]) -> Mapping[str, str]:
-    """File -> text, for the files named in `stacks`; large ones are left out."""
+    """File -> text, for the files named in `stacks`; large ones are skipped."""
     texts: dict[str, str] = {}
     room = MAX_SOURCES
     for path in dict.fromkeys(frame[0] for stack in stacks for frame in stack):

@@ -34,7 +34,7 @@ _FLAGS = {re.ASCII: "a", re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s", 
 # them.
 BOOKKEEPING = frozenset({"Const", "NoOp", "Placeholder", "PlaceholderWithDefault", "_Arg", "VarHandleOp"})
 DEFAULT_STEPS = every(10)  # this very object: nobody has said which steps
-DEFAULT_VISITS = 32  # of a tensor in a step: loops run hundreds of iterations, of which few are looked at
+DEFAULT_VISITS = 32  # of a tensor in a step: loops run hundreds of iterations, of which few are checked
 
 
 MAX_TEXT = 4 << 20  # characters of a watch.json
@@ -68,8 +68,8 @@ class Watch:
             bool`, or an int `n` for `every(n)`.
         keep: `"summary"` (counts, statistics, histogram) or `"value"` (the array too).
         exclude: leaves out what it matches: a regular expression or callable, as for `nodes`.
-        min_size: number of elements; smaller tensors are left out.
-        max_size: number of elements; larger tensors are left out.
+        min_size: number of elements; smaller tensors are skipped.
+        max_size: number of elements; larger tensors are skipped.
         sample: of a kept value with more elements than this number, or than that of a `Sample`, only so many
             are kept (evenly spaced, or drawn at random); the summary is still that of the whole.
         visits: of a tensor that is computed more often in a step, as in loops, only so many visits are kept:

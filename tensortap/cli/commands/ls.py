@@ -93,7 +93,7 @@ def _steps(row: dict[str, Any]) -> str:
 
 
 def _nonfinite(row: dict[str, Any]) -> str:
-    """How many tensors hold a NaN or infinity; what was imported may not tell of all."""
+    """How many tensors hold a NaN or infinity; what was imported may not report all."""
     if row["nonfinite"] is None:
         return "unknown"
     return f"{row['nonfinite']:,}" + (" or more" if row["snapshots_not_counted"] else "")

@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-_OTHERS = 8  # further origins, and harmless ones, that are listed
+_OTHERS = 8  # further origins, and expected ones, that are listed
 _ENDS = 5  # links that are shown at either end of a long chain
 _TRAIL = 6  # elements that are shown upstream of the offending one
 

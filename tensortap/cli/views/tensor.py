@@ -203,7 +203,7 @@ class TensorView:
 
 
 def snapshot_shape_text(snapshot: Snapshot) -> str:
-    """`3×4`; a foreign format may not tell the shape."""
+    """`3×4`; a foreign format may not report the shape."""
     if "size" in snapshot.unknown:
         return "unknown"
     return "×".join(map(str, snapshot.shape)) or "scalar"
@@ -218,7 +218,7 @@ def excerpt(shape: tuple[int, ...]) -> str:
 
 
 def statistic_text(snapshot: Snapshot, name: str) -> str:
-    """A statistic as text; one that a foreign format does not tell is unknown, not NaN."""
+    """A statistic as text; one that a foreign format does not report is unknown, not NaN."""
     value: float = getattr(snapshot, name)
     finite = snapshot.zero + snapshot.negative + snapshot.positive
     untold = finite or snapshot.not_counted or "size" in snapshot.unknown
@@ -304,7 +304,7 @@ class Highlight:
     nan: bool = False
 
     def mask(self, values: Array) -> Array:
-        """Which elements are meant, bool, of the shape of `values`."""
+        """Which elements are selected, bool, of the shape of `values`."""
         if self.nan:
             return np.asarray(values != values)
         return np.asarray((values >= self.low) & (values <= self.high))

@@ -72,7 +72,7 @@ class Repaired:
 def repair_run(run_dir: Path, out: Path, advance: Notice = ignore_notice) -> Repaired:
     """Copies a run to `out`; `advance` is called now and then with how far it is.
 
-    Commits that cannot be read are left out; a snapshot whose value is missing or damaged keeps its summary.
+    Commits that cannot be read are skipped; a snapshot whose value is missing or damaged keeps its summary.
     Snapshots that a worker had committed when it was closed, and that are gone, count as lost (`dropped`).
     Workers, steps, visits and times stay as they are; recordings are copied where they are whole. What
     somebody asked of the run (`watch.json`, `what-ifs.json`) is no part of it.

@@ -150,7 +150,7 @@ def _plan_tasks(path: Path, workers: Sequence[WorkerInfo]) -> list[dict[str, Any
 
 
 def _size(folder: Path) -> tuple[int, int]:
-    """Bytes of a worker's files, as far as the list tells, and how many values files there are."""
+    """Bytes of a worker's files, as far as the list shows, and how many values files there are."""
     try:
         entries = [entry for entry in scan(folder) if entry.is_file]
     except (OSError, DamagedError):  # reported by who reads it

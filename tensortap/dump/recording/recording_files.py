@@ -80,7 +80,7 @@ def being_written(run_dir: Path) -> list[Path]:
 def find_recordings(run_dir: Path, unread: Unread = lambda folder, error: None) -> list[RecordingPlace]:
     """The recordings of a run, by step, call and time. Links are not followed.
 
-    `unread` is called with each folder that cannot be looked into: nobody knows what it holds.
+    `unread` is called with each folder that cannot be checked: nobody knows what it holds.
     """
     base = run_dir / FOLDER
     try:
@@ -177,7 +177,7 @@ def _get(own: BlobReader, shared: BlobReader, reference: object) -> bytes:
     return get(shared if large else own, reference)
 
 
-_TAKEN = ".taken.tmp"  # ends the name of a blob while it is looked at once more
+_TAKEN = ".taken.tmp"  # ends the name of a blob while it is checked once more
 
 
 class RecordingStore:

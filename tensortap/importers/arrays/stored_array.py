@@ -49,7 +49,7 @@ def read_arrays(
 def write_arrays(out: RunWriter, arrays: Iterable[StoredArray], step: int) -> None:
     """Dumps the arrays as the values of one step, or of the one in the name that an export gave them.
 
-    One that is refused is left out, with a note. Several visits are numbered anew.
+    One that is refused is skipped, with a note. Several visits are numbered anew.
     """
     for array in arrays:
         if array.note:

@@ -51,7 +51,7 @@ class Catalog:
     Attributes:
         parts: where the rows are. partial: how many rows have counts that do not add up to their size.
         pruned: values files that were removed on purpose, by code of their worker. prunings: how often that
-        changed. unreported_counts: the counts that the source of the run does not tell, see `unknown_counts`.
+        changed. unreported_counts: the counts that the source does not report, see `unknown_counts`.
         source: the format that the run was imported from, or empty.
         places: int64 columns that say where each commit is, see `CommitPlace`.
 

@@ -40,7 +40,7 @@ class Edges:
 def build_edges(
     inputs: Inputs, sources: Int32s, functions: Mapping[str, Mapping[str, Any]], rows: Mapping[str, int]
 ) -> Edges:
-    """The edges of a graph; inputs that name no node are left out.
+    """The edges of a graph; inputs that name no node are skipped.
 
     Args:
         inputs: what the nodes list.

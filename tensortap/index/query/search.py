@@ -81,7 +81,7 @@ def snapshots(
 
 
 def _page_by_step(run: RunIndex, wanted: slice, *, descending: bool) -> SnapshotPage:
-    """A page of all snapshots, for which only those of a few steps are looked at."""
+    """A page of all snapshots, for which only those of a few steps are checked."""
     catalog = run.catalog
     with catalog.lock:
         steps, total = catalog.steps.table(), catalog.rows
@@ -168,7 +168,7 @@ def find_rows(run: RunIndex, filters: Filters) -> Array:
 
 def undecided(run: RunIndex, **filters: Any) -> int:
     """Of how many snapshots it is not known whether they fulfil the condition `where`: they hold a count that
-    the source of an import did not tell. Such snapshots fit no filter. Raises as `snapshots`."""
+    the source of an import did not report. Such snapshots fit no filter. Raises as `snapshots`."""
     asked = Filters(**filters)
     if asked.where is None or not (run.catalog.unreported_counts or run.catalog.partial):
         return 0

@@ -26,7 +26,7 @@ class StepRange:
 
     @property
     def everything(self) -> bool:
-        """Whether no step is left out."""
+        """Whether no step is skipped."""
         return self.first == 0 and self.stop == _END
 
     def of(self, steps: np.ndarray[Any, np.dtype[Any]]) -> np.ndarray[Any, np.dtype[Any]]:

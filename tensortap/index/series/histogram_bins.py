@@ -66,7 +66,7 @@ def linear_bins(dense: Ints, lows: Floats, highs: Floats, edges: Floats) -> Binn
     Args:
         dense: int64 [rows, DENSE].
         lows, highs: each row's smallest and largest finite value (NaN if none); buckets are cut to them.
-        edges: ascending; what lies outside is left out, the last bin includes its right edge.
+        edges: ascending; what lies outside is skipped, the last bin includes its right edge.
     """
     counts = np.zeros((len(dense), len(edges) - 1))
     left, right = dense_edges()
@@ -85,7 +85,7 @@ def linear_bins(dense: Ints, lows: Floats, highs: Floats, edges: Floats) -> Binn
 
 
 def known_ends(dense: Ints, lows: Floats, highs: Floats) -> tuple[Floats, Floats]:
-    """`lows` and `highs`; where they do not tell the ends of what a row counts, those of its buckets."""
+    """`lows` and `highs`; where they are not the ends of what a row counts, those of its buckets."""
     lows, highs = lows.astype(np.float64), highs.astype(np.float64)
     left, right = (np.nan_to_num(edges) for edges in dense_edges())
     for row in np.flatnonzero(~(np.isfinite(lows) & np.isfinite(highs) & (lows <= highs))):

@@ -34,7 +34,7 @@ class HistogramSeries:
     `edges`: float64 [n + 1], ascending. `counts`: [rows, n], int64, or float64 where they are `approximate`.
     `zero_bucket`: the column with the exact zeros, None if there is none. With visits merged, `visit` is each
     row's first visit. `min` and `max` are NaN where no element is finite. `thinned_from`: how many rows there
-    were, if some were left out. `nan`, `pos_inf`, `neg_inf`, `zero` are masked where they are not known.
+    were, if some were skipped. `nan`, `pos_inf`, `neg_inf`, `zero` are masked where they are not known.
     """
 
     tensor: str
@@ -124,7 +124,7 @@ def snapshot_histograms(run: RunIndex, found: Sequence[Snapshot]) -> list[Binned
 @dataclass(frozen=True, slots=True)
 class SmallHistograms:
     """Histograms of several tensors at one step, each over a range of its own; tensors that were not captured
-    then are left out.
+    then are skipped.
 
     `node`, `slot`: the tensor, int32. `low`, `high`: its range, float64. `counts`: [tensors, bins], float64.
     """
@@ -234,7 +234,7 @@ class _Series:
         return self._reduce(np.add, self._catalog.column(name, self._rows).astype(np.int64))
 
     def counted(self, name: str) -> Ints:
-        """The same, masked where a snapshot does not tell it."""
+        """The same, masked where a snapshot does not report it."""
         unknown = unknown_counts(self._catalog, self._rows).get(name)
         total = self.total(name)
         if unknown is None:

@@ -141,7 +141,7 @@ def _scopes_first(rows: list[ScopeRow]) -> list[ScopeRow]:
 
 
 def _computed(graph: GraphIndex) -> Array:
-    """Which nodes compute something, bool [nodes]: others hand on what is given."""
+    """Which nodes compute something, bool [nodes]: others forward their input."""
     data = np.flatnonzero((graph.edges.input == 0) & (graph.edges.control == 0))
     source = np.arange(len(graph))
     source[graph.edges.target[data]] = graph.edges.source[data]
@@ -192,7 +192,7 @@ def _choose_cells(
     cell_candidates: Candidates, row: Array, column: Array, rows: list[ScopeRow], width: int
 ) -> Array:
     """Which candidate stands for each cell, int64 [rows × columns], -1 for none. An open row shows the worst
-    of those in it, and of its own, whose rows are left out."""
+    of those in it, and of its own, whose rows are skipped."""
     chosen = cell_candidates.worst(np.arange(len(row)), row * width + column, len(rows) * width)
     chosen = chosen.reshape(len(rows), width)
     for i in range(len(rows) - 1, -1, -1):
@@ -325,7 +325,7 @@ def health_of(catalog: Catalog, row: Array) -> Array:
 
 
 def _any_unknown(catalog: Catalog, row: Array, names: tuple[str, ...]) -> Array:
-    """Which rows do not tell all of some counts, bool [rows]."""
+    """Which rows do not report all of some counts, bool [rows]."""
     unknown = unknown_counts(catalog, row)
     nothing = np.zeros(len(row), np.bool_)
     found: Array = np.logical_or.reduce([unknown.get(name, nothing) for name in names])

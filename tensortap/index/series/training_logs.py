@@ -20,7 +20,7 @@ class TrainingLogs:
     Attributes:
         rows: of batches. names: of their values, in the order in which they first appeared.
         epochs: at their ends; their values hold those of the validation, too (`val_loss`).
-        thinned_from: how many batches there were, if some were left out.
+        thinned_from: how many batches there were, if some were skipped.
     """
 
     rows: list[StepLogs]

@@ -141,7 +141,7 @@ def node_trends(
 
     Args:
         nodes: rows of the graph. statistic: one of `TIMELINE_STATISTICS`.
-        places: a node's captured steps share at most so many, so that no extreme is left out.
+        places: a node's captured steps share at most so many, so that no extreme is skipped.
         steps: a range (see `parse_steps`); all by default. worker: only this worker's snapshots.
 
     Raises:

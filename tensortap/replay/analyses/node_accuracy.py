@@ -37,7 +37,7 @@ class NodeAccuracy:
         error: largest |recorded - float64|; infinite where only one of them is finite.
         scale: largest |float64|.
         moved: largest change of the float64 result when every input moves by one ULP of its dtype; elements
-            whose inputs leave the op's domain by that, as 0 below a square root, are left out.
+            whose inputs leave the op's domain by that, as 0 below a square root, are skipped.
         note: what of the output is not finite, and why; empty if all is.
         visit: the visit that these numbers are of, the worst one.
         visits: how many there were.

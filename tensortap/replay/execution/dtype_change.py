@@ -30,7 +30,7 @@ def change_dtype(recording: Recording, dtype: str, call: LoadedCall) -> Recordin
     """The same call with all its floats in one dtype: variables, inputs, constants, nodes.
 
     Nodes that draw random numbers draw the recorded ones, in their own dtype, and are cast. So do nodes that
-    have no kernel for the dtype. XLA is left out, which would merge nodes and round less often.
+    have no kernel for the dtype. XLA is skipped, which would merge nodes and round less often.
 
     Args:
         dtype: `float16`, `bfloat16`, `float32` or `float64`.

@@ -49,7 +49,7 @@ class LoadedCall:
 
     Raises:
         DamagedError: the library cannot be read, lacks the function, or is invalid to TensorFlow, which
-            may show only when the call is looked at or run.
+            may show only when the call is checked or run.
         InvalidValueError: it holds an op that reaches beyond the call.
     """
 

@@ -16,7 +16,7 @@ _CLOSES_A_LOOP = ("NextIteration", "RefNextIteration")
 
 @dataclass(frozen=True, slots=True)
 class StepperNode:
-    """One node. `inputs` and `outputs` are tensor names; control inputs are left out."""
+    """One node. `inputs` and `outputs` are tensor names; control inputs are skipped."""
 
     name: str
     op_type: str
@@ -97,7 +97,7 @@ _CALLS = ("While", "If", "Case", "PartitionedCall")  # what they give is made in
 def nonfinite_origins(nodes: Sequence[StepperNode], facts: Mapping[str, TensorFacts]) -> list[str]:
     """Names of the nodes that give NaN though no input is NaN, or infinities of finite inputs.
 
-    A constant is meant as it is: an infinity that a mask holds is passed on until it becomes NaN. What the
+    A constant is expected as it is: an infinity that a mask holds is passed on until it becomes NaN. What the
     call was given not finite counts if nothing originates before it.
 
     Args:

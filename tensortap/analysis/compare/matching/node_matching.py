@@ -418,7 +418,7 @@ class Neighbourhood:
     """A graph's nodes and data edges, as signatures need them.
 
     Attributes:
-        base: uint64[nodes], of op type and shape (the dtype is left out: it may be what was changed).
+        base: uint64[nodes], of op type and shape (the dtype is skipped: it may be what was changed).
     """
 
     def __init__(self, graph: GraphIndex) -> None:

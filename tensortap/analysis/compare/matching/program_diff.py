@@ -296,7 +296,7 @@ def _variable(graph: GraphIndex, row: int) -> str:
 
 
 def _as_written(text: str, dtype: str = "float32") -> str:
-    """Numbers in as few digits as tell them apart in their dtype (attributes are float32), as a program has
+    """Numbers in as few digits as distinguish them in their dtype (attributes are float32), as a program has
     them: `9.999999747378752e-06` is 1e-05. Cut where it is long."""
     narrow = _NARROW.get(dtype)
     if narrow is not None and len(text) <= _LONGEST_READ:

@@ -60,7 +60,7 @@ def _slots(run: RunIndex, graph: str, rows: dict[str, int]) -> list[tuple[int, S
 
 
 def step_rows(side: Side, steps: Array) -> tuple[StepRows, Array]:
-    """The snapshots that are looked at (those of one worker a step), and which graphs they are of:
+    """The snapshots that are checked (those of one worker a step), and which graphs they are of:
     int64[k, 2] of place and code of a tensor, ascending. Graphs that only other workers captured are left
     out: of two workers of one run, they would be paired with themselves.
 

@@ -65,13 +65,13 @@ class Metrics:
 
     @property
     def nonfinite_mismatches(self) -> int:
-        """Elements that NaN or infinity tells apart: further than any distance of finite ones."""
+        """Elements with a NaN or infinity on one side only: farther than any distance of finite ones."""
         return self.nonfinite_a + self.nonfinite_b
 
 
 METRICS = tuple(Metrics.__dataclass_fields__)
 LOWER_IS_WORSE = ("cosine", "sqnr", "psnr", "pass_1", "pass_01", "pass_001", "close")
-LARGEST_DISTANCE = ("max_abs", "relative")  # no number where NaN or infinity tells elements apart
+LARGEST_DISTANCE = ("max_abs", "relative")  # no number where an element is NaN or infinite on one side only
 OF_FINITE = tuple(
     name for name in METRICS if name not in ("scale", "kl", "nonfinite_a", "nonfinite_b", "differing")
 )
@@ -236,7 +236,7 @@ def noise_ceiling(rtol: float) -> float:
 def accepted_by_tools(metrics: Metrics, dtype: str) -> dict[str, bool]:
     """Whether a tool would accept the tensor, by its published defaults; only those whose metrics are known.
 
-    LiteRT's RMSE / scale is left out: its scale is the quantisation's, which a dump does not hold.
+    LiteRT's RMSE / scale is skipped: its scale is the quantisation's, which a dump does not hold.
     """
     found: dict[str, bool] = {}
     if math.isnan(metrics.max_ulp):

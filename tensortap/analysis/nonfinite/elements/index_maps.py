@@ -23,8 +23,8 @@ Shape = tuple[int, ...]
 @dataclass(frozen=True, slots=True)
 class Call:
     """Facts of a node that a map needs: shapes of its inputs (None if unknown) and of the output slot, the
-    values of small integer inputs (axes, permutations, indices; None if unknown), attributes, and which
-    of its outputs is meant."""
+    values of small integer inputs (axes, permutations, indices; None if unknown), attributes, and the
+    number of the output slot."""
 
     op_type: str
     shapes: Sequence[Shape | None]

@@ -18,7 +18,7 @@ from ...run_view.step_tensors import StepTensors
 from ..nonfinite_flow import NonfiniteFlow
 from .index_maps import ELEMENTWISE
 
-MAX_BYTES = 8 << 20  # of one slice: a sum over more elements is not looked into
+MAX_BYTES = 8 << 20  # of one slice: a sum over more elements is not checked
 
 
 class StoredElements:
@@ -73,7 +73,7 @@ _SPATIAL = ops(
 _KEEPS = ELEMENTWISE | ops(
     "BiasAdd FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3 Pad PadV2 _Arg IteratorGetNext"
 )
-_NEAR = 40  # nodes that are looked at around a tensor
+_NEAR = 40  # nodes that are checked around a tensor
 _LAST = ("row", "y", "x", "channel")
 _FIRST = ("row", "channel", "y", "x")
 

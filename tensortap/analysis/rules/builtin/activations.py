@@ -168,7 +168,7 @@ def share_beyond(
     view: RunView, tensor: TensorRole, low: float, high: float, until: int | None = None
 ) -> tuple[Array, Array]:
     """(steps, share of the finite elements outside `low … high`) from histograms: a bucket that a limit cuts
-    counts in part, evenly. `until`: the last step that is looked at."""
+    counts in part, evenly. `until`: the last step that is checked."""
     steps = None if until is None else StepRange(0, until + 1)
     try:
         series = histograms(view.run, tensor.name, graph=tensor.graph, steps=steps, limit=_HISTOGRAMS)

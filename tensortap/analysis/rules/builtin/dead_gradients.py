@@ -48,7 +48,7 @@ def dead_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
 
 def _is_dead(entry: LedgerEntry, limits: Limits) -> bool:
     """Whether a gradient is 0 at all captured steps, or from one on without a break: for longer than a part
-    of a model is left out that only some batches use (an expert, a task by turns)."""
+    of a model is skipped that only some batches use (an expert, a task by turns)."""
     if entry.dead_steps == entry.steps:
         return True
     enough = max(limits["last_steps"], entry.steps * _LASTING)
@@ -96,7 +96,7 @@ _UNUSED_HELP = "Let the loss use the layer, or leave it out of what is trained (
 
 def _cut_off(view: RunView) -> Iterator[Hit]:
     """Variables whose gradient an op takes that has none, and those that the loss does not depend on though
-    their gradient is asked for. Of low severity where a dump does not tell what is to be trained (a teacher
+    their gradient is asked for. Of low severity where a dump does not report what is to be trained (a teacher
     that makes labels is not); who writes `stop_gradient` and asks for no gradient means it."""
     weights = {(tensor.graph, tensor.name): tensor for tensor in view.of_kind("weight")}
     for entry in _ledger(view):

@@ -33,12 +33,12 @@ def forward_rows(roles: Roles, fits: Callable[[str], bool]) -> Iterator[int]:
 
 
 def sources_of(roles: Roles, row: int) -> list[Slot]:
-    """Inputs of a node, by position: where it was computed, past ops that only hand it on and calls."""
+    """Inputs of a node, by position: where it was computed, past ops that only forward it and calls."""
     return [source_of(roles, (source, slot)) for source, slot, position in roles.inputs(row) if position >= 0]
 
 
 def source_of(roles: Roles, place: Slot) -> Slot:
-    """Where a tensor was computed, past ops that only hand it on."""
+    """Where a tensor was computed, past ops that only forward it."""
     for _ in range(_DEEP):
         taken = [(source, slot) for source, slot, position in roles.inputs(place[0]) if position <= 0]
         if roles.graph.op_type[place[0]] not in _HANDING_ON or len(taken) != 1:

@@ -83,7 +83,7 @@ def poor_weight_init(view: RunView, limits: Limits) -> Iterable[Hit]:
     small = [scale for scale in scales if scale.below > limits["variance_ratio"]]
     if large:
         yield _hit(max(large, key=lambda scale: scale.above), len(large), limits)
-    # Heads that begin near 0 are meant, mostly.
+    # Heads that begin near 0 are expected, mostly.
     small = [
         scale for scale in small if not is_last_factor(view.roles(scale.tensor.graph), scale.tensor.variable)
     ]

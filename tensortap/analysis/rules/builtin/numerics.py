@@ -104,7 +104,7 @@ def float16_overflow(view: RunView, limits: Limits) -> Iterable[Hit]:
         most = np.array([largest(name) for name in names])[codes]
         half = np.array([name in ("float16",) or name.startswith("float8") for name in names])[codes]
         reach = rows["abs_max"]
-        # The dtype's own minimum is how masks are written, also negated (a gradient): it is meant.
+        # The dtype's own minimum is how masks are written, also negated (a gradient): it is expected.
         mask = (rows["min"] == -most) & ~(rows["max"] > ends)
         mask |= (rows["max"] == most) & ~(rows["min"] < -ends) & ~half
         infinite = half & ((rows["pos_inf"] + rows["neg_inf"]) > 0)

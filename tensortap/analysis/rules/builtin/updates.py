@@ -95,7 +95,7 @@ class Updates(DependsOnValues):
 
 def _exact(run: RunIndex, weights: _Weights) -> Iterator[tuple[int, tuple[int, float]]]:
     """(place, (step, ratio)) of some pairs from the values themselves, evenly chosen; those that cannot be
-    read are left out: what their norms prove stays."""
+    read are skipped: what their norms prove stays."""
     count = len(weights.kept)
     chosen = np.unique(np.linspace(0, count - 1, min(_PAIRS, count)).astype(int)).tolist()
     known, weights.exact = weights.exact, {}

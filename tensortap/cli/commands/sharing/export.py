@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 HELP = "write a run, or some of its snapshots, to a file for other people and programs"
 EXAMPLE = "tensortap export logs/digits --out digits.tap.zip"
-_SHOWN = 8  # sentences about what was left out
+_SHOWN = 8  # sentences about what was skipped
 _SECONDS = 3600.0  # for the viewer's part
 _FORMATS = "tap.zip, parquet, csv, npz, safetensors, tensorboard"
 
