@@ -9,12 +9,9 @@ tensortap imports modules.
 """
 
 from tensortap.core.records import Function, Graph, Node, Summary
-from tensortap.core.sampling import Sample
 
 from .format.row_checks import Snapshot
 from .read.runs import RunReader, find_runs
-from .read.stats_reader import StatsTail
-from .read.values_reader import read_value
 from .write.writer import DumpWriter
 
 __all__ = [
@@ -23,10 +20,7 @@ __all__ = [
     "Graph",
     "Node",
     "RunReader",
-    "Sample",
     "Snapshot",
-    "StatsTail",
     "Summary",
     "find_runs",
-    "read_value",
 ]

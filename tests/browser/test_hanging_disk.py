@@ -1,4 +1,4 @@
-"""The page over a log directory whose disk hangs: it says so, and goes on This page retries."""
+"""The page over a log directory whose disk hangs: it says so, and retries."""
 
 from __future__ import annotations
 

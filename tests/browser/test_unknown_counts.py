@@ -1,4 +1,4 @@
-"""An import whose source does not tell all: the page says so, and calls nothing uncounted healthy."""
+"""An import whose source does not report all: the page says so, and calls nothing uncounted healthy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where nobody can be told of trouble (stderr is full or closed), training goes on and losses are counted."""
+"""Where stderr is full or closed and no warning can be printed, training goes on and losses are counted."""
 
 from __future__ import annotations
 
