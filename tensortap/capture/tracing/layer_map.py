@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterator, Mapping
 
 from tensortap.tf.function_library import TracedFunction
 
-from .layer_tracker import LayerTracker, Trace
+from .layer_tracker import LayerTracker
+from .trace_notes import Trace
 
 # `gradient_tape/<forward op>/<op>` inside one function, `gradients/<forward op>_grad/<op>` in one of its own.
 _IN_TAPE = re.compile(r"(?:.*/)?gradient_tape/(.+)\Z", re.DOTALL)
@@ -36,7 +37,7 @@ class LayerMap:
         self._layers: dict[tuple[str, str], str] = {}
         for function in functions.values():
             names = [node.name for node in function.definition.node_def]
-            trace = self.traces[function.name] = tracker.trace_of(function.name, names)
+            trace = self.traces[function.name] = tracker.traces.of_function(function.name, names)
             for node, layer in trace.layers.items():
                 for scope in _prefixes(node):
                     self._scopes.setdefault(scope, layer)
@@ -49,7 +50,7 @@ class LayerMap:
 
     def kind_of_variable(self, path: str) -> str:
         """As `LayerTracker.kind_of`."""
-        return self._tracker.kind_of(path)
+        return self._tracker.variables.kind_of(path)
 
     def layer_of(self, function: str, node: str) -> str:
         """The path of the layer, or empty."""
@@ -68,7 +69,11 @@ class LayerMap:
         forward = forward_name(node)
         if forward:
             for prefix in (forward, *_prefixes(forward)):
-                layer = trace.layers.get(prefix) or self._scopes.get(prefix) or self._tracker.layer_of(prefix)
+                layer = (
+                    trace.layers.get(prefix)
+                    or self._scopes.get(prefix)
+                    or self._tracker.traces.layer_of(prefix)
+                )
                 if layer:
                     return layer
         return self._by_known_path(forward or node)

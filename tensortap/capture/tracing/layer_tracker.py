@@ -5,25 +5,22 @@ from __future__ import annotations
 import functools
 import math
 import threading
-import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import keras
 import tensorflow as tf
 
-from tensortap.core.names import short_function_name
 from tensortap.core.records import LayerCall
 from tensortap.tf import internals
 
 from ..capture_warnings import first_line, issue_warning
-from .keras_lines import CreationLine, line_of_call
+from .keras_lines import line_of_call
+from .trace_notes import TracedCall, Traces, VariableNotes
 
 _SCRATCH = "scratch_graph"  # where Keras infers shapes; nothing in it ever runs
-_MAX_TRACES = 512  # of the latest graphs; a graph is asked for right after it was traced
-
 
 # Arguments of Keras' layers, as they show in a line; `get_config` says more, and users' layers may refuse it.
 _SHOWN_ARGUMENTS = (
@@ -34,40 +31,6 @@ _SHOWN_ARGUMENTS = (
 _MAX_CONFIG = 400  # letters
 
 
-@dataclass
-class TracedCall:
-    """One call of a layer; tensors by their names in the graph that was traced, `parent` a number in it."""
-
-    layer: LayerCall
-    inputs: list[str] = field(default_factory=list)
-    outputs: list[str] = field(default_factory=list)
-    is_complete: bool = False
-
-
-@dataclass
-class Trace:
-    """Notes taken while one graph was traced; nodes and tensors by their names in that graph."""
-
-    graph: str
-    layers: dict[str, str] = field(default_factory=dict)  # node -> layer path
-    calls: list[TracedCall] = field(default_factory=list)  # in the order in which they began
-    outputs: dict[str, str] = field(default_factory=dict)  # tensor name -> path of the layer that returned it
-    gradients: dict[str, str] = field(default_factory=dict)  # given to an optimizer -> path of the variable
-    derived: dict[str, str] = field(default_factory=dict)  # computed by a tape -> path of the variable
-    losses: set[str] = field(default_factory=set)  # what a tape derives from
-    asked: set[str] = field(default_factory=set)  # paths of variables whose gradients are asked for
-    watched: set[str] = field(default_factory=set)  # … of trainable variables that such a tape records
-    lines: dict[str, CreationLine] = field(
-        default_factory=dict
-    )  # node -> where the object that made it was made
-
-    @property
-    def nodes(self) -> set[str]:
-        """All nodes that something was noted about."""
-        tensors = {*self.gradients, *self.derived, *self.losses}
-        return {*self.layers, *(tensor.rpartition(":")[0] for tensor in tensors)}
-
-
 class LayerTracker:
     """While installed, notes layers, their outputs, and the gradients that optimizers are given.
 
@@ -76,12 +39,8 @@ class LayerTracker:
     """
 
     def __init__(self) -> None:
-        self._traces: dict[int, tuple[weakref.ref[Any], Trace]] = {}  # by id of the graph
-        self._variables: dict[int, str] = {}  # id of the handle -> path
-        self._frozen: set[int] = set()  # ids of the handles of variables that Keras does not train
-        self._kinds: dict[str, str] = {}  # path of a variable -> what it is for
-        self._owners: dict[str, str] = {}  # path of a variable -> path of the innermost layer that has it
-        self.trained: set[str] = set()  # paths of variables that have gradients
+        self.traces = Traces()
+        self.variables = VariableNotes()
         self._local = threading.local()
         self._undo: list[Callable[[], None]] = []
         self._has_warned = False
@@ -119,9 +78,7 @@ class LayerTracker:
                 outcome = apply(optimizer, grads, trainable_variables)
             with self._never_raising():
                 self._note_variables(optimizer.variables)
-                for variable in optimizer.variables:
-                    counts = variable is getattr(optimizer, "iterations", None)
-                    self._kinds[str(variable.path)] = "iteration" if counts else "slot"
+                self.variables.note_optimizer(optimizer)
             return outcome
 
         return noted_apply
@@ -147,7 +104,7 @@ class LayerTracker:
         yield
         if made is not None:
             with self._never_raising():
-                lines = self._trace(graph).lines
+                lines = self.traces.of(graph).lines
                 for operation in graph.get_operations()[before:]:
                     lines.setdefault(operation.name, made)
 
@@ -168,7 +125,7 @@ class LayerTracker:
             with self._never_raising():
                 self._note_variables([variable])  # of losses and metrics nothing else tells
                 if _traced_graph() is not None and not self._stack():
-                    self._kinds.setdefault(str(variable.path), "metric")
+                    self.variables.note_metric(variable)
             return assign(variable, value)
 
         return noted_assign
@@ -176,33 +133,6 @@ class LayerTracker:
     def uninstall(self) -> None:
         while self._undo:
             self._undo.pop()()
-
-    def trace_of(self, function: str, nodes: Iterable[str]) -> Trace:
-        """The notes on the graph that a function was made of, by its name and nodes; the latest that fit."""
-        name = short_function_name(function)
-        wanted = set(nodes)
-        best, best_fit = Trace(name), 0
-        for _, trace in reversed(self._traces.values()):
-            nodes = trace.nodes
-            fit = len(nodes & wanted)
-            named = trace.graph in function and name in (trace.graph, short_function_name(trace.graph))
-            if named and fit > best_fit and 2 * fit > len(nodes):
-                best, best_fit = trace, fit
-        return best
-
-    def layer_of(self, node: str) -> str:
-        """The layer of the latest node of that name in any graph, or empty."""
-        return next(
-            (trace.layers[node] for _, trace in reversed(self._traces.values()) if node in trace.layers), ""
-        )
-
-    def variable_of(self, tensor: Any) -> str:
-        """The path of the variable that an eager resource tensor is the handle of, or empty."""
-        return self._variables.get(internals.tensor_id(tensor), "") if tensor.dtype == tf.resource else ""
-
-    def owner_of(self, variable: str) -> str:
-        """The path of the layer that has a variable, or empty."""
-        return self._owners.get(variable, "")
 
     def current_path(self) -> str:
         """The path of the layer that is being called in this thread, or empty."""
@@ -257,11 +187,10 @@ class LayerTracker:
         def note(outputs: Any) -> None:
             if graph is not None:
                 self._note_layer(graph, before, path, outputs)
-                for variable in layer.variables:  # an inner layer, which returned earlier, has said so
-                    self._owners.setdefault(str(variable.path), path)
+                self.variables.note_owner(layer, path)
                 if number >= 0:
-                    self._end_call(self._trace(graph).calls[number], graph, layer, outputs)
-                self._note_kinds(layer)
+                    self._end_call(self.traces.of(graph).calls[number], graph, layer, outputs)
+                self.variables.note_layer(layer)
                 if len(stack) == 1:
                     self._note_variables(layer.variables)
 
@@ -275,7 +204,7 @@ class LayerTracker:
         self, graph: Any, layer: Any, path: str, arguments: Any, around: list[tuple[Any, int]]
     ) -> int:
         """Notes a call, and returns its number in the trace."""
-        trace = self._trace(graph)
+        trace = self.traces.of(graph)
         parent = next((number for of, number in reversed(around) if of is graph), -1)
         kind = type(layer)
         call = LayerCall(path, kind.__name__, kind.__module__, parent, source=_class_source(kind))
@@ -290,26 +219,13 @@ class LayerTracker:
             call.layer,
             config=_config_text(layer),
             parameters=sum(math.prod(weight.shape) for weight in layer.weights),
-            variables=tuple(path for path in paths if not self._owners.get(path, "").startswith(inside)),
+            variables=tuple(path for path in paths if not self.variables.owner_of(path).startswith(inside)),
         )
         call.outputs = _tensor_names(outputs, graph)
         call.is_complete = True
 
-    def _note_kinds(self, layer: Any) -> None:
-        """Note the state of a layer: weights, moving averages, seeds of random generators."""
-        trained, weights = ({id(v) for v in part} for part in (layer.trainable_variables, layer.weights))
-        for variable in layer.variables:
-            kind = "weight" if id(variable) in trained else "moving" if id(variable) in weights else "seed"
-            known = self._kinds.get(str(variable.path))
-            if known is None or known == "metric":
-                self._kinds[str(variable.path)] = kind
-
-    def kind_of(self, variable: str) -> str:
-        """`weight`, `moving`, `seed`, `slot`, `iteration`, `metric`; empty if it is not known."""
-        return self._kinds.get(variable, "")
-
     def _note_layer(self, graph: Any, before: int, path: str, outputs: Any) -> None:
-        trace = self._trace(graph)
+        trace = self.traces.of(graph)
         for operation in graph.get_operations()[before:]:
             # An inner layer, which returned earlier, has the better claim. Captured tensors are no nodes
             # in the end.
@@ -320,15 +236,8 @@ class LayerTracker:
                 trace.outputs.setdefault(tensor.name, path)
 
     def _note_variables(self, variables: Iterable[Any]) -> None:
-        if _traced_graph() is None:
-            return
-        for variable in variables:
-            # Not its `value`: that may be cast, by nodes of the function that is traced.
-            handle = getattr(getattr(variable, "_value", None), "handle", None)
-            if handle is not None and hasattr(handle, "_id"):
-                number = internals.tensor_id(handle)
-                self._variables[number] = str(variable.path)
-                (self._frozen.discard if variable.trainable else self._frozen.add)(number)
+        if _traced_graph() is not None:
+            self.variables.note(variables)
 
     def _note_gradients(self, optimizer: Any, grads: list[Any], variables: list[Any] | None) -> None:
         if _traced_graph() is None:
@@ -345,8 +254,8 @@ class LayerTracker:
         # An optimizer inside a tf.cond (loss scaling) may be given tensors of the graph around it.
         graph = getattr(tensor, "graph", None)
         if graph is not None and internals.is_function_graph(graph):
-            getattr(self._trace(graph), notes)[tensor.name] = path
-            self.trained.add(path)
+            getattr(self.traces.of(graph), notes)[tensor.name] = path
+            self.variables.trained.add(path)
 
     def _note_derived(self, target: Any, sources: Any, gradients: Any) -> None:
         """Note the target of a tape, and its gradients of variables; what it derives for other tensors alone
@@ -356,11 +265,11 @@ class LayerTracker:
         for loss in tf.nest.flatten(target) if any(map(_is_variable, _flat(sources))) else ():
             graph = getattr(loss, "graph", None)
             if tf.is_tensor(loss) and graph is not None and internals.is_function_graph(graph):
-                self._trace(graph).losses.add(loss.name)
+                self.traces.of(graph).losses.add(loss.name)
         pairs = zip(_flat(sources), _flat(gradients), strict=False)
         for variable, gradient in pairs:
             if _is_variable(variable):
-                path = self._variables.setdefault(internals.tensor_id(variable.handle), _path_of(variable))
+                path = self.variables.note_handle(variable.handle, _path_of(variable))
                 self._note_asked(variable, path)
                 self._note_gradient("derived", gradient, path)
 
@@ -370,26 +279,16 @@ class LayerTracker:
         if graph is None or not any(map(_is_variable, _flat(sources))):
             return
         for variable in filter(_is_variable, tape.watched_variables()):
-            if internals.tensor_id(variable.handle) not in self._frozen:
-                path = self.variable_of(variable.handle) or _path_of(variable)
-                self._trace(graph).watched.add(path)
+            if not self.variables.is_frozen(variable.handle):
+                path = self.variables.path_of(variable.handle) or _path_of(variable)
+                self.traces.of(graph).watched.add(path)
 
     def _note_asked(self, variable: Any, path: str) -> None:
         """A variable that is to be trained, whether or not there is a gradient."""
         graph = _traced_graph()
         if graph is not None:
-            known = self.variable_of(variable.handle) if _is_variable(variable) else ""
-            self._trace(graph).asked.add(known or path)
-
-    def _trace(self, graph: Any) -> Trace:
-        noted, trace = self._traces.get(id(graph), (None, None))
-        if trace is None or noted is None or noted() is not graph:
-            self._traces.pop(id(graph), None)  # the id of a graph that is gone came back
-            trace = Trace(str(graph.name))
-            self._traces[id(graph)] = weakref.ref(graph), trace
-            while len(self._traces) > _MAX_TRACES:
-                self._traces.pop(next(iter(self._traces)))
-        return trace
+            known = self.variables.path_of(variable.handle) if _is_variable(variable) else ""
+            self.traces.of(graph).asked.add(known or path)
 
 
 def _tensor_names(structure: Any, graph: Any) -> list[str]:

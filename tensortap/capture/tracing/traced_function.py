@@ -95,7 +95,7 @@ def trace_root(
             installed.
         names: what the root is called, by its short name, instead of that.
     """
-    functions = closure(root, inputs, tracker.variable_of)
+    functions = closure(root, inputs, tracker.variables.path_of)
     nodes = unique_node_names(functions)
     layers = LayerMap(functions, tracker, known_layers)
     short = short_function_names(functions)
@@ -243,7 +243,7 @@ class TensorRoles:
             change.name: path
             for operation in function.operations.values()
             if (change := _change(operation)) is not None
-            and (path := function.variables.get(operation.inputs[0].op.name, "")) in tracker.trained
+            and (path := function.variables.get(operation.inputs[0].op.name, "")) in tracker.variables.trained
         }
 
     def of(self, operation: Any, op_type: str, tensor: Any) -> TracedRole:
@@ -266,14 +266,14 @@ class TensorRoles:
         return TracedRole("", variable, layer)
 
     def _of_variable(self, kind: Kind, variable: str, layer: str) -> TracedRole:
-        return TracedRole(kind, variable, self._tracker.owner_of(variable) or layer)
+        return TracedRole(kind, variable, self._tracker.variables.owner_of(variable) or layer)
 
     def _is_weight(self, operation: Any, variable: str, layer: str) -> bool:
         """A layer reads it, or it belongs to no layer and is trained; not where a gradient needs it again."""
         if forward_name(operation.name):
             return False
-        trained = variable in self._tracker.trained or variable in self._layers.asked
-        return bool(layer) or (trained and not self._tracker.owner_of(variable))
+        trained = variable in self._tracker.variables.trained or variable in self._layers.asked
+        return bool(layer) or (trained and not self._tracker.variables.owner_of(variable))
 
 
 def _change(operation: Any) -> Any:

@@ -1,0 +1,156 @@
+"""Notes taken while functions are traced: layers and gradients by graph, kinds and owners of variables."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import tensorflow as tf
+
+from tensortap.core.names import short_function_name
+from tensortap.core.records import LayerCall
+from tensortap.tf import internals
+
+from .keras_lines import CreationLine
+
+_MAX_TRACES = 512  # of the latest graphs; a graph is asked for right after it was traced
+
+
+@dataclass
+class TracedCall:
+    """One call of a layer; tensors by their names in the graph that was traced, `parent` a number in it."""
+
+    layer: LayerCall
+    inputs: list[str] = field(default_factory=list)
+    outputs: list[str] = field(default_factory=list)
+    is_complete: bool = False
+
+
+@dataclass
+class Trace:
+    """Notes taken while one graph was traced; nodes and tensors by their names in that graph."""
+
+    graph: str
+    layers: dict[str, str] = field(default_factory=dict)  # node -> layer path
+    calls: list[TracedCall] = field(default_factory=list)  # in the order in which they began
+    outputs: dict[str, str] = field(default_factory=dict)  # tensor name -> path of the layer that returned it
+    gradients: dict[str, str] = field(default_factory=dict)  # given to an optimizer -> path of the variable
+    derived: dict[str, str] = field(default_factory=dict)  # computed by a tape -> path of the variable
+    losses: set[str] = field(default_factory=set)  # what a tape derives from
+    asked: set[str] = field(default_factory=set)  # paths of variables whose gradients are asked for
+    watched: set[str] = field(default_factory=set)  # … of trainable variables that such a tape records
+    lines: dict[str, CreationLine] = field(default_factory=dict)  # node -> where its layer was created
+
+    @property
+    def nodes(self) -> set[str]:
+        """All nodes that something was noted about."""
+        tensors = {*self.gradients, *self.derived, *self.losses}
+        return {*self.layers, *(tensor.rpartition(":")[0] for tensor in tensors)}
+
+
+class Traces:
+    """The notes on the latest graphs."""
+
+    def __init__(self) -> None:
+        self._traces: dict[int, tuple[weakref.ref[Any], Trace]] = {}  # by id of the graph
+
+    def of(self, graph: Any) -> Trace:
+        """The notes on a graph; begun if there are none."""
+        noted, trace = self._traces.get(id(graph), (None, None))
+        if trace is None or noted is None or noted() is not graph:
+            self._traces.pop(id(graph), None)  # the id of a graph that is gone came back
+            trace = Trace(str(graph.name))
+            self._traces[id(graph)] = weakref.ref(graph), trace
+            while len(self._traces) > _MAX_TRACES:
+                self._traces.pop(next(iter(self._traces)))
+        return trace
+
+    def of_function(self, function: str, nodes: Iterable[str]) -> Trace:
+        """The notes on the graph that a function was made of, by its name and nodes; the latest that fit."""
+        name = short_function_name(function)
+        wanted = set(nodes)
+        best, best_fit = Trace(name), 0
+        for _, trace in reversed(self._traces.values()):
+            nodes = trace.nodes
+            fit = len(nodes & wanted)
+            named = trace.graph in function and name in (trace.graph, short_function_name(trace.graph))
+            if named and fit > best_fit and 2 * fit > len(nodes):
+                best, best_fit = trace, fit
+        return best
+
+    def layer_of(self, node: str) -> str:
+        """The layer of the latest node of that name in any graph, or empty."""
+        return next(
+            (trace.layers[node] for _, trace in reversed(self._traces.values()) if node in trace.layers), ""
+        )
+
+
+class VariableNotes:
+    """What is known of variables, by path: their kinds, and the layers that have them.
+
+    Attributes:
+        trained: paths of variables that have gradients.
+    """
+
+    def __init__(self) -> None:
+        self.trained: set[str] = set()
+        self._paths: dict[int, str] = {}  # by id of the handle
+        self._frozen: set[int] = set()  # ids of the handles of variables that Keras does not train
+        self._kinds: dict[str, str] = {}
+        self._owners: dict[str, str] = {}  # path of the innermost layer that has it
+
+    def note(self, variables: Iterable[Any]) -> None:
+        """Note paths of Keras' variables, and whether they are trained."""
+        for variable in variables:
+            # Not its `value`: that may be cast, by nodes of the function that is traced.
+            handle = getattr(getattr(variable, "_value", None), "handle", None)
+            if handle is not None and hasattr(handle, "_id"):
+                number = internals.tensor_id(handle)
+                self._paths[number] = str(variable.path)
+                (self._frozen.discard if variable.trainable else self._frozen.add)(number)
+
+    def note_handle(self, handle: Any, path: str) -> str:
+        """Note the path of a variable by its handle, unless it is known; returns the one that is."""
+        return self._paths.setdefault(internals.tensor_id(handle), path)
+
+    def note_layer(self, layer: Any) -> None:
+        """Note the state of a layer: weights, moving averages, seeds of random generators."""
+        trained, weights = ({id(v) for v in part} for part in (layer.trainable_variables, layer.weights))
+        for variable in layer.variables:
+            kind = "weight" if id(variable) in trained else "moving" if id(variable) in weights else "seed"
+            known = self._kinds.get(str(variable.path))
+            if known is None or known == "metric":
+                self._kinds[str(variable.path)] = kind
+
+    def note_owner(self, layer: Any, path: str) -> None:
+        """A layer has variables; inner layers, which returned earlier, have the better claim."""
+        for variable in layer.variables:
+            self._owners.setdefault(str(variable.path), path)
+
+    def note_optimizer(self, optimizer: Any) -> None:
+        """Note the kinds of an optimizer's own variables."""
+        for variable in optimizer.variables:
+            counts = variable is getattr(optimizer, "iterations", None)
+            self._kinds[str(variable.path)] = "iteration" if counts else "slot"
+
+    def note_metric(self, variable: Any) -> None:
+        """A variable that no layer changes belongs to a metric, unless more is known."""
+        self._kinds.setdefault(str(variable.path), "metric")
+
+    def is_frozen(self, handle: Any) -> bool:
+        """Whether Keras does not train the variable of a handle."""
+        return internals.tensor_id(handle) in self._frozen
+
+    def kind_of(self, variable: str) -> str:
+        """`weight`, `moving`, `seed`, `slot`, `iteration`, `metric`; empty if it is not known."""
+        return self._kinds.get(variable, "")
+
+    def path_of(self, tensor: Any) -> str:
+        """The path of the variable that an eager resource tensor is the handle of, or empty."""
+        return self._paths.get(internals.tensor_id(tensor), "") if tensor.dtype == tf.resource else ""
+
+    def owner_of(self, variable: str) -> str:
+        """The path of the layer that has a variable, or empty."""
+        return self._owners.get(variable, "")
