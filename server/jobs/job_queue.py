@@ -156,7 +156,7 @@ class JobQueue:
                 self._cancel([job])
 
     def jobs(self) -> list[Job]:
-        """Those that are held, the one that was asked for last at the end, and those that still work."""
+        """The remembered jobs, the one that was asked for last at the end, and those that still run."""
         with self._lock:
             return [*self._jobs.values(), *(self._working - set(self._jobs.values()))]
 

@@ -58,7 +58,7 @@ def token_in_address(environ: Mapping[str, Any]) -> str | None:
 
 
 def address_without_token(environ: Mapping[str, Any]) -> str:
-    """The same address without `?token=`; relative (`./…`), so that no path leads to another site."""
+    """The address without `?token=`; relative (`./…`), so that no path leads to another site."""
     remaining = [pair for pair in _query(environ) if pair[0] != PARAMETER]
     path = environ.get("PATH_INFO", "").encode("latin-1").decode("utf-8", "replace")
     last = quote(path.rpartition("/")[2], safe="")

@@ -43,7 +43,7 @@ class Framing:
 
     @property
     def path(self) -> str:
-        """Where the page is, to be embedded."""
+        """Path of the page that may be embedded."""
         return f"{_PREFIX}{self.secret}/"
 
     @property

@@ -251,7 +251,7 @@ class Histograms(HistogramSeries):
 
     @classmethod
     def of(cls, series: HistogramSeries) -> Histograms:
-        """The same, drawable."""
+        """The histograms of a series, with a method that plots them."""
         return cls(**{field.name: getattr(series, field.name) for field in fields(series)})
 
     def plot(self, kind: Kind = "heatmap") -> Any:

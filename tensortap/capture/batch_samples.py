@@ -40,7 +40,7 @@ class BatchSamples:
         self._waiting: set[Opened[_Note]] = set()  # noted, but their step has not run yet
 
     def note(self, ids: Any, files: Any) -> None:
-        """Says what feeds the step that this thread is in, or its next one.
+        """Note the samples that feed the step that this thread is in, or its next one.
 
         Raises:
             WatchError: neither ids nor files are given, or they are no list.

@@ -60,7 +60,7 @@ class CaptureWarnings:
             self._put_event(self.step, "unseen", facts)
 
     def function_failed(self, function: str, what: str, error: BaseException) -> None:
-        """Something went wrong with the taps of a function; the function itself runs."""
+        """Warn that the taps of a function failed; the function itself runs."""
         name = short_function_name(function)
         if isinstance(error, ChoiceFailedError):
             self.warn(
@@ -130,7 +130,7 @@ class CaptureWarnings:
         )
 
     def unrecorded(self, what: str, why: str, hint: str) -> None:
-        """Something that `record=` asks for cannot be recorded; also shown where recordings are listed."""
+        """Warn of what `record=` asks for and cannot be recorded; also shown where recordings are listed."""
         text = self._warnings.warn(f"record: {why}", f"record= does not record {what}, {why}", hint)
         if text:
             self.note_unrecorded(text)

@@ -231,7 +231,7 @@ class Step:
         self._state.writer_thread.drop(count)
 
     def nothing_selected(self, traced: TracedRoot) -> None:
-        """Nothing of a function is selected."""
+        """Note that nothing of a function is selected."""
         self._state.watches.note_unselected(traced)
 
     # Recordings

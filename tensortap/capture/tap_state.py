@@ -50,7 +50,7 @@ class StepNumbers:
             return range(first, self.next)
 
     def settle(self, claimed: range, count: int) -> range:
-        """So many of the steps that began ran; other numbers are free again if no later ones are taken."""
+        """Note how many of the claimed steps ran; the other numbers are free again if none follow."""
         ran = range(claimed.start, claimed.start + count)
         with self._lock:
             if self.next == claimed.stop:
@@ -154,7 +154,7 @@ class TapState:
     # Messages to the writer's thread
 
     def put_event(self, step: int, kind: str, facts: Mapping[str, Any]) -> None:
-        """Has an event written."""
+        """Queue an event for the writer's thread."""
         self.writer_thread.put(Event(step, kind, facts))
 
     def links_at(self, step: int) -> CallLinks:
@@ -175,8 +175,8 @@ class TapState:
     def put_tensors(
         self, entry: StepEntry, graph: GraphHandle, tensors: deque[CapturedTensor], *, checked: bool
     ) -> None:
-        """Has tensors of a step written, all of one graph; by a trigger, if there is one, where it is to be
-        `checked`."""
+        """Queue tensors of a step, all of one graph, for the writer's thread; where `checked`, a trigger
+        looks at them first."""
         nbytes = sum(held_bytes(tensor.array) for tensor in tensors)
         self.writer_thread.put(
             TensorBatch(

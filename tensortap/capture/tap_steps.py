@@ -89,25 +89,25 @@ class TapSteps:
             yield
 
     def note_logs(self, step: int, facts: Mapping[str, Any]) -> None:
-        """Has loss, metrics and learning rate of a step written (FORMAT.md, "Events", `logs`)."""
+        """Write loss, metrics and learning rate of a step (FORMAT.md, "Events", `logs`)."""
         self._state.put_event(step, "logs", facts)
 
     def leave_unrecorded(self, what: str, why: str) -> None:
-        """The program is about to run something that cannot be recorded: says so, if `record=` is given."""
+        """Warn that the program is about to run what cannot be recorded, if `record=` is given."""
         if self._state.recordings is not None and not self.closed:
             self._state.not_captured.unrecorded(what, why, "Calls of a tf.function are recorded.")
 
     def skip(self, count: int) -> None:
-        """So many steps ran that are not captured: their numbers are taken."""
+        """Count steps that ran and are not captured: their numbers are taken."""
         self._state.numbers.claim(None, count)
 
     def begin_training(self, known_layers: Collection[str]) -> None:
-        """A program begins to train, with these layers: what it traces from now on is noted."""
+        """Note what a program that begins to train, with these layers, traces from now on."""
         self._known_layers = list(known_layers)
         self._state.use_call_hook()
 
     def end_training(self) -> None:
-        """It has ended: all that was captured is committed."""
+        """Commit all that was captured, as training has ended."""
         self._state.release_call_hook()
         self._state.flush()
         self._state.watches.warn_if_nothing_selected()

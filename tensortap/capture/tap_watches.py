@@ -86,7 +86,7 @@ class TapWatches:
         return self._selections[key]
 
     def note_unselected(self, traced: TracedRoot) -> None:
-        """Nothing of a function is selected."""
+        """Note that nothing of a function is selected."""
         kinds = {candidate.kind for candidate in traced.candidates.values()}
         self._unselected[short_function_name(traced.root)] = kinds
 

@@ -17,7 +17,7 @@ INTERRUPTED = 130  # what shells say of a program that Ctrl-C ended
 
 @contextlib.contextmanager
 def interrupted_at_once() -> Iterator[None]:
-    """In the body, Ctrl-C ends the process quietly.
+    """Let Ctrl-C end the process without a traceback in the body.
 
     For imports: they turn a KeyboardInterrupt into errors of their own, and take seconds on a busy machine.
     """

@@ -62,14 +62,14 @@ def only_run(path: Path) -> RunIndex:
 
 
 def report_damage(*runs: RunIndex) -> None:
-    """Says on stderr what of these runs cannot be read, so that an answer that lacks it is not taken for
+    """Print on stderr what of these runs cannot be read, so that an answer that lacks it is not taken for
     whole. To be called once all that the answer needs was read: graphs are read when they are needed."""
     for run in runs:
         print_damage(run.name, [sentence for sentence in run.damage if sentence not in run.denied])
 
 
 def print_damage(run: str, damage: Sequence[str]) -> None:
-    """Says on stderr what of a run cannot be read: sentences."""
+    """Print on stderr the sentences on what of a run cannot be read."""
     if damage:
         more = f" And {len(damage) - 1:,} more." if len(damage) > 1 else ""
         text = f"{run} is damaged, and what cannot be read is missing here: {damage[0]}{more}"
@@ -112,7 +112,7 @@ def check_folders_read(unread: Mapping[Path, OSError]) -> None:
 
 
 def report_unread(unread: Mapping[Path, OSError]) -> bool:
-    """Says on stderr which folders could not be checked, and why; returns whether there are any."""
+    """Print on stderr which folders could not be checked, and why; returns whether there are any."""
     for folder in unread:
         try:
             check_folders_read({folder: unread[folder]})
@@ -143,7 +143,7 @@ def names_in_several_graphs(run: RunIndex, names: Iterable[str]) -> list[str]:
 
 
 def print_graph_hint(names: list[str]) -> None:
-    """Says below a list how to ask for one of them."""
+    """Print below a list of graphs how to choose one."""
     which = f"{names[0]!r}" if len(names) == 1 else f"{names[0]!r} and {counted(len(names) - 1, 'more name')}"
     verb = "stands" if len(names) == 1 else "stand"
     text = f"{which} {verb} for tensors of several graphs: --graph GRAPH chooses (-: of none, as eager ops)"

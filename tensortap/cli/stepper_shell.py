@@ -441,7 +441,7 @@ def side_by_side(session: StepperSession, tensor: str) -> Table:
 
 
 def print_what_ifs(session: StepperSession, out: Console) -> None:
-    """Each with its changes; > the current one."""
+    """Print the what-ifs, each with its changes; `>` marks the current one."""
     for name in ("", *session.what_ifs.names):
         here = ">" if name == session.what_ifs.current else " "
         out.print(cell(f"{here} {name or 'recorded'}", "bold" if here == ">" else ""))

@@ -111,7 +111,7 @@ def _signed(number: re.Match[str]) -> str:
 
 
 def natural_ranks(texts: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Where each text stands in the order of all, int64 [count]; equal ones stand at one place."""
+    """Rank of each text in natural order, int64 [count]; equal texts have equal ranks."""
     places = {text: place for place, text in enumerate(sorted(set(texts), key=natural_key))}
     return np.array([places[text] for text in texts], np.int64)
 

@@ -68,7 +68,7 @@ def import_source(
 
 
 def resolved_source(source: Path) -> Path:
-    """Where a source is. A link to a file has its own name: what it leads to may be called by a hash."""
+    """Absolute path of a source. A link to a file keeps its own name: its target may be named by a hash."""
     return source.resolve() if source.is_dir() else source.parent.resolve() / source.name
 
 

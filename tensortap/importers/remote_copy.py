@@ -137,7 +137,7 @@ class RemoteCopier:
 
 @contextmanager
 def staged_output(target: Path) -> Iterator[Path]:
-    """Where to write a file, or a folder of files, that is to lie at `target`; an address gets it at the end.
+    """Yield a path to write a file or folder to; if `target` is an address, it is uploaded at the end.
 
     Raises:
         InvalidNameError: there is something at the address. RemoteError: it cannot be looked at, or refuses.

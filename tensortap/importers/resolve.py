@@ -82,7 +82,7 @@ def _is_file(path: Path) -> bool:
 
 
 def check_reachable(path: Path) -> None:
-    """Says why an address cannot be read, before it looks like a folder without runs. Raises RemoteError."""
+    """Raise RemoteError for an address that cannot be read, which else looks like a folder without runs."""
     try:
         if is_remote(path) and (stat_path(path).is_folder or path.suffix == ".zip"):
             scan(path)

@@ -197,7 +197,7 @@ class RunWriter:
         self._builder.facts[name] = text
 
     def not_counted(self, *names: str) -> None:
-        """Some of the source's snapshots do not report these counts (FORMAT.md)."""
+        """Note that some of the source's snapshots do not report these counts (FORMAT.md)."""
         missing = {*filter(None, self._builder.facts.get("not counted", "").split(", ")), *names}
         self.fact(
             "not counted", ", ".join(name for name in ("size", *COUNTS, "nonfinite") if name in missing)

@@ -91,7 +91,7 @@ class CompactedRun:
         return {"checksum": self.checksum, "parts_read": self.parts_read, "damage": self.damage}
 
     def resume(self, state: dict[str, Any]) -> bool:
-        """Goes on where a saved index ends; False where that was made of another manifest."""
+        """Resume where a saved index ends; False where it was made of another manifest."""
         if state["checksum"] != self.checksum:
             return False
         self.parts_read, self.damage = int(state["parts_read"]), list(map(str, state["damage"]))

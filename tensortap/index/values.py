@@ -107,7 +107,7 @@ class ValueSlice:
 
 
 def find_value(run: RunIndex, snapshot: Snapshot) -> ValueRef:
-    """Where the value of a snapshot is.
+    """Find the stored value of a snapshot.
 
     Raises:
         ValueNotKeptError: it is not there (`Snapshot.no_value`). DamagedError: the dump is damaged there.

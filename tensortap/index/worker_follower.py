@@ -115,11 +115,11 @@ class WorkerFollower:
         return self._tail.position
 
     def resume(self, position: TailPosition) -> None:
-        """Goes on behind what a saved index holds. Raises DamagedError, FileNotFoundError."""
+        """Resume after what a saved index holds. Raises DamagedError, FileNotFoundError."""
         self._tail.resume(position)
 
     def resume_compacted(self, mark: WorkerMark) -> None:
-        """Takes over how far statistics were read that are not here."""
+        """Resume after the statistics that only `compact/` holds."""
         with suppress(DamagedError, FileNotFoundError):  # their schema is not known here
             self._tail.resume(mark.position)
         self._tail.closed = mark.closed

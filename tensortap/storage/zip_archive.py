@@ -105,7 +105,7 @@ class Archive:
         self.folders["/".join(parts[:-1])].add(parts[-1])
 
     def start(self, file: BinaryIO, member: Member, size: int) -> int:
-        """Where the bytes of a member begin in the archive, which has `size` bytes.
+        """Offset of a member's bytes in the archive, which has `size` bytes.
 
         Raises:
             DamagedError: the member's own header does not fit.

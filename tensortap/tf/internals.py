@@ -29,7 +29,7 @@ SUPPORTED = "2.21"
 
 @contextlib.contextmanager
 def imported_from_tensorflow() -> Iterator[None]:
-    """Says in a clear sentence that a private module of TensorFlow is not there.
+    """Report a missing private module of TensorFlow in a clear sentence.
 
     Raises:
         UnsupportedTensorFlowError: an import in the body failed.
@@ -202,7 +202,7 @@ def call_as_written(name: str, inputs: Sequence[Any], num_outputs: int) -> list[
 
 
 def set_handle_data(handle: Any, dtype: Any, shape: Any) -> None:
-    """Tells what variable is behind a resource tensor that an op made."""
+    """Set the dtype and shape of the variable of a resource tensor that an op made."""
     handle_data_util.set_handle_data(handle, handle_data_util.create_handle_data(shape, dtype))
 
 
@@ -224,7 +224,7 @@ def remove_function(name: str) -> None:
 
 
 def debug_info(name: str) -> GraphDebugInfo:
-    """Where the nodes of a registered function were created (Autograph frames point at the user's lines)."""
+    """The lines that created the nodes of a registered function (of Autograph, the user's lines)."""
     return context.context().get_graph_debug_info(name.encode())
 
 

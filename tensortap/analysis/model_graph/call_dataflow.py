@@ -85,8 +85,8 @@ class CallDataflow:
         return info is not None and info.role in _LOOPS
 
     def previous_iteration_value(self, row: int) -> list[Slot]:
-        """What a loop's body returned the time before for an argument of its body or condition; nothing for
-        arguments of other functions."""
+        """What a loop's body returned in the iteration before for an argument of its body or condition;
+        nothing for arguments of other functions."""
         graph, place = self.graph, self.places.get(row)
         function = graph.functions.get(graph.function[row])
         if place is None or function is None or function.role not in _LOOPS:

@@ -34,7 +34,7 @@ def number(value: float) -> str:
 
 
 def number_beside(value: float, limit: float) -> str:
-    """As many digits, at least four, as tell a value from a limit and from what is written of it."""
+    """Format a number with as many digits, at least four, as distinguish it from a limit beside it."""
     written = (limit, float(number(limit)))
     texts = (f"{value:.{digits}g}" for digits in range(4, 18))
     return next((text for text in texts if float(text) not in written), number(value))

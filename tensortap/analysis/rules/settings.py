@@ -74,7 +74,7 @@ class Settings:
                 raise SettingsError(f"There is no rule {name!r}.", hint)
 
     def muting(self, entries: Iterable[str]) -> Settings:
-        """These settings, with further muted rules."""
+        """A copy of the settings with further muted rules."""
         return replace(self, mute=[*self.mute, *entries])
 
     def mutes(self, rule: str, *texts: str) -> bool:

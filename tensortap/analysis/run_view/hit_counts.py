@@ -39,7 +39,7 @@ class HitCounts:
         self.by_tensor: dict[int, HitCount] = {}
 
     def forget(self, code: int) -> None:
-        """Nothing was seen of a tensor."""
+        """Drop what is held of a tensor."""
         self.by_tensor.pop(code, None)
 
     def add(self, rows: Rows, has: Array, values: Array, *, low: bool = False) -> None:
@@ -99,7 +99,7 @@ class SnapshotCounts:
         return int(self._columns[2, code])
 
     def forget(self, code: int) -> None:
-        """Nothing was seen of a tensor."""
+        """Drop what is held of a tensor."""
         if code < self._columns.shape[1]:
             self._columns[:, code] = (0, 0, _BEFORE)
 
@@ -188,7 +188,7 @@ class Zeros:
         return ZeroCounts(*at, zero / size if size else 0.0, tail.first, tail.steps, tail.passing)
 
     def forget(self, code: int) -> None:
-        """Nothing was seen of a tensor."""
+        """Drop what is held of a tensor."""
         self._all.forget(code)
         self._tails.pop(code, None)
         self._elements.pop(code, None)

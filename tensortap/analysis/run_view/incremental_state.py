@@ -29,14 +29,14 @@ _MAX_ENTRIES = 64  # things that are held of a run, those that were asked for la
 
 
 class TensorState(Protocol):
-    """Something that is held of tensors, by their codes."""
+    """State that an analysis holds of tensors, by their codes."""
 
     def forget(self, code: int) -> None:
-        """Nothing was seen of a tensor."""
+        """Drop what is held of a tensor."""
 
 
 class DependsOnValues:
-    """Something that is held and depends on which values are kept: pruning ends it."""
+    """State that depends on which values are stored: pruning ends it."""
 
 
 S = TypeVar("S", bound=TensorState)

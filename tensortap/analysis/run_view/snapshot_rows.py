@@ -83,7 +83,7 @@ class Rows:
 
     @cached_property
     def starts(self) -> Array:
-        """Where each tensor begins."""
+        """First row of each tensor."""
         return np.flatnonzero(np.append(True, self.tensor[1:] != self.tensor[:-1]))[: len(self) or None]
 
     def groups(self) -> Iterator[tuple[int, slice]]:
@@ -96,7 +96,7 @@ class Rows:
 
 
 def distinct(ascending: Array) -> Array:
-    """Each of some ascending numbers once; several times as fast as `np.unique`, which cannot know."""
+    """The unique values of an ascending array; several times as fast as `np.unique`, which sorts."""
     if not len(ascending):
         return ascending
     found: Array = ascending[np.append(True, ascending[1:] != ascending[:-1])]

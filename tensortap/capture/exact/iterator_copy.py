@@ -54,7 +54,7 @@ class SharedIterator:
         return list(self._pending)
 
     def detach(self) -> None:
-        """Nothing more is drawn from the real iterator."""
+        """Stop drawing from the real iterator."""
         self._source = None
 
     def release(self) -> None:

@@ -112,7 +112,7 @@ class Uses:
         return users[0] if len(users) == 1 else None
 
     def uses_of(self, reference: str) -> list[internals.NodeDef | None]:
-        """As `users`, looking through aliases."""
+        """The `users` of a node, looking through aliases."""
         found: list[internals.NodeDef | None] = []
         waiting, seen = [reference], {reference}
         while waiting:
@@ -128,7 +128,7 @@ class Uses:
         return found
 
     def number_of(self, reference: str) -> tuple[object, ...]:
-        """The same for tensors that are computed alike, whatever their nodes' attributes are."""
+        """Equal for tensors that are computed alike, whatever their nodes' attributes are."""
         name, *output = reference.split(":")
         return (self._numbers.get(name, name), *output)
 
@@ -171,7 +171,7 @@ class Uses:
 
 
 class Merges:
-    """Tells of pairs of nodes of one function whether they are merged."""
+    """Which pairs of nodes of one function the optimizer merges."""
 
     def __init__(self, uses: Uses) -> None:
         self._uses = uses

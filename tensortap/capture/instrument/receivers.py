@@ -64,7 +64,7 @@ class StepReceiver(Protocol):
 
     @property
     def names(self) -> Mapping[str, str]:
-        """What the graphs of functions are called, by the functions' short names, instead of these."""
+        """Names for the graphs of functions, by the functions' short names."""
 
     @property
     def records(self) -> bool:
@@ -84,7 +84,7 @@ class StepReceiver(Protocol):
         """A call returned."""
 
     def nothing_selected(self, traced: TracedRoot) -> None:
-        """Nothing of a function is selected."""
+        """Note that nothing of a function is selected."""
 
     @property
     def possible_watches(self) -> Sequence[Watch]:

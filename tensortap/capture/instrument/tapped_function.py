@@ -46,7 +46,7 @@ class Receiver(Protocol):
     def take(self, values: TapValues) -> None: ...
 
     def failed(self, error: Exception) -> None:
-        """Some values could not be handed over; the call itself goes on."""
+        """Report values that could not be delivered; the call itself goes on."""
 
 
 # A loop may enqueue without bound while the function runs; from then on it is emptied as it runs.

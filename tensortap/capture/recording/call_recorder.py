@@ -128,7 +128,7 @@ class CallRecorder:
         return found
 
     def recording(self, arguments: Sequence[Argument]) -> Recording:
-        """Without step and results."""
+        """The recording of the call, still without step and results."""
         return Recording(self._traced.root, self._library, tuple(arguments), 0, versions=_versions())
 
 

@@ -49,7 +49,7 @@ class LayerMap:
             self._map_function(function, self.traces[function.name])
 
     def kind_of_variable(self, path: str) -> str:
-        """As `LayerTracker.kind_of`."""
+        """The kind of a variable, see `VariableNotes.kind_of`."""
         return self._tracker.variables.kind_of(path)
 
     def layer_of(self, function: str, node: str) -> str:

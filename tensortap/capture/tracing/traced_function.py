@@ -39,7 +39,7 @@ _SUMS = frozenset({"Add", "AddV2"})
 
 @dataclass(frozen=True, eq=False)
 class TracedRoot:
-    """All that is known of a root function; shared by the taps that capture from it."""
+    """A traced root function with all that it calls; shared by the taps that capture from it."""
 
     root: str
     functions: dict[str, TracedFunction]

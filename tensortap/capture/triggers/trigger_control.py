@@ -116,7 +116,7 @@ class TriggerControl:
         return *watches_of(self._trigger, tuple(watched)), *self._recorder.watches
 
     def check(self, writer_thread: WriterThread, entry: StepEntry, error: BaseException | None) -> bool:
-        """Has a step that is over checked; waits for the verdict if training is to be stopped by it.
+        """Have a finished step checked; waits for the verdict if it may stop training.
 
         Returns:
             Whether Keras' `fit` is to return.

@@ -253,7 +253,7 @@ def text_of_watches(watches: Iterable[Watch]) -> str:
 
 
 def shown_rules(watches: Iterable[Watch]) -> list[Rule]:
-    """As rules, for the dump; one that holds a callable as `{"text": how it looks}`."""
+    """The watches as rules for the dump; one that holds a callable as `{"text": its repr}`."""
     return [_shown_rule(watch) for watch in watches]
 
 

@@ -134,7 +134,7 @@ class TensorView:
             np.save(file, values, allow_pickle=False)
 
     def as_data(self) -> dict[str, Any]:
-        """The same as plain data."""
+        """The view as plain data, for `--json`."""
         values = None
         if self.values is not None:
             values = {"selection": self.selection, "shape": self.values.shape, "data": self.values}

@@ -34,7 +34,7 @@ _START = len(_HEAD) + 8 + len(b'", ')  # of what the checksum covers
 
 
 def events_path(worker_dir: Path, number: int) -> Path:
-    """Where events file `number` of a worker is."""
+    """Path of events file `number` of a worker."""
     return worker_dir / f"events-{number:06d}.jsonl"
 
 
@@ -122,7 +122,7 @@ class EventsWriter:
                 self._number += 1
 
     def end_segment(self, least: int) -> None:
-        """Goes on in a new file if this one has `least` bytes."""
+        """Continue in a new file if this one has `least` bytes."""
         if self._fd is not None and self._size >= least:
             self.abandon()
             self._number += 1

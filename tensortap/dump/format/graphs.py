@@ -46,7 +46,7 @@ def is_graph_id(name: str) -> bool:
 
 
 def table_path(run_dir: Path, graph_id: str) -> Path:
-    """Where a graph's nodes are."""
+    """Path of the file with a graph's nodes."""
     return run_dir / "graphs" / f"{graph_id}.arrows"
 
 

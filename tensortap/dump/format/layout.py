@@ -33,12 +33,12 @@ Shard = tuple[str, int]  # worker, number
 
 
 def stats_path(worker_dir: Path, number: int) -> Path:
-    """Where statistics file `number` of a worker is."""
+    """Path of statistics file `number` of a worker."""
     return worker_dir / f"stats-{number:06d}.arrows"
 
 
 def values_path(worker_dir: Path, number: int) -> Path:
-    """Where values file `number` of a worker is."""
+    """Path of values file `number` of a worker."""
     return worker_dir / f"values-{number:06d}.safetensors"
 
 

@@ -40,7 +40,7 @@ SINCE_1_1 = "value_blocks"  # the column that statistics of version 1.0 lack
 
 
 class Stored(NamedTuple):
-    """Where a snapshot's value is. The defaults say that it was not kept."""
+    """Place of a snapshot's value in the dump. The defaults say that it was not stored."""
 
     inline: bytes | None = None
     file: int = -1

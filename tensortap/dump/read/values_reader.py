@@ -51,7 +51,7 @@ ReadStored = Callable[[int, int], Bytes]
 
 @dataclass(frozen=True, slots=True)
 class ValueRef:
-    """Where a snapshot's value is stored, and what it is. `inline` holds the stored bytes of small ones.
+    """Reference to a stored value: its place and what it is. `inline` holds the stored bytes of small ones.
 
     Of a value that was sampled, `shape` is that of the sample, one-dimensional. `blocks`: checksums of the
     stored bytes by block, where there is more than one; none in a dump of version 1.0.

@@ -197,7 +197,7 @@ class RecordingStore:
 
     @staticmethod
     def set_reason(folder: Path, reason: str) -> None:
-        """Says anew why a recording was made.
+        """Rewrite the reason why a recording was made.
 
         Raises:
             OSError, DamagedError: it is gone, or cannot be read or written.

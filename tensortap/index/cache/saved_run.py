@@ -274,7 +274,7 @@ def catalog_state(catalog: Catalog) -> tuple[dict[str, Any], dict[str, Array]]:
 
 
 def restore_catalog(catalog: Catalog, about: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
-    """Takes over into an empty catalog what `catalog_state` gave, but for the rows.
+    """Restore in an empty catalog what `catalog_state` returned, except the rows.
 
     Raises:
         KeyError, TypeError, ValueError: it is something else.

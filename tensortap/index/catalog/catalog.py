@@ -35,7 +35,7 @@ KINDS = ("nan", "pos_inf", "neg_inf", "zero", "negative", "positive")  # every e
 
 
 class CommitPlace(NamedTuple):
-    """Where a commit lies in the dump."""
+    """Place of a commit in the dump."""
 
     worker: str
     file: int
@@ -146,7 +146,7 @@ class Catalog:
         return commits, rows - starts[commits]
 
     def place(self, commit: int) -> CommitPlace:
-        """Where a commit lies."""
+        """The place of a commit."""
         worker, file, offset, length = (
             int(self.places[name].view()[commit]) for name in ("worker", *CommitPlace._fields[1:])
         )

@@ -32,7 +32,7 @@ class ShapeTable:
         self._codes: dict[tuple[int, ...], int] = {}
 
     def restore(self, shapes: Sequence[tuple[int, ...]]) -> None:
-        """Takes over the shapes of another table."""
+        """Restore the shapes of a saved table."""
         for shape in shapes:
             self._intern(shape)
 

@@ -47,7 +47,7 @@ class Ragged(NamedTuple):
 
 
 def starts_of(lengths: Array) -> Ints:
-    """Where each of some consecutive pieces begins, and the end of the last: int64 [pieces + 1]."""
+    """Start of each of some consecutive pieces, and the end of the last: int64 [pieces + 1]."""
     starts = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=starts[1:])
     return starts
@@ -63,5 +63,5 @@ def concatenated(parts: Sequence[Ragged]) -> Ragged:
 
 
 def narrowed(counts: Array) -> Array:
-    """The same non-negative integers, with as few bytes each as the largest needs."""
+    """Non-negative integers in the narrowest unsigned dtype that holds the largest."""
     return counts.astype(np.min_scalar_type(int(counts.max(initial=0))))

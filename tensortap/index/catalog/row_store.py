@@ -61,7 +61,7 @@ class RowStore:
         self._parts.tail.add(columns, histograms)
 
     def replace(self, segments: Sequence[Segment]) -> None:
-        """Takes over segments that hold all rows so far; the tail becomes empty."""
+        """Replace all rows so far by segments that hold them; the tail becomes empty."""
         stop = segments[-1].first + len(segments[-1]) if segments else 0
         self._parts = _assemble(tuple(segments), Tail(stop, self._holds_histograms))
 

@@ -72,7 +72,7 @@ class StepTally:
         return {"values": self.values, "time": self._time, **totals}
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
-        """Takes over what `arrays` gave."""
+        """Restore what `arrays` returned."""
         self.values = arrays["values"].astype(np.int64)
         self._codes = {step: code for code, step in enumerate(self.values.tolist())}
         self._time = arrays["time"].astype(np.int64)
@@ -110,7 +110,7 @@ class GraphSteps:
         return dict(self._tallies)
 
     def restore(self, tallies: dict[int, StepTally]) -> None:
-        """Takes over the tallies by graph code."""
+        """Restore the tallies by graph code."""
         self._tallies = tallies
 
     def count(self, graphs: Array, steps: Array, nan: Array, inf: Array, time: Array) -> None:

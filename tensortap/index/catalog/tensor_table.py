@@ -69,7 +69,7 @@ class TensorTable:
         return views | {name: tally.totals(count) for name, tally in tallies.items()}
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
-        """Takes over what `arrays` gave, into an empty table whose strings are known."""
+        """Restore what `arrays` returned, in an empty table whose strings are known."""
         self._intern(arrays["graph"], arrays["node"], arrays["slot"])
         self._last_row.extend(arrays["last_row"])
         for name in ("snapshots", "kept", "nonfinite"):
@@ -138,7 +138,7 @@ class TensorTable:
             return self._sorted
 
     def ranks(self) -> Array:
-        """Where the name of each tensor stands in natural order, int64 [count]; kept until there are more."""
+        """Rank of each tensor's name in natural order, int64 [count]; cached until there are more."""
         with self._lock:
             if len(self._ranks) != len(self.names):
                 self._ranks = natural_ranks(self.names.copy())

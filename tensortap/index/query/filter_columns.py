@@ -25,7 +25,7 @@ NODE_TEXTS: dict[str, Callable[[GraphIndex], Coded]] = {
 
 
 class CatalogColumns:
-    """Some snapshots of a run; see `conditions.Rows`."""
+    """The columns of some snapshots of a run, as conditions read them."""
 
     def __init__(self, run: RunIndex, rows: Array | slice) -> None:
         self._run, self._rows = run, rows
@@ -89,7 +89,7 @@ def tensors_by_node(
 
 
 def flow_ranks(run: RunIndex, codes: Array) -> Array:
-    """Where each tensor stands in data flow order, graph by graph, int64 [codes]; unrecorded nodes come last.
+    """Rank of each tensor in data flow order, graph by graph, int64 [codes]; unrecorded nodes come last.
 
     Args:
         codes: of tensors. Only the graphs that captured one of them are read.
@@ -114,7 +114,7 @@ def flow_ranks(run: RunIndex, codes: Array) -> Array:
 
 
 def text_ranks(run: RunIndex, count: int, field: str) -> Array:
-    """Where a text of each of the first `count` tensors' nodes stands in natural order, int64 [count].
+    """Rank of a text of each of the first `count` tensors' nodes in natural order, int64 [count].
 
     Args:
         field: one of `NODE_TEXTS`; the text is empty for tensors whose node is in no recorded graph.

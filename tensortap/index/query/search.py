@@ -48,7 +48,7 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotPage:
-    """Some of `total` snapshots."""
+    """A page of `total` snapshots."""
 
     total: int
     rows: list[Snapshot]
@@ -100,7 +100,7 @@ def _page_by_step(run: RunIndex, wanted: slice, *, descending: bool) -> Snapshot
 def snapshot_place(
     run: RunIndex, name: str, step: int, /, *, sort: str = "step", **filters: Any
 ) -> int | None:
-    """Where the list that `snapshots` pages through holds a tensor at a step (its first visit), from 0 on.
+    """Position of a tensor at a step (its first visit) in the list that `snapshots` pages through, from 0.
 
     Returns:
         None where the filters leave it out, or it was not captured then. Raises as `snapshots`.
@@ -120,7 +120,7 @@ class LatestSnapshot(NamedTuple):
 
 
 def latest_snapshots(run: RunIndex, among: Array | None = None) -> list[LatestSnapshot]:
-    """Of all captured tensors, by name and graph: tensors of one name in several graphs are several.
+    """The latest snapshot of each captured tensor. Tensors of one name in several graphs are several.
 
     Args:
         among: rows of the catalog, ascending; others do not count. All by default.

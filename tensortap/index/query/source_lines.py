@@ -40,7 +40,7 @@ class SourceMap:
 
 
 def source_map(run: RunIndex, graph: str) -> SourceMap:
-    """Where in the program the nodes of a graph were made.
+    """The lines of the program that created the nodes of a graph.
 
     Raises:
         NotFoundError: the run has no such graph.

@@ -234,7 +234,7 @@ class _Series:
         return self._reduce(np.add, self._catalog.column(name, self._rows).astype(np.int64))
 
     def counted(self, name: str) -> Ints:
-        """The same, masked where a snapshot does not report it."""
+        """The sum of a count over each group, masked where a snapshot does not report it."""
         unknown = unknown_counts(self._catalog, self._rows).get(name)
         total = self.total(name)
         if unknown is None:
@@ -250,16 +250,16 @@ class _Series:
         return reduced
 
     def native(self) -> Binned:
-        """On the native buckets."""
+        """Bin all groups on the native buckets."""
         return native_bins(self._dense, *self._range())
 
     def each_native(self) -> list[Binned]:
-        """Each group on the native buckets that it uses."""
+        """Bin each group on the native buckets that it uses."""
         ends = zip(np.nan_to_num(self._lows).tolist(), np.nan_to_num(self._highs).tolist(), strict=True)
         return [native_bins(self._dense[i : i + 1], low, high) for i, (low, high) in enumerate(ends)]
 
     def linear(self, bins: int, low: float | None, high: float | None) -> Binned:
-        """On equal bins."""
+        """Bin all groups on equal bins."""
         least, most = self._range()
         low = min(least, most if high is None else high) if low is None else low
         high = max(most, low) if high is None else high

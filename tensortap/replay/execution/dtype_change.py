@@ -27,7 +27,7 @@ _BIT_OPS = frozenset({"Bitcast"})
 
 
 def change_dtype(recording: Recording, dtype: str, call: LoadedCall) -> Recording:
-    """The same call with all its floats in one dtype: variables, inputs, constants, nodes.
+    """A copy of the call with all its floats in one dtype: variables, inputs, constants, nodes.
 
     Nodes that draw random numbers draw the recorded ones, in their own dtype, and are cast. So do nodes that
     have no kernel for the dtype. XLA is skipped, which would merge nodes and round less often.
@@ -58,7 +58,7 @@ def change_dtype(recording: Recording, dtype: str, call: LoadedCall) -> Recordin
 def change_nodes_dtype(
     recording: Recording, nodes: Mapping[str, Collection[str]], call: LoadedCall, dtype: str = "float32"
 ) -> Recording:
-    """The same call with some nodes in another dtype; between two of them nothing is cast.
+    """A copy of the call with some nodes in another dtype; between two of them nothing is cast.
 
     Args:
         nodes: name of a function in the recording -> names of its nodes.

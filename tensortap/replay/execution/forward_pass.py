@@ -59,7 +59,7 @@ class ForwardPass:
             pass
 
     def of(self, key: NodeKey) -> Dependence:
-        """All that a node gives."""
+        """All outputs of a node."""
         return Dependence().join(self._outputs.get(key, ()))
 
     def _pass(self) -> bool:

@@ -36,7 +36,7 @@ class MultiInputChange:
 def override(
     recording: Recording, changes: Mapping[str, Change | MultiInputChange], call: LoadedCall | None = None
 ) -> Recording:
-    """The same call with some tensors changed, at each visit.
+    """A copy of the call with some tensors changed, at each visit.
 
     Args:
         changes: `node:slot` as in the graph of the dump -> what becomes of it.

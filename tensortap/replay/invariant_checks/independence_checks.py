@@ -256,7 +256,7 @@ class BatchNormalizations:
 
 
 def cut_axes(array: Array, extent: int, selected: slice) -> Array:
-    """Of each axis with `extent` elements those that are kept.
+    """Cut each axis with `extent` elements to those that stay.
 
     Which axis counts the positions cannot be seen: scores of attention [batch, query, key] have two, and what
     a later mask hides in the second depends on all of the sequence. So all are cut.

@@ -198,7 +198,7 @@ class Losses:
         }
 
     def finite(self, arguments: Sequence[Argument]) -> dict[str, list[float]]:
-        """The same.
+        """The values of `at`, all of which must be finite.
 
         Raises:
             NotFoundError: none ran, or one is not finite.

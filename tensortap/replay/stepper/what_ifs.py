@@ -50,7 +50,7 @@ class WhatIfs:
 
     @property
     def names(self) -> list[str]:
-        """In the order in which they were begun."""
+        """Names of the what-ifs, in the order in which they were begun."""
         return list(self._all)
 
     def changes(self, name: str | None = None) -> tuple[TensorChange, ...]:

@@ -29,7 +29,7 @@ class StepRows(NamedTuple):
     visit: Array
 
     def where(self, wanted: Array | slice) -> StepRows:
-        """Some of them."""
+        """Those of the rows that a mask selects."""
         return StepRows(*(column[wanted] for column in self))
 
 

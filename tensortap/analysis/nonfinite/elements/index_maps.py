@@ -52,7 +52,7 @@ def inputs_of_element(call: Call, index: Index) -> Wanted:
 
 
 def aligned(shape: Shape, index: Index) -> tuple[Part, ...]:
-    """Where an element comes from in an operand that was broadcast."""
+    """Index of an element in an operand that was broadcast."""
     tail = index[len(index) - len(shape) :]
     return tuple(0 if extent == 1 else at for extent, at in zip(shape, tail, strict=True))
 

@@ -176,7 +176,7 @@ class FirstSteps:
         return self._steps.get(code, _NONE)
 
     def forget(self, code: int) -> None:
-        """Nothing was seen of a tensor."""
+        """Drop what is held of a tensor."""
         self._steps.pop(code, None)
         self.results.pop(code, None)
 

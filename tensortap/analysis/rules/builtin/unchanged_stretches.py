@@ -76,7 +76,7 @@ class Stretches(DependsOnValues):
         return (None, 0) if scan is None else (scan.best(), scan.steps)
 
     def forget(self, code: int) -> None:
-        """Nothing was seen of a tensor."""
+        """Drop what is held of a tensor."""
         self._scans.pop(code, None)
 
     def add(self, rows: Rows) -> None:

@@ -53,7 +53,7 @@ class Updates(DependsOnValues):
         self._weights: dict[int, _Weights] = {}
 
     def forget(self, code: int) -> None:
-        """Nothing was seen of a tensor."""
+        """Drop what is held of a tensor."""
         self._weights.pop(code, None)
 
     def add(self, rows: Rows) -> None:
