@@ -73,7 +73,7 @@ def test_a_nan_is_stepped_to_and_repaired(tap: TapPage, replaying: Site, recorde
 
     page.get_by_test_id("override").fill("exec(x)")
     page.get_by_test_id("apply").click()
-    expect(page.get_by_test_id("override-trouble")).to_contain_text("'exec' is not allowed")
+    expect(page.get_by_test_id("override-error")).to_contain_text("'exec' is not allowed")
     expect(page.get_by_test_id("what-if")).to_have_count(1)
     page.get_by_test_id("override").fill("clip(x, -9, 9)")
     page.get_by_test_id("apply").click()

@@ -334,7 +334,7 @@ class RepairSearch:
         """The fewest half-precision nodes that must run in float32; None if that does not help."""
         half = self._half()
         tried = None
-        if not set(origins) <= set(half):  # where the trouble may lie elsewhere, one run tells
+        if not set(origins) <= set(half):  # where the origin may be another node, one run shows it
             tried = half
             if not self._helps_in_float32(half):
                 return None

@@ -12,7 +12,7 @@ import { errorOf, type ReplayError } from './replay_cursor';
 interface LogicOutcome {
   readonly test: string;
   readonly result: LogicResult | null;
-  readonly trouble: ReplayError | null;
+  readonly error: ReplayError | null;
 }
 
 const MOST_KEPT = 32;
@@ -48,8 +48,8 @@ export async function testLogic(test: string): Promise<void> {
   if (known?.result) return note(known);
   try {
     const result = await askReplay(`Testing: ${test}`, recording.peek(), (run, { id }) => api().testLogic(run, id, test));
-    note({ test, result, trouble: null });
+    note({ test, result, error: null });
   } catch (error) {
-    note({ test, result: null, trouble: errorOf(error) });
+    note({ test, result: null, error: errorOf(error) });
   }
 }

@@ -41,9 +41,9 @@ export function LogicTests() {
         ))}
       </div>
       <div role="status" ref={found} data-testid="logic-outcome">
-        {outcome?.trouble && (
-          <p class="override-trouble">
-            {outcome.test}: {outcome.trouble.message} {outcome.trouble.hint}
+        {outcome?.error && (
+          <p class="override-error">
+            {outcome.test}: {outcome.error.message} {outcome.error.hint}
           </p>
         )}
         {outcome?.result && (

@@ -34,7 +34,7 @@ export function OverrideBox() {
           placeholder="clip(x, 0, 6)"
           aria-label="Expression over x"
           aria-invalid={changeError.value !== null}
-          aria-describedby="override-trouble"
+          aria-describedby="override-error"
           spellcheck={false}
           maxLength={500}
           onInput={(event) => {
@@ -47,7 +47,7 @@ export function OverrideBox() {
         </button>
       </div>
       <Ready />
-      <p id="override-trouble" class="override-trouble" role="alert" data-testid="override-trouble">
+      <p id="override-error" class="override-error" role="alert" data-testid="override-error">
         {changeError.value && `${changeError.value.message} ${changeError.value.hint}`}
       </p>
       <p class="faint">Tip: double-click an element in Value to edit it.</p>

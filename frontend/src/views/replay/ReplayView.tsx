@@ -38,7 +38,7 @@ export function ReplayView() {
       <section class="stepper-side" aria-label="Replay" onKeyDown={onReplayKey}>
         <Head />
         {stepError.value && (
-          <div class="stepper-trouble" role="alert">
+          <div class="stepper-error" role="alert">
             <p>{stepError.value.message}</p>
             <p class="faint">{stepError.value.hint}</p>
             <button type="button" class="button small" onClick={() => void recompute()}>

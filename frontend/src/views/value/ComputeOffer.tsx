@@ -16,7 +16,7 @@ import { Recorded } from '../shell/NothingCaptured';
 
 /** Where nothing was kept of a recorded step: computes it, or says how that would be allowed. */
 export function ComputeOffer() {
-  const [trouble, setTrouble] = useState<{ of: string; text: string } | null>(null);
+  const [failure, setFailure] = useState<{ of: string; text: string } | null>(null);
   const [tensor, all, at] = [chosenTensor.value, recordings.data.value, recordingOfStep.value];
   if (tensor === null || all === null || all.recordings.length === 0) return null;
   if (view.value === 'stepper') return <p>Replay has no value for it either: it did not run, or its value cannot be shown.</p>;
@@ -30,11 +30,11 @@ export function ComputeOffer() {
     );
   }
   const compute = async () => {
-    setTrouble(null);
+    setFailure(null);
     try {
       await computeTensor(tensor);
     } catch (error) {
-      setTrouble({ of: tensor, text: error instanceof ApiError ? `${error.message} ${error.hint}` : String(error) });
+      setFailure({ of: tensor, text: error instanceof ApiError ? `${error.message} ${error.hint}` : String(error) });
     }
   };
   return (
@@ -56,7 +56,7 @@ export function ComputeOffer() {
           </button>
         )}
       </div>
-      {trouble?.of === tensor && <p role="alert">{trouble.text}</p>}
+      {failure?.of === tensor && <p role="alert">{failure.text}</p>}
     </>
   );
 }
