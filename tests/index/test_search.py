@@ -80,7 +80,7 @@ def node_text(name):
 
 
 OF_NO_FIELD = {
-    "flow": lambda run, s: int(run.graph(s.graph).order[run.graph(s.graph).rows[s.node]]),
+    "flow": lambda run, s: int(run.graph(s.graph).program_order[run.graph(s.graph).rows[s.node]]),
     "zero_share": lambda run, s: s.zero / max(s.size, 1),
     "inf": lambda run, snapshot: snapshot.pos_inf + snapshot.neg_inf,
     "op_type": node_text("op_type"),

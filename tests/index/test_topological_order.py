@@ -15,6 +15,7 @@ from tensortap.index.graph.edges import (
     data_flow_order,
     parse_input,
     parse_inputs,
+    program_order,
 )
 from tensortap.index.graph.graph_index import rows_of_names
 
@@ -32,31 +33,42 @@ def edges_of(pairs):
     return Edges(source, target, zeros, zeros, zeros.astype(np.uint8))
 
 
-def order(count, pairs, loops=()):
+def order(count, pairs, loops=(), by=data_flow_order):
     mask = np.zeros(count, np.bool_)
     mask[list(loops)] = True
-    return data_flow_order(count, edges_of(pairs), mask).tolist()
+    return by(count, edges_of(pairs), mask).tolist()
+
+
+BOTH = pytest.mark.parametrize("by", [data_flow_order, program_order])
 
 
 PAIRS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=30)
 
 
-@given(PAIRS, st.permutations(range(10)))
-def test_every_node_comes_behind_its_inputs(pairs, names):
+@BOTH
+@given(pairs=PAIRS, names=st.permutations(range(10)))
+def test_every_node_comes_behind_its_inputs(by, pairs, names):
     acyclic = [(names[min(pair)], names[max(pair)]) for pair in pairs if pair[0] != pair[1]]
-    positions = order(10, acyclic)
+    positions = order(10, acyclic, by=by)
     assert sorted(positions) == list(range(10))
     assert all(positions[source] < positions[target] for source, target in acyclic)
 
 
-@given(PAIRS)
-def test_cycles_are_tolerated(pairs):
-    assert sorted(order(10, pairs)) == list(range(10))
+@BOTH
+@given(pairs=PAIRS)
+def test_cycles_are_tolerated(by, pairs):
+    assert sorted(order(10, pairs, by=by)) == list(range(10))
 
 
-def test_an_edge_that_closes_a_loop_does_not_count():
+@BOTH
+def test_an_edge_that_closes_a_loop_does_not_count(by):
     # 0 Enter -> 1 Merge -> 2 body -> 3 NextIteration -> 1 Merge
-    assert order(4, [(3, 1), (0, 1), (1, 2), (2, 3)], loops=[3]) == [0, 1, 2, 3]
+    assert order(4, [(3, 1), (0, 1), (1, 2), (2, 3)], loops=[3], by=by) == [0, 1, 2, 3]
+
+
+def test_constants_stand_where_the_program_made_them():
+    # 0 input -> 1 layer -> 3 loss <- 2 constant; a function's body, 5, is recorded after its caller, 4
+    assert order(6, [(0, 1), (1, 3), (2, 3), (3, 5), (5, 4)], by=program_order) == [0, 1, 2, 3, 5, 4]
 
 
 def test_nothing_is_ordered_too():

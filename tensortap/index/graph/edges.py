@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
@@ -68,13 +69,8 @@ def data_flow_order(count: int, edges: Edges, loops_back: np.ndarray[Any, np.dty
         loops_back: which nodes close a loop (NextIteration): the edges that leave them do not count. Other
             cycles are cut at their first node in the dump's order.
     """
-    counted = ~loops_back[edges.source] if len(edges) else np.zeros(0, np.bool_)
-    source, target = edges.source[counted], edges.target[counted]
-    waiting = np.bincount(target, minlength=count).tolist()
-    by_source = np.argsort(source, kind="stable")
-    targets = target[by_source].tolist()
-    starts = np.concatenate(([0], np.cumsum(np.bincount(source, minlength=count)))).tolist()
-
+    source, target = _counted(edges, loops_back)
+    waiting, targets, starts = _followers(count, source, target)
     order: list[int] = []
     ready = deque(node for node in range(count) if not waiting[node])
     stuck = iter(range(count))
@@ -94,6 +90,42 @@ def data_flow_order(count: int, edges: Edges, loops_back: np.ndarray[Any, np.dty
     positions = np.empty(count, np.int32)
     positions[order] = np.arange(count, dtype=np.int32)
     return positions
+
+
+def program_order(count: int, edges: Edges, loops_back: np.ndarray[Any, np.dtype[np.bool_]]) -> Int32s:
+    """Position of each node in a data flow order that follows the dump's, in which a program made its nodes, as
+    far as it can: constants stand where they are used, gradients after the loss. Arguments as `data_flow_order`.
+    """
+    source, target = _counted(edges, loops_back)
+    if bool((source < target).all()):
+        return np.arange(count, dtype=np.int32)
+    waiting, targets, starts = _followers(count, source, target)
+    ready = [node for node in range(count) if not waiting[node]]
+    positions, placed, stuck = np.full(count, -1, np.int32), 0, iter(range(count))
+    while placed < count:
+        node = heappop(ready) if ready else next(node for node in stuck if positions[node] < 0)
+        if positions[node] >= 0:  # of a cycle that was cut
+            continue
+        positions[node] = placed
+        placed += 1
+        for follower in targets[starts[node] : starts[node + 1]]:
+            waiting[follower] -= 1
+            if not waiting[follower]:
+                heappush(ready, follower)
+    return positions
+
+
+def _counted(edges: Edges, loops_back: np.ndarray[Any, np.dtype[np.bool_]]) -> tuple[Int32s, Int32s]:
+    """Sources and targets of the edges that do not close a loop."""
+    counted = ~loops_back[edges.source] if len(edges) else np.zeros(0, np.bool_)
+    return edges.source[counted], edges.target[counted]
+
+
+def _followers(count: int, source: Int32s, target: Int32s) -> tuple[list[int], list[int], list[int]]:
+    """How many edges lead to each node, targets by source, and where those of each source begin."""
+    targets = target[np.argsort(source, kind="stable")]
+    starts = np.concatenate(([0], np.cumsum(np.bincount(source, minlength=count))))
+    return np.bincount(target, minlength=count).tolist(), targets.tolist(), starts.tolist()
 
 
 def _returned(functions: Mapping[str, Mapping[str, Any]], rows: Mapping[str, int]) -> list[Int32s]:

@@ -20,7 +20,7 @@ from tensortap.core.records import LayerCall
 from tensortap.core.text import did_you_mean
 
 from ..catalog.columns import Coded, StringTable, Texts
-from .edges import build_edges, data_flow_order, parse_inputs
+from .edges import build_edges, data_flow_order, parse_inputs, program_order
 from .scope_paths import display_paths
 
 # tf.GradientTape: gradient_tape/<forward node>/<op>; tf.gradients: gradients/<forward node>_grad/<op>.
@@ -230,8 +230,17 @@ class GraphIndex:
     @cached_property
     def order(self) -> Int32s:
         """Position of each node in data flow order."""
+        return data_flow_order(len(self), self.edges, self._loops_back)
+
+    @cached_property
+    def program_order(self) -> Int32s:
+        """Position of each node in the data flow order that is closest to the program's."""
+        return program_order(len(self), self.edges, self._loops_back)
+
+    @property
+    def _loops_back(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
         loops = [i for i, op_type in enumerate(self.op_type.values) if op_type in _LOOP_OPS]
-        return data_flow_order(len(self), self.edges, np.isin(self.op_type.codes, loops))
+        return np.isin(self.op_type.codes, loops)
 
     def slot_texts(self, row: int) -> list[tuple[str, str]]:
         """(logical dtype, shape as JSON) of each output slot of a node."""

@@ -102,7 +102,7 @@ def flow_ranks(run: RunIndex, codes: Array) -> Array:
     first = 0
     for graph_code in np.unique(graph[codes]).tolist():
         found = run.graph(tensors.graphs[graph_code] or NO_GRAPH)
-        order = found.order
+        order = found.program_order
         here = np.unique(codes[graph[codes] == graph_code])
         names, _ = tensors.nodes_and_slots(here)
         rows = np.array([found.rows.get(name, -1) for name in names], np.int64)
