@@ -56,6 +56,13 @@ def step_statistics(run: RunIndex, graph_id: str, step: int, *, worker: str | No
     return StepStatistics(step, _merged(catalog, graph, rows))
 
 
+def _shapes(catalog: Catalog, rows: Array) -> Coded:
+    """Shapes of snapshots, as a graph's own are written: `32×28×28`, `scalar`."""
+    used, codes = np.unique(catalog.column("shape", rows), return_inverse=True)
+    texts = ["×".join(map(str, catalog.shapes.values[code])) or "scalar" for code in used.tolist()]
+    return Coded(codes.astype(np.int32), texts)
+
+
 def _merged(catalog: Catalog, graph: GraphIndex, rows: Array) -> dict[str, Array | Coded]:
     tensor = catalog.column("tensor", rows)
     starts = group_starts(tensor)
@@ -79,6 +86,7 @@ def _merged(catalog: Catalog, graph: GraphIndex, rows: Array) -> dict[str, Array
     columns |= {name: values[known] for name, values in numbers.items()}
     dtypes = catalog.column("dtype", rows)[starts][known].astype(np.int32)
     columns["dtype"] = Coded(dtypes, list(catalog.dtypes.values))
+    columns["shape"] = _shapes(catalog, rows[starts][known])
     kept = catalog.column("kept", rows).astype(np.uint8)
     columns["kept"] = np.maximum.reduceat(kept, starts)[known] if len(rows) else kept
     return columns

@@ -108,6 +108,7 @@ export class MockRun {
         visits: new Int32Array(rows.length).fill(1),
         ...Object.fromEntries(measures),
         dtype: { dict: rows.map((node) => node.dtype) },
+        shape: { dict: rows.map((node) => node.shape.join('×') || 'scalar') },
         kept: Uint8Array.from(rows, (node) => (this.keeps(node, step) ? 1 : 0)),
       },
     );

@@ -79,6 +79,7 @@ export function makeStep(rows: readonly ({ node: number } & Partial<Record<strin
     slot: new Int32Array(rows.length),
     visits: new Int32Array(rows.length).fill(1),
     dtype: DictColumn.of(rows.map(() => 'float32')),
+    shape: DictColumn.of(rows.map(() => '4×8')),
     kept: new Uint8Array(rows.length),
     column: (name) => Float64Array.from(rows, (row) => row[name] ?? (name === 'size' ? 10 : 0)),
   };

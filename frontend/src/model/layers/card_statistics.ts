@@ -33,6 +33,8 @@ export interface CardStatistics {
   readonly mean: number;
   readonly std: number;
   readonly absMax: number;
+  /** Its shape; empty also where the op ran several times, each with a shape of its own. */
+  readonly shape: string;
 }
 
 export const CARD_MEASURES = ['gradientNorm', 'updateRatio', 'zeroShare', 'std', 'absMax', 'mean'] as const;
@@ -49,6 +51,7 @@ const NOT_CAPTURED: CardStatistics = {
   mean: NONE,
   std: NONE,
   absMax: NONE,
+  shape: '',
 };
 
 /** The statistics of all cards at a step. */
@@ -74,6 +77,7 @@ export function cardStatistics({ cards, cardOf }: LayerGraph, step: StepStatisti
       mean: at('mean'),
       std: at('std'),
       absMax: at('abs_max'),
+      shape: output >= 0 && step.visits[output] === 1 ? step.shape.at(output) : '',
     };
   });
 }
@@ -95,6 +99,7 @@ export function joinStatistics(parts: readonly CardStatistics[], last: CardStati
     mean: last?.mean ?? NONE,
     std: last?.std ?? NONE,
     absMax: last?.absMax ?? NONE,
+    shape: last?.shape ?? '',
   };
 }
 

@@ -12,6 +12,8 @@ export interface StepStatistics {
   readonly slot: Int32Array;
   readonly visits: Int32Array;
   readonly dtype: DictColumn;
+  /** `32×28×28`, `scalar`; of the first visit. */
+  readonly shape: DictColumn;
   readonly kept: Uint8Array;
   column(name: MeasureName | 'size'): Float64Array;
 }
@@ -30,6 +32,7 @@ function stepFromColumns(columns: Columns): StepStatistics {
     slot: columns.i32('slot'),
     visits: columns.i32('visits'),
     dtype: columns.dict('dtype'),
+    shape: columns.dict('shape'),
     kept: columns.u8('kept'),
     column: (name) => columns.f64(name),
   };
