@@ -66,7 +66,7 @@ interface PlacedLevel {
 
 function placeLevel(level: Level, sizeOf: (item: Item) => CardSize, framed: boolean, folding: Folding): PlacedLevel {
   const { items } = level;
-  const inside = items.map((item) => (item.inside ? placeLevel(item.inside, sizeOf, true, FOLDING) : null));
+  const inside = items.map((item) => (item.inside ? placeLevel(item.inside, sizeOf, true, folding) : null));
   const sizes = items.map((item, i): CardSize => inside[i] ?? sizeOf(item));
   const [entries, exits] = framed ? [level.entries, level.exits] : [[], []];
   // What comes from outside enters by one point at the top, what leaves by one at the bottom.

@@ -36,16 +36,17 @@ export function chooseOpen(tree: ScopeTree, paths: Paths, opTypes: DictColumn): 
     }
     return scopes;
   };
-  const aside = (scope: number): boolean => {
-    const label = entityLabel(tree, paths, tree.nodeCount + scope);
-    return ASIDE.test(label) || PART_SCOPES.has(label.split('/')[0]!);
-  };
+  const label = (scope: number): string => entityLabel(tree, paths, tree.nodeCount + scope);
+  const ofOtherPart = (scope: number): boolean => PART_SCOPES.has(label(scope).split('/')[0]!);
+  const aside = (scope: number): boolean => ASIDE.test(label(scope)) || ofOtherPart(scope);
   // One of the repeated blocks tells what is in all of them.
   const worthwhile = (scope: number): number[] => {
     const inside = scopesIn(scope).filter((inner) => !aside(inner));
     return tree.blockGroups.has(scope) ? inside.slice(0, 1) : inside;
   };
   const candidates = worthwhile(0);
+  // Gradients alone are what there is to see.
+  if (candidates.length === 0) candidates.push(...scopesIn(0).filter((scope) => !ofOtherPart(scope)));
   const open: number[] = [];
   let shown = main(0);
   // However much lies beside it: the model itself is opened.

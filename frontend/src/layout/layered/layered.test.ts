@@ -195,7 +195,7 @@ describe('layered', () => {
   test('the screen says from which height on a chain is folded, and how wide', () => {
     const given = problem(20, chain(20));
     expect(layered(given).width).toBe(100);
-    const folded = layered({ ...given, folding: { tall: 600, proportion: 1 } });
+    const folded = layered({ ...given, folding: { ...FOLDING, tall: 600, proportion: 1 } });
     expect(folded.height).toBeLessThan(700);
     expect(folded.width).toBeGreaterThan(200);
   });

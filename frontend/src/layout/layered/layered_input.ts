@@ -24,13 +24,16 @@ export interface LayeredInput {
   readonly folding: Folding;
 }
 
-/** When a tall layout is folded into columns side by side: from which height on, and into which height by width. */
+/** When a tall layout is folded into columns side by side: from which height and steepness on, and into which height by width. */
 export interface Folding {
   readonly tall: number;
+  readonly steep: number;
+  /** With scopes opened the cut stays as it is up to this steepness: what one looks at stays put. */
+  readonly steepest: number;
   readonly proportion: number;
 }
 
-export const FOLDING: Folding = { tall: 1500, proportion: 0.7 };
+export const FOLDING: Folding = { tall: 1500, steep: 3.2, steepest: 8, proportion: 0.7 };
 
 /** Boxes by their centres, in a frame whose top left corner is 0, 0; one polyline (x, y, x, y, …) an edge. */
 export interface Placement {

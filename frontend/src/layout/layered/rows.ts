@@ -122,9 +122,7 @@ export function laneX(column: Column, lane: number): number {
 
 // Folds tall layouts: ranks are cut into columns that stand side by side, so that a chain of a hundred blocks is not a one-pixel tower.
 
-const STEEP = 3.2;
-/** With scopes opened, the cut stays as it is up to this steepness, what one looks at stays put; less where it fills many screens. */
-const STEEPEST = 8;
+/** Of so many pixels nobody remembers where something stood. */
 const MANY_SCREENS = 8000;
 const FEWEST_RANKS = 3;
 /** One more column has to gain at least this. */
@@ -142,16 +140,16 @@ interface RowSizes {
 export function foldRanks(rest: RowSizes, now: RowSizes, crossing: readonly number[], folding: Folding): number[] {
   const cuts = cut(rest, crossing, folding, FEWEST_RANKS);
   const { width, height } = folded(now, cuts);
-  const steepest = height > MANY_SCREENS ? STEEP : STEEPEST;
+  const steepest = height > MANY_SCREENS ? folding.steep : folding.steepest;
   return height > folding.tall && height > steepest * width ? cut(now, crossing, folding, 1) : cuts;
 }
 
 /** Of about as many columns as the proportion asks for, the cut that fits best onto a screen. */
-function cut(rows: RowSizes, crossing: readonly number[], { tall, proportion }: Folding, fewestRanks: number): number[] {
+function cut(rows: RowSizes, crossing: readonly number[], { tall, steep, proportion }: Folding, fewestRanks: number): number[] {
   const count = rows.height.length;
   const height = sum(rows.height);
   const width = Math.max(...sampled(rows.width));
-  if (height < tall || height < STEEP * width || count < 2 * fewestRanks) return [0];
+  if (height < tall || height < steep * width || count < 2 * fewestRanks) return [0];
   const wanted = Math.round(Math.sqrt(height / width / proportion));
   let best = { size: Number.POSITIVE_INFINITY, starts: [0] };
   const most = Math.floor(count / fewestRanks);

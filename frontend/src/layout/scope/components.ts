@@ -47,6 +47,7 @@ export function arrange(cells: readonly Cell[], edges: CellEdges, skipped: Numbe
       restHeight: placement.height * rest.scaleY,
     })),
     GAP,
+    folding,
   );
   const left = new Array<number>(cells.length).fill(0);
   const top = new Array<number>(cells.length).fill(0);
@@ -173,14 +174,17 @@ interface Packing {
   readonly y: number[];
 }
 
+/** So few are put in one row or one column. */
+const FEW = 2;
 /** LayoutJob width by height. */
 const PROPORTION = 1.6;
 /** With scopes opened the shelves stay as they are up to these proportions. */
 const [NARROWEST, WIDEST] = [0.2, 6];
 
-function pack(rectangles: readonly Rectangle[], gap: number): Packing {
+function pack(rectangles: readonly Rectangle[], gap: number, { proportion: wanted }: Folding): Packing {
   const only = rectangles[0];
   if (rectangles.length === 1 && only) return { width: only.width, height: only.height, x: [0], y: [0] };
+  if (rectangles.length <= FEW) return packFew(rectangles, gap, wanted);
   const rest = shelves(
     rectangles.map((r) => r.restWidth),
     rectangles.map((r) => r.restHeight),
@@ -195,6 +199,13 @@ function pack(rectangles: readonly Rectangle[], gap: number): Packing {
     gap,
   );
   return stack(rectangles, now, gap);
+}
+
+/** Beside or below each other, whatever is seen larger at once. */
+function packFew(rectangles: readonly Rectangle[], gap: number, proportion: number): Packing {
+  const ways = [[0], rectangles.map((_, i) => i)].map((starts) => stack(rectangles, starts, gap));
+  const size = ({ width, height }: Packing): number => Math.max(width * proportion, height);
+  return ways.reduce((best, way) => (size(way) < size(best) ? way : best));
 }
 
 /** Index of the first rectangle of each shelf. */

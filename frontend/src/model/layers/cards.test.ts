@@ -121,6 +121,18 @@ test.each([
   expect(sizeOf(shape)).toBe(size);
 });
 
+test('without recorded layers a scope with a capital is a layer unless an op type is called so', () => {
+  const model = written([
+    'x Placeholder',
+    'net/Conv1_1/convolution/ReadVariableOp ReadVariableOp',
+    'net/Conv1_1/convolution Conv2D - x,net/Conv1_1/convolution/ReadVariableOp',
+    'net/Dense_1/MatMul/ReadVariableOp ReadVariableOp',
+    'net/Dense_1/MatMul MatMul - net/Conv1_1/convolution,net/Dense_1/MatMul/ReadVariableOp',
+  ]);
+  expect(model.layers.recorded).toBe(false);
+  expect(model.layers.cards.map(({ path }) => path)).toEqual(['x', 'net/Conv1', 'net/Dense']);
+});
+
 test('eager code that calls a layer again and again, and updates its weights, shows the layer once', () => {
   const calls = ['', '_1', '_2'].flatMap((n) => [
     `ExpandDims${n} ExpandDims`,

@@ -2,7 +2,7 @@
 
 import type { GraphData, LayerCall } from '../wire/graph';
 import type { DataFlow } from './data_flow';
-import { FED, guessClass, HEAVY, OP_SCOPE, READS, SHAPE_OPS, signsOf, THIN } from './op_sets';
+import { FED, guessClass, HEAVY, isOpScope, READS, SHAPE_OPS, signsOf, THIN } from './op_sets';
 import { FORWARD, INPUT, LOSS, type StepRoles } from './roles';
 
 export type CardKind = 'layer' | 'op' | 'input' | 'loss';
@@ -69,6 +69,8 @@ interface Draft {
 const MOST_CARRIED = 64;
 /** Scalars that may stand for a loss. */
 const MOST_TERMS = 32;
+/** A layer that computes by itself and holds more layers than this is a model, however its class is called. */
+const MOST_IN_ATOM = 12;
 const NOTHING: readonly number[] = [];
 
 export function layerGraphOf(graph: GraphData, flow: DataFlow, roles: StepRoles): LayerGraph {
@@ -82,7 +84,8 @@ class Contraction {
   private readonly layerAt: (row: number) => string;
   private readonly recorded: boolean;
   private readonly opIs: (row: number, set: ReadonlySet<string>) => boolean;
-  private readonly containers = new Set<string>();
+  /** Layers that hold layers, and how many different ones. */
+  private readonly containers = new Map<string, number>();
   private readonly atoms = new Set<string>();
   private readonly heavy = new Map<string, number>();
   private readonly scopeAt: (row: number) => string | null;
@@ -133,6 +136,7 @@ class Contraction {
     const { graph } = this;
     const [layer, scope]: [string[], string[]] = [[], []];
     const handles = new Set(['_Arg', 'VarHandleOp']);
+    const opTypes = new Set(graph.opTypes.values);
     const known = new Map<string, [string, string]>();
     for (const row of this.forward()) {
       if (this.opIs(row, handles)) continue;
@@ -141,7 +145,7 @@ class Contraction {
       let found = known.get(prefix);
       if (!found) {
         const parts = prefix.split('/').filter((part) => part !== '' && !/^(?:Stateful)?PartitionedCall/.test(part));
-        while (parts.length > 0 && OP_SCOPE.test(parts[parts.length - 1]!)) parts.pop();
+        while (parts.length > 0 && isOpScope(parts[parts.length - 1]!, opTypes)) parts.pop();
         found = [parts.map((part) => part.replace(/(?<=.)_\d+$/, '')).join('/'), parts.join('/')];
         known.set(prefix, found);
       }
@@ -159,16 +163,19 @@ class Contraction {
       if (this.opIs(row, HEAVY)) this.heavy.set(path, (this.heavy.get(path) ?? 0) + 1);
     }
     for (const path of paths) {
-      for (let cut = path.lastIndexOf('/'); cut > 0; cut = path.lastIndexOf('/', cut - 1)) this.containers.add(path.slice(0, cut));
+      for (let cut = path.lastIndexOf('/'); cut > 0; cut = path.lastIndexOf('/', cut - 1)) {
+        const outer = path.slice(0, cut);
+        this.containers.set(outer, (this.containers.get(outer) ?? 0) + 1);
+      }
     }
-    for (const path of this.containers) if (this.isAtom(path)) this.atoms.add(path);
+    for (const path of this.containers.keys()) if (this.isAtom(path)) this.atoms.add(path);
   }
 
   /** A layer with layers inside is a card of its own if it is one of Keras' (an attention, an RNN), else it is opened. */
   private isAtom(path: string): boolean {
     const call = this.callOf.get(path);
     if (call) return call.builtin;
-    return (this.heavy.get(path) ?? 0) > 0;
+    return (this.heavy.get(path) ?? 0) > 0 && this.containers.get(path)! <= MOST_IN_ATOM;
   }
 
   /** The card path of a layer path: that of the outermost card around it; null for a container's own nodes. */

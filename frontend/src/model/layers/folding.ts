@@ -2,6 +2,7 @@
 
 import type { LayerCard, LayerGraph, TensorPlace } from './cards';
 import { findRepeats, type Repeatable } from './repeats';
+import { sections } from './sections';
 
 /** A card, a block of cards that is closed, or a frame around cards that is open. */
 export interface Item {
@@ -261,7 +262,8 @@ class Folding {
         )
       : null;
     const last = cards[this.lastOf(first.cards)]!;
-    const layers = first.cards.filter((card) => cards[card]!.kind === 'layer').length;
+    const layers = first.cards.map((card) => cards[card]!).filter(({ kind }) => kind === 'layer');
+    const counted = `${layers.length} ${layers.length === 1 ? 'layer' : 'layers'}`;
     return {
       ...common,
       kind: 'block',
@@ -270,7 +272,7 @@ class Folding {
       calls: first.container.calls,
       path,
       scope: key,
-      className: `${layers} ${layers === 1 ? 'layer' : 'layers'}`,
+      className: path === '' ? `${counted} · ${largest(layers).className}` : counted,
       shape: last.shape,
       output: last.output,
       parameters: parameters(first),
@@ -296,6 +298,9 @@ function firstCalls(cards: readonly LayerCard[]): LayerCard[] {
   const seen = new Set<string>();
   return cards.filter(({ path, kind }) => kind === 'layer' && !seen.has(path) && seen.add(path) !== undefined);
 }
+
+/** The layer with most parameters: what a block without a name is about. */
+const largest = (layers: readonly LayerCard[]): LayerCard => layers.reduce((a, b) => (b.parameters > a.parameters ? b : a));
 
 const sum = (cards: readonly LayerCard[]): number => cards.reduce((total, { parameters }) => total + parameters, 0);
 
@@ -344,7 +349,17 @@ function containerChains(cards: readonly LayerCard[]): (readonly Container[])[] 
     return chain;
   });
   fillBlocks(cards, chains, named);
+  if (cards.length > MOST_OPEN && chains.every((chain) => chain.length === 0)) closeSections(cards, chains);
   return chains;
+}
+
+/** A flat model without names for its blocks: what branches and meets again is one. */
+function closeSections(cards: readonly LayerCard[], chains: Container[][]): void {
+  for (const section of sections(cards)) {
+    const [first, last] = [section[0]!, section[section.length - 1]!];
+    const title = `${first.title} … ${last.title}`;
+    for (const { id } of section) chains[id]!.push({ key: `${cardKey(first)} …`, path: '', title, call: 0, calls: 1 });
+  }
 }
 
 /** What lies between the layers of a named block, as an activation without a name of its own, belongs to it. */

@@ -22,9 +22,14 @@ export const HEAVY = new Set(
   TensorListFromTensor`.split(/\s+/),
 );
 
-/** Scopes that TensorFlow and Keras open around single ops: no layers. */
-export const OP_SCOPE =
-  /^(?:[A-Z].*|batchnorm|moments|einsum|softmax|mul|add|sub|truediv|div|pow|range|matmul|ones|zeros|strided_slice|dropout|cond|while|stack|concat|norm\w*|eye|convolution|separable_conv2d|depthwise|lstm_cell|while_loop)(?:_\d+)?$/;
+/** Scopes that TensorFlow and Keras open around single ops: no layers. Those with a capital are named after an op type, or in here. */
+const OP_SCOPE =
+  /^(?:Tensordot|Conv1D|Gelu|Elu|Relu|Silu|Softmax|Cast|Reshape|Squeeze|Transpose|Pad|Shape|Rank|AddV?2?|Mul|Sub|Pow|Mean|Sum|Max|Min|Maximum|Minimum|Initializer|Read|Assign\w*|batchnorm|moments|einsum|softmax|mul|add|sub|truediv|div|pow|range|matmul|ones|zeros|strided_slice|dropout|cond|while|stack|concat|norm\w*|eye|convolution|separable_conv2d|depthwise|lstm_cell|while_loop)(?:_\d+)?$/;
+
+/** Whether a scope was opened around a single op; a layer may begin with a capital too, like `Conv1` or `Logits`. */
+export function isOpScope(scope: string, opTypes: ReadonlySet<string>): boolean {
+  return OP_SCOPE.test(scope) || (/^[A-Z]/.test(scope) && opTypes.has(scope.replace(/_\d+$/, '')));
+}
 
 const SYMBOLS: Readonly<Record<string, string>> = {
   AddV2: '+',

@@ -23,6 +23,8 @@ export interface Repeat {
 const LONGEST = 80;
 const SHORTEST = 8;
 const MOST_COMPARED = 60_000;
+/** The first of `block`, `block_1`, `block_2` has no number. */
+const UNNUMBERED = /(?<=^|\/)(?![^/]*_\d+(?:\/|$))[^/]+/g;
 const NUMBER = /\d+[a-z]?(?![a-z])/g;
 
 /**
@@ -50,8 +52,9 @@ class Search {
       if (!tokens.has(key)) tokens.set(key, tokens.size);
       return tokens.get(key)!;
     });
-    this.stem = cards.map(({ path }) => path.replace(NUMBER, '#'));
-    this.numbers = cards.map(({ path }) =>
+    const paths = cards.map(({ path }) => path.replace(UNNUMBERED, '$&_0'));
+    this.stem = paths.map((path) => path.replace(NUMBER, '#'));
+    this.numbers = paths.map((path) =>
       [...path.matchAll(NUMBER)].map((match) => [path.slice(0, match.index).split('/').length, match[0]] as const),
     );
     this.back = cards.map(({ inputs }, at) => inputs.map((input) => at - input).sort((a, b) => a - b));

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { DictColumn } from '../../lib/columns';
 import type { StepStatistics } from '../wire/step_statistics';
 import { written } from './layers_fixture';
 import { scopeFacts, tellingRow, weightsInside, worstTensor } from './scope_facts';
@@ -36,10 +37,12 @@ test('the worst tensor: NaN before infinities before large numbers', () => {
       count: 3,
       node: Int32Array.of(2, 4, 5),
       slot: Int32Array.of(0, 0, 0),
+      dtype: DictColumn.of(['float32', 'float32', numbers.whole ? 'int32' : 'float32']),
       column: (name: string) => Float64Array.from(numbers[name] ?? [0, 0, 0]),
     }) as never;
   const worst = (numbers: Record<string, number[]>): number | undefined => worstTensor(dense.inside, step(numbers))?.row;
   expect(worst({ abs_max: [1, 9, 3] })).toBe(4);
+  expect(worst({ abs_max: [1, 2, 9], whole: [] })).toBe(4); // a shape's extents are no magnitude
   expect(worst({ abs_max: [1, 9, 3], pos_inf: [0, 0, 2] })).toBe(5);
   expect(worst({ abs_max: [1, 9, 3], pos_inf: [0, 0, 2], nan: [1, 0, 0] })).toBe(2);
   expect(worst({ abs_max: [Number.NaN, Number.NaN, 0] })).toBe(5);

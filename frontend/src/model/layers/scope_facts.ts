@@ -64,6 +64,9 @@ export interface WorstTensor extends TensorPlace {
   readonly absMax: number;
 }
 
+/** Shapes, indices and random bits: their size says nothing. */
+const WHOLE = /^(?:u?int|bool)/;
+
 /** Of some rows the captured tensor with most NaN, else most infinities, else the largest magnitude; null where none was captured. */
 export function worstTensor(inside: Uint8Array, step: StepStatistics | null): WorstTensor | null {
   if (step === null) return null;
@@ -76,7 +79,7 @@ export function worstTensor(inside: Uint8Array, step: StepStatistics | null): Wo
       slot: step.slot[i]!,
       nan: nans[i]! || 0,
       inf: (positive[i]! || 0) + (negative[i]! || 0),
-      absMax: Number.isNaN(largest[i]!) ? -1 : largest[i]!,
+      absMax: Number.isNaN(largest[i]!) || WHOLE.test(step.dtype.at(i)) ? -1 : largest[i]!,
     };
     if (worst === null || isWorse(one, worst)) worst = one;
   }

@@ -62,8 +62,8 @@ export interface CardFrame {
   readonly neighbours: ReadonlySet<string>;
 }
 
-/** From here on details are drawn. */
-const TEXTS_FROM = 0.42;
+/** From here on details are drawn; below, names as large as there is room, and pictures. */
+const TEXTS_FROM = 0.62;
 const PLOTS_FROM = 0.3;
 
 export function paintCards(frame: CardFrame): void {
@@ -105,7 +105,8 @@ function drawFrame({ context, theme, camera, selected, fitter }: CardFrame, { it
   drawSign(context, theme.scopeTitle, x + 14, y + FRAME_TITLE / 2, true);
   const times = item.variants.length > 1 ? ` × ${item.variants.length}` : '';
   const note = callText(item) || item.className;
-  write(context, theme.scopeTitle, 12.5, 600, x + 26, y + FRAME_TITLE / 2, fitter.fit(visible(item.title) + times, 12.5, 600, width - 130));
+  const size = Math.min(20, Math.max(12.5, 9 / camera.zoom));
+  write(context, theme.scopeTitle, size, 600, x + 26, y + FRAME_TITLE / 2, fitter.fit(visible(item.title) + times, size, 600, width - 130));
   context.textAlign = 'right';
   write(context, theme.scopeTitle, 10.5, 400, x + width - 12, y + FRAME_TITLE / 2, fitter.fit(note, 10.5, 400, 90));
   context.textAlign = 'left';
@@ -170,6 +171,7 @@ function drawCard(frame: CardFrame, placed: PlacedCard): void {
   context.stroke();
   if (item.kind === 'op') drawOperator(frame, placed, style);
   else if (camera.zoom < PLOTS_FROM) drawTitleOnly(frame, placed, style);
+  else if (camera.zoom < TEXTS_FROM) drawOverview(frame, placed, style, statistics);
   else drawContent(frame, placed, style, statistics);
   drawBadge(frame, placed, statistics);
 }
@@ -177,7 +179,8 @@ function drawCard(frame: CardFrame, placed: PlacedCard): void {
 function drawOperator({ context, fitter, camera }: CardFrame, { item, x, y, width, height }: PlacedCard, style: BoxStyle): void {
   if (camera.zoom < PLOTS_FROM) return;
   context.textAlign = 'center';
-  write(context, style.text, 12, 500, x + width / 2, y + height / 2, fitter.fit(visible(item.title), 12, 500, width - 14));
+  const size = Math.min(16, Math.max(12, 8 / camera.zoom));
+  write(context, style.text, size, 500, x + width / 2, y + height / 2, fitter.fit(visible(item.title), size, 500, width - 10));
   context.textAlign = 'left';
 }
 
@@ -188,15 +191,43 @@ function drawTitleOnly({ context, fitter, camera }: CardFrame, { item, x, y, wid
   write(context, style.text, size, 600, x + MARGIN, y + height / 2, fitter.fit(visible(item.title), size, 600, width - 2 * MARGIN));
 }
 
-function drawContent(frame: CardFrame, placed: PlacedCard, style: BoxStyle, statistics: CardStatistics | null): void {
+/** From some distance: name, shape and pictures, in letters that can be read there. */
+function drawOverview(frame: CardFrame, placed: PlacedCard, style: BoxStyle, statistics: CardStatistics | null): void {
+  const { item, x, y, width, height } = placed;
   const { context, fitter, data, camera } = frame;
+  const small = height < HEIGHT - CELLS;
+  const [size, second] = [Math.min(small ? 17 : 24, 10.5 / camera.zoom), Math.min(small ? 15 : 20, 9 / camera.zoom)];
+  const room = width - 2 * MARGIN;
+  write(context, style.text, size, 600, x + MARGIN, y + 5 + size / 2, fitter.fit(titleText(item), size, 600, room));
+  const [histogram, line] = item.kind === 'input' ? [] : [item.kind === 'loss' ? undefined : data.histogram(item), data.trend(item)];
+  const top = y + (small ? 20 : 44);
+  let right = x + width - MARGIN;
+  if (line) {
+    drawTrend(frame, line.trend, right - PLOT.width, top, style);
+    right -= PLOT.width + PLOT.gap;
+  }
+  if (histogram) {
+    drawHistogram(frame, histogram, right - PLOT.width, top, PLOT.height, style);
+    right -= PLOT.width + PLOT.gap;
+  }
+  const text = item.kind === 'loss' ? lossText(statistics) : visible(shapeText(item, statistics));
+  const below = small ? y + height - 5 - second / 2 : y + 50 + second / 2;
+  write(context, style.subtitle, second, 400, x + MARGIN, below, fitter.fit(text, second, 400, right - x - MARGIN));
+  if (item.variants.length > 1) drawCells(frame, placed);
+}
+
+function titleText({ title, names, variants }: Item): string {
+  return visible(title) + (variants.length > 1 ? ` … ${visible(names[names.length - 1]!)}` : '');
+}
+
+function drawContent(frame: CardFrame, placed: PlacedCard, style: BoxStyle, statistics: CardStatistics | null): void {
+  const { context, fitter, data } = frame;
   const { item, x, y, width } = placed;
   const [histogram, line] = [data.histogram(item), data.trend(item)];
   const isCard = item.kind === 'layer' || item.kind === 'block';
   const plots = Number(histogram !== undefined && item.kind !== 'loss') + Number(line !== undefined && item.kind !== 'input');
   const room = width - 2 * MARGIN - plots * (PLOT.width + PLOT.gap);
   const left = x + MARGIN + (item.kind === 'block' ? 16 : 0);
-  const title = visible(item.title) + (item.variants.length > 1 ? ` … ${visible(item.names[item.names.length - 1]!)}` : '');
   if (item.kind === 'block') drawSign(context, style.subtitle, x + MARGIN + 4, y + 17, false);
   write(
     context,
@@ -205,23 +236,18 @@ function drawContent(frame: CardFrame, placed: PlacedCard, style: BoxStyle, stat
     600,
     left,
     y + 17,
-    fitter.fit(title, 13.5, 600, (isCard ? width - 2 * MARGIN : room) - (left - x - MARGIN)),
+    fitter.fit(titleText(item), 13.5, 600, (isCard ? width - 2 * MARGIN : room) - (left - x - MARGIN)),
   );
-  if (camera.zoom >= TEXTS_FROM) {
-    const times = item.variants.length > 1 ? `${item.variants.length} × ` : '';
-    const call = callText(item);
-    const second =
-      item.kind === 'input'
-        ? visible(item.shape)
-        : item.kind === 'loss'
-          ? lossText(statistics)
-          : times + visible(item.className) + (call && ` · ${call}`);
-    write(context, style.subtitle, 11.5, 400, x + MARGIN, y + (isCard ? 35 : 33), fitter.fit(second, 11.5, 400, room));
-    if (isCard) {
-      const size = item.parameters > 0 ? ` · ${shortCount(item.parameters * item.variants.length)} params` : '';
-      write(context, style.subtitle, 11, 400, x + MARGIN, y + 51, fitter.fit(visible(item.shape) + size, 11, 400, room));
-      write(context, style.subtitle, 11, 400, x + MARGIN, y + 78, fitter.fit(measuresText(statistics), 11, 400, width - 2 * MARGIN));
-    }
+  const times = item.variants.length > 1 ? `${item.variants.length} × ` : '';
+  const call = callText(item);
+  const shape = visible(shapeText(item, statistics));
+  const second =
+    item.kind === 'input' ? shape : item.kind === 'loss' ? lossText(statistics) : times + visible(item.className) + (call && ` · ${call}`);
+  write(context, style.subtitle, 11.5, 400, x + MARGIN, y + (isCard ? 35 : 33), fitter.fit(second, 11.5, 400, room));
+  if (isCard) {
+    const size = item.parameters > 0 ? ` · ${shortCount(item.parameters * item.variants.length)} params` : '';
+    write(context, style.subtitle, 11, 400, x + MARGIN, y + 51, fitter.fit(shape + size, 11, 400, room));
+    write(context, style.subtitle, 11, 400, x + MARGIN, y + 78, fitter.fit(measuresText(statistics), 11, 400, width - 2 * MARGIN));
   }
   let right = x + width - MARGIN;
   const top = isCard ? y + PLOT.top + 3 : item.kind === 'loss' ? y + 12 : y + 6;
@@ -242,6 +268,11 @@ function caption({ context, camera, fitter }: CardFrame, text: string, x: number
   context.textAlign = 'center';
   write(context, style.subtitle, 9, 400, x + PLOT.width / 2, y + PLOT.height + 7, fitter.fit(text, 9, 400, PLOT.width + PLOT.gap));
   context.textAlign = 'left';
+}
+
+/** The output's shape at this step; where it was not captured, the graph's, which leaves some extents open. */
+export function shapeText({ shape }: Item, statistics: CardStatistics | null): string {
+  return statistics?.shape || shape;
 }
 
 function callText({ call, calls }: Item): string {
@@ -406,11 +437,11 @@ function drawCells({ context, data, theme }: CardFrame, { item, x, y, width, hei
   });
 }
 
-function drawBadge({ context, theme, camera }: CardFrame, { x, y, width }: PlacedCard, statistics: CardStatistics | null): void {
-  const text = statistics && (statistics.nan > 0 ? 'NaN' : statistics.inf > 0 ? 'Inf' : '');
-  if (!text) return;
+function drawBadge({ context, theme, camera }: CardFrame, { item, x, y, width }: PlacedCard, statistics: CardStatistics | null): void {
+  const text = badgeText(item, statistics);
+  if (text === '') return;
   const scale = 1 / Math.min(1, Math.max(0.35, camera.zoom));
-  const [wide, high] = [34 * scale, 16 * scale];
+  const [wide, high] = [(text.length > 3 ? 62 : 34) * scale, 16 * scale];
   const left = x + width - wide - 8;
   context.beginPath();
   context.roundRect(left, y - high / 2, wide, high, high / 2);
@@ -419,4 +450,12 @@ function drawBadge({ context, theme, camera }: CardFrame, { x, y, width }: Place
   context.textAlign = 'center';
   write(context, theme.name === 'dark' ? '#14171d' : '#ffffff', 10.5 * scale, 600, left + wide / 2, y + 0.5, text);
   context.textAlign = 'left';
+}
+
+/** What is wrong with a card at this step: NaN, Inf, or a layer of which nothing comes. */
+function badgeText({ kind }: Item, statistics: CardStatistics | null): string {
+  if (statistics === null) return '';
+  if (statistics.nan > 0) return 'NaN';
+  if (statistics.inf > 0) return 'Inf';
+  return kind === 'layer' && statistics.zeroShare === 1 ? 'all zeros' : '';
 }

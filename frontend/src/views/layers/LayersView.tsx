@@ -12,7 +12,7 @@ import type { CardStatistics } from '../../model/layers/card_statistics';
 import type { Item } from '../../model/layers/folding';
 import { rowOf } from '../../model/wire/graph';
 import { cardColouring } from '../../render/card_colouring';
-import { type CardData, measuresText, shortCount } from '../../render/draw/draw_cards';
+import { type CardData, measuresText, shapeText, shortCount } from '../../render/draw/draw_cards';
 import { themeOf } from '../../render/theme';
 import { cardColour, chosenLayer } from '../../state/choices';
 import { graph, overlay } from '../../state/graph';
@@ -287,7 +287,8 @@ function ModelFacts() {
 function announcement(key: string): string {
   const item = itemOf(key);
   if (!item) return '';
-  return [item.title, item.className, item.shape, measuresText(itemStatistics(item))].filter(Boolean).join(', ');
+  const statistics = itemStatistics(item);
+  return [item.title, item.className, shapeText(item, statistics), measuresText(statistics)].filter(Boolean).join(', ');
 }
 
 /** What is under the pointer, beside it. */
@@ -296,7 +297,7 @@ function Tooltip({ card, x, y }: { card: PlacedCard; x: number; y: number }) {
   const statistics = itemStatistics(item);
   const rows: (readonly [string, string])[] = [
     ['class', item.className],
-    ['output', item.shape],
+    ['output', shapeText(item, statistics)],
     ['parameters', item.parameters > 0 ? shortCount(item.parameters) : ''],
     ['repeated', item.variants.length > 1 ? `${item.variants.length} times` : ''],
     ['gradient norm', number(statistics?.gradientNorm)],

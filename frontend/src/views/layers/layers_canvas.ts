@@ -17,9 +17,12 @@ const WHEEL_STEP = 0.0016;
 const PINCH_STEP = 0.012;
 /** The sign that opens and closes is in a square of this size at the upper left. */
 const SIGN = 30;
-/** Below this zoom a title has less than 9.5 pixels; from the other on all can be read at ease. */
+/** From this zoom on titles can be read; below the next, the rest has less than 9.5 pixels; from the last on it can be read at ease. */
+const OVERVIEW = 0.4;
 const LEGIBLE = 0.7;
 const READABLE = 0.84;
+/** Layers that do not fit are folded if they are this much steeper than the view. */
+const STEEP = 1.8;
 const TOOLS = 58;
 /** Around a saved picture, and how many pixels it has at most on a side. */
 const MARGIN = 16;
@@ -107,7 +110,9 @@ export class LayersCanvas {
   private place(): void {
     const { level, bare } = this;
     const { width, height } = this.viewport.view;
-    const folding = width > 0 ? { tall: height / LEGIBLE, proportion: height / Math.max(height, width - this.facts) } : FOLDING;
+    const proportion = height / Math.max(1, width - this.facts);
+    const steep = STEEP * proportion;
+    const folding = width > 0 ? { tall: height / LEGIBLE, steep, steepest: steep, proportion: Math.min(1, proportion) } : FOLDING;
     this.picture = level ? placeCards(level, (item) => cardSize(item, bare), folding) : EMPTY;
   }
 
@@ -217,7 +222,7 @@ export class LayersCanvas {
     this.fitted = true;
     const { view } = this.viewport;
     const whole = this.whole();
-    if (whole.zoom >= LEGIBLE) {
+    if (whole.zoom >= OVERVIEW) {
       this.viewport.jump(whole);
       return;
     }

@@ -11,6 +11,7 @@ import { tensorName } from '../../model/wire/names';
 import type { NodeTrend } from '../../model/wire/node_trends';
 import { NAN_PLACE } from '../../model/wire/node_trends';
 import type { SmallHistogram } from '../../model/wire/step_histograms';
+import { shapeText } from '../../render/draw/draw_cards';
 import { sourcePlace, tableDisplay, tableFilter, tableRows, view } from '../../state/choices';
 import { graph, overlay } from '../../state/graph';
 import {
@@ -204,11 +205,11 @@ function Facts({ item, config }: { item: Item; config: string }) {
   const frozen = weights.filter(({ trainable }) => !trainable).length;
   const rows: (readonly [string, string])[] = [
     ['parameters', item.parameters > 0 ? formatCount(item.parameters) : ''],
-    ['output shape', item.shape],
+    ['output shape', shapeText(item, itemStatistics(item))],
     [
       'input shapes',
       inputsOf(item)
-        .map(({ shape }) => shape)
+        .map((input) => shapeText(input, itemStatistics(input)))
         .filter(Boolean)
         .join(', '),
     ],
@@ -376,7 +377,7 @@ function Neighbours({ title, items }: { title: string; items: readonly Item[] })
           <button type="button" class="link" onClick={() => selectLayer(item.key)}>
             {visible(item.title)}
           </button>{' '}
-          <span class="faint num">{visible(item.shape)}</span>
+          <span class="faint num">{visible(shapeText(item, itemStatistics(item)))}</span>
         </p>
       ))}
     </Section>

@@ -123,7 +123,7 @@ function TextFilters({ wrong }: { wrong: string | null }) {
       <input
         class="field small table-search"
         type="search"
-        placeholder="Filter by name (regular expression)   /"
+        placeholder="Name (regex)   /"
         aria-label="Filter tensors by name"
         aria-invalid={patternError(match) !== null}
         value={match}
@@ -132,7 +132,7 @@ function TextFilters({ wrong }: { wrong: string | null }) {
       />
       <input
         class="field small table-where mono"
-        placeholder="Filter, e.g. zeros > 90%"
+        placeholder="zeros > 90%"
         list="table-where-completions"
         aria-label="Condition on the numbers"
         aria-invalid={wrong !== null && where !== ''}
