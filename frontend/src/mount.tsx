@@ -15,6 +15,9 @@ import { run, runList } from './state/runs';
 import { graphSteps } from './state/steps';
 import { timeline } from './state/tensors/timeline';
 import { App } from './views/App';
+import { rest } from './views/shell/rest_parts';
+
+const REST_AFTER_MS = 1500;
 
 /** Mounts the application into `root`: the page's `#app` (main.ts), or an element in TensorBoard's iframe (plugin.js). */
 export async function mount(root: HTMLElement, provider: Promise<Provider> = begin()): Promise<void> {
@@ -31,4 +34,6 @@ export async function mount(root: HTMLElement, provider: Promise<Provider> = beg
   prefetchNeighbours();
   drawVisibly();
   render(<App />, root);
+  // The first picture goes before the code of the other views; who clicks one earlier fetches it then.
+  setTimeout(rest.load, REST_AFTER_MS);
 }

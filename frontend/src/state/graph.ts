@@ -5,6 +5,7 @@ import { COLOUR_KINDS, type ColourBy, type GraphData } from '../model/wire/graph
 import type { StepStatistics } from '../model/wire/step_statistics';
 import { NODE_STATISTICS } from '../model/wire/value_scale';
 import { colour } from './choices';
+import { prefetchAround } from './prefetch_steps';
 import { api } from './provider';
 import { resource } from './resource';
 import { graphId, runDetail, runId, workerId } from './runs';
@@ -43,20 +44,23 @@ export const overlay = resource(
   { cache: overlays },
 );
 
-/** Once a step is shown, fetches the next and the previous one ahead; moving on cancels that. */
+/** So much is fetched ahead: five steps on either side of a step of 50,000 nodes. */
+const AHEAD_TENSORS = 150_000;
+const MOST_AHEAD = 8;
+
+/** Once a step is shown, fetches those around it ahead; moving on cancels that. */
 export function prefetchNeighbours(): () => void {
   const latest = new LatestRequest();
   return effect(() => {
-    if (overlay.data.value?.step !== step.value) return;
-    const wanted = [overlayRequest(1), overlayRequest(-1)].filter((request) => request !== null && overlays.get(request.key) === undefined);
-    const abort = latest.start();
-    for (const request of wanted as OverlayRequest[]) {
-      // A failed prefetch is no news: the step is asked for again when it is shown.
-      loadOverlay(request, abort)
-        .then((value) => overlays.set(request.key, value))
-        .catch(() => undefined);
-    }
+    const shown = overlay.data.value;
+    if (shown === null || shown.step !== step.value) return;
+    void prefetchAround(stepsAhead(shown), overlayRequest, overlays, loadOverlay, latest.start());
   });
+}
+
+/** How many steps on either side are fetched ahead. */
+export function stepsAhead({ count }: StepStatistics): number {
+  return Math.min(MOST_AHEAD, Math.max(1, Math.floor(AHEAD_TENSORS / 2 / Math.max(1, count))));
 }
 
 export const colourBy = computed<ColourBy>(() => {

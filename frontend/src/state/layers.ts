@@ -9,7 +9,8 @@ import type { GraphData } from '../model/wire/graph';
 import type { NodeTrend } from '../model/wire/node_trends';
 import type { StepHistograms } from '../model/wire/step_histograms';
 import { chosenLayer, view } from './choices';
-import { graph, overlay } from './graph';
+import { graph, overlay, stepsAhead } from './graph';
+import { prefetchAround } from './prefetch_steps';
 import { api } from './provider';
 import { resource } from './resource';
 import { graphId, runId, runRevision, workerId } from './runs';
@@ -139,16 +140,10 @@ export const cardHistograms = resource(
   { cache: histogramCache },
 );
 
-/** Those of the steps beside it: moving along the steps finds them there. */
+/** Those of the steps around it: moving along the steps finds them there. */
 function prefetchHistograms(): void {
-  const ahead = neighbours.start();
-  for (const request of [histogramRequest(1), histogramRequest(-1)]) {
-    if (request === null || histogramCache.get(request.key) !== undefined) continue;
-    // A failed prefetch is no news: the step is asked for again when it is shown.
-    loadHistograms(request, ahead)
-      .then((value) => histogramCache.set(request.key, value))
-      .catch(() => undefined);
-  }
+  const shown = overlay.data.peek();
+  void prefetchAround(shown ? stepsAhead(shown) : 1, histogramRequest, histogramCache, loadHistograms, neighbours.start());
 }
 
 /** The tensor that an item hands on; of a loss that was not captured at this step, a captured one that it is computed from. */

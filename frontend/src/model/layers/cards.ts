@@ -72,6 +72,7 @@ const MOST_TERMS = 32;
 /** A layer that computes by itself and holds more layers than this is a model, however its class is called. */
 const MOST_IN_ATOM = 12;
 const NOTHING: readonly number[] = [];
+const CONSTANT = new Set(['Const']);
 
 export function layerGraphOf(graph: GraphData, flow: DataFlow, roles: StepRoles): LayerGraph {
   return new Contraction(graph, flow, roles).run();
@@ -267,7 +268,8 @@ class Contraction {
 
   private followData(given: Uint8Array): void {
     const { graph, flow, roles, cardOf } = this;
-    const shapeOps = Uint8Array.from({ length: graph.nodeCount }, (_, row) => (this.opIs(row, SHAPE_OPS) ? 1 : 0));
+    const shapeOps = new Uint8Array(graph.nodeCount);
+    for (let row = 0; row < graph.nodeCount; row++) if (this.opIs(row, SHAPE_OPS)) shapeOps[row] = 1;
     const starts: number[] = [];
     for (let row = 0; row < graph.nodeCount; row++)
       if (given[row] || (roles.role[row] === FORWARD && this.opIs(row, READS))) starts.push(row);
@@ -275,16 +277,21 @@ class Contraction {
     const opaque = graph.dtypes.values.map((dtype) => dtype === 'resource' || dtype === 'bool');
     const carried: (readonly number[])[] = new Array(graph.nodeCount).fill(NOTHING);
     const tensors = new TensorList();
-    const flowing = (row: number): number[] => {
-      const found = new Set<number>();
-      for (let i = flow.inStart[row]!; i < flow.inStart[row + 1]!; i++) {
+    const flowing = (row: number): readonly number[] => {
+      const [start, end] = [flow.inStart[row]!, flow.inStart[row + 1]!];
+      let found: number[] = [];
+      const take = (one: number): void => {
+        if (end - start > MOST_CARRIED || !found.includes(one)) found.push(one);
+      };
+      for (let i = start; i < end; i++) {
         const [source, slot] = [flow.inRow[i]!, flow.inSlot[i]!];
         if (shapeOps[source] || opaque[graph.dtypes.codes[source]!]) continue;
-        if (given[source]) found.add(tensors.add(this.inputCard(source, slot), source, slot));
-        else if (cardOf[source]! >= 0) for (const one of carried[source]!) found.add(tensors.add(tensors.card(one), source, slot));
-        else for (const one of carried[source]!) found.add(one);
+        if (given[source]) take(tensors.add(this.inputCard(source, slot), source, slot));
+        else if (cardOf[source]! >= 0) for (const one of carried[source]!) take(tensors.add(tensors.card(one), source, slot));
+        else for (const one of carried[source]!) take(one);
       }
-      return [...found];
+      if (end - start > MOST_CARRIED) found = [...new Set(found)];
+      return found;
     };
     const losses: number[] = [];
     for (const row of flow.order()) {
@@ -428,11 +435,10 @@ class Contraction {
     const { graph } = this;
     if (weights.length > 0) return weights.reduce((sum, { row, trainable }) => sum + (trainable ? sizeOf(graph.shapes.at(row)) : 0), 0);
     if (this.weightRows.any) return 0; // what is read besides are seeds and other states
-    const constants = new Set(['Const']);
     const likely = rows.filter((row) => {
       if (this.opIs(row, READS)) return true;
       const shape = graph.shapes.at(row);
-      return this.opIs(row, constants) && (shape.includes('×') || sizeOf(shape) > 3) && /^(?:b?float|half)/.test(graph.dtypes.at(row));
+      return this.opIs(row, CONSTANT) && (shape.includes('×') || sizeOf(shape) > 3) && /^(?:b?float|half)/.test(graph.dtypes.at(row));
     });
     return likely.reduce((sum, row) => sum + sizeOf(graph.shapes.at(row)), 0) / this.eagerCalls(rows);
   }
@@ -544,11 +550,12 @@ const isSeed = (variable: string): boolean => /seed_generator(?:_\d+)?\/|seed_ge
 
 /** The tensors that flow between cards, each known by a number. */
 class TensorList {
-  private readonly numbers = new Map<string, number>();
+  private readonly numbers = new Map<number | string, number>();
   private readonly all: (readonly [number, number, number])[] = [];
 
   add(card: number, row: number, slot: number): number {
-    const key = `${card} ${row} ${slot}`;
+    // As a number while it is exact.
+    const key = slot < 256 && card < 2 ** 20 ? (card * 2 ** 24 + row) * 256 + slot : `${card} ${row} ${slot}`;
     let number = this.numbers.get(key);
     if (number === undefined) {
       number = this.all.push([card, row, slot]) - 1;

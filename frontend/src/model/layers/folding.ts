@@ -317,18 +317,20 @@ function containerChains(cards: readonly LayerCard[]): (readonly Container[])[] 
   for (const { path } of layers)
     for (let cut = path.indexOf('/'); cut > 0; cut = path.indexOf('/', cut + 1)) containers.add(path.slice(0, cut));
   const stems = namedBlocks(layers);
-  const calls = new Map<string, string[]>();
+  /** The calls of each layer, by their keys. */
+  const calls = new Map<string, Map<string, Container>>();
   const numbered = (chain: Omit<Container, 'call' | 'calls'>): Container => {
-    const known = calls.get(chain.path) ?? [];
-    if (known.length === 0) calls.set(chain.path, known);
-    if (!known.includes(chain.key)) known.push(chain.key);
-    return {
+    const known = calls.get(chain.path) ?? new Map<string, Container>();
+    if (known.size === 0) calls.set(chain.path, known);
+    const made = known.get(chain.key) ?? {
       ...chain,
-      call: known.indexOf(chain.key),
+      call: known.size,
       get calls() {
-        return known.length;
+        return known.size;
       },
     };
+    known.set(chain.key, made);
+    return made;
   };
   const named = new Map<number, Container>();
   const chains = cards.map((card) => {
@@ -387,7 +389,10 @@ const DIMENSIONS = /(?:conv|pooling|padding|cropping|sampling|dropout)[123]d$/;
  * first of `block_conv`, `block_1_conv`, `block_2_conv` has no number.
  */
 function namedBlocks(layers: readonly LayerCard[]): (path: string) => string {
+  const known = new Map<string, { numbered: string[]; others: string[] }>();
   const stemsOf = (path: string): { numbered: string[]; others: string[] } => {
+    const before = known.get(path);
+    if (before) return before;
     const cut = path.lastIndexOf('/') + 1;
     const parts = path.slice(cut).split('_');
     const [numbered, others]: [string[], string[]] = [[], []];
@@ -395,6 +400,7 @@ function namedBlocks(layers: readonly LayerCard[]): (path: string) => string {
       const stem = path.slice(0, cut) + parts.slice(0, k + 1).join('_');
       (/\d/.test(parts[k]!) && !DIMENSIONS.test(parts[k]!) ? numbered : others).push(stem);
     }
+    known.set(path, { numbered, others });
     return { numbered, others };
   };
   const paths = [...new Set(layers.map((layer) => layer.path))];

@@ -23,9 +23,13 @@ export interface StepRoles {
 /** Names under which TensorFlow puts the backward pass, for graphs that were traced before a tap was there. */
 const TAPE = /(?:^|\/)gradient(?:s|_tape)(?:_\d+)?\//;
 
+// Counted loops: what typed arrays offer instead (`from`, `map`) takes ten times as long over 200,000 rows.
 const ops = (column: DictColumn, wanted: (op: string) => boolean): Uint8Array => {
-  const codes = Uint8Array.from(column.values, (value) => (wanted(value) ? 1 : 0));
-  return Uint8Array.from(column.codes, (code) => codes[code] ?? 0);
+  const { codes, values } = column;
+  const flags = values.map((value) => (wanted(value) ? 1 : 0));
+  const mask = new Uint8Array(codes.length);
+  for (let row = 0; row < codes.length; row++) mask[row] = flags[codes[row]!] ?? 0;
+  return mask;
 };
 
 const rowsOf = (mask: Uint8Array): number[] => {
@@ -34,10 +38,17 @@ const rowsOf = (mask: Uint8Array): number[] => {
   return rows;
 };
 
-const without = (mask: Uint8Array, ...others: readonly Uint8Array[]): Uint8Array =>
-  mask.map((on, row) => (on && !others.some((other) => other[row]) ? 1 : 0));
+const without = (mask: Uint8Array, ...others: readonly Uint8Array[]): Uint8Array => {
+  const left = mask.slice();
+  for (const other of others) for (let row = 0; row < left.length; row++) if (other[row]) left[row] = 0;
+  return left;
+};
 
-const join = (...masks: readonly Uint8Array[]): Uint8Array => masks[0]!.map((_, row) => (masks.some((mask) => mask[row]) ? 1 : 0));
+const join = (...masks: readonly Uint8Array[]): Uint8Array => {
+  const joined = masks[0]!.slice();
+  for (const mask of masks) for (let row = 0; row < joined.length; row++) if (mask[row]) joined[row] = 1;
+  return joined;
+};
 
 export function rolesOf(graph: GraphData, flow: DataFlow): StepRoles {
   return new Partition(graph, flow).run();

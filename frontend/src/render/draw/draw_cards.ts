@@ -196,7 +196,7 @@ function drawOverview(frame: CardFrame, placed: PlacedCard, style: BoxStyle, sta
   const { item, x, y, width, height } = placed;
   const { context, fitter, data, camera } = frame;
   const small = height < HEIGHT - CELLS;
-  const [size, second] = [Math.min(small ? 17 : 24, 10.5 / camera.zoom), Math.min(small ? 15 : 20, 9 / camera.zoom)];
+  const [size, second] = [Math.min(small ? 20 : 32, 10.5 / camera.zoom), Math.min(small ? 17 : 26, 9 / camera.zoom)];
   const room = width - 2 * MARGIN;
   write(context, style.text, size, 600, x + MARGIN, y + 5 + size / 2, fitter.fit(titleText(item), size, 600, room));
   const [histogram, line] = item.kind === 'input' ? [] : [item.kind === 'loss' ? undefined : data.histogram(item), data.trend(item)];

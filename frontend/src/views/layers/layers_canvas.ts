@@ -18,7 +18,7 @@ const PINCH_STEP = 0.012;
 /** The sign that opens and closes is in a square of this size at the upper left. */
 const SIGN = 30;
 /** From this zoom on titles can be read; below the next, the rest has less than 9.5 pixels; from the last on it can be read at ease. */
-const OVERVIEW = 0.4;
+const OVERVIEW = 0.3;
 const LEGIBLE = 0.7;
 const READABLE = 0.84;
 /** Layers that do not fit are folded if they are this much steeper than the view. */
@@ -56,6 +56,8 @@ export class LayersCanvas {
   private bare = false;
   private requested = 0;
   private fitted = false;
+  /** The camera as it was set before anybody moved it. */
+  private looked: Camera | null = null;
   private readonly context: CanvasRenderingContext2D;
   private readonly fitter: TextFitter;
   private readonly observer: ResizeObserver;
@@ -220,19 +222,21 @@ export class LayersCanvas {
   private look(): void {
     if (this.viewport.view.width === 0 || this.picture.width === 0) return;
     this.fitted = true;
+    this.viewport.jump(this.firstCamera());
+    this.looked = this.viewport.camera;
+  }
+
+  private firstCamera(): Camera {
     const { view } = this.viewport;
     const whole = this.whole();
-    if (whole.zoom >= OVERVIEW) {
-      this.viewport.jump(whole);
-      return;
-    }
+    if (whole.zoom >= OVERVIEW) return whole;
     const { facts } = this;
     const beside = view.width - facts;
     const zoom = Math.min(READABLE, Math.max(LEGIBLE, (beside - 60) / this.picture.width));
     const first = this.picture.cards[0]!;
     const middle =
       this.picture.width * zoom < beside ? this.picture.width / 2 : Math.max(first.x + first.width / 2, (beside / 2 - EDGE) / zoom);
-    this.viewport.jump({ x: middle - facts / 2 / zoom, y: (view.height / 2 - (facts ? TOOLS : FACTS_HEIGHT)) / zoom, zoom });
+    return { x: middle - facts / 2 / zoom, y: (view.height / 2 - (facts ? TOOLS : FACTS_HEIGHT)) / zoom, zoom };
   }
 
   private held(): { key: string; x: number; y: number } | null {
@@ -273,7 +277,8 @@ export class LayersCanvas {
     this.canvas.width = Math.round(width * ratio);
     this.canvas.height = Math.round(height * ratio);
     this.viewport.resize({ width, height });
-    if (!this.fitted) {
+    // Until somebody moves it, the picture follows what is beside it: bars and panels come after the first frame.
+    if (!this.fitted || this.viewport.camera === this.looked) {
       this.place();
       this.look();
     }

@@ -6,29 +6,23 @@ import { modelPicture, panelOpen } from '../../state/preferences';
 import { run, runDetail } from '../../state/runs';
 import { timeline } from '../../state/tensors/timeline';
 import { problemsShown, togglePanel, toggleProblems } from '../../state/ui';
-import { CompareView } from '../compare/CompareView';
-import { EventsView } from '../events/EventsView';
 import { ChainSwitch, GraphView } from '../graph/RunGraph';
 import { IconButton, Segmented } from '../kit/Button';
 import { LayersView } from '../layers/LayersView';
-import { ProblemsView } from '../problems/ProblemsView';
-import { ReplayView } from '../replay/ReplayView';
-import { SourceView } from '../source/SourceView';
-import { TensorTableView } from '../table/TensorTableView';
-import { TimelineView } from '../timeline/TimelineView';
 import { CardColourControl, ColourControl } from './ColourControl';
+import { rest } from './rest_parts';
 
 /** What each view draws. Its name in the address and its title are a row of VIEW_TITLES in model/run/deep_link.ts. */
 const COMPONENTS: Readonly<Record<View, ComponentType>> = {
   layers: LayersView,
   graph: GraphView,
-  table: TensorTableView,
-  timeline: TimelineView,
-  source: SourceView,
-  problems: ProblemsView,
-  compare: CompareView,
-  stepper: ReplayView,
-  events: EventsView,
+  table: rest.part('TensorTableView'),
+  timeline: rest.part('TimelineView'),
+  source: rest.part('SourceView'),
+  problems: rest.part('ProblemsView'),
+  compare: rest.part('CompareView'),
+  stepper: rest.part('ReplayView'),
+  events: rest.part('EventsView'),
 };
 
 /** The middle of the page: the tabs of the views, and the view that is chosen. */
