@@ -198,7 +198,10 @@ function drawOverview(frame: CardFrame, placed: PlacedCard, style: BoxStyle, sta
   const small = height < HEIGHT - CELLS;
   const [size, second] = [Math.min(small ? 20 : 32, 10.5 / camera.zoom), Math.min(small ? 17 : 26, 9 / camera.zoom)];
   const room = width - 2 * MARGIN;
-  write(context, style.text, size, 600, x + MARGIN, y + 5 + size / 2, fitter.fit(titleText(item), size, 600, room));
+  const oneLine = size + second + 8 > height;
+  const name = oneLine ? y + height / 2 : y + 5 + size / 2;
+  write(context, style.text, size, 600, x + MARGIN, name, fitter.fit(titleText(item), size, 600, room));
+  if (oneLine) return;
   const [histogram, line] = item.kind === 'input' ? [] : [item.kind === 'loss' ? undefined : data.histogram(item), data.trend(item)];
   const top = y + (small ? 20 : 44);
   let right = x + width - MARGIN;
@@ -440,7 +443,7 @@ function drawCells({ context, data, theme }: CardFrame, { item, x, y, width, hei
 function drawBadge({ context, theme, camera }: CardFrame, { item, x, y, width }: PlacedCard, statistics: CardStatistics | null): void {
   const text = badgeText(item, statistics);
   if (text === '') return;
-  const scale = 1 / Math.min(1, Math.max(0.35, camera.zoom));
+  const scale = 1 / Math.min(1, Math.max(0.5, camera.zoom));
   const [wide, high] = [(text.length > 3 ? 62 : 34) * scale, 16 * scale];
   const left = x + width - wide - 8;
   context.beginPath();

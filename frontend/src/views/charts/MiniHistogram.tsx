@@ -10,10 +10,11 @@ function barHeight(share: number): number {
   return Math.max(1, HEIGHT * Math.min(1, 0.9 * share));
 }
 
-/** A label is centred on its tick, but for the ends: none is cut. */
+/** A label is centred on its tick, but near the ends: none is cut. In percent of its width. */
+const backOf = (share: number): number => (share < 0.08 ? 0 : share > 0.92 ? 100 : 50);
+
 function tickStyle(share: number) {
-  const back = share < 0.04 ? 0 : share > 0.96 ? 100 : 50;
-  return { left: `${100 * share}%`, transform: `translateX(-${back}%)` };
+  return { left: `${100 * share}%`, transform: `translateX(-${backOf(share)}%)` };
 }
 
 interface MiniHistogramProps {
@@ -67,7 +68,26 @@ export function smallHistogram(
     counts.length === 1
       ? bar(heights[0]!, ...spanInBucket({ edges, zero_bucket }, of, WIDTH))
       : heights.map((height, i) => (height === 0 ? '' : bar(height, x(i), x(i + 1) - x(i)))).join('');
-  return { bars, ticks: values.ticks.map(({ at, label }) => ({ at: at / end, label })) };
+  return { bars, ticks: apart(values.ticks.map(({ at, label }) => ({ at: at / end, label }))) };
+}
+
+/** Of a narrow chart's width: a character, and between labels. */
+const [CHARACTER, GAP] = [0.028, 0.03];
+
+/** Ticks whose labels do not touch: 0 first, then the ends, then what there is room for. */
+export function apart<T extends { at: number; label: string }>(ticks: readonly T[]): T[] {
+  const rank = (tick: T): number => (tick.label === '0' ? 0 : tick === ticks[0] || tick === ticks[ticks.length - 1] ? 1 : 2);
+  const kept: T[] = [];
+  const span = ({ at, label }: T): [number, number] => {
+    const [width, back] = [label.length * CHARACTER, backOf(at) / 100];
+    return [at - back * width, at + (1 - back) * width];
+  };
+  for (const tick of [...ticks].sort((a, b) => rank(a) - rank(b))) {
+    const [left, right] = span(tick);
+    const isFree = kept.map(span).every(([low, high]) => right + GAP < low || high + GAP < left);
+    if (isFree) kept.push(tick);
+  }
+  return ticks.filter((tick) => kept.includes(tick));
 }
 
 const pixels = (value: number): number => Math.round(100 * value) / 100;

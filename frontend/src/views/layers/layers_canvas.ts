@@ -32,6 +32,7 @@ const FACTS = 236;
 /** In a view no wider than this layers begin below the facts, which are this high there. */
 const NARROW = 720;
 const FACTS_HEIGHT = 100;
+const LEGEND_HEIGHT = 66;
 const EDGE = 20;
 
 /** What happens on the canvas, for the page. */
@@ -143,17 +144,20 @@ export class LayersCanvas {
     if (this.picture.width > 0) this.viewport.flyTo(this.whole());
   }
 
-  /** All of it, beside the facts and the legend on the left where they would cover it and there is room. */
+  /** All of it, beside the facts and the legend on the left where they would cover it and there is room; else between them. */
   private whole(): Camera {
     const { view } = this.viewport;
-    const fits = (width: number): Camera => {
-      const camera = fitRect(this.bounds, { ...view, width });
+    const fits = (width: number, height: number): Camera => {
+      const camera = fitRect(this.bounds, { width, height });
       return { ...camera, zoom: Math.min(1, camera.zoom) };
     };
-    const camera = fits(view.width);
-    if (toScreenX(camera, view, 0) >= FACTS) return camera;
-    const beside = fits(view.width - FACTS);
-    return beside.zoom < LEGIBLE ? camera : { ...beside, x: beside.x - FACTS / 2 / beside.zoom };
+    const camera = fits(view.width, view.height);
+    const isBeside = toScreenX(camera, view, 0) >= FACTS;
+    const beside = isBeside ? camera : fits(view.width - FACTS, view.height);
+    if (isBeside || beside.zoom >= LEGIBLE) return isBeside ? camera : { ...beside, x: beside.x - FACTS / 2 / beside.zoom };
+    const between = fits(view.width, view.height - FACTS_HEIGHT - LEGEND_HEIGHT);
+    if (this.facts > 0 && between.zoom < beside.zoom) return { ...beside, x: beside.x - FACTS / 2 / beside.zoom };
+    return { ...between, y: between.y - (FACTS_HEIGHT - LEGEND_HEIGHT) / 2 / between.zoom };
   }
 
   /** Where a card is on the page; null where it is not drawn. */

@@ -97,8 +97,10 @@ function Card({ row, selected, step }: { row: Snapshot; selected: boolean; step:
         )}
       </span>
       <span class="wall-facts faint">
-        <span>{step ? `step ${row.step}` : `${row.dtype} ${shapeText(row)}`}</span>
-        <span>{Number.isNaN(row.mean) ? '' : `mean ${formatNumber(row.mean, 3)} · std ${formatNumber(row.std, 3)}`}</span>
+        <span>{step ? `step ${row.step}` : row.dtype === 'float32' ? shapeText(row) : `${row.dtype} ${shapeText(row)}`}</span>
+        <span title="mean ± standard deviation">
+          {Number.isNaN(row.mean) ? '' : `${formatNumber(row.mean, 3)} ± ${formatNumber(row.std, 2)}`}
+        </span>
       </span>
     </button>
   );
