@@ -93,8 +93,9 @@ def data_flow_order(count: int, edges: Edges, loops_back: np.ndarray[Any, np.dty
 
 
 def program_order(count: int, edges: Edges, loops_back: np.ndarray[Any, np.dtype[np.bool_]]) -> Int32s:
-    """Position of each node in a data flow order that follows the dump's, in which a program made its nodes, as
-    far as it can: constants stand where they are used, gradients after the loss. Arguments as `data_flow_order`.
+    """Position of each node in the data flow order that is closest to the program's.
+
+    Constants stand where they are used, gradients after the loss. Arguments as `data_flow_order`.
     """
     source, target = _counted(edges, loops_back)
     if bool((source < target).all()):
