@@ -19,6 +19,7 @@ from tensortap.dump.read.runs import RunReader
 from tensortap.dump.read.values_reader import read_value, value_ref
 
 pytestmark = pytest.mark.slow
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="needs O_DIRECT")
 
 # Values of many sizes, known from their step; small shards and files, so that kills hit rotations, too.
 WRITE = """
@@ -26,7 +27,11 @@ import sys
 import numpy as np
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.dump.write import stats_writer, values_writer
+from tensortap.storage import append_file
 stats_writer.ROTATE, values_writer.MAX_SHARD = 60_000, 2 << 20
+if len(sys.argv) > 2:
+    append_file.bypasses_page_cache = lambda folder: sys.argv[2] == "direct"
+    append_file.CHUNK, append_file.DIRECT_FROM = 64 << 10, 16 << 10
 SIZES = [1, 10, 300, 5_000, 20_000, 100_000]
 with DumpWriter(sys.argv[1]) as w:
     for step in range(1_000_000):
@@ -57,11 +62,12 @@ def last_line(log: Path) -> int:
     return int(lines[-1]) if lines else -1
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(6))
 def test_kill_9_loses_nothing_acknowledged(tmp_path: Path, seed: int) -> None:
     log = tmp_path / "acknowledged"
+    way = "direct" if seed % 2 and sys.platform == "linux" else "cached"
     with log.open("wb") as out:
-        process = subprocess.Popen([sys.executable, "-c", WRITE, str(tmp_path / "dump")], stdout=out)
+        process = subprocess.Popen([sys.executable, "-c", WRITE, str(tmp_path / "dump"), way], stdout=out)
         try:
             until(lambda: last_line(log) >= 0 or process.poll() is not None, "the first commit", 60)
             moment = time.monotonic() + random.Random(seed).uniform(0.0, 0.8)
@@ -96,9 +102,10 @@ def test_copies_made_while_it_is_written_are_whole(tmp_path: Path) -> None:
             process.wait(timeout=30)
 
 
-def test_a_live_reader_sees_every_row_once_and_in_order(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", ["cached", pytest.param("direct", marks=LINUX)])
+def test_a_live_reader_sees_every_row_once_and_in_order(tmp_path: Path, way: str) -> None:
     code = WRITE.replace("1_000_000", "120")
-    process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path), way], stdout=subprocess.DEVNULL)
     try:
         until(lambda: list(tmp_path.rglob("stats-000000.arrows")), "the dump", 60)
         check_live(tmp_path, process)

@@ -21,23 +21,32 @@ from tensortap.dump.format.run_files import WorkerSummary, read_closing
 from tensortap.dump.write import stats_writer, writer
 from tensortap.dump.write.worker_files import ReservedDiskSpace
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.storage import files
+from tensortap.storage import append_file, files
 
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="needs O_DIRECT")
 SPARE_FREE = ReservedDiskSpace.free
 
 
 class Disk:
-    """Stands in for `os.write`: takes `room` more bytes, and `at_once` of them a call."""
+    """Stands in for `os.write` and `os.pwrite`: takes `room` more bytes, and `at_once` of them a call."""
 
     def __init__(self) -> None:
         self.room: float = float("inf")
         self.at_once = 1 << 30
-        self.write = os.write
+        self.write, self.pwrite = os.write, getattr(os, "pwrite", None)
 
     def __call__(self, fd: int, data: Any) -> int:
+        return self._note(self.write(fd, self._part(data)))
+
+    def write_at(self, fd: int, data: Any, offset: int) -> int:
+        return self._note(self.pwrite(fd, self._part(data), offset))
+
+    def _part(self, data: Any) -> Any:
         if self.room <= 0:
             raise OSError(errno.ENOSPC, "No space left on device")
-        written = self.write(fd, data[: int(min(len(data), self.at_once, self.room))])
+        return data[: int(min(len(data), self.at_once, self.room))]
+
+    def _note(self, written: int) -> int:
         self.room -= written
         return written
 
@@ -47,6 +56,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
     monkeypatch.setattr(writer, "COMMIT_SECONDS", 1e9)
     found = Disk()
     monkeypatch.setattr(files.os, "write", found)
+    monkeypatch.setattr(files.os, "pwrite", found.write_at, raising=False)
     yield found
     found.room = float("inf")
 
@@ -249,6 +259,35 @@ def test_many_values_that_find_no_room_keep_their_summaries(tmp_path: Path, disk
     ]
     assert found.values["n0", 0, 1].tobytes() == arrays[0].tobytes()
     assert found.values["after", 0, 6].tobytes() == arrays[0].tobytes()
+
+
+@pytest.mark.parametrize("room", [0, 30_000, 100_000, 300_000])
+@pytest.mark.parametrize("is_direct", [False, pytest.param(True, marks=LINUX)])
+def test_a_large_step_that_finds_no_room_keeps_what_fitted(
+    tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch, is_direct: bool, room: int
+) -> None:
+    """GIVEN values that are written in pieces WHEN the disk fills in one of them THEN each value is whole or
+    only a summary, and the file goes on behind the last whole one."""
+    monkeypatch.setattr(append_file, "bypasses_page_cache", lambda _: is_direct)
+    monkeypatch.setattr(append_file, "CHUNK", 64 << 10)
+    monkeypatch.setattr(append_file, "DIRECT_FROM", 16 << 10)
+    arrays = [np.random.default_rng(i).standard_normal(2500) for i in range(20)]
+    with DumpWriter(tmp_path) as w:
+        w.log_many([Snapshot("before", arrays[0])], step=0)
+        disk.room = room
+        with pytest.raises(OSError, match="No space"):
+            w.log_many([Snapshot(f"n{i}", array) for i, array in enumerate(arrays)], step=1)
+        disk.room = float("inf")
+        w.log_many([Snapshot("after", array, visit=i) for i, array in enumerate(arrays)], step=2)
+    found = read_all(tmp_path)
+    assert (found.bad_values, found.damage) == ([], [])
+    kept = [bool(row["value_codec"]) for row in found.rows]
+    assert kept[0] and all(kept[21:]) and len(kept) == 41
+    count = sum(kept[1:21])
+    assert kept[1:21] == [True] * count + [False] * (20 - count)
+    assert room // 20_000 >= count >= room // 20_000 - (65_536 // 20_000 + 1)
+    (file,) = values_files(tmp_path)
+    assert file.stat().st_size == 256 * 1024 + 20_000 * (21 + count)
 
 
 def test_a_removed_run_is_noticed_with_small_rows_only(

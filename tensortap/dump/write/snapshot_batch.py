@@ -74,6 +74,7 @@ class SnapshotBatch:
             if visit is None:
                 visit = worker.visits.take(graph, self._name(i), step)
             visits.append(visit)
+        self._flush(worker, places)
         summaries = self._summarizer.summaries()
         count, first = len(sources), worker.seq
         if len(self._zeros) < count and isinstance(summaries, SummaryTable):
@@ -91,6 +92,15 @@ class SnapshotBatch:
         )
         worker.add(rows, summaries)
         return summaries
+
+    def _flush(self, worker: WorkerFiles, places: list[Stored]) -> None:
+        """Writes the values; those that the disk does not take are marked as refused."""
+        try:
+            worker.flush_values()
+        except OSError as error:
+            self.error = self.error or error
+        if self.error is not None:
+            places[:] = [place if worker.holds(place) else REFUSED for place in places]
 
     def _name(self, i: int) -> str:
         return tensor_name(self._nodes[i], self._slots[i])

@@ -8,6 +8,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from bisect import bisect_right
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +19,7 @@ from tensortap.core.dtypes import STRING, Array, normalize
 from tensortap.core.errors import InvalidValueError
 from tensortap.core.sampling import Sample, with_sample
 from tensortap.stats.summarize import is_complex
+from tensortap.storage.append_file import AppendFile
 from tensortap.storage.files import (
     create,
     is_same_file,
@@ -38,7 +41,7 @@ COMPRESS_FROM = 8 << 10  # bytes; what smaller values would save is not worth th
 class ValuesWriter:
     """Appends values to numbered shards. Not thread safe: the caller holds a lock.
 
-    A failed append leaves no trace: the next one writes at the same place.
+    What the disk refused leaves no trace: the next value is written at its place.
 
     Attributes:
         number: of the newest shard; one less than `first` where there is none yet.
@@ -50,14 +53,16 @@ class ValuesWriter:
         self._max_shard = max_shard
         self.number = first - 1
         self._fd: int | None = None
+        self._file = AppendFile(worker_dir)
         self._size = 0  # bytes behind the header
         self._entries: list[str] = []  # members of the header's JSON object
+        self._ends: list[int] = []  # of their bytes
         self._header_size = 0
 
     def append(
         self, name: str, data: bytes | memoryview, dtype: str | None, shape: tuple[int, ...], align: int
     ) -> tuple[int, int]:
-        """Stores one value and returns (file number, absolute offset).
+        """Takes one value and returns (file number, absolute offset): it is there once `flush` has returned.
 
         Args:
             name: entry name, unique in the shard.
@@ -67,46 +72,55 @@ class ValuesWriter:
             align: the offset will be a multiple of this.
 
         Raises:
-            OSError: the disk refused; nothing was stored.
+            OSError: the disk refused; `holds` tells what it has.
         """
-        where = self._append(name, data, dtype, shape, align)
-        assert self._fd is not None
-        if not is_same_file(self._fd, values_path(self._dir, self.number)):  # removed, or taken for abandoned
-            self.abandon()
-            where = self._append(name, data, dtype, shape, align)
-        return where
-
-    def _append(
-        self, name: str, data: bytes | memoryview, dtype: str | None, shape: tuple[int, ...], align: int
-    ) -> tuple[int, int]:
-        entries, start = self._place(name, len(data), dtype, shape, align)
-        if self._is_full(entries):
+        fd, is_idle = self._fd, self._file.written == self._file.size
+        if fd is not None and is_idle and not is_same_file(fd, values_path(self._dir, self.number)):
+            self.abandon()  # it was removed, or taken for abandoned
+        place = self._place(name, len(data), dtype, shape, align)
+        if self._is_full(place.entries):
             self.seal()
-            entries, start = self._place(name, len(data), dtype, shape, align)
+            place = self._place(name, len(data), dtype, shape, align)
         if self._fd is None:
             self._open()
-        assert self._fd is not None
-        try:
-            if start > self._size:
-                write_all(self._fd, bytes(start - self._size), HEADER + self._size)
-            write_all(self._fd, data, HEADER + start)
-        except OSError:
-            truncate(self._fd, HEADER + self._size)
-            raise
-        self._entries += entries
-        self._header_size += _cost(entries)
-        self._size = start + len(data)
-        return self.number, HEADER + start
+        with self._forgetting_unwritten():
+            if place.start > self._size:
+                self._file.append(bytes(place.start - self._size))
+            self._file.append(data)
+        self._entries += place.entries
+        self._ends += [place.start + len(data)] * len(place.entries)
+        self._header_size += _cost(place.entries)
+        self._size = place.start + len(data)
+        return self.number, HEADER + place.start
 
-    def _place(
-        self, name: str, length: int, dtype: str | None, shape: tuple[int, ...], align: int
-    ) -> tuple[list[str], int]:
-        """(header entries, start) of a value at the end of this shard; a gap before it gets an entry, too."""
+    def flush(self) -> None:
+        """Writes what was taken. Raises OSError."""
+        with self._forgetting_unwritten():
+            self._file.flush()
+
+    def holds(self, file: int, offset: int, length: int) -> bool:
+        """Whether a value that was taken is in its file."""
+        return file < self.number or self._fd is None or offset + length <= self._file.written
+
+    @contextlib.contextmanager
+    def _forgetting_unwritten(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError:
+            count = bisect_right(self._ends, self._file.written - HEADER)
+            del self._entries[count:], self._ends[count:]
+            self._header_size = _cost(self._entries)
+            self._size = self._ends[-1] if self._ends else 0
+            self._file.cut(HEADER + self._size)
+            raise
+
+    def _place(self, name: str, length: int, dtype: str | None, shape: tuple[int, ...], align: int) -> _Place:
+        """Where a value would lie at the end of this shard; a gap before it gets an entry, too."""
         start = self._size + -self._size % align
         gap = start - self._size
         entries = [_entry(f"__pad__{self._size}", "U8", (gap,), self._size, start)] if gap else []
         entry_shape = shape if dtype else (length,)
-        return [*entries, _entry(name, dtype or "U8", entry_shape, start, start + length)], start
+        return _Place([*entries, _entry(name, dtype or "U8", entry_shape, start, start + length)], start)
 
     def sync(self) -> None:
         """Forces the values to the disk, if the writer was asked to."""
@@ -117,13 +131,14 @@ class ValuesWriter:
         """Completes the shard: then any safetensors reader opens it. May be called again after an OSError."""
         if self._fd is None:
             return
+        self.flush()
         truncate(self._fd, HEADER + self._size)  # what a failed write may have left behind the last value
         header = sealed_header(self._entries)
         write_all(self._fd, header[8:], 8)
         self.sync()
         write_all(self._fd, header[:8], 0)
         self.sync()
-        self.abandon()
+        self._close()
 
     def end_segment(self, least: int) -> None:
         """Seals the shard if it has `least` bytes of values. Raises OSError; may be called again."""
@@ -137,13 +152,14 @@ class ValuesWriter:
 
     def abandon(self) -> None:
         """Closes the shard as it is: after a failure, or in a forked child, where it is the parent's."""
-        if self._fd is not None:
-            with contextlib.suppress(OSError):
-                os.close(self._fd)
+        self._close()
+        self._file.end()
+
+    def _close(self) -> None:
+        self._file.close()
         self._fd = None
-        self._size = 0
-        self._entries = []
-        self._header_size = 0
+        self._size = self._header_size = 0
+        self._entries, self._ends = [], []
 
     def _is_full(self, more: list[str]) -> bool:
         if not self._entries:
@@ -160,6 +176,14 @@ class ValuesWriter:
             os.ftruncate(fd, HEADER)
         if self._fsync:
             sync_folder(self._dir)
+        self._file.open(fd, values_path(self._dir, self.number), HEADER)
+
+
+class _Place(NamedTuple):
+    """Header entries of a value and of the gap before it, and where it starts behind the header."""
+
+    entries: list[str]
+    start: int
 
 
 def _cost(entries: list[str]) -> int:

@@ -67,7 +67,8 @@ class WorkerFiles:
         return self._stats.lost
 
     def store(self, value: EncodedValue, entry: str) -> Stored:
-        """Stores a value: in its row if it is small, else in a values file. Raises OSError."""
+        """Stores a value: in its row if it is small, else in a values file, where it is once `flush_values`
+        has returned. Raises OSError."""
         length = len(value.data)
         if length <= INLINE:
             return Stored(bytes(value.data), -1, 0, length, value.crc32c, value.codec)
@@ -77,6 +78,14 @@ class WorkerFiles:
         if self._retention.note(file, entry):
             self._retention.apply()
         return Stored(None, file, offset, length, value.crc32c, value.codec, value.blocks)
+
+    def flush_values(self) -> None:
+        """Writes the values that were stored. Raises OSError; `holds` tells which of them are there."""
+        self._values.flush()
+
+    def holds(self, stored: Stored) -> bool:
+        """Whether a value that was stored is there."""
+        return stored.file < 0 or self._values.holds(stored.file, stored.offset, stored.length)
 
     def add(self, rows: Rows, summaries: Sequence[Summary]) -> None:
         """Queues rows, numbered from `seq` on."""

@@ -237,7 +237,9 @@ class DumpWriter:
             stored = value if isinstance(value, Stored) else NOT_KEPT if value is None else REFUSED
             try:
                 if isinstance(value, EncodedValue):
-                    stored = worker.store(value, f"{tensor_name(node, slot)}@{place.step}#{worker.seq}")
+                    taken = worker.store(value, f"{tensor_name(node, slot)}@{place.step}#{worker.seq}")
+                    worker.flush_values()
+                    stored = taken
             finally:
                 if visit is None:
                     visit = worker.visits.take(graph, tensor_name(node, slot), step)
