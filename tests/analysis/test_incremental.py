@@ -12,9 +12,9 @@ import pytest
 from synthetic_runs import GRADIENT, TRAINING, Fed, findings_of, node, synthetic_run
 
 from tensortap.analysis.dead_layers.ledger import dead_layer_ledger
-from tensortap.analysis.rules.builtin.unchanged_stretches import STATISTICS, Stretches
 from tensortap.analysis.rules.runner import check_rules
 from tensortap.analysis.rules.settings import Settings, parse_settings
+from tensortap.analysis.rules.unchanged_stretches import STATISTICS, Stretches
 from tensortap.analysis.run_view.incremental_state import AnalysisCache, memory_of
 from tensortap.analysis.run_view.run_view import RunView
 from tensortap.analysis.run_view.snapshot_rows import Rows

@@ -19,9 +19,9 @@ from tensortap.system.temp_dirs import temp_folder
 
 from ..format.graphs import is_graph_id, read_graph, table_path, write_graph
 from .blobs import LARGE, SMALL, Blobs, get, large_name
-from .manifest import checked_manifest, from_manifest, to_manifest
 from .recording import Recording
 from .recording_files import FOLDER, MANIFEST, MAX_MANIFEST
+from .recording_manifest import checked_manifest, from_manifest, to_manifest
 
 _MAX_RATIO = 1100  # deflate ends at 1,032
 ZIP_ERRORS = (

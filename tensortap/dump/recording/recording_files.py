@@ -20,8 +20,8 @@ from tensortap.storage.filesystem import exists, scan, stat_path
 
 from ..read.runs import Unread
 from .blobs import LARGE, SMALL, BlobReader, Blobs, FolderBlobs, get, large_name, store
-from .manifest import from_manifest, to_manifest
 from .recording import Recording
+from .recording_manifest import from_manifest, to_manifest
 
 FOLDER = "recordings"
 MANIFEST = "recording.json"

@@ -9,8 +9,7 @@ from ...model_graph.op_types import CONVOLUTIONS, MATRIX_PRODUCTS, ops
 from ...model_graph.roles import Roles
 from ...run_view.run_view import RunView
 from ..finding import Evidence, Hit
-from ..rule import Limits, rule
-from .forward_pass import (
+from ..forward_sources import (
     Shape,
     captured_tensor,
     forward_rows,
@@ -19,6 +18,7 @@ from .forward_pass import (
     sources_of,
     trained_graphs,
 )
+from ..rule import Limits, rule
 
 _ADDITIONS = ops("Add AddV2 BiasAdd")
 _PRODUCTS = MATRIX_PRODUCTS | CONVOLUTIONS

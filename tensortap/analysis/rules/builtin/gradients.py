@@ -15,7 +15,7 @@ from ...run_view.snapshot_rows import Rows
 from ...run_view.trained_variables import trained_gradients
 from ..finding import Evidence, Hit, Severity
 from ..rule import MOSTLY, Limits, incremental_hits, rule
-from .kernels import is_lookup_table
+from ..variable_usage import is_lookup_table
 from .losses import has_converged
 
 SPIKE = 10.0  # times the limit: an explosion that worries at a single step, too

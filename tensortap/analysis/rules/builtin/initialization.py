@@ -18,8 +18,8 @@ from ...run_view.snapshot_rows import Rows, distinct
 from ...run_view.trained_variables import trained_gradients
 from ..finding import Evidence, Hit
 from ..rule import Limits, rule
+from ..variable_usage import is_factor, is_last_factor, is_lookup_table, kernel_fans
 from .activations import share_beyond
-from .kernels import is_factor, is_last_factor, is_lookup_table, kernel_fans
 from .weights import layer_weights
 
 # What a kernel that begins too small or too large leads to.

@@ -11,8 +11,7 @@ from ...model_graph.op_types import constant_number, ops
 from ...model_graph.roles import Roles, Slot
 from ...run_view.run_view import RunView
 from ..finding import Evidence, Hit
-from ..rule import MOSTLY, Limits, rule
-from .forward_pass import (
+from ..forward_sources import (
     CROSS_ENTROPIES,
     SIGMOID_LOSS,
     captured_tensor,
@@ -21,6 +20,7 @@ from .forward_pass import (
     sources_of,
     trained_graphs,
 )
+from ..rule import MOSTLY, Limits, rule
 
 _RELUS = ops("Relu Relu6")
 _AVERAGING = ops("Sum Mean DivNoNan RealDiv Identity Cast Reshape ExpandDims Squeeze Neg Mul")

@@ -17,8 +17,8 @@ from ...model_graph.roles import Roles, TensorRole, first_input
 from ...run_view.run_view import RunView
 from ...run_view.snapshot_rows import Rows
 from ..finding import Evidence, Hit, Severity
+from ..forward_sources import CROSS_ENTROPIES, SIGMOID_LOSS, forward_rows, shape_of
 from ..rule import MOSTLY, Limits, incremental_hits, rule
-from .forward_pass import CROSS_ENTROPIES, SIGMOID_LOSS, forward_rows, shape_of
 
 _REPLICA = re.compile(r"(^|(?<=/))replica_\d+/")
 _FAR = 100.0  # times the largest usual learning rate: no optimizer's default (Adadelta's is 1.0) is beyond

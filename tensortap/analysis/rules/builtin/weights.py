@@ -21,8 +21,8 @@ from ...run_view.trained_variables import (
 )
 from ..finding import Evidence, Hit, Severity
 from ..rule import MOSTLY, Limits, incremental_hits, rule
-from .kernels import random_initializer
-from .unchanged_stretches import Stretch, Stretches
+from ..unchanged_stretches import Stretch, Stretches
+from ..variable_usage import random_initializer
 from .updates import Updates
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from tensortap.core.dtypes import Array
 
-from ...run_view.incremental_state import DependsOnValues
-from ...run_view.snapshot_rows import Rows
+from ..run_view.incremental_state import DependsOnValues
+from ..run_view.snapshot_rows import Rows
 
 STATISTICS = ("min", "max", "mean", "std", "l2", "abs_max")
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable
 from functools import lru_cache
 
-from ...model_graph.op_types import CALLS, CONVOLUTIONS, LOOKUPS, MATRIX_PRODUCTS, ops
-from ...model_graph.roles import GRAPHS, Roles, TensorRole
-from ...run_view.run_view import RunView
+from ..model_graph.op_types import CALLS, CONVOLUTIONS, LOOKUPS, MATRIX_PRODUCTS, ops
+from ..model_graph.roles import GRAPHS, Roles, TensorRole
+from ..run_view.run_view import RunView
 
 _MIN_RANDOM = 200  # elements from which on their range and variance tell an initializer
 _TRUNCATED = 0.87962566103423978  # standard deviation of a normal distribution cut off at 2

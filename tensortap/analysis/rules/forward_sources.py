@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 
-from ...model_graph.op_types import ops
-from ...model_graph.roles import Roles, Slot, TensorRole
-from ...run_view.run_view import RunView
+from ..model_graph.op_types import ops
+from ..model_graph.roles import Roles, Slot, TensorRole
+from ..run_view.run_view import RunView
 
 Shape = tuple[int | None, ...]
 
