@@ -43,9 +43,8 @@ class _RequestParser(HTTPRequestParser):  # type: ignore[misc]
     def received(self, data: bytes) -> int:
         taken = int(super().received(data))
         if not self.headers_finished and _BARE_LF.search(self.header_plus.lstrip()):
-            self.error = BadRequest(
-                "Request lines must end with CR LF"
-            )  # else waitress waits for an end that it cannot find
+            # Else waitress waits for an end that it cannot find.
+            self.error = BadRequest("Request lines must end with CR LF")
             self.completed = True
         return taken
 

@@ -125,6 +125,17 @@ def test_files_that_packages_name_exist() -> None:
     assert not wrong
 
 
+def test_reading_begins_in_the_package() -> None:
+    """The modules after "Begin with" in the docstring of a package lie in that package."""
+    wrong = []
+    for package in PACKAGES:
+        text = ast.get_docstring(ast.parse((package / "__init__.py").read_text(encoding="utf-8"))) or ""
+        for named in re.findall(r"`([\w/]+)(?:\.py|/)?`", text.partition("Begin with")[2]):
+            if not any((package / f"{named}{end}").exists() for end in (".py", "")):
+                wrong.append(f"{package.relative_to(CHECKOUT)}: {named}")
+    assert not wrong
+
+
 def test_names_that_packages_and_the_document_name_exist() -> None:
     """Modules, classes, functions and fields in backticks, in docstrings of packages and ARCHITECTURE.md."""
     doors = {package / "__init__.py" for package in PACKAGES}

@@ -44,9 +44,8 @@ class PackedResponse:
     def of(cls, body: bytes, content_type: str) -> PackedResponse:
         """Compresses a body."""
         packed = gzip.compress(body, _GZIP_LEVEL, mtime=0)
-        return cls(
-            packed, content_type, _hash(packed)
-        )  # hashing the compressed form reads a tenth of the bytes
+        # The hash of the compressed form reads a tenth of the bytes.
+        return cls(packed, content_type, _hash(packed))
 
 
 def packed_response(packed: PackedResponse) -> Response:

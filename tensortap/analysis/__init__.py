@@ -21,7 +21,7 @@ from .rules.rule import Rule, hits, rule
 from .rules.runner import Findings, check_rules
 from .rules.settings import Settings, SettingsError, read_settings
 from .run_view.run_view import RunView
-from .run_view.snapshot_rows import Rows
+from .run_view.snapshot_rows import SnapshotRows
 
 __all__ = [
     "Comparison",
@@ -32,12 +32,12 @@ __all__ = [
     "LedgerEntry",
     "NanReport",
     "Problems",
-    "Rows",
     "Rule",
     "RunView",
     "Settings",
     "SettingsError",
     "Side",
+    "SnapshotRows",
     "TensorRole",
     "all_rules",
     "check_rules",

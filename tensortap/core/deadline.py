@@ -26,7 +26,7 @@ def check_time_limit() -> None:
     """Called before each piece.
 
     Raises:
-        LimitError: the time of `at_most` is over.
+        LimitError: the time of `time_limit` is over.
     """
     limit = _LIMIT.get()
     if limit is not None and time.monotonic() > limit[0]:

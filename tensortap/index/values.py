@@ -198,7 +198,7 @@ def nonfinite_elements(
         limit: how many are returned at most. at_any_length: as for `ValueSlice.read`.
 
     Raises:
-        ValueNotKeptError, DamagedError: as `read_slice`. LimitError: it takes too long (`at_most`).
+        ValueNotKeptError, DamagedError: as `read_slice`. LimitError: it takes too long (`time_limit`).
     """
     ref = find_value(run, snapshot)
     check_shape(ref)
@@ -225,7 +225,7 @@ def zero_elements(run: RunIndex, snapshot: Snapshot, *, limit: int = 100) -> Ele
     """Finds the zeros of a kept value, in order of their position, and reads no further than the `limit`-th.
 
     Raises:
-        ValueNotKeptError, DamagedError: as `read_slice`. LimitError: it takes too long (`at_most`).
+        ValueNotKeptError, DamagedError: as `read_slice`. LimitError: it takes too long (`time_limit`).
     """
     ref = find_value(run, snapshot)
     check_shape(ref)
@@ -244,7 +244,7 @@ def extreme_element(run: RunIndex, snapshot: Snapshot, largest: bool) -> Element
     """Finds the first of the largest, or smallest, finite elements of a kept value, if there is any.
 
     Raises:
-        ValueNotKeptError, DamagedError: as `read_slice`. LimitError: it takes too long (`at_most`).
+        ValueNotKeptError, DamagedError: as `read_slice`. LimitError: it takes too long (`time_limit`).
     """
     ref = find_value(run, snapshot)
     check_shape(ref)

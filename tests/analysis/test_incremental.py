@@ -17,7 +17,7 @@ from tensortap.analysis.rules.settings import Settings, parse_settings
 from tensortap.analysis.rules.unchanged_stretches import STATISTICS, Stretches
 from tensortap.analysis.run_view.incremental_state import AnalysisCache, memory_of
 from tensortap.analysis.run_view.run_view import RunView
-from tensortap.analysis.run_view.snapshot_rows import Rows
+from tensortap.analysis.run_view.snapshot_rows import SnapshotRows
 from tensortap.core.records import Function, Graph
 from tensortap.dump.maintenance.pruning import prune_run
 from tensortap.dump.write.retention import Retention
@@ -103,9 +103,9 @@ def test_findings_of_a_grown_run_are_those_of_a_first_look(tmp_path: Path, seed:
 
 def test_only_what_was_added_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
-    original = Rows._read
+    original = SnapshotRows._read
     monkeypatch.setattr(
-        Rows, "_read", lambda rows, column: [original(rows, column), read.append(len(rows))][0]
+        SnapshotRows, "_read", lambda rows, column: [original(rows, column), read.append(len(rows))][0]
     )
     with DumpWriter(tmp_path, run="made") as writer:
         graph = writer.graph(Graph("step", list(TRAINING)))
@@ -197,7 +197,7 @@ class _Columns:
     """Rows of one tensor that hold a number in all statistics."""
 
     def rows(self, values: list[float], first: int) -> Any:
-        made = Rows.__new__(Rows)
+        made = SnapshotRows.__new__(SnapshotRows)
         count = len(values)
         made.rows = made.step = np.arange(first, first + count)
         made.tensor = np.zeros(count, np.int64)

@@ -11,7 +11,7 @@ from synthetic_runs import TRAINING, X, findings_of, node, synthetic_run
 
 from tensortap.analysis.dead_layers.ledger import dead_layer_ledger
 from tensortap.analysis.run_view.run_view import RunView
-from tensortap.analysis.run_view.snapshot_rows import Rows
+from tensortap.analysis.run_view.snapshot_rows import SnapshotRows
 from tensortap.core.records import Function, Graph
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
@@ -131,13 +131,13 @@ def test_of_many_dead_gradients_a_step_is_read_once(tmp_path: Path, monkeypatch:
         tmp_path, (X, *many), [(each.name, ZERO, step) for step in range(20) for each in many]
     )
     view, made = RunView(run), list[int]()
-    whole = Rows.__init__
+    whole = SnapshotRows.__init__
 
-    def counted(self: Rows, *arguments: object) -> None:
+    def counted(self: SnapshotRows, *arguments: object) -> None:
         whole(self, *arguments)  # type: ignore[arg-type]
         made.extend([len(self)] if len(self) else [])
 
-    monkeypatch.setattr(Rows, "__init__", counted)
+    monkeypatch.setattr(SnapshotRows, "__init__", counted)
     assert len(dead_layer_ledger(run, view)) == 30
     assert made == [30]
 

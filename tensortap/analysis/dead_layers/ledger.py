@@ -16,7 +16,7 @@ from ..model_graph.roles import Roles, TensorRole
 from ..run_view.hit_counts import ZeroCounts, Zeros, snapshot_counts_of
 from ..run_view.incremental_state import memory_of
 from ..run_view.run_view import RunView
-from ..run_view.snapshot_rows import Rows, stored_values
+from ..run_view.snapshot_rows import SnapshotRows, stored_values
 from ..run_view.trained_variables import (
     WHY_OMITTED,
     is_ambiguous,
@@ -224,6 +224,6 @@ def _chosen(pairs: list[int], size: int) -> list[int]:
     return [pairs[place] for place in np.linspace(0, len(pairs) - 1, most).astype(int).tolist()]
 
 
-def _stored_rows_by_step(rows: Rows) -> dict[int, int]:
+def _stored_rows_by_step(rows: SnapshotRows) -> dict[int, int]:
     kept = rows.kept
     return dict(zip(rows.step[kept].tolist(), rows.rows[kept].tolist(), strict=True))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tensortap.core.text import counted
+
 from .operand import Operand
 
 
@@ -20,7 +22,7 @@ class Explanation:
 
 def elements(count: int) -> str:
     """`1 element`, `1,200 elements`."""
-    return f"{count:,} element" + ("" if count == 1 else "s")
+    return counted(count, "element")
 
 
 def be_verb(count: int) -> str:

@@ -12,7 +12,7 @@ from tensortap.core.dtypes import Array
 from ..model_graph.roles import TensorRole
 from ..run_view.hit_counts import HitCounts, SnapshotCounts, hit_counts_of, snapshot_counts_of
 from ..run_view.run_view import RunView
-from ..run_view.snapshot_rows import Rows
+from ..run_view.snapshot_rows import SnapshotRows
 from .finding import Evidence, Hit, Severity
 
 Limits = Mapping[str, float]
@@ -68,7 +68,7 @@ def rule(name: str, about: str, **options: Any) -> Callable[[Check], Rule]:
 
 def hits(
     view: RunView,
-    rows: Rows,
+    rows: SnapshotRows,
     broken: Array,
     values: Array,
     name: str,
@@ -96,7 +96,7 @@ def incremental_hits(
     view: RunView,
     key: Hashable,
     tensors: Iterable[TensorRole],
-    measure: Callable[[Rows], tuple[Array, Array]],
+    measure: Callable[[SnapshotRows], tuple[Array, Array]],
     name: str,
     limit: float | None = None,
     *,

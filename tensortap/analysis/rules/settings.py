@@ -21,7 +21,7 @@ from tensortap.core.text import did_you_mean
 from tensortap.index.query.search import Filters, check_filters, find_rows
 
 from ..run_view.run_view import RunView
-from ..run_view.snapshot_rows import Rows
+from ..run_view.snapshot_rows import SnapshotRows
 from .finding import SEVERITIES, Hit
 from .rule import Limits, Rule, hits
 
@@ -206,10 +206,10 @@ def condition_rule(name: str, table: Mapping[str, Any]) -> Rule:
         filters: dict[str, Any] = {key: table.get(key) for key in ("match", "op_type", "layer")}
         found = find_rows(view.run, Filters(where=where, **filters))
         looked = find_rows(view.run, Filters(**filters))
-        rows = Rows(view.run, looked[looked < view.rows_seen])
+        rows = SnapshotRows(view.run, looked[looked < view.rows_seen])
         if table.get("kind"):
             wanted = {tensor.code for tensor in view.of_kind(str(table["kind"]))}
-            rows = Rows(view.run, rows.rows[np.isin(rows.tensor, list(wanted))])
+            rows = SnapshotRows(view.run, rows.rows[np.isin(rows.tensor, list(wanted))])
         yield from hits(
             view,
             rows,

@@ -9,7 +9,7 @@ import numpy as np
 from tensortap.core.dtypes import Array
 
 from ..run_view.incremental_state import DependsOnValues
-from ..run_view.snapshot_rows import Rows
+from ..run_view.snapshot_rows import SnapshotRows
 
 STATISTICS = ("min", "max", "mean", "std", "l2", "abs_max")
 
@@ -79,7 +79,7 @@ class Stretches(DependsOnValues):
         """Drop what is held of a tensor."""
         self._scans.pop(code, None)
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: SnapshotRows) -> None:
         """Adds snapshots, of each tensor behind those that were added before."""
         columns = np.stack([rows[name] for name in STATISTICS])
         kept = rows.kept

@@ -11,9 +11,9 @@ from tensortap.core.dtypes import Array
 
 from ..model_graph.roles import TensorRole
 from .run_view import RunView
-from .snapshot_rows import Rows, distinct
+from .snapshot_rows import SnapshotRows, distinct
 
-Measure = Callable[[Rows], tuple[Array, Array]]
+Measure = Callable[[SnapshotRows], tuple[Array, Array]]
 _BEFORE = np.iinfo(np.int64).min  # of every step
 
 
@@ -42,7 +42,7 @@ class HitCounts:
         """Drop what is held of a tensor."""
         self.by_tensor.pop(code, None)
 
-    def add(self, rows: Rows, has: Array, values: Array, *, low: bool = False) -> None:
+    def add(self, rows: SnapshotRows, has: Array, values: Array, *, low: bool = False) -> None:
         """Adds snapshots, of each tensor behind those that were added before.
 
         Args:
@@ -103,7 +103,7 @@ class SnapshotCounts:
         if code < self._columns.shape[1]:
             self._columns[:, code] = (0, 0, _BEFORE)
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: SnapshotRows) -> None:
         """Adds snapshots, of each tensor behind those that were added before."""
         starts, tensor, step = rows.starts, rows.tensor, rows.step
         more = int(tensor[-1]) + 1 - self._columns.shape[1]
@@ -193,7 +193,7 @@ class Zeros:
         self._tails.pop(code, None)
         self._elements.pop(code, None)
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: SnapshotRows) -> None:
         """Adds snapshots, of each tensor behind those that were added before."""
         zero, size, starts = rows["zero"], rows["size"], rows.starts
         whole = (zero == size) & (size > 0)

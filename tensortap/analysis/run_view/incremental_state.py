@@ -23,7 +23,7 @@ from tensortap.index.graph.graph_index import GraphIndex
 from tensortap.index.run_index import RunIndex
 
 from ..model_graph.roles import TensorRole
-from .snapshot_rows import Rows
+from .snapshot_rows import SnapshotRows
 
 _MAX_ENTRIES = 64  # things that are held of a run, those that were asked for last
 
@@ -40,7 +40,7 @@ class DependsOnValues:
 
 
 S = TypeVar("S", bound=TensorState)
-Add = Callable[[S, Rows], None]
+Add = Callable[[S, SnapshotRows], None]
 
 
 @dataclass(slots=True)
@@ -71,7 +71,7 @@ class AnalysisCache:
     _held: OrderedDict[Hashable, CacheEntry[Any]] = field(default_factory=OrderedDict)
     _latest: Array = field(default_factory=lambda: np.full((2, 0), np.iinfo(np.int64).min))
 
-    def note(self, run: RunIndex, added: Rows, rows: int, count: int) -> None:
+    def note(self, run: RunIndex, added: SnapshotRows, rows: int, count: int) -> None:
         """Notes the snapshots behind the last look's, ordered; `count`: of tensors there are now."""
         if self.prunings != run.catalog.prunings:  # before anything reads what is kept
             self.prunings = run.catalog.prunings

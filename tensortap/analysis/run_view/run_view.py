@@ -16,7 +16,7 @@ from tensortap.index.run_index import RunIndex
 from ..dtype_limits import LARGEST
 from ..model_graph.roles import Roles, TensorRole, roles_of
 from .incremental_state import Add, AnalysisCache, TensorState
-from .snapshot_rows import Rows
+from .snapshot_rows import SnapshotRows
 
 T = TypeVar("T")
 S = TypeVar("S", bound=TensorState)
@@ -42,7 +42,7 @@ class RunView:
         self._memory = memory or AnalysisCache()
         self._graphs: dict[str, Roles] = {}
         self._known: dict[Hashable, Any] = {}
-        self._rows_by_start: dict[tuple[int, bool], Rows] = {}
+        self._rows_by_start: dict[tuple[int, bool], SnapshotRows] = {}
         self.tensors = self._roles_of_tensors(len(run.catalog.tensors))
         before = self._memory.rows
         self._memory.note(run, self._rows_from(before, floats=False), self.rows_seen, len(self.tensors))
@@ -103,7 +103,7 @@ class RunView:
             self._known[name] = find()
         return cast(T, self._known[name])
 
-    def rows(self, tensors: Iterable[TensorRole], *, floats: bool = True) -> Rows:
+    def rows(self, tensors: Iterable[TensorRole], *, floats: bool = True) -> SnapshotRows:
         """All snapshots of some tensors; of floating point ones only, unless said otherwise."""
         codes = [tensor.code for tensor in tensors]
         if len(codes) > _MAX_SINGLE_LOOKUPS:
@@ -115,7 +115,7 @@ class RunView:
         rows = np.concatenate(parts) if parts else np.zeros(0, np.int64)
         if floats:
             rows = rows[self._is_float[self.run.catalog.column("dtype", rows)]]
-        return Rows(self.run, rows)
+        return SnapshotRows(self.run, rows)
 
     @cached_property
     def _ordered(self) -> tuple[Array, Array]:
@@ -124,7 +124,7 @@ class RunView:
         order = np.argsort(column, kind="stable")
         return order, np.searchsorted(column[order], np.arange(len(self.tensors) + 1))
 
-    def rows_at(self, step: int, *, floats: bool = False) -> Rows:
+    def rows_at(self, step: int, *, floats: bool = False) -> SnapshotRows:
         """All snapshots of a step; of floating point tensors only, if wanted."""
         catalog = self.run.catalog
         code = catalog.steps.code(step)
@@ -132,9 +132,9 @@ class RunView:
         rows = rows[rows < self.rows_seen]
         if floats:
             rows = rows[self._is_float[catalog.column("dtype", rows)]]
-        return Rows(self.run, rows)
+        return SnapshotRows(self.run, rows)
 
-    def each(self, tensors: Iterable[TensorRole]) -> Iterator[tuple[TensorRole, Rows]]:
+    def each(self, tensors: Iterable[TensorRole]) -> Iterator[tuple[TensorRole, SnapshotRows]]:
         """Tensors one by one, in order, with their snapshots: far faster than asking for those one by one."""
         tensors = list(tensors)
         rows = self.rows(tensors)
@@ -170,14 +170,14 @@ class RunView:
         self._known["growing", key] = held.state
         return held.state
 
-    def _feed(self, state: S, rows: Rows, add: Add[S]) -> None:
+    def _feed(self, state: S, rows: SnapshotRows, add: Add[S]) -> None:
         if 0 < len(rows) <= _BATCH_ROWS:
             add(state, rows)
             return
         for start in range(0, len(rows), _BATCH_ROWS):
             add(state, rows.part(slice(start, start + _BATCH_ROWS), share=False))
 
-    def _rows_from(self, first: int, *, floats: bool) -> Rows:
+    def _rows_from(self, first: int, *, floats: bool) -> SnapshotRows:
         """The snapshots from a row of the catalog on, ordered."""
         if (first, floats) not in self._rows_by_start:
             if floats:
@@ -185,9 +185,9 @@ class RunView:
                 fit = self._is_float[self.run.catalog.column("dtype", rows.rows)]
                 found = rows.part(fit, share=len(rows) <= _BATCH_ROWS)
             elif first:
-                found = Rows(self.run, np.arange(first, self.rows_seen))
+                found = SnapshotRows(self.run, np.arange(first, self.rows_seen))
             else:
-                found = Rows(self.run, self._ordered[0])
+                found = SnapshotRows(self.run, self._ordered[0])
             self._rows_by_start[first, floats] = found
         return self._rows_by_start[first, floats]
 
@@ -195,6 +195,6 @@ class RunView:
     def _is_float(self) -> Array:
         return np.array([name in LARGEST for name in self.run.catalog.dtypes.values], np.bool_)
 
-    def dtypes(self, rows: Rows) -> tuple[Array, list[str]]:
+    def dtypes(self, rows: SnapshotRows) -> tuple[Array, list[str]]:
         """Codes of the dtypes of some snapshots, and the dtypes by code."""
         return self.run.catalog.column("dtype", rows.rows), list(self.run.catalog.dtypes.values)

@@ -14,7 +14,7 @@ from tensortap.index.snapshot import Snapshot, snapshots_at
 from tensortap.index.values import read_slice
 
 
-class Rows:
+class SnapshotRows:
     """Snapshots ordered by tensor, step and visit. `rows["abs_max"]` is a column, float64."""
 
     def __init__(self, run: RunIndex, rows: Array) -> None:
@@ -24,7 +24,7 @@ class Rows:
             order = np.lexsort((visit, step, tensor))
             rows, tensor, step = rows[order], tensor[order], step[order]
         self._run = run
-        self._parent: tuple[Rows, slice | Array] | None = None
+        self._parent: tuple[SnapshotRows, slice | Array] | None = None
         self._held: dict[str, Array] = {}
         self.rows, self.tensor, self.step = rows, tensor, step
 
@@ -49,12 +49,12 @@ class Rows:
             found = catalog.column(column, self.rows)
         return found.astype(np.float64)
 
-    def part(self, part: slice | Array, *, share: bool = True) -> Rows:
+    def part(self, part: slice | Array, *, share: bool = True) -> SnapshotRows:
         """Some of the rows, by their places in order or a mask; parts of the same rows share what they read,
         unless asked not to (all of a long run takes much memory)."""
         if not isinstance(part, slice) and part.dtype == np.bool_ and part.all():
             return self
-        made = Rows.__new__(Rows)
+        made = SnapshotRows.__new__(SnapshotRows)
         made._run, made._held = self._run, {}
         made._parent = (self, part) if share else None
         made.rows, made.tensor, made.step = self.rows[part], self.tensor[part], self.step[part]

@@ -10,7 +10,7 @@ from tensortap.core.records import CaptureMode
 from ..capture_warnings import CaptureWarnings
 from ..tracing.traced_function import Place, TracedRoot
 from ..watching.watch import Watch
-from .tapped_function import TapValues
+from .tapped_function import Receiver, TapValues
 
 
 class PendingRecording(Protocol):
@@ -94,7 +94,7 @@ class StepReceiver(Protocol):
         """Tensors that taps must deliver of a function when it is recorded: see `PendingRecording.draws`."""
 
 
-class CallReceiver:
+class CallReceiver(Receiver):
     """Gives what one call computes to all steps that it belongs to, and to the recordings that need it."""
 
     def __init__(

@@ -101,9 +101,7 @@ class BatchWriter:
                 else:
                     writer.log_many(list(items), step=batch.step, graph=graph, time=batch.time)
         except OSError as error:
-            self._warn_of_disk(
-                error
-            )  # the writer keeps the rows and tries again later; values may be missing
+            self._warn_of_disk(error)  # rows stay queued and are tried again; values may be missing
         except Exception as error:
             if len(part) > 1:  # one that cannot be dumped must not take the others along
                 return sum(self._write_part(writer, batch, graph, [item]) for item in part)

@@ -43,9 +43,8 @@ class WatchFile:
         self._path = run_dir / FILE
         self._own = tuple(own)
         self._next_look = 0.0
-        self._old = (
-            self._file_stamp()
-        )  # its time says little: a file that was made before may be moved here later
+        # Its time says little: a file that was made before may be moved here later.
+        self._old = self._file_stamp()
         self._seen: _Stamp | None = None
         self._begun: dict[str, int] = {}  # a rule's text -> the step at which it was first read
 

@@ -1,6 +1,6 @@
 """Recordings: what one call of a function needs to run again (FORMAT.md, "Recordings").
 
 `recording.py` is a recording in memory, `recording_files.py` one in its run, `bundle.py` one as a
-file of its own; `manifest.py` describes its parts, `blobs.py` holds its arrays. Imports `format/`, `read/`,
-core, storage and system. Begin with `recording.py`.
+file of its own; `recording_manifest.py` describes its parts, `blobs.py` holds its arrays. Imports `format/`,
+`read/`, core, storage and system. Begin with `recording.py`.
 """

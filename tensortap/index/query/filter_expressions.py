@@ -188,7 +188,7 @@ def match_names(pattern: str, names: Sequence[str]) -> np.ndarray[Any, np.dtype[
 
     Raises:
         SelectionError: the pattern is too long, or RE2 refuses it.
-        LimitError: the time of `at_most` is over.
+        LimitError: the time of `time_limit` is over.
     """
     if len(pattern) > MAX_PATTERN:
         raise SelectionError(f"The pattern is longer than {MAX_PATTERN} characters.", "Use a shorter one.")

@@ -194,7 +194,7 @@ class _Parser:
         return TextComparison(field, comparison, token.text[1:-1])
 
     def _named_number(self) -> Numeric | None:
-        """`inf` or `nan` on the right of a comparison, where a count would are invalid."""
+        """`inf` or `nan` on the right of a comparison; they are not valid where a count is expected."""
         start = self._at
         sign = -1 if self._take("-") else 1
         word = self._take(*_NAMED_NUMBERS)

@@ -308,12 +308,9 @@ def values_of(catalog: Catalog, row: Array, statistic: str) -> Floats:
     names = _SHARES[statistic]
     part = np.sum([np.asarray(catalog.column(name, row), np.float64) for name in names], axis=0)
     size = np.asarray(catalog.column("size", row), np.float64)
-    cell_candidates = (
-        (size > 0)
-        & ~_any_unknown(catalog, row, ("size",))
-        & ~(_any_unknown(catalog, row, names) & (part == 0))
-    )
-    return np.where(cell_candidates, part / np.maximum(size, 1), np.nan)
+    known = (size > 0) & ~_any_unknown(catalog, row, ("size",))
+    known &= ~(_any_unknown(catalog, row, names) & (part == 0))
+    return np.where(known, part / np.maximum(size, 1), np.nan)
 
 
 def health_of(catalog: Catalog, row: Array) -> Array:

@@ -24,7 +24,7 @@ Judgement = Literal["exact", "low precision", "ill-conditioned", "bug in the ker
 ORDER: tuple[Judgement, ...] = ("bug in the kernel", "ill-conditioned", "low precision", "exact")
 """Worst first."""
 
-RTOL = {"float32": 2.0**-20, "float16": 2.0**-10, "bfloat16": 2.0**-8}
+ACCURACY_RTOL = {"float32": 2.0**-20, "float16": 2.0**-10, "bfloat16": 2.0**-8}
 """What msprobe acc_check accepts as relative error, by dtype."""
 _MOST_ULP = 64  # msprobe acc_check: float32 below 64 ULP in the mean
 
@@ -112,7 +112,7 @@ def _node_verdicts(
     for key in nudged:
         for name, there, moved in zip(chosen.outputs(key), wide[key], nudged[key], strict=True):
             visits = values.get(name, ())
-            if visit >= len(visits) or str(visits[visit].dtype) not in RTOL:
+            if visit >= len(visits) or str(visits[visit].dtype) not in ACCURACY_RTOL:
                 continue
             if visits[visit].shape == there.shape == moved.shape:
                 candidate = chosen.candidates[name]
@@ -168,10 +168,10 @@ def judge_output(
 ) -> tuple[Judgement, float, float, float]:
     """Judgement, error, scale and moved of one output (see `NodeAccuracy`).
 
-    *exact*: the error is at most `RTOL` of the scale. *ill-conditioned*: moving the inputs by one ULP moves
-    the result by more than that, and explains the error. *low precision*: the error is what summing that
-    many terms in this dtype may give, n u (Higham, Accuracy and Stability of Numerical Algorithms, 4.2), at
-    least 64 ULP, or the dtype cannot hold the number. *bug in the kernel*: none of these explains it.
+    *exact*: the error is at most `ACCURACY_RTOL` of the scale. *ill-conditioned*: moving the inputs by one
+    ULP moves the result by more than that, and explains the error. *low precision*: the error is what summing
+    that many terms in this dtype may give, n u (Higham, Accuracy and Stability of Numerical Algorithms, 4.2),
+    at least 64 ULP, or the dtype cannot hold the number. *bug in the kernel*: none of these explains it.
     What a mask put there is judged apart from the others; the worse of both counts.
 
     Args:
@@ -199,7 +199,7 @@ def _judge_part(
         error = _largest(_difference(own, np.where(too_large, own, wide)))
         inside = ~np.isnan(nudged) | np.isnan(wide)
         moved = _largest(_difference(nudged, wide)[inside])
-    least = RTOL[str(recorded.dtype)] * scale + float(info.smallest_subnormal)
+    least = ACCURACY_RTOL[str(recorded.dtype)] * scale + float(info.smallest_subnormal)
     if error <= least:
         return ("low precision" if (too_large & np.isfinite(wide)).any() else "exact"), error, scale, moved
     if moved > least and error <= terms * moved:

@@ -16,7 +16,7 @@ from tensortap.tf import internals
 from tensortap.tf.random_ops import draws
 from tensortap.tfproto.function_calls import callees
 
-from .kernel_types import changed_types, input_types, is_float, output_types, set_types, types_of
+from .kernel_types import changed_types, input_types, is_float_type, output_types, set_types, types_of
 from .loaded_call import LoadedCall
 
 CAST_MARK = "tensortap_cast"
@@ -124,7 +124,7 @@ class _Rewriting:
     def _change_signature(self) -> None:
         signature = self._definition.signature
         for argument in (*signature.input_arg, *signature.output_arg):
-            if is_float(argument.type):
+            if is_float_type(argument.type):
                 argument.type = self._target
         for attributes in self._definition.arg_attr.values():
             _forget_handle(attributes)
@@ -151,7 +151,7 @@ class _Rewriting:
         set_types(node, types)
 
     def _check_unchanged(self, node: Any) -> None:
-        floats = {number for types in types_of(node).values() for number in types if is_float(number)}
+        floats = {number for types in types_of(node).values() for number in types if is_float_type(number)}
         if self._chosen is None and acts_on_variables(node.op) and floats - {self._target}:
             raise InvalidValueError(
                 f"The step cannot run in {tf.as_dtype(self._target).name}: {node.op} (node"
@@ -161,10 +161,12 @@ class _Rewriting:
 
     def _change_call(self, node: Any) -> None:
         for value in node.attr.values():
-            if value.HasField("type") and is_float(value.type):
+            if value.HasField("type") and is_float_type(value.type):
                 value.type = self._target
             if value.HasField("list"):
-                value.list.type[:] = [self._target if is_float(each) else each for each in value.list.type]
+                value.list.type[:] = [
+                    self._target if is_float_type(each) else each for each in value.list.type
+                ]
 
     def _connect(self, node: Any, before: list[int]) -> None:
         """Lets a node read each input in the dtype that it takes."""
@@ -172,12 +174,12 @@ class _Rewriting:
         if len(after) != len(before):  # cannot be: the number of inputs does not depend on dtypes
             raise InvalidValueError(f"The node {node.name[:120]!r} cannot run in another dtype.")
         for number, wanted in enumerate(after):
-            if is_float(wanted):
+            if is_float_type(wanted):
                 node.input[number] = self._read(node.input[number], wanted)
 
     def _read(self, reference: str, wanted: int) -> str:
         held = self._types[self._flat[reference]]
-        if held == wanted or not (is_float(held) and is_float(wanted)):
+        if held == wanted or not (is_float_type(held) and is_float_type(wanted)):
             return reference
         key = reference, wanted
         if key not in self._casts:

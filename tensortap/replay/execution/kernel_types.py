@@ -12,16 +12,16 @@ import tensorflow as tf
 from tensortap.tf import internals
 
 FLOATS = (tf.float16, tf.bfloat16, tf.float32, tf.float64)
-_FLOAT_NUMBERS = frozenset(dtype.as_datatype_enum for dtype in FLOATS)
+_FLOAT_TYPES = frozenset(dtype.as_datatype_enum for dtype in FLOATS)
 _MOST_CHOICES = 4  # float attributes of one op of which every subset is tried
 
 Types = Mapping[str, tuple[int, ...]]
 """Attribute of a node -> its dtypes, as numbers of `DataType`; one for `type`, any for `list(type)`."""
 
 
-def is_float(number: int) -> bool:
+def is_float_type(number: int) -> bool:
     """Whether a number of `DataType` is one of `FLOATS`."""
-    return number in _FLOAT_NUMBERS
+    return number in _FLOAT_TYPES
 
 
 def types_of(node: Any) -> dict[str, tuple[int, ...]]:
@@ -44,7 +44,9 @@ def changed_types(node: Any, target: int) -> dict[str, tuple[int, ...]] | None:
         None if it has a kernel for no choice but its own, or nothing of it is a float of another dtype.
     """
     types = {name: value for name, value in types_of(node).items() if not name.startswith("_")}
-    names = [name for name, value in types.items() if any(map(is_float, value)) and set(value) != {target}]
+    names = [
+        name for name, value in types.items() if any(map(is_float_type, value)) and set(value) != {target}
+    ]
     for chosen in _choices(names):
         changed = types | {name: _replaced(types[name], target) for name in chosen}
         if has_kernel(node.op, changed):
@@ -53,7 +55,7 @@ def changed_types(node: Any, target: int) -> dict[str, tuple[int, ...]] | None:
 
 
 def _replaced(types: tuple[int, ...], target: int) -> tuple[int, ...]:
-    return tuple(target if is_float(number) else number for number in types)
+    return tuple(target if is_float_type(number) else number for number in types)
 
 
 def _choices(names: list[str]) -> Iterator[tuple[str, ...]]:

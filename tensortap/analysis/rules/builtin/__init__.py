@@ -1,5 +1,5 @@
-"""The rules that come with tensortap, by what they look at, and what several of them need.
+"""The rules that come with tensortap, by what they look at.
 
-Adding one takes a function here and a row in `rules/registry.py`. `kernels.py`, `updates.py` and
-`unchanged_stretches.py` hold no rules, but what rules measure.
+Adding one takes a function here and a row in `rules/registry.py`. What several rules need is in the package
+above: `forward_sources.py`, `variable_usage.py`, `unchanged_stretches.py`.
 """

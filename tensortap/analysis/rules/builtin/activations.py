@@ -16,7 +16,7 @@ from ...model_graph.op_types import constant_number
 from ...model_graph.roles import Roles, TensorRole
 from ...run_view.hit_counts import hit_counts_of, snapshot_counts_of
 from ...run_view.run_view import RunView
-from ...run_view.snapshot_rows import Rows, distinct, stored_values
+from ...run_view.snapshot_rows import SnapshotRows, distinct, stored_values
 from ..finding import Evidence, Hit, Severity
 from ..rule import MOSTLY, Limits, incremental_hits, rule
 from .losses import is_fitted
@@ -85,12 +85,12 @@ def _takes_nan(view: RunView, by_place: Mapping[tuple[str, int, int], TensorRole
     return bool((rows["nan"][rows.step == hit.first_step] > 0).any())
 
 
-def _active(rows: Rows) -> Array:
+def _active(rows: SnapshotRows) -> Array:
     """The share of active elements; NaN where a NaN is among them, which says nothing about who fires."""
     return np.where(rows.finite == rows["size"], rows.share("positive"), np.nan)
 
 
-def _dead_units(view: RunView, tensor: TensorRole, rows: Rows, limits: Limits) -> Iterator[Hit]:
+def _dead_units(view: RunView, tensor: TensorRole, rows: SnapshotRows, limits: Limits) -> Iterator[Hit]:
     """Looks into the last kept values: a unit is a position of the last dimension."""
     shares, steps, samples = [], [], 0
     finite = rows.finite == rows["size"]
@@ -148,7 +148,7 @@ def saturated_activation(view: RunView, limits: Limits) -> Iterable[Hit]:
 def _beyond(view: RunView, sources: list[TensorRole], low: float, high: float) -> set[int]:
     """Codes of the tensors that ever had an element outside `low … high`."""
 
-    def measure(rows: Rows) -> tuple[Array, Array]:
+    def measure(rows: SnapshotRows) -> tuple[Array, Array]:
         return (rows["max"] > high) | (rows["min"] < low), rows["abs_max"]
 
     return set(hit_counts_of(view, ("SaturatedActivation", low, high), sources, measure).by_tensor)

@@ -11,7 +11,7 @@ from tensortap.core.dtypes import Array
 
 from ...model_graph.roles import TensorRole
 from ...run_view.run_view import RunView
-from ...run_view.snapshot_rows import Rows
+from ...run_view.snapshot_rows import SnapshotRows
 from ...run_view.trained_variables import trained_gradients
 from ..finding import Evidence, Hit, Severity
 from ..rule import MOSTLY, Limits, incremental_hits, rule
@@ -36,7 +36,7 @@ def _for_kernels(tensor: TensorRole) -> Severity | None:
     next_look="The gradients of the layers after it: where along the backward pass do they shrink?",
 )
 def vanishing_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
-    def measure(rows: Rows) -> tuple[Array, Array]:
+    def measure(rows: SnapshotRows) -> tuple[Array, Array]:
         bound = _mean_abs_bound(rows)
         return (bound < limits["mean_abs"]) & (rows["abs_max"] > 0), bound
 
@@ -76,7 +76,7 @@ def vanishing_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
         yield from _ratio_hit(first, last, steps, ratio, fired, limits["first_last_ratio"], low=True)
 
 
-def _mean_abs_bound(rows: Rows) -> Array:
+def _mean_abs_bound(rows: SnapshotRows) -> Array:
     """The mean of absolute values is not in a summary, but never above this (Cauchy-Schwarz)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(rows["l2"] * np.sqrt(rows["negative"] + rows["positive"]) / rows.finite)

@@ -14,7 +14,7 @@ from tensortap.core.text import counted
 
 from ...model_graph.roles import TensorRole
 from ...run_view.run_view import RunView
-from ...run_view.snapshot_rows import Rows, distinct
+from ...run_view.snapshot_rows import SnapshotRows, distinct
 from ...run_view.trained_variables import trained_gradients
 from ..finding import Evidence, Hit
 from ..rule import Limits, rule
@@ -117,7 +117,7 @@ def _hit(scale: _Scale, count: int, limits: Limits, narrow: TensorRole | None = 
     return replace(hit, explains=_FOLLOWS)
 
 
-def _scales(view: RunView, rows: Rows) -> list[_Scale]:
+def _scales(view: RunView, rows: SnapshotRows) -> list[_Scale]:
     """First snapshot of each tensor at a step; tensors of few or equal numbers are skipped."""
     shapes, codes = view.run.catalog.shapes.values, view.run.catalog.column("shape", rows.rows)
     variance = rows["std"] ** 2
@@ -150,7 +150,7 @@ def _first_steps(view: RunView, of: Hashable, tensors: list[TensorRole], limits:
     return view.incremental(("PoorWeightInit", of, most), lambda: FirstSteps(most), tensors, FirstSteps.add)
 
 
-def _rows_at(view: RunView, tensors: list[TensorRole], step: int) -> Rows:
+def _rows_at(view: RunView, tensors: list[TensorRole], step: int) -> SnapshotRows:
     """The snapshots of some tensors at a step."""
     rows = view.rows_at(step, floats=True)
     wanted = np.zeros(len(view.tensors), np.bool_)
@@ -180,7 +180,7 @@ class FirstSteps:
         self._steps.pop(code, None)
         self.results.pop(code, None)
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: SnapshotRows) -> None:
         """Adds snapshots, of each tensor behind those that were added before."""
         for code, part in rows.groups():
             known = self.of(code)

@@ -13,7 +13,7 @@ from ...dtype_limits import LARGEST
 from ...model_graph.op_types import BATCH_NORMS, CALLS, CONVOLUTIONS, MATRIX_PRODUCTS, ops
 from ...model_graph.roles import TensorRole
 from ...run_view.run_view import RunView
-from ...run_view.snapshot_rows import Rows, distinct, stored_values
+from ...run_view.snapshot_rows import SnapshotRows, distinct, stored_values
 from ..finding import Evidence, Hit, Severity
 from ..rule import Limits, rule
 
@@ -50,7 +50,7 @@ def feeds_layer(view: RunView, tensor: TensorRole) -> bool:
     return False
 
 
-def is_number(view: RunView, tensor: TensorRole, rows: Rows) -> bool:
+def is_number(view: RunView, tensor: TensorRole, rows: SnapshotRows) -> bool:
     """Whether an input is measured rather than counted out: of a floating point dtype, or (pixels) of whole
     numbers that are cast to one before anything else; tokens, which name rows of a table, are not."""
     dtypes, names = view.dtypes(rows)
@@ -146,7 +146,7 @@ def class_imbalance(view: RunView, limits: Limits) -> Iterable[Hit]:
             yield Hit.at(steps, len(steps), tensor, text, evidence, looked_at=looked_at)
 
 
-def _count_classes(view: RunView, rows: Rows) -> tuple[Array, Array]:
+def _count_classes(view: RunView, rows: SnapshotRows) -> tuple[Array, Array]:
     """How often each whole number occurs in the kept labels (if it does at all), and at which steps they were
     kept; one-hot rows count as the class they name."""
     found, steps = [], []

@@ -15,7 +15,7 @@ from tensortap.index.run_events import StepLogs
 
 from ...model_graph.roles import Roles, TensorRole, first_input
 from ...run_view.run_view import RunView
-from ...run_view.snapshot_rows import Rows
+from ...run_view.snapshot_rows import SnapshotRows
 from ..finding import Evidence, Hit, Severity
 from ..forward_sources import CROSS_ENTROPIES, SIGMOID_LOSS, forward_rows, shape_of
 from ..rule import MOSTLY, Limits, incremental_hits, rule
@@ -78,7 +78,7 @@ def _error(*parts: Array) -> float:
     return float(np.sqrt(np.pi / 2 * sum(part.var(ddof=1) / len(part) for part in parts)))
 
 
-def _by_step(rows: Rows) -> tuple[Array, Array]:
+def _by_step(rows: SnapshotRows) -> tuple[Array, Array]:
     """(steps, mean of the finite losses of each)."""
     finite = np.isfinite(rows["mean"])
     step, loss = rows.step[finite], rows["mean"][finite]
@@ -266,10 +266,10 @@ def learning_rate(view: RunView, limits: Limits) -> Iterable[Hit]:
     rates = learning_rates(view)
     largest, smallest = limits["largest"], limits["smallest"]
 
-    def above(rows: Rows) -> tuple[Array, Array]:
+    def above(rows: SnapshotRows) -> tuple[Array, Array]:
         return rows["max"] > largest, rows["max"]
 
-    def below(rows: Rows) -> tuple[Array, Array]:
+    def below(rows: SnapshotRows) -> tuple[Array, Array]:
         return (rows["max"] < smallest) & (rows["max"] > 0), rows["max"]
 
     for measure, limit, low in ((above, largest, False), (below, smallest, True)):
@@ -328,7 +328,7 @@ def has_converged(view: RunView, graph: str, step: int) -> bool:
     return bool(len(later)) and bool(np.nanmedian(later) <= _LEFT * largest)
 
 
-def _loss_rows(view: RunView, graph: str) -> Rows:
+def _loss_rows(view: RunView, graph: str) -> SnapshotRows:
     return view.rows([tensor for tensor in view.of_kind("loss") if tensor.graph == graph])
 
 
@@ -347,9 +347,8 @@ def learning_rates(view: RunView) -> list[TensorRole]:
         found.setdefault((tensor.graph, tensor.variable), tensor)  # read once for each weight
     computed = {graph: _scheduled(view.roles(graph)) for graph in {tensor.graph for tensor in view.tensors}}
     for tensor in view.where(lambda t: t.slot == 0 and t.row in computed[t.graph]):
-        found.setdefault(
-            (tensor.graph, _NAME_NUMBER.sub("", tensor.node)), tensor
-        )  # computed for each weight
+        # An optimizer computes it for each weight.
+        found.setdefault((tensor.graph, _NAME_NUMBER.sub("", tensor.node)), tensor)
     return list(found.values())
 
 

@@ -13,7 +13,7 @@ from ...dtype_limits import largest
 from ...nonfinite.nan_report import nan_report
 from ...nonfinite.origin import Origin
 from ...run_view.run_view import RunView
-from ...run_view.snapshot_rows import Rows, distinct
+from ...run_view.snapshot_rows import SnapshotRows, distinct
 from ..finding import Evidence, Hit
 from ..rule import MOSTLY, Limits, incremental_hits, rule
 
@@ -98,7 +98,7 @@ def _origin(view: RunView, origin: Origin, *, alone: bool) -> Iterable[Hit]:
     next_look="The history of its max |x|: how fast does it grow?",
 )
 def float16_overflow(view: RunView, limits: Limits) -> Iterable[Hit]:
-    def measure(rows: Rows) -> tuple[Array, Array]:
+    def measure(rows: SnapshotRows) -> tuple[Array, Array]:
         codes, names = view.dtypes(rows)
         ends = np.array([_end(name, limits) for name in names])[codes]
         most = np.array([largest(name) for name in names])[codes]
@@ -149,7 +149,7 @@ def _end(dtype: str, limits: Limits) -> float:
     help="Loss scaling for float16; otherwise a sign of vanishing signals. Subnormals are slow, and inexact.",
 )
 def subnormals(view: RunView, limits: Limits) -> Iterable[Hit]:
-    def measure(rows: Rows) -> tuple[Array, Array]:
+    def measure(rows: SnapshotRows) -> tuple[Array, Array]:
         share = rows.share("subnormal")
         return share >= limits["share"], share
 

@@ -19,7 +19,7 @@ from tensortap.core.text import counted
 
 from ...model_graph.roles import TensorRole
 from ...run_view.run_view import RunView
-from ...run_view.snapshot_rows import Rows
+from ...run_view.snapshot_rows import SnapshotRows
 from ..finding import Evidence, Hit, Severity
 from ..rule import Limits, rule
 
@@ -88,7 +88,7 @@ class _Drift:
         return int(self.steps[0])
 
 
-def _drift(tensor: TensorRole, rows: Rows, tolerance: float, agreed_steps: int) -> _Drift | None:
+def _drift(tensor: TensorRole, rows: SnapshotRows, tolerance: float, agreed_steps: int) -> _Drift | None:
     """Where most workers agree on a tensor and others do not, if they agreed on it before or are a minority.
 
     Args:

@@ -12,7 +12,7 @@ from tensortap.core.dtypes import Array
 from tensortap.index.run_index import RunIndex
 
 from ...run_view.incremental_state import DependsOnValues
-from ...run_view.snapshot_rows import Rows, stored_values
+from ...run_view.snapshot_rows import SnapshotRows, stored_values
 
 _PAIRS = 6  # pairs of neighbouring steps that are compared by their values
 
@@ -56,7 +56,7 @@ class Updates(DependsOnValues):
         """Drop what is held of a tensor."""
         self._weights.pop(code, None)
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: SnapshotRows) -> None:
         """Adds snapshots, of each tensor behind those that were added before."""
         norm, kept = rows["l2"], rows.kept
         for code, part in rows.groups():
