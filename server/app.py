@@ -60,7 +60,7 @@ def create_app(
         ValueError: one of `allowed_hosts` is no host name, or a replay process is given without a token.
     """
     if replay_process is not None and token is None:
-        raise ValueError("Replaying needs a token.")
+        raise ValueError("Replay needs a token.")
     app = Flask(__name__, static_folder=None, template_folder=None)
     app.debug = False  # whatever FLASK_DEBUG says: answers must not depend on the environment
     app.url_map.merge_slashes = False

@@ -185,7 +185,7 @@ def unreadable_folders(log: LogIndex) -> list[dict[str, str]]:
         {
             "folder": escaped(log.name_of(folder)),
             "reason": error.strerror or type(error).__name__,
-            "hint": "Make it readable for the user that runs the server"
+            "hint": "Make it readable for the server's user"
             if isinstance(error, PermissionError)
             else "Check it with 'ls', and see the system log",
         }

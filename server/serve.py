@@ -100,17 +100,17 @@ class Server:
         if replay_process is not None and not use_token:
             raise ServingError(
                 "Without a token, every user of this machine could make the server run graphs from files.",
-                "Leave out --no-token or --allow-replay.",
+                "Remove --no-token or --allow-replay.",
             )
         if not use_token and not local:
             raise ServingError(
                 f"Without a token, anyone who can reach {host} could read the dump.",
-                "Leave out --no-token, or listen on 127.0.0.1 and reach it by 'ssh -L'.",
+                "Remove --no-token, or listen on 127.0.0.1 and connect with 'ssh -L'.",
             )
         if trusted_proxy is not None and not is_address(trusted_proxy):
             raise ServingError(
                 f"{trusted_proxy[:100]!r} is not the IP address of a proxy.",
-                "Use --trusted-proxy ADDRESS, as in 127.0.0.1; names and '*' are not accepted.",
+                "Use --trusted-proxy ADDRESS, e.g. 127.0.0.1; names and '*' are not accepted.",
             )
         self.token = _usable(token or new_token()) if use_token else None
         self._socket = open_socket(host, port)
@@ -261,8 +261,8 @@ def _listen(family: socket.AddressFamily, address: str, port: int) -> socket.soc
 def _usable(token: str) -> str:
     if not is_token(token):
         raise ServingError(
-            "The token is too long, or has a space or another character that headers cannot carry.",
-            "Use at least 16 letters and digits, or leave it out to generate one.",
+            "The token is too long, or has a space or another character not allowed in headers.",
+            "Use at least 16 letters and digits, or remove the option to generate a token.",
         )
     return token
 

@@ -154,7 +154,7 @@ def record_story(
     detail = json.loads(recorder.ask(place, {})[2])
     graphs = [graph["id"] for graph in detail.get("graphs", ())]
     if not graphs:
-        raise StoryError(f"The run {run.name!r} holds nothing to show.", "Choose a run with snapshots.")
+        raise StoryError(f"The run {run.name!r} has no snapshots.", "Choose another run.")
     nan = recorder.wait_for_analysis(f"{place}/nan")
     found = recorder.wait_for_analysis(f"{place}/findings")
     losses = recorder.wait_for_analysis(f"{place}/ledger")
@@ -219,7 +219,7 @@ def story_of(
         run = log.runs[0] if run_id is None else log.run(run_id)
         other = next((each for each in log.runs if each.path == compare_with), None)
         if compare_with is not None and other is None:
-            raise StoryError("The run to compare with was not found.", "Name the folder of a run.")
+            raise StoryError("The run to compare with was not found.", "Pass the folder of a run.")
         return record_story(app, run, other=other, **options)
     finally:
         close_log(app)
@@ -233,7 +233,9 @@ def _chosen_steps(
     if wanted is not None:
         held = sorted((set(wanted) | also) & set(steps))
         if not held and steps:
-            raise NotFoundError("The run has none of these steps.", f"It has {steps[0]} to {steps[-1]}.")
+            raise NotFoundError(
+                "The run has none of these steps.", f"Steps range from {steps[0]} to {steps[-1]}."
+            )
         return held
     if len(steps) <= MAX_STEPS:
         return steps
@@ -418,7 +420,7 @@ def story_html(story: Mapping[str, Any]) -> str:
         raise StoryError("The static viewer was not built.", "Run 'make frontend' in the checkout.")
     before, place, after = VIEWER.read_text(encoding="utf-8").partition(_PLACE)
     if not place:
-        raise StoryError("The static viewer has no place for a story.", "Build it again: 'make frontend'.")
+        raise StoryError("The static viewer is outdated.", "Build it again: 'make frontend'.")
     data = base64.b64encode(packed(story)).decode()
     return f"{before}{_PLACE.removesuffix('</script>')}{data}</script>{after}"
 

@@ -66,7 +66,7 @@ STATUS: dict[type[TensortapError], int] = {
 }
 
 _HINTS = {
-    404: "api/runs lists the runs.",
+    404: "List the runs with api/runs.",
     405: "This server is read-only: use GET or HEAD.",
 }
 
@@ -110,7 +110,7 @@ def _http_error(error: HTTPException) -> Response:
     status = error.code or 500
     phrase = HTTPStatus(status).phrase if status in {s.value for s in HTTPStatus} else "Error"
     if status == 404:
-        return error_response(404, f"Nothing found at {request.path[:200]}.", _HINTS[404])
+        return error_response(404, f"Not found: {request.path[:200]}.", _HINTS[404])
     answer = error_response(status, f"{phrase}.", _HINTS.get(status, ""))
     if status == 405:
         answer.headers["Allow"] = "GET, HEAD"
@@ -144,5 +144,5 @@ def unexpected_error(error: Exception, path: str) -> Response:
     return error_response(
         500,
         "Unexpected server error.",
-        "See the server's terminal for details, and report them as a tensortap issue.",
+        "See the server's terminal for details, and please report this as an issue.",
     )

@@ -45,7 +45,7 @@ def plain(data: Any) -> Any:
         return data.decode("utf-8", "backslashreplace")
     if isinstance(data, list | tuple | set | frozenset | range):
         return [plain(item) for item in data]
-    raise TypeError(f"{type(data).__name__} has no JSON form")
+    raise TypeError(f"{type(data).__name__} cannot be written as JSON")
 
 
 def _array(array: np.ndarray[Any, Any]) -> Any:

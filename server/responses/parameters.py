@@ -40,7 +40,7 @@ class Parameters:
         """A string that must be there."""
         value = self.text(name)
         if value is None:
-            raise BadRequestError(f"{name!r} is missing.", f"Add it to the address, as in {name}={example}.")
+            raise BadRequestError(f"{name!r} is missing.", f"Add it to the URL, e.g. {name}={example}.")
         return value
 
     def integer(
@@ -73,7 +73,7 @@ class Parameters:
             value = math.nan
         if not math.isfinite(value):
             raise BadRequestError(
-                f"{name}={text[:80]} is not a finite number.", "Use digits, as in 0.5 or 1e-3."
+                f"{name}={text[:80]} is not a finite number.", "Use digits, e.g. 0.5 or 1e-3."
             )
         return value
 

@@ -41,7 +41,7 @@ def png(array: Array, scale: Scale) -> bytes:
     if max(array.shape[:2]) > MAX_SIDE:
         raise LimitError(
             f"The image would be {array.shape[1]} × {array.shape[0]}.",
-            f"The limit is {MAX_SIDE} pixels a side.",
+            f"The limit is {MAX_SIDE} pixels per side.",
         )
     pixels = grey_levels(array, scale).reshape(*array.shape[:2], channels)
     missing = np.isnan(array).reshape(*array.shape[:2], channels).any(-1) if array.dtype.kind == "f" else None

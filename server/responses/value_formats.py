@@ -39,7 +39,7 @@ def _checked(array: Array) -> Array:
         size = text_width(array) * array.size
         if size > MAX_STRINGS:
             raise LimitError(
-                f"The strings take {size:,} bytes at a fixed width.", "Select fewer, or use format=json."
+                f"The strings need {size:,} bytes at a fixed width.", "Select fewer, or use format=json."
             )
     return to_npy_dtype(array)
 
@@ -69,7 +69,7 @@ def _csv(array: Array, snapshot: Snapshot, selection: Selection, scale: Scale) -
     if array.ndim > 2:
         raise SelectionError(
             f"CSV needs two dimensions; the selection has {array.ndim}.",
-            "Fix the others, as in selection=0,0,:,:.",
+            "Select an index in the others, e.g. selection=0,0,:,:.",
         )
     text = io.StringIO(newline="")
     rows = array.reshape(array.shape[0] if array.ndim == 2 else 1, -1) if array.size else array.reshape(0, 0)

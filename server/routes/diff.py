@@ -170,7 +170,7 @@ def _read_pair(
     if both is None:
         raise ValueNotKeptError(
             f"{tensor!r} and {other!r} cannot be subtracted.",
-            "Both need the same shape, whole values (or the same sample), and at most 16 MiB. "
+            "Both need the same shape, complete values (or the same sample) and at most 16 MiB. "
             "Select a slice with selection=.",
         )
     return both, (left, right), resolved
@@ -178,7 +178,7 @@ def _read_pair(
 
 def _chosen_step(side: Side) -> int:
     if side.step is None:
-        raise BadRequestError("'step' is missing.", "Add it to the address, as in step=3.")
+        raise BadRequestError("'step' is missing.", "Add it to the URL, e.g. step=3.")
     return side.step
 
 

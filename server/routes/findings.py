@@ -100,7 +100,7 @@ def nan_origins(run: str) -> Response:
     found = current_run(run)
     code = None if step is None else found.catalog.steps.code(step)
     if step is not None and code is None:
-        raise NotFoundError(f"The run has no snapshot at step {step}.", "api/runs/<run> lists its steps.")
+        raise NotFoundError(f"The run has no snapshot at step {step}.", "List its steps with api/runs/<run>.")
     size = None if code is None else len(found.catalog.rows_of_step(code))
     job = _ask(found, "nan", {"step": step}, cancel=cancel, key=step, size=size)
     report: NanReport | None = job.result

@@ -140,11 +140,14 @@ def _tensors(text: str) -> list[tuple[int, int]]:
     if not re.fullmatch(r"\d{1,9}:\d{1,9}(,\d{1,9}:\d{1,9})*", text, re.ASCII):
         raise BadRequestError(
             f"tensors={text[:80]} cannot be read.",
-            "Use the nodes' row numbers in the graph and output slots, as in tensors=0:0,7:1.",
+            "Use row numbers of nodes and output slots, e.g. tensors=0:0,7:1.",
         )
     tensors = [(int(row), int(slot)) for row, _, slot in (part.partition(":") for part in text.split(","))]
     if len(tensors) > MAX_TENSORS:
-        raise BadRequestError(f"{len(tensors)} tensors are too many.", f"Ask for {MAX_TENSORS} at a time.")
+        raise BadRequestError(
+            f"{len(tensors)} tensors are too many for one request.",
+            f"Request at most {MAX_TENSORS} at a time.",
+        )
     return tensors
 
 

@@ -180,7 +180,7 @@ def _place(run: RunIndex, body: Mapping[str, Any]) -> RecordingPlace:
         if place.path.name == wanted:
             return place
     raise NotFoundError(
-        f"The run has no recording {str(wanted)[:80]!r}.", "api/runs/<run>/recordings lists them."
+        f"The run has no recording {str(wanted)[:80]!r}.", "List them with api/runs/<run>/recordings."
     )
 
 

@@ -114,7 +114,7 @@ def _node_rows(text: str) -> list[int]:
     if not all(part.isascii() and part.isdigit() and len(part) <= 9 for part in parts):
         raise BadRequestError(
             f"nodes={text[:80]} cannot be read.",
-            "Use the nodes' row numbers in the graph, as in nodes=0,1,2.",
+            "Use row numbers of nodes, e.g. nodes=0,1,2.",
         )
     nodes = list(dict.fromkeys(map(int, parts)))
     if len(nodes) > MAX_NODES:

@@ -74,7 +74,7 @@ def _numbers(text: str | None) -> list[int]:
     if text is None:
         return []
     if not re.fullmatch(r"\d{1,18}(,\d{1,18})*", text):
-        raise BadRequestError(f"also={text[:80]} is not valid.", "Write steps, as in also=3,25.")
+        raise BadRequestError(f"also={text[:80]} is not valid.", "Use steps, e.g. also=3,25.")
     return [int(step) for step in text.split(",")]
 
 
@@ -104,7 +104,7 @@ def _check_size(run: RunIndex) -> None:
     if size > MAX_BYTES:
         raise LimitError(
             f"The run has {bytes_text(size)}; the page packs runs of up to {bytes_text(MAX_BYTES)}.",
-            "Use the command: tensortap export RUN --viewer --out run.tap.zip",
+            "Run: tensortap export RUN --viewer --out run.tap.zip",
         )
 
 

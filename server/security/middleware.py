@@ -152,7 +152,7 @@ def _check_length(environ: WSGIEnvironment) -> Response | None:
         raw = f"{path}?{environ.get('QUERY_STRING', '')}"
     if len(raw) <= MAX_ADDRESS:
         return None
-    return error_response(414, "The address is too long.", f"At most {MAX_ADDRESS} characters are read.")
+    return error_response(414, "The URL is too long.", f"The limit is {MAX_ADDRESS} characters.")
 
 
 def _check_replay(environ: WSGIEnvironment, may_replay: bool) -> Response | None:
@@ -163,7 +163,9 @@ def _check_replay(environ: WSGIEnvironment, may_replay: bool) -> Response | None
     if environ.get("HTTP_X_TENSORTAP_REPLAY") == "1" and kind == "application/json":
         return None
     return error_response(
-        403, f"The header {REPLAY_HEADER} is missing.", "Send it as 1, with application/json."
+        403,
+        f"The header {REPLAY_HEADER} is missing.",
+        "Send the header with value 1, and the body as application/json.",
     )
 
 
@@ -182,7 +184,7 @@ def _check_site(environ: WSGIEnvironment, place: str = "document") -> Response |
         return error_response(
             403,
             "The request came from another site.",
-            "Open the page directly; requests from other origins are refused.",
+            "Open the page directly; requests from other origins are blocked.",
         )
     if environ.get("HTTP_SEC_FETCH_SITE", "none") in ("none", "same-origin") or _is_navigation(
         environ, place
@@ -191,7 +193,7 @@ def _check_site(environ: WSGIEnvironment, place: str = "document") -> Response |
     return error_response(
         403,
         "The request came from another site.",
-        "Open the page directly; requests from other sites are refused.",
+        "Open the page directly; requests from other sites are blocked.",
     )
 
 
@@ -236,7 +238,7 @@ def _unauthorized(page: Response | None = None) -> Response:
     answer = page or error_response(
         401,
         "The token is missing or wrong.",
-        "Open the address that the server printed, or send the header 'Authorization: Bearer TOKEN'.",
+        "Open the URL that the server printed, or send the header 'Authorization: Bearer TOKEN'.",
     )
     answer.headers.update({"WWW-Authenticate": "Bearer", "Cache-Control": "no-store"})
     return answer

@@ -37,8 +37,8 @@ class Framing:
         for origin in self.origins:
             if not _ORIGIN.fullmatch(origin):
                 raise InvalidValueError(
-                    f"{origin[:100]!r} is not a valid site to embed the page.",
-                    "Write it as https://hub.example.org or http://host:8888.",
+                    f"{origin[:100]!r} is not a valid origin to embed the page.",
+                    "Use https://hub.example.org or http://host:8888.",
                 )
 
     @property

@@ -31,9 +31,9 @@ def missing_elements_note(run: RunIndex, tensor: str, graph: str, step: int) -> 
     if not missing:
         return None
     if missing[0].no_value == "summary":
-        return 'Only summaries were kept: with Watch(keep="value") the offending elements are shown too.'
+        return 'Only summaries were stored. Capture with Watch(keep="value") to see the offending elements.'
     happened, why, fix = no_value(missing[0].no_value, run.catalog.source)
-    text = f"The offending elements cannot be shown: the value of {tensor} is {happened}, as {why}."
+    text = f"The offending elements cannot be shown: the value of {tensor} is {happened} ({why})."
     return f"{text} {fix}".rstrip()
 
 
@@ -58,15 +58,15 @@ def missing_values_note(a: Sequence[str], b: Sequence[str]) -> str:
 def missing_pair_text(a: str, b: str) -> str:
     """Why two values cannot be compared element by element, by `Snapshot.no_value` of each: sentences."""
     if not a and not b:
-        return "Values above 64 MiB, and those that cannot be read, are compared by their summaries."
+        return "Values above 64 MiB or unreadable values are compared by their summaries."
     return missing_values_note([a], [b])
 
 
 def _counts_text(codes: Counter[str]) -> str:
-    """`3 pruned, 1 not in the source of the import`."""
+    """`3 pruned, 1 not in the imported file`."""
     words = Counter[str]()
     for code, count in codes.items():
-        words["not in the source of the import" if code == "source" else no_value(code, "").happened] += count
+        words["not in the imported file" if code == "source" else no_value(code, "").happened] += count
     return ", ".join(f"{count:,} {word}" for word, count in words.most_common())
 
 
@@ -87,7 +87,7 @@ def _captured_steps_text(run: RunIndex) -> str:
     if len(steps) == 1:
         text = f"Only step {first} was captured."
     elif last - first + 1 == len(steps):
-        text = f"Steps {first} to {last} were captured, no others."
+        text = f"Steps {first} to {last} were captured and no others."
     else:
         text = f"{len(steps):,} steps from {first} to {last} were captured: those between, before and after"
         text += " were not."
@@ -96,7 +96,7 @@ def _captured_steps_text(run: RunIndex) -> str:
     if not recorded:
         return text
     named = ", ".join(map(str, recorded[:_NAMED])) + (", …" if len(recorded) > _NAMED else "")
-    return f"{text} Recorded, not captured: {named} ('tensortap replay' runs them again)."
+    return f"{text} Recorded, not captured: {named} (see 'tensortap replay')."
 
 
 def uncaptured_reasons(run: RunIndex) -> list[str]:

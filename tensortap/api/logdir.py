@@ -47,7 +47,7 @@ def open_logdir(path: str | os.PathLike[str]) -> Log:
     """
     place = path_of(path)
     if not is_folder(place):
-        raise NotARunError(f"No directory {shown_path(place)!r}.", "Pass a log directory, or a run in it.")
+        raise NotARunError(f"No directory {shown_path(place)!r}.", "Pass a log directory or a run in it.")
     log = LogIndex(place)
     log.refresh()
     return Log(log)
@@ -95,7 +95,7 @@ class Runs(Mapping[str, Run]):
         ids = self._ids()
         if not isinstance(name, str):
             raise NotFoundError(
-                f"Runs are looked up by name, not by {name!r}.", f"list(log.runs) gives {list(ids)[:5]}."
+                f"Look up runs by name, not by {name!r}.", f"list(log.runs) gives {list(ids)[:5]}."
             )
         if name not in ids:
             hint = did_you_mean(name, list(ids), f"It holds {counted(len(ids), 'run')}.")

@@ -76,8 +76,8 @@ def _check_drawable(columns: dict[str, Array], names: Sequence[str], title: str)
             )
     if not any(np.isfinite(_finite(columns[name])).any() for name in names) and not _bad(columns).any():
         text_only = "dtype" in columns and set(columns["dtype"].tolist()) == {"string"}
-        why = "It is text." if text_only else "It has no elements, or their number is unknown."
-        raise NotFoundError(f"There is nothing{of} to draw: {', '.join(names)} have no number.", why)
+        why = "It is text." if text_only else "It is empty or of unknown size."
+        raise NotFoundError(f"There is nothing{of} to plot: {', '.join(names)} have no numbers.", why)
 
 
 def _band(made: Any, step: Array, low: Array, high: Array, name: str) -> None:

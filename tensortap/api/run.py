@@ -277,7 +277,7 @@ def check_texts(**values: object) -> None:
     """Raises SelectionError: one of them is neither a text nor None."""
     for name, value in values.items():
         if value is not None and not isinstance(value, str):
-            raise SelectionError(f"{name}={value!r:.80} is not a string.", f"Write it in quotes: {name}='…'.")
+            raise SelectionError(f"{name}={value!r:.80} is not a string.", f"Put it in quotes: {name}='…'.")
 
 
 def check_name(name: object) -> None:
@@ -293,7 +293,7 @@ def check_integer(name: str, value: Any) -> int | None:
     try:
         return None if value is None else operator.index(value)
     except TypeError:
-        hint = f"Write it as in {name}=3" + ("; -1 is the last." if name == "step" else ".")
+        hint = f"Use an integer, e.g. {name}=3" + ("; -1 is the last." if name == "step" else ".")
         raise SelectionError(f"{name}={value!r:.80} is not an integer.", hint) from None
 
 

@@ -113,7 +113,7 @@ class Tensor:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if copy is False:
-            raise ValueError("The value is in a file, so reading it makes a copy. Leave out copy=False.")
+            raise ValueError("The value is in a file, so reading it makes a copy. Remove copy=False.")
         array = self.numpy()
         return array if dtype is None else array.astype(dtype, copy=False)
 

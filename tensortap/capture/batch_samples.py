@@ -76,14 +76,14 @@ class BatchSamples:
     def _warn_of_unused(self) -> None:
         self._warnings.warn(
             "unused batch",
-            "a batch passed to tap.batch(…) was not used by any step",
-            "Call it before or inside its step: a call after the step counts for the next one.",
+            "no step used the batch passed to tap.batch(…)",
+            "Call tap.batch(…) before or inside its step; a call after the step counts for the next one.",
         )
 
     def trace(self, dataset: Any, ids: Choose | None, files: Choose | None, feed: Choose | None) -> Any:
         """See `Tap.trace_batches`."""
         if ids is None and files is None:
-            raise WatchError("trace_batches() notes nothing.", "Give ids=, files=, or both.")
+            raise WatchError("trace_batches() has nothing to record.", "Give ids=, files=, or both.")
         if not isinstance(dataset, tf.data.Dataset):
             raise WatchError(
                 f"{type(dataset).__name__} is not a tf.data.Dataset.", "Use tap.batch(…) in a loop."
@@ -106,7 +106,7 @@ class BatchSamples:
                 yield first + index, _facts(noted)
         except Exception as error:
             self._warnings.warn(
-                "samples", "the samples that fed a step were not recorded", "Use tap.batch(…).", error
+                "samples", "the samples of a step were not recorded", "Use tap.batch(…).", error
             )
 
     def _feeding(self, source: Any) -> TracedDataset | None:
@@ -126,8 +126,8 @@ class BatchSamples:
         if other:
             self._warnings.warn(
                 "order",
-                f"the samples that feed a step are not recorded, because {other[0].strip('_')} comes after"
-                " trace_batches()",
+                f"the samples of each step are not recorded: {other[0].strip('_')} comes after "
+                "trace_batches()",
                 "Call tap.trace_batches(…) last, after shuffle() and batch().",
             )
         return not other

@@ -162,7 +162,7 @@ class CallHook:
         try:
             return copy.call(call.run, call.function.encode(), call.inputs, call.num_outputs, receiver)
         except ShadowFailedError as failure:
-            self._copies.give_up(call, "could not run as a shadow", failure.__cause__ or failure)
+            self._copies.give_up(call, "could not run as a shadow copy", failure.__cause__ or failure)
             return failure.outputs
         except TapFailedError as failure:
             cause = failure.__cause__ or failure
@@ -214,8 +214,8 @@ def _undone(before: VariableSnapshot) -> str:
     try:
         before.restore()
     except Exception as error:  # nothing may escape into the training
-        return f"; its variables could not be given back what they held: {first_line(error)}"
-    return f"; what it had done stays done: {before.stays}" if before.stays else ""
+        return f"; its variables could not be restored: {first_line(error)}"
+    return f"; some effects cannot be undone: {before.stays}" if before.stays else ""
 
 
 CALL_HOOK = CallHook()

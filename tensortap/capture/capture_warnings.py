@@ -66,14 +66,14 @@ class CaptureWarnings:
             self.warn(
                 "choice",
                 error.message,
-                f"{error.hint} The function {name} runs untapped, training goes on.",
+                f"{error.hint} The function {name} runs untapped; training continues.",
                 error.__cause__,
             )
             return
         self.warn(
             f"function {name}: {what}",
             f"the function {name} {what}",
-            "It runs untapped, training goes on. A narrower Watch may leave out what cannot be tapped.",
+            "It runs untapped; training continues. A narrower Watch may leave out what cannot be tapped.",
             error,
         )
 
@@ -82,8 +82,8 @@ class CaptureWarnings:
         name = short_function_name(function)
         self.warn(
             f"shadow {name}",
-            f"the function {name} is not captured, because exact=True cannot run it twice: {why}",
-            "It runs untouched. Without exact=True it is captured in place.",
+            f"the function {name} is not captured: exact=True cannot run it twice: {why}",
+            "It runs untapped. Remove exact=True to capture it in-graph.",
         )
 
     def draws_already(self, function: str, nodes: Sequence[str]) -> None:
@@ -91,10 +91,10 @@ class CaptureWarnings:
         name = short_function_name(function)
         self.warn(
             f"random {name}",
-            f"the function {name} is not captured: it draws random numbers by seeded ops that keep their own"
-            f" state ({nodes[0]}), and may have drawn before the tap was in use, so a copy would draw others",
-            "Make the tap, and enter its first step, before the function is traced. Or draw from a"
-            " tf.random.Generator or by stateless ops, as Keras layers do.",
+            f"the function {name} is not captured: its seeded random ops have their own state "
+            f"({nodes[0]}) and may already have run, so a copy would draw other numbers",
+            "Create the tap and enter its first step before the function is traced, or use a "
+            "tf.random.Generator or stateless random ops, as Keras layers do.",
             functions=[name],
         )
 
@@ -103,10 +103,10 @@ class CaptureWarnings:
         name = short_function_name(function)
         self.warn(
             f"random, later {name}",
-            f"{counted(len(candidates), 'tensor')} of the function {name} ({candidates[0].node}) cannot be"
-            " captured: it draws random numbers by seeded ops that keep their own state, so its taps stay"
-            " those of its first call",
-            "Name these tensors in a Watch(…) from the start; steps= may be for few steps.",
+            f"{counted(len(candidates), 'tensor')} of the function {name} ({candidates[0].node}) "
+            "cannot be captured: its seeded random ops have their own state, so its taps are fixed "
+            "at its first call",
+            "Select these tensors in a Watch(…) from the start; steps= can limit the steps.",
         )
 
     def dataset_functions(self, function: str, nodes: Sequence[str]) -> None:
@@ -114,8 +114,8 @@ class CaptureWarnings:
         name = short_function_name(function)
         self.warn(
             f"datasets {name}",
-            f"what datasets compute inside of the function {name} is not captured ({nodes[0]})",
-            "Make the dataset outside of the function and pass its elements or its iterator.",
+            f"the datasets inside the function {name} are not captured ({nodes[0]})",
+            "Create the dataset outside the function, and pass its elements or its iterator.",
         )
 
     def out_of_reach(self, candidates: Sequence[Candidate]) -> None:
@@ -123,15 +123,15 @@ class CaptureWarnings:
         functions = sorted({candidate.function for candidate in candidates})
         self.warn(
             "out of reach",
-            f"{counted(len(candidates), 'selected tensor')} cannot be seen, inside loops or branches that XLA"
-            f" compiles ({', '.join(functions[:3])})",
-            "The outputs of those loops can be captured. To see inside, set jit_compile=False.",
+            f"{counted(len(candidates), 'selected tensor')} cannot be captured inside loops or "
+            f"branches that XLA compiles ({', '.join(functions[:3])})",
+            "Outputs of the loops can be captured. To see inside, set jit_compile=False.",
             functions=functions,
         )
 
     def unrecorded(self, what: str, why: str, hint: str) -> None:
-        """Warn of what `record=` asks for and cannot be recorded; also shown where recordings are listed."""
-        text = self._warnings.warn(f"record: {why}", f"record= does not record {what}, {why}", hint)
+        """Something that `record=` asks for cannot be recorded; also shown where recordings are listed."""
+        text = self._warnings.warn(f"record: {why}", f"record= does not record {what}: {why}", hint)
         if text:
             self.note_unrecorded(text)
 
@@ -144,10 +144,10 @@ class CaptureWarnings:
         """Taps on selected tensors would change the training's last bits."""
         self.warn(
             "disturbing",
-            f"{counted(len(candidates), 'selected tensor')} of a loop cannot be captured in place"
-            f" ({candidates[0].node}): TensorFlow sums loop variables in an order that depends on who holds"
-            " them, and the last bits of the training would change",
-            "Tap(exact=True) captures them.",
+            f"{counted(len(candidates), 'selected tensor')} of a loop cannot be captured in-graph "
+            f"({candidates[0].node}): TensorFlow would sum loop variables in another order, which "
+            "changes the last bits of the training",
+            "Use Tap(exact=True) to capture them.",
         )
 
     def _say(self, kind: str, text: str) -> None:
@@ -161,18 +161,18 @@ class CaptureWarnings:
         node = tensor.candidate.node
         self._say(
             "visits",
-            f"{node} runs more than {visits} times in a step: of each node in such a loop the first, the last"
-            f" and every k-th iteration are captured, {visits} at most, and the first with NaN or infinity."
-            " Watch(visits=None) keeps all, Watch(visits=…) more or fewer.",
+            f"{node} runs more than {visits} times in a step. Captured are its first, last and "
+            f"every k-th iteration (at most {visits}), and the first with NaN or Inf. Use "
+            "Watch(visits=None) for all, or Watch(visits=…) to set the limit.",
         )
 
     def steps_skipped(self, share: float, plain: float, extra: float) -> None:
         """Watched steps are not captured for the budget; said as a line, since nothing is wrong."""
         self._say(
             "budget",
-            f"not all watched steps are captured, so that capture takes at most {100 * share:.3g} % of their"
-            f" time: it adds {1000 * extra:,.1f} ms to a step of {1000 * plain:,.1f} ms. For more steps,"
-            " watch fewer tensors or raise Tap(budget=…).",
+            f"some watched steps are skipped to keep the cost below {100 * share:.3g} %: capture "
+            f"adds {1000 * extra:,.1f} ms to a step of {1000 * plain:,.1f} ms. Watch fewer tensors "
+            "or raise Tap(budget=…) to capture more steps.",
         )
 
     def session_parts(self, imported: Sequence[str], calls: Sequence[str]) -> None:
@@ -180,18 +180,17 @@ class CaptureWarnings:
         if imported:
             self.warn(
                 "imported control flow",
-                f"{len(imported)} nodes in or behind loops and branches are not captured ({imported[0]}),"
-                " because the graph does not say which loop or branch each belongs to",
-                "Gradients of branches and imported GraphDefs lack that: import a MetaGraph"
-                " (tf.compat.v1.train.import_meta_graph), or build branches as functions"
-                " (tf.compat.v1.enable_control_flow_v2()).",
+                f"{len(imported)} nodes in or after loops and branches are not captured "
+                f"({imported[0]}): the graph does not say which loop or branch they belong to",
+                "Import a MetaGraph (tf.compat.v1.train.import_meta_graph) instead of a GraphDef, "
+                "or build branches as functions (tf.compat.v1.enable_control_flow_v2()).",
             )
         if calls:
             self.warn(
                 "functions of a session",
-                f"functions called by {', '.join(calls[:3])} are not captured; their results are",
-                "With tf.compat.v1.disable_control_flow_v2() loops and branches are built of single ops,"
-                " which are captured one by one.",
+                f"only the results of functions called by {', '.join(calls[:3])} are captured",
+                "Use tf.compat.v1.disable_control_flow_v2() to build loops and branches from "
+                "single ops, which are captured.",
             )
 
     def nothing_selected(
@@ -203,23 +202,23 @@ class CaptureWarnings:
             kinds: those of the functions' tensors, as far as they are known.
         """
         if set(kinds) <= {"input"}:  # nothing that is noted while a function is traced
-            known = "Layers and kinds are known of functions that were first called after the tap was made"
+            known = "Layers and kinds are only known for functions first called after the tap was created"
         else:
-            known = f"Kinds known of them: {', '.join(kinds)}"
+            known = f"Known kinds: {', '.join(kinds)}"
         self.warn(
             "nothing",
-            f"nothing was captured, because {', '.join(map(repr, watches))} selects no tensor of"
-            f" {', '.join(functions[:5])}",
-            f"{known}; Watch() shows all names.",
+            f"nothing was captured: {', '.join(map(repr, watches))} selects no tensor in "
+            f"{', '.join(functions[:5])}",
+            f"{known}; capture with Watch() to list all names.",
         )
 
     def no_step_watched(self, watches: Sequence[Watch], ran: range) -> None:
         """Steps ran, but the watches never were for one of them."""
         self.warn(
             "steps",
-            f"nothing was captured, because {', '.join(map(repr, watches))} is for none of the steps that"
-            f" ran, {ran.start} to {ran.stop - 1}",
-            "Watch(steps=1) is for all of them; steps count from 0.",
+            f"nothing was captured: {', '.join(map(repr, watches))} selects none of the steps that "
+            f"ran, {ran.start} to {ran.stop - 1}",
+            "Use Watch(steps=1) for all steps; steps count from 0.",
         )
 
 

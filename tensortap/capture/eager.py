@@ -101,7 +101,7 @@ class EagerRecorder:
         try:
             self._note(step, op_type, inputs, outputs)
         except Exception as error:
-            step.warnings.function_failed(op_type, "ran, but could not be noted", error)
+            step.warnings.function_failed(op_type, "ran, but could not be recorded", error)
 
     def _note(self, step: Step, op_type: str, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         layer = self._tracker.current_path()

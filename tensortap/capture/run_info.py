@@ -44,8 +44,8 @@ def warn_of_earlier_job(run_dir: Path, warnings: OneTimeWarnings) -> None:
     if closed:
         warnings.warn(
             "earlier job",
-            f"the run already exists, closed by {closed[-1]}; this capture is added to it",
-            "Give each job a run of its own, as in Tap('logs/run-2').",
+            f"the run already exists, closed by {closed[-1]}; this capture extends it",
+            "Use a separate run for each job, e.g. Tap('logs/run-2').",
         )
 
 

@@ -25,8 +25,8 @@ from .watching.selection import Selected
 from .watching.watch import Watch
 
 # What `record=` cannot record, and why.
-UNRECORDED_OPS = "ops outside of functions", "which nothing calls again as a whole"
-UNRECORDED_RUNS = "the runs of a session", "whose state cannot be put into a file"
+UNRECORDED_OPS = "ops outside of functions", "they cannot be replayed as one call"
+UNRECORDED_RUNS = "the runs of a session", "session state cannot be written to a file"
 
 
 class Step:

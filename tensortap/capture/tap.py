@@ -181,7 +181,7 @@ class Tap:
             if triggers is not None:
                 triggers.settle = recordings.settle
             elif options.on_trigger:
-                raise WatchError("Record(on_trigger=True) waits for a trigger.", "Add on=NonFinite().")
+                raise WatchError("Record(on_trigger=True) needs a trigger.", "Add on=NonFinite().")
         self._state = TapState(
             TapOptions(run, patience, share, sources, exact, on_device),
             watches,
@@ -391,5 +391,5 @@ class Tap:
     def _check_open(self) -> None:
         if self._state.closed:
             raise TapClosedError(
-                f"The tap of run {self.run!r} is closed.", "Make a new one, or close it later."
+                f"The tap of run {self.run!r} is closed.", "Create a new tap, or close this one later."
             )

@@ -72,8 +72,8 @@ def limits(run_dir: Path, record: Any, keep_last: Any, max_bytes: Any) -> dict[s
     for name, value in asked.items():
         if value is not None:
             raise WatchError(
-                f"{name}= is not possible for a run at an address, {shown_path(run_dir)}.",
-                "Leave it out, or write the run to a disk.",
+                f"{name}= does not work with a remote run, {shown_path(run_dir)}.",
+                "Remove it, or write the run to a local disk.",
             )
     return {}
 
@@ -135,7 +135,7 @@ def budget_share(value: Any, on: Any) -> float | None:
         )
     if on is not None:
         raise WatchError(
-            "budget= is not possible with on=: a trigger examines every step.", "Remove one of them."
+            "budget= cannot be combined with on=: a trigger checks every step.", "Remove one of them."
         )
     return share
 
@@ -153,7 +153,7 @@ def summarizes_on_device(value: Any, **needing_values: Any) -> bool:
     for name, other in needing_values.items():
         if other is not None:
             raise WatchError(
-                f"summarize='device' is not possible with {name}=, which needs the values of every step.",
+                f"summarize='device' cannot be combined with {name}=, which needs the values of every step.",
                 "Remove one of them.",
             )
     return True

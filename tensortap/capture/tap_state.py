@@ -127,7 +127,61 @@ class TapState:
         self._pid = os.getpid()
         self.closed = False
 
-    # Of steps and functions
+    # Steps
+
+    def begin_steps(self, numbers: range) -> StepWatches:
+        """Steps begin; returns what is watched of them."""
+        if self._watch_file is not None:
+            self._poll_watch_file(self._watch_file, numbers.start)
+        written = tuple(watch for watch in self.watches if self._wants(watch, numbers))
+        if written and self.budget is not None and not self.budget.admits():
+            written = ()
+        found = StepWatches(written)
+        if self.triggers is not None:
+            found = self.triggers.extend(written, self.watches, numbers)
+        # One object for the same watches: selections are looked up by it.
+        found = self._step_watches.setdefault((found.written, found.examined, found.held), found)
+        before = self._ran or numbers
+        self._ran = range(min(before.start, numbers.start), max(before.stop, numbers.stop))
+        self.not_captured.step = self._ran.stop - 1
+        if found.all:
+            self._any_watched = True
+            self.writer_thread.start()
+        return found
+
+    def watches_of(self, numbers: range) -> StepWatches:
+        """What the watches want of steps that have begun before, without what a trigger wants."""
+        found = StepWatches(tuple(watch for watch in self.watches if self._wants(watch, numbers)))
+        return self._step_watches.setdefault((found.written, found.examined, found.held), found)
+
+    @property
+    def possible_watches(self) -> Sequence[Watch]:
+        """The watches that any step may have, as long as `watch_file` does not change them."""
+        more = () if self.triggers is None else self.triggers.possible_watches(self.watches)
+        return tuple(dict.fromkeys((*self.watches, *more)))
+
+    def _wants(self, watch: Watch, numbers: range) -> bool:
+        try:
+            return any(watch.wants_step(step) for step in numbers)
+        except Exception as error:
+            self.warnings.warn("steps", f"{watch!r} failed", "Fix steps=; nothing is captured.", error)
+            return False
+
+    def _poll_watch_file(self, watch_file: WatchFile, step: int) -> None:
+        if not self._ran:
+            self._note_watches(step, "program")
+        change = watch_file.poll(step)
+        if change is None:
+            return
+        if change.watches is None:
+            print_line(change.error)
+            self.put_event(step, "watch", {"error": change.error})
+        else:
+            self.watches = change.watches
+            self._note_watches(step, change.source)
+
+    def _note_watches(self, step: int, source: str) -> None:
+        self.put_event(step, "watch", watch_facts(self.watches, shown_rules(self.watches), source=source))
 
     def visits_at(self, step: int) -> defaultdict[str, Visits]:
         """Visits at a step so far, by root function."""
@@ -148,7 +202,7 @@ class TapState:
         except Exception as error:
             name = short_function_name(traced.root)
             what = f"the graph of the function {name} cannot be recorded"
-            self.warnings.warn(f"graph {name}", what, "Its tensors are kept without it.", error)
+            self.warnings.warn(f"graph {name}", what, "Its tensors are stored without a graph.", error)
             return None
 
     # Messages to the writer's thread
@@ -251,8 +305,8 @@ class TapState:
             return refusal
         if self.writer_thread.has_no_thread:
             return (
-                "no thread could be started to write them."
-                " Raise the limit of threads (ulimit -u, or that of the container's processes)."
+                "no writer thread could be started. Raise the thread limit (ulimit -u, or the "
+                "process limit of the container)."
             )
         if not in_time:
             return (
@@ -260,6 +314,6 @@ class TapState:
                 " Watch fewer steps or tensors, or raise Tap(close_seconds=…)."
             )
         return (
-            "they came faster than they could be written, or did not fit into memory."
-            " Watch fewer steps or tensors, or raise Tap(queue_bytes=…, wait_seconds=…)."
+            "they arrived faster than they could be written, or did not fit in memory. Watch fewer "
+            "steps or tensors, or raise Tap(queue_bytes=…, wait_seconds=…)."
         )

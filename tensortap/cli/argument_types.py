@@ -26,7 +26,7 @@ def add_follow_links(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--follow-links",
         action="store_true",
-        help="follow symbolic links in the directory, also those that lead out of it",
+        help="follow symbolic links in the directory, even out of it",
     )
 
 
@@ -36,13 +36,14 @@ def add_engine(parser: argparse.ArgumentParser, of: str = "") -> None:
         "--engine",
         default="",
         metavar="ENGINE",
-        help=f"what does the work{of}: local (the default), dask (a cluster on this machine), dask://host:port",
+        help=f"where the work runs{of}: local (default), dask (a cluster on this machine), or "
+        "dask://host:port",
     )
     parser.add_argument(
         "--processes",
         type=int,
         metavar="N",
-        help=f"processes of this machine{of} (default: one a core and 2 GB)",
+        help=f"local processes{of} (default: one per core and per 2 GB of memory)",
     )
 
 
@@ -74,7 +75,7 @@ def target(text: str) -> Path:
 
 def local(text: str) -> Path:
     """A path that is written to, or that is a single file: no address."""
-    return on_disk("this works on a disk only")(text)
+    return on_disk("only local paths work here")(text)
 
 
 def on_disk(why: str) -> Callable[[str], Path]:
@@ -159,7 +160,7 @@ def only_step(tensor: str, text: str | None) -> int | None:
     """One step, counted from the end if it is negative. Raises SelectionError: it is a range of steps."""
     if text is not None and ":" in text:
         raise SelectionError(
-            f"{tensor!r} is shown at one step, not at {text!r}.",
+            f"{tensor!r} can be shown at one step only, not at {text!r}.",
             "Name one; 'tensortap show RUN --match REGEX --step 3:10' lists the snapshots of several.",
         )
     return None if text is None else int(text)

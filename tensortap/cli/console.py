@@ -132,7 +132,7 @@ def print_fitting_columns(
     out.print(table)
     hidden = [name for name in columns if name not in shown]
     if hidden:
-        text = f"no room for: {', '.join(hidden)}; a wider terminal or --json shows all"
+        text = f"hidden columns: {', '.join(hidden)} (widen the terminal, or use --json)"
         console(stderr=True).print(text, style="dim")
 
 

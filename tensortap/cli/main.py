@@ -98,7 +98,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="tensortap",
         description="See every tensor of a TensorFlow program.",
-        epilog="Begin with: tensortap demo",
+        epilog="Start with: tensortap demo",
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     commands = parser.add_subparsers(
@@ -136,7 +136,7 @@ def dispatch(arguments: Sequence[str]) -> int:
         return _failed(error.message, error.hint)
     except FileExistsError as error:
         found = error.filename or "such a file"
-        return _failed(f"There is {found} already.", "Name another one, or remove it.")
+        return _failed(f"There is {found} already.", "Choose another name, or remove it.")
     except OSError as error:
         return _failed(f"{error.strerror or error}: {error.filename or 'system error'}.", "")
     except KeyboardInterrupt:

@@ -17,24 +17,25 @@ def add_analysis_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--dtype",
         choices=dtypes,
-        help="run the whole step in another dtype: which tensors drift, and which nodes introduce the drift",
+        help="replay the step in another dtype, and list the tensors that drift and the nodes that cause it",
     )
     group.add_argument(
         "--compare-with",
         type=local,
         metavar="RUN|BUNDLE",
-        help="another recording of the step: how much of a difference each node receives and introduces",
+        help="compare with another recording of the step: the difference that each node receives and "
+        "introduces",
     )
     group.add_argument(
         "--repair",
         action="store_true",
-        help="the minimal repair: the smallest change of the program that keeps this step finite",
+        help="find the minimal repair: the smallest change that keeps this step finite",
     )
     group.add_argument(
         "--test",
         choices=("batch", "causal", "padding", "gradient", "determinism", "sensitivity"),
-        help="check the step's logic: do samples mix, does the future or padding leak, are gradients"
-        " derivatives, is every replay the same, what moves the loss",
+        help="run an invariant check: independent samples, causality, padding, gradients, determinism, "
+        "or sensitivity of the loss",
     )
     # The names of these options until 1.0.
     group.add_argument("--recast", dest="dtype", choices=dtypes, help=argparse.SUPPRESS)
@@ -42,12 +43,19 @@ def add_analysis_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--fix", dest="repair", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--against-step", dest="compare_step", type=int, help=argparse.SUPPRESS)
     parser.add_argument(
-        "--at", metavar="TENSOR", help="with --test padding: what is changed where it is padded"
+        "--at", metavar="TENSOR", help="with --test padding: the tensor to change at padded positions"
     )
-    parser.add_argument("--pad", type=float, default=0.0, help="with --test padding: the value that pads (0)")
-    parser.add_argument("--runs", type=int, default=5, help="with --test determinism: how many replays (5)")
     parser.add_argument(
-        "--compare-step", type=int, metavar="N", help="with --compare-with: its step (that of --step)"
+        "--pad", type=float, default=0.0, help="with --test padding: the padding value (default: 0)"
+    )
+    parser.add_argument(
+        "--runs", type=int, default=5, help="with --test determinism: number of replays (default: 5)"
+    )
+    parser.add_argument(
+        "--compare-step",
+        type=int,
+        metavar="N",
+        help="with --compare-with: step of the other recording (default: the same step)",
     )
 
 
@@ -82,7 +90,7 @@ def add_limits(parser: argparse.ArgumentParser, seconds: float, gigabytes: float
         type=_amount,
         default=seconds,
         metavar="S",
-        help=f"seconds that a replay may take (default: {seconds:g})",
+        help=f"time limit of a replay in seconds (default: {seconds:g})",
     )
     parser.add_argument(
         f"--{prefix}memory",
@@ -90,8 +98,8 @@ def add_limits(parser: argparse.ArgumentParser, seconds: float, gigabytes: float
         type=_bytes,
         default=_bytes(str(gigabytes)),
         metavar="GB",
-        help="memory that a replay may take beyond TensorFlow's own, in GB of 10^9 bytes, as 0.5"
-        f" (default: {gigabytes:g})",
+        help="memory limit of a replay beyond TensorFlow's own, in GB of 10^9 bytes, e.g. 0.5 (default: "
+        f"{gigabytes:g})",
     )
 
 

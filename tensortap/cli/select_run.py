@@ -31,7 +31,8 @@ def add_path(parser: argparse.ArgumentParser) -> None:
         "path",
         type=source,
         metavar="LOGDIR|RUN",
-        help="a directory of runs, or one run, also as s3://… or https://…; anything that can be imported",
+        help="a directory of runs, one run, or any format that 'tensortap import' reads; a path, s3://… "
+        "or https://…",
     )
     add_follow_links(parser)
 
@@ -50,7 +51,7 @@ def only_run(path: Path) -> RunIndex:
         more = ["…"] if len(names) > _NAMED else []
         raise NotFoundError(
             f"There are {len(runs)} runs in {shown_path(path)!r}.",
-            f"Name one of them: {', '.join(names[:_NAMED] + more)}",
+            f"Pass one of them: {', '.join(names[:_NAMED] + more)}",
         )
     if runs[0].error:
         raise NotARunError(runs[0].error)
@@ -72,8 +73,8 @@ def print_damage(run: str, damage: Sequence[str]) -> None:
     """Print on stderr the sentences on what of a run cannot be read."""
     if damage:
         more = f" And {len(damage) - 1:,} more." if len(damage) > 1 else ""
-        text = f"{run} is damaged, and what cannot be read is missing here: {damage[0]}{more}"
-        hint = "'tensortap check' lists it all; 'check --repair' copies what is sound."
+        text = f"{run} is damaged, so data are missing here: {damage[0]}{more}"
+        hint = "'tensortap check' lists all damage; 'check --repair' copies the readable part."
         console(stderr=True).print(cell(f"{text}\n{hint}", "red"))
 
 
@@ -88,7 +89,7 @@ def open_log(path: Path) -> LogIndex:
     path = as_logdir(path)
     if not is_folder(path):
         raise NotARunError(
-            f"There is no directory {shown_path(path)!r}.", "Name a log directory, or a run in it."
+            f"There is no directory {shown_path(path)!r}.", "Pass a log directory or a run in it."
         )
     log = LogIndex(path)
     with bytes_progress("reading") as advance:
@@ -96,7 +97,7 @@ def open_log(path: Path) -> LogIndex:
     if not log.runs:
         check_folders_read(log.unread)
         raise NotARunError(
-            f"There is no run in {shown_path(path)!r}.",
+            f"No run found in {shown_path(path)!r}.",
             "A run is a directory with a run.json; see 'tensortap demo'.",
         )
     return log
@@ -146,7 +147,10 @@ def print_graph_hint(names: list[str]) -> None:
     """Print below a list of graphs how to choose one."""
     which = f"{names[0]!r}" if len(names) == 1 else f"{names[0]!r} and {counted(len(names) - 1, 'more name')}"
     verb = "stands" if len(names) == 1 else "stand"
-    text = f"{which} {verb} for tensors of several graphs: --graph GRAPH chooses (-: of none, as eager ops)"
+    text = (
+        f"{which} {verb} for tensors of several graphs; choose one with --graph ('-' for tensors "
+        "without a graph, such as eager ops)"
+    )
     console(stderr=True).print(cell(text, "dim"))
 
 

@@ -30,8 +30,8 @@ _MOST_LISTED = 60
 _HISTORY = "stepper_history"
 _HELP = """Moving
   next [N], back [N]        along the nodes in topological order (an empty line repeats the last move)
-  to NODE                   to a node or tensor; the end of a name will do
-  out                       to the first node behind this scope
+  to NODE                   to a node or tensor; the end of its name is enough
+  out                       to the first node after this scope
   nan [back]                to the next node that creates a NaN or an infinity (constants are expected)
   nonfinite [back]          to the next node that outputs one, created or propagated
   changed [back]            to the next node that the what-if changed; 'changed all' lists them
@@ -39,8 +39,8 @@ Looking
   list [TEXT]               nodes around the cursor, or those with TEXT in their name or of that op type
   show [NODE]               inputs and outputs of the node
   value [TENSOR] [0,:,3]    summary and values of a tensor (default: the node's first output)
-  compare [TENSOR]          it in all what-ifs, side by side
-Changing a tensor, and computing all that follows
+  compare [TENSOR]          the tensor in all what-ifs, side by side
+Changing a tensor and recomputing everything downstream
   set [TENSOR] = EXPR       x is the tensor: clip(x, 0, 6), where(x > 9, 9, x), step(100), step(100, 'run')
   fix [NUMBER]              replaces NaN and infinities (default: by 0)
   clip LOW HIGH, scale FACTOR, cast DTYPE
@@ -48,9 +48,9 @@ Changing a tensor, and computing all that follows
   from STEP [RUN]           takes the value of another recorded step
   undo, redo
 What-ifs
-  whatif                    lists them       whatif NAME   goes to one, or begins it with these changes
-  recorded                  goes back to the call as it was recorded
-  drop NAME, save           forgets one; saves all beside the run
+  whatif                    lists them       whatif NAME   switches to one, or creates it with these changes
+  recorded                  returns to the recorded call
+  drop NAME, save           deletes one; saves all beside the run
   quit"""
 
 
@@ -190,7 +190,7 @@ class StepperShell(cmd.Cmd):
     def do_set(self, arg: str) -> None:
         name, equals, expression = arg.partition("=")
         if not equals:
-            raise SelectionError("An expression is missing.", "Write it as in: set = clip(x, 0, 6)")
+            raise SelectionError("Expression missing.", "Use: set = clip(x, 0, 6)")
         self._change(self._tensor(name.strip()), expression.strip())
 
     def do_fix(self, arg: str) -> None:
@@ -248,7 +248,7 @@ class StepperShell(cmd.Cmd):
 
     def do_quit(self, arg: str) -> bool:
         if self._saved != self._session.what_ifs.as_record():
-            self._out.print(cell("What-ifs were not saved ('save' does that).", "yellow"))
+            self._out.print(cell("What-ifs were not saved; use 'save' to keep them.", "yellow"))
         return True
 
     do_q = do_quit
@@ -262,7 +262,7 @@ class StepperShell(cmd.Cmd):
         if not name:
             outputs = [each for each in stepper.node.outputs if each in known]
             if not outputs:
-                raise SelectionError(f"{stepper.node.name} gives no tensor here.", "Go to another node.")
+                raise SelectionError(f"{stepper.node.name} has no tensor here.", "Go to another node.")
             return outputs[0]
         if name in known:
             return name
@@ -272,7 +272,7 @@ class StepperShell(cmd.Cmd):
         return tensor_name(node.name, int(slot) if slot.isdecimal() else 0)
 
     def _change(self, tensor: str, expression: str) -> None:
-        with progress_line("computing what follows"):
+        with progress_line("recomputing downstream tensors"):
             self._session.change(tensor, expression)
         self._out.print(cell(f"{tensor} = {expression}"))
         self._print_changes()
@@ -304,7 +304,7 @@ def _non_finite(session: StepperSession, answer: StepperAnswer) -> str:
 def _nothing_further(changed: Sequence[str], node: StepperNode, back: bool) -> str:
     if not changed:
         return "nothing changed"
-    here = " but what this node gives" if not set(changed).isdisjoint(node.outputs) else ""
+    here = " except the output of this node" if not set(changed).isdisjoint(node.outputs) else ""
     return f"nothing further changed {'before' if back else 'after'} this node{here}"
 
 
@@ -312,20 +312,20 @@ def _count(text: str) -> int:
     if not text.strip():
         return 1
     if not (text.strip().isascii() and text.strip().isdigit() and len(text.strip()) < 10):
-        raise SelectionError(f"{text.strip()[:40]!r} is not a node count.", "Write it as in: next 5")
+        raise SelectionError(f"{text.strip()[:40]!r} is not a node count.", "Use: next 5")
     return int(text)
 
 
 def _is_back(text: str) -> bool:
     if text.strip() not in ("", "back"):
-        raise SelectionError(f"{text.strip()[:40]!r} is not possible here.", "Write 'back', or nothing.")
+        raise SelectionError(f"{text.strip()[:40]!r} is not a direction.", "Use 'back', or no argument.")
     return bool(text.strip())
 
 
 def _words(text: str, count: int, example: str) -> list[str]:
     words = text.split()
     if len(words) != count:
-        raise SelectionError(f"{count} words are needed here.", f"Write it as in: {example}")
+        raise SelectionError(f"{count} arguments are needed.", f"Use: {example}")
     return words
 
 
@@ -451,7 +451,7 @@ def print_what_ifs(session: StepperSession, out: Console) -> None:
 
 def _facts_text(facts: TensorFacts | None) -> str:
     if facts is None:
-        return "(not a tensor that can be shown, or did not run)"
+        return "(not available: it did not run, or it is not a tensor)"
     shape = "×".join(map(str, facts.shape)) or "scalar"
     bad = [f"{facts.nan:,} NaN"] * bool(facts.nan) + [f"{facts.inf:,} Inf"] * bool(facts.inf)
     since = [f"from iteration {facts.bad_visit} on"] * (facts.bad_visit > 0)

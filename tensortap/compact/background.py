@@ -90,7 +90,7 @@ class BackgroundCompaction:
             self._pool.ask(request, cancellation=self._cancellation)
         except (TensortapError, ChildEndedError, ChildFailedError, OSError) as error:
             if not self._closed.is_set():
-                text = f"{name} was not compacted, and is tried again in {_RETRY / 60:.0f} minutes: {error}"
+                text = f"{name} was not compacted; the next try is in {_RETRY / 60:.0f} minutes: {error}"
                 _LOG.warning(escaped(text))
                 self._rests[run_dir] = time.monotonic() + _RETRY
             return

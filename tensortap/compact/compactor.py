@@ -119,8 +119,8 @@ def _without_streams(run_dir: Path, known: Manifest) -> Compaction:
     """
     if not known.parts:
         raise DamagedError(
-            f"The statistics files of {shown_path(run_dir)} are not here: compact/ cannot be made anew.",
-            "Compact the run where it was written, and copy it again.",
+            f"The statistics files of {shown_path(run_dir)} are missing, so compact/ cannot be rebuilt.",
+            "Compact the original run, and copy it again.",
         )
     return Compaction(known.snapshots, 0, known.size, len(known.parts), 0, damage=known.damage)
 
@@ -128,7 +128,7 @@ def _without_streams(run_dir: Path, known: Manifest) -> Compaction:
 def _known(run_dir: Path, rebuild: bool) -> tuple[Manifest, str]:
     """Load the manifest if it still fits the run; and why that is nothing, though there is something."""
     if rebuild:
-        return Manifest(), "it was asked for"
+        return Manifest(), "--rebuild"
     try:
         known = read_manifest(run_dir)
     except DamagedError as error:
@@ -145,7 +145,7 @@ def _only_compactor(run_dir: Path) -> Iterator[None]:
     fd = os.open(run_dir / FOLDER / _LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
     try:
         if is_locked(fd):
-            hint = "Wait until it is done."
+            hint = "Wait until it finishes."
             raise LimitError(f"Another process is compacting {shown_path(run_dir)}.", hint)
         lock_file(fd)
         yield

@@ -259,7 +259,7 @@ def _parse(record: Mapping[str, Any]) -> Manifest:
         workers[name] = WorkerMark(_count(mark["snapshots"]), where, list(mark["files"]), closed, about)
     parts = [_parse_part(part) for part in record["parts"]]
     if any(one.last >= other.first for one, other in pairwise(parts)):
-        raise ValueError("parts that overlap")
+        raise ValueError("overlapping parts")
     by_tensor = record["by_tensor"]
     return Manifest(workers, parts, None if by_tensor is None else _parse_file(by_tensor))
 

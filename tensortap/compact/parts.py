@@ -195,7 +195,7 @@ def read_range(
                     yield decode_statistics(frames, layout, STREAM_COLUMNS)
                     frames, decoded = [], 0
     except FileNotFoundError as error:
-        raise DamagedError(f"{shown_path(path)} was removed meanwhile.") from error
+        raise DamagedError(f"{shown_path(path)} was removed while it was read.") from error
 
 
 def stream_rows(batches: Sequence[pa.RecordBatch], worker: str) -> pa.Table:
@@ -323,6 +323,6 @@ def _within(table: pa.Table, first: int, last: int) -> pa.Table:
 def _run_dir(argument: Record) -> Path:
     run_dir = Path(argument["run"])
     if not (run_dir / FOLDER).is_dir():
-        hint = "All workers of a cluster need the same path: a shared disk, mounted alike."
+        hint = "All workers of the cluster need the run at the same path on a shared disk."
         raise NotARunError(f"This worker does not see {shown_path(run_dir / FOLDER)}.", hint)
     return run_dir

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 TABLES = ("snapshots", "histograms", "by_step", "by_tensor", "workers")
 _POLL = 16 << 20  # decoded bytes of the streams at a time
-_HINT = f"One SELECT over the tables {', '.join(TABLES)}; see the documentation of 'tensortap sql'."
+_HINT = f"Use one SELECT over the tables {', '.join(TABLES)}; see 'tensortap sql --help'."
 
 
 def query_run(run_dir: Path, query: str, damage: Callable[[Sequence[str]], None] | None = None) -> pa.Table:
@@ -59,7 +59,7 @@ def query_run(run_dir: Path, query: str, damage: Callable[[Sequence[str]], None]
             [duckdb.StatementType.SELECT],
             [duckdb.StatementType.EXPLAIN],
         ):
-            raise SelectionError("Only one SELECT can be run: the run is read, never changed.", _HINT)
+            raise SelectionError("Only a single SELECT is allowed; runs are read-only.", _HINT)
         with _connect(run_dir, query, damage) as connection:
             return _plain_numbers(connection.execute(query).to_arrow_table())
     except duckdb.Error as error:
@@ -175,7 +175,7 @@ class _Tables:
             missing = list(tail.damage)
             if not tail.closed and exists(self._run_dir / info.worker / CLOSED_FILE):
                 missing.append(
-                    f"{info.worker} was closed, but its statistics have no end. {tail.pending}".strip()
+                    f"{info.worker} was closed, but its statistics are cut off. {tail.pending}".strip()
                 )
             self.damage += [sentence for sentence in missing if sentence not in self.damage]
         if not pieces:

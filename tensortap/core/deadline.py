@@ -31,7 +31,7 @@ def check_time_limit() -> None:
     limit = _LIMIT.get()
     if limit is not None and time.monotonic() > limit[0]:
         raise LimitError(
-            f"This takes more than {limit[1]:g} s, the limit of a request.",
-            "Ask for less: a smaller part without a step width, fewer rows, a simpler pattern; or read it"
-            " with tensortap.open.",
+            f"The request took more than {limit[1]:g} s, the limit.",
+            "Request less: a contiguous slice, fewer rows or a simpler pattern. Or read it with "
+            "tensortap.open.",
         )

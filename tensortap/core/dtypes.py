@@ -54,7 +54,7 @@ def numpy_dtype(dtype_name: str) -> np.dtype[Any]:
     dtype = _BY_NAME.get(dtype_name)
     if dtype is None:
         raise InvalidValueError(
-            f"The dtype {dtype_name[:80]!r} is not known here.", "Upgrade tensortap and ml_dtypes."
+            f"The dtype {dtype_name[:80]!r} is unknown.", "Upgrade tensortap and ml_dtypes."
         )
     return dtype
 
@@ -89,7 +89,7 @@ def dtype_name(what: np.dtype[Any] | Array) -> str:
     if name is None and not dtype.isnative:
         name = _NAMES.get(dtype.newbyteorder("="))
     if name is None:
-        raise InvalidValueError(f"An array of {_describe(dtype)} cannot be dumped.", _fix_for(dtype))
+        raise InvalidValueError(f"An array of {_describe(dtype)} cannot be stored.", _fix_for(dtype))
     return name
 
 
@@ -119,13 +119,13 @@ def _as_array(value: Any) -> Array:
     if np.ma.is_masked(value):
         raise InvalidValueError(
             "Masked arrays cannot be stored.",
-            "Fill the masked elements, as in array.filled(np.nan), or leave it out: array.compressed().",
+            "Fill the masked elements with array.filled(np.nan), or drop them with array.compressed().",
         )
     try:
         return np.asarray(value)
     except Exception as error:  # whatever a foreign __array__ raises
         raise InvalidValueError(
-            f"A {type(value).__name__} cannot be turned into an array: {str(error)[:200]}",
+            f"A {type(value).__name__} cannot be converted to an array: {str(error)[:200]}",
             "Convert it with numpy.asarray first.",
         ) from error
 
@@ -155,14 +155,15 @@ def _describe(dtype: np.dtype[Any]) -> str:
 
 def _fix_for(dtype: np.dtype[Any]) -> str:
     if dtype.kind in "Mm":
-        return "Convert it with .astype('int64'), which counts units since 1970 (or of the duration)."
+        return "Convert it with .astype('int64'), which gives units since 1970 or the duration in units."
     if dtype.kind in "fc":
         return (
-            "Convert it with .astype('float64') or .astype('complex128'); no file format keeps long doubles."
+            "Convert it with .astype('float64') or .astype('complex128'); file formats do not "
+            "support long doubles."
         )
     if dtype.names is not None:
-        return "Dump its fields one by one."
-    return "Convert it to numbers or text first; rows of unequal length go in as a list of arrays."
+        return "Store its fields one by one."
+    return "Convert it to numbers or text first; pass rows of unequal length as a list of arrays."
 
 
 _FOREIGN = ("bfloat", "float8", "int4", "int2", "uint4", "uint2")  # NumPy's files know no names for them
@@ -180,8 +181,8 @@ def to_npy_dtype(array: Array) -> Array:
     if array.dtype == object:
         if any(text[-1:] == b"\0" for text in array.flat):
             raise InvalidValueError(
-                "A string ends in NUL, which NumPy's files cannot keep.",
-                "Take CSV or JSON, or read it with tensortap.open.",
+                "A string ends in NUL, which .npy files cannot store.",
+                "Use CSV or JSON, or read it with tensortap.open.",
             )
         return array.astype(f"S{max(text_width(array), 1)}")
     if array.dtype.kind == "V" or array.dtype.name.startswith(_FOREIGN):

@@ -44,7 +44,7 @@ def parse_tensor_name(name: str) -> tuple[str, int]:
         InvalidNameError: the name is no text, empty, too long, or holds NUL.
     """
     if not isinstance(name, str):
-        raise InvalidNameError(f"{name!r} is not a tensor name.", "Use text: 'node' or 'node:slot'.")
+        raise InvalidNameError(f"{name!r} is not a tensor name.", "Use 'node' or 'node:slot'.")
     if not name or len(name) > MAX_NAME or "\x00" in name:
         raise InvalidNameError(
             f"{name[:80]!r} is not a tensor name.",
@@ -70,7 +70,7 @@ def check_run_name(name: str) -> str:
         if is_inside_run(part):
             raise InvalidNameError(
                 f"{part!r} is reserved for folders inside a run: {name[:120]!r} would not be found.",
-                f"Use another name, as in {part + '_'!r}.",
+                f"Use another name, e.g. {part + '_'!r}.",
             )
     for part in parts:
         if not _RUN_PART.match(part) or part.startswith(".") or part != part.strip() or part.endswith("."):

@@ -32,7 +32,7 @@ class Sample:
         ```
 
     Raises:
-        InvalidValueError: an argument is not possible.
+        InvalidValueError: an argument is not valid.
     """
 
     count: int
@@ -47,7 +47,7 @@ class Sample:
         if self.how not in get_args(SamplingMethod):
             raise InvalidValueError(f"how={self.how!r} is unknown.", "Use 'even' or 'random'.")
         if not _is_number(self.seed) or not 0 <= self.seed < 1 << 32:
-            raise InvalidValueError(f"seed={self.seed!r} is not possible.", "Use 0 to 2^32 - 1.")
+            raise InvalidValueError(f"seed={self.seed!r} is not valid.", "Use 0 to 2^32 - 1.")
 
     def kept(self, size: int) -> int:
         """How many elements of a value of `size` are kept."""

@@ -46,7 +46,9 @@ def new_file(path: Path) -> Iterator[Path]:
         InvalidNameError: there is something of that name, or no folder for it.
     """
     if not path.parent.is_dir():
-        raise InvalidNameError(f"There is no folder {str(path.parent)!r}.", "Make it, or name another place.")
+        raise InvalidNameError(
+            f"There is no folder {str(path.parent)!r}.", "Create it, or choose another path."
+        )
     if path.exists() or path.is_symlink():
         raise InvalidNameError(f"{str(path)!r} exists.", "Remove it, or choose another name.")
     with scratch_folder(path.parent, _PURPOSE) as folder:
@@ -70,5 +72,5 @@ def all_rows(run: RunIndex, rows: Array | None) -> Array:
     """
     found = np.arange(run.catalog.rows) if rows is None else rows
     if not len(found):
-        raise NotFoundError("No snapshot fits.", "'tensortap show RUN' lists what was captured.")
+        raise NotFoundError("No snapshots match.", "'tensortap show RUN' lists what was captured.")
     return found

@@ -35,7 +35,7 @@ def export_event_files(run: RunIndex, rows: Array | None, out: Path, advance: Ad
     rows = all_rows(run, rows)
     rows = rows[np.argsort(run.catalog.column("step", rows), kind="stable")]
     if not is_free(out):
-        raise InvalidNameError(f"{str(out)!r} exists.", "Name a new folder.")
+        raise InvalidNameError(f"{str(out)!r} exists.", "Choose a new folder.")
     out.mkdir(parents=True, exist_ok=True)
     path = out / f"events.out.tfevents.{int(run.created)}.tensortap"
     with new_file(path) as temporary, temporary.open("xb") as file:

@@ -27,11 +27,11 @@ EXPORTERS = (
     Exporter(
         "tap.zip",
         (".tap.zip", ".zip"),
-        "the run in one file, read in place",
+        "the whole run in one file",
         tap_zip.export_tap_zip,
     ),
-    Exporter("parquet", (".parquet",), "the statistics, a row a snapshot", tables.export_parquet),
-    Exporter("csv", (".csv",), "the statistics as text; formulas are guarded", tables.export_csv),
+    Exporter("parquet", (".parquet",), "statistics, one row per snapshot", tables.export_parquet),
+    Exporter("csv", (".csv",), "statistics as text, with formulas escaped", tables.export_csv),
     Exporter("npz", (".npz",), "stored values, for NumPy", arrays.export_npz),
     Exporter("safetensors", (".safetensors",), "stored values, for safetensors", arrays.export_safetensors),
     Exporter(
@@ -53,5 +53,5 @@ def exporter_for(out: Path, name: str | None = None) -> Exporter:
         if exporter.name == name or (name is None and out.name.endswith(exporter.suffixes)):
             return exporter
     known = ", ".join(exporter.name for exporter in EXPORTERS)
-    what = f"{name!r} is not a format" if name is not None else f"{out.name!r} does not say which format"
-    raise SelectionError(f"{what}.", f"Name one with --format: {known}.")
+    what = f"{name!r} is not a format" if name is not None else f"{out.name!r} has no known format"
+    raise SelectionError(f"{what}.", f"Choose one with --format: {known}.")

@@ -72,7 +72,7 @@ def refuse_damage(run: RunIndex, engine: Engine | None = None) -> None:
         places = counted(len(damage), "place")
         raise DamagedError(
             f"The run {run.name!r} is damaged in {places}, and was not exported: {damage[0]}",
-            "'tensortap check --repair' copies what can be read to a run beside it; export that one.",
+            "Run 'tensortap check --repair', and export the repaired copy.",
         )
 
 

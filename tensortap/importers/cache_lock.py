@@ -93,7 +93,7 @@ def _claimed(folder: Path) -> Iterator[None]:
         if os.read(fd, 300).decode("utf-8", "replace") == socket.gethostname():
             _lock(fd, shared=False)
         elif _idle(folder) <= _OTHER_HOST_SECONDS:
-            raise BlockingIOError(f"{folder} is another host's.")
+            raise BlockingIOError(f"{folder} belongs to another host.")
         if sys.platform == "win32":  # where a folder with an open file cannot be renamed, which tells users
             os.close(fd)
             fd = -1

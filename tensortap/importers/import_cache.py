@@ -124,7 +124,7 @@ def _import(
             raise
         raise CacheNotWritableError(
             f"Imports cannot be written to {folder.parent}: {error.strerror}.",
-            "Set TENSORTAP_CACHE to a folder that can be written to.",
+            "Set TENSORTAP_CACHE to a writable folder.",
         ) from error
     use = FolderLease(staged)
     try:
@@ -156,7 +156,7 @@ def _publish(staged: Path, folder: Path, run: str) -> CachedImport:
         remove_unused(folder)  # a damaged one, without its record
     remove_unused(staged)
     raise RefusedError(
-        f"The import cannot be put at {folder}.", "Remove that folder, or set TENSORTAP_CACHE."
+        f"The import cannot be written to {folder}.", "Remove that folder, or set TENSORTAP_CACHE."
     )
 
 

@@ -76,12 +76,12 @@ def _row(source: Path, format: str) -> Importer:
     if format and format not in BY_NAME:
         raise UnknownFormatError(f"{format!r} is not a format.", f"Use one of: {', '.join(BY_NAME)}.")
     if not source.exists() and not detect(source):
-        raise UnknownFormatError(f"There is no {str(source)!r}.", "Name a file or folder to import.")
+        raise UnknownFormatError(f"{str(source)!r} does not exist.", "Pass a file or folder to import.")
     row = BY_NAME[format] if format else detect(source)
     if row is None:
         raise UnknownFormatError(
-            f"{str(source)!r} is in no format that can be imported.",
-            "docs/import.md lists those that can; --format says which one it is.",
+            f"{str(source)!r} has no format that can be imported.",
+            "See docs/import.md for the formats; select one with --format.",
         )
     return row
 
@@ -90,7 +90,7 @@ def _notes_on_links(folder: Path) -> Iterator[str]:
     skipped = list(links_leading_out(folder))
     if skipped:
         named = f"{skipped[0].relative_to(folder).as_posix()[:200]}{', …' if len(skipped) > 1 else ''}"
-        yield f"Skipped: {counted(len(skipped), 'link')} leading out of the folder ({named}). {FOLLOW_HINT}"
+        yield f"Skipped: {counted(len(skipped), 'link')} out of the folder ({named}). {FOLLOW_HINT}"
 
 
 def notes_on_other_formats(folder: Path, format: Importer) -> Iterator[str]:
@@ -110,6 +110,6 @@ def notes_on_other_formats(folder: Path, format: Importer) -> Iterator[str]:
     for title, files in others.items():
         named = f"{files[0].as_posix()[:200]}{', …' if len(files) > 1 else ''}"
         yield (
-            f"Skipped: {counted(len(files), 'file')} {title} ({named}). "
-            "A folder is read in one format: import its files one at a time."
+            f"Skipped: {counted(len(files), 'file')} {title} ({named}). A folder is read in one "
+            "format: import these files separately."
         )

@@ -49,7 +49,7 @@ def list_files(address: str, most: int = MAX_FILES, most_folders: int = MAX_FOLD
     except OSError as error:
         raise RemoteError(f"{shown_path(place)} cannot be read: {error.strerror}.") from None
     if not files:
-        raise RemoteError(f"There is nothing at {shown_path(place)}.", "Name a file or a folder.")
+        raise RemoteError(f"{shown_path(place)} does not exist.", "Pass a file or a folder.")
     return files
 
 
@@ -72,7 +72,7 @@ def _named(place: Path, most: int, most_folders: int) -> list[RemoteFile]:
         if len(found) > most or at == most_folders:
             raise LimitError(
                 f"{shown_path(place)} holds more than {most:,} files, or {most_folders:,} folders.",
-                "Name a part of it.",
+                "Pass a part of it.",
             )
     return found
 
@@ -127,8 +127,8 @@ class RemoteCopier:
             self.bytes += file.size
             if self.bytes > self.max_bytes:
                 raise LimitError(
-                    f"With {shown_path(source)} it is more than {self.max_bytes:,} bytes.",
-                    "Name a part of it, raise --max-bytes of tensortap import, or copy it to a disk.",
+                    f"{shown_path(source)} brings the total above {self.max_bytes:,} bytes.",
+                    "Pass a part of it, raise --max-bytes of 'tensortap import', or copy it to a local disk.",
                 )
             self.progress(source.name)
             for at in range(0, file.size, _READ_BYTES):
@@ -160,5 +160,5 @@ def _put(file: Path, target: Path) -> None:
         put_file(file, target)
     except OSError as error:
         raise RemoteError(
-            f"{shown_path(target)}: {error.strerror}.", "Write to a disk, and copy it there."
+            f"{shown_path(target)}: {error.strerror}.", "Write to a local disk, and copy the file."
         ) from None

@@ -53,15 +53,13 @@ def _check_no_other_file(path: Path) -> None:
     from .registry import IMPORTERS
 
     if path.suffix == ".pbtxt":
-        hint = "Graphs as text are not read: write it with tf.io.write_graph(…, as_text=False)."
+        hint = "Text graphs are not supported: write it with tf.io.write_graph(…, as_text=False)."
     elif _is_packed(path):
-        hint = "It is a packed archive: unpack it, and name the folder or file."
+        hint = "It is an archive: unpack it, and pass the folder or file."
     else:
         known = ", ".join(form.title for form in IMPORTERS)
-        hint = f"These are known: a log directory, a run in it, a .tap.zip of runs, {known}."
-    raise NotARunError(
-        f"{shown_path(path)!r} is not recognised: it is a file in no format that is known here.", hint
-    )
+        hint = f"Supported are a log directory, a run in it, a .tap.zip of runs, {known}."
+    raise NotARunError(f"{shown_path(path)!r} has an unknown format.", hint)
 
 
 def _is_packed(path: Path) -> bool:
@@ -91,7 +89,8 @@ def check_reachable(path: Path) -> None:
             return
         raise RemoteError(
             f"{shown_path(path)}: {error.strerror}.",
-            "Name a folder that can be listed, a run, a .tap.zip, or what can be imported (docs/remote.md).",
+            "Pass a folder that can be listed, a run, a .tap.zip, or a format that can be imported "
+            "(docs/remote.md).",
         ) from None
 
 
@@ -120,8 +119,8 @@ def warn_if_silent(path: Path) -> Iterator[None]:
     """
 
     def warn() -> None:
-        since = f"{shown_path(path)} has not answered for {SILENT_SECONDS:g} s"
-        print(f"{since}: its disk or network is slow, or hangs.", file=sys.stderr, flush=True)
+        since = f"{shown_path(path)} has not responded for {SILENT_SECONDS:g} s"
+        print(f"{since}: its disk or network is slow or hangs.", file=sys.stderr, flush=True)
 
     timer = threading.Timer(SILENT_SECONDS, warn)
     timer.daemon = True
@@ -160,7 +159,7 @@ def _in_cache(find: Callable[[Path], CachedImport | None]) -> CachedImport | Non
         return find(_cache())
     except CacheNotWritableError as error:
         spare = _temporary_cache()
-        print(f"{error.message} It is imported for this time only. {error.hint}", file=sys.stderr)
+        print(f"{error.message} The import is not cached. {error.hint}", file=sys.stderr)
         return find(spare)
 
 
@@ -206,7 +205,7 @@ def _print_import(path: Path, cached: CachedImport) -> None:
         )
         if count
     )
-    how = "imported into the cache" if cached.fresh else "not changed since it was imported into the cache"
+    how = "imported into the cache" if cached.fresh else "unchanged; read from the cache"
     title = title_of(found.format)
     print(escaped(f"{shown_path(path)}: {title}, {how} ({what})."), file=sys.stderr)
     if cached.fresh:

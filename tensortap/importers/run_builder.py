@@ -75,7 +75,7 @@ class RunBuilder:
         self.place = logdir / run
         if self.place.exists():
             raise InvalidNameError(
-                f"{str(self.place)!r} exists already.", "Name the run with --run, or remove it."
+                f"{str(self.place)!r} exists already.", "Choose a name with --run, or remove the run."
             )
         self._hidden = logdir / f".importing-{uuid.uuid4().hex[:12]}"
         self.imported = Imported(format)
@@ -110,7 +110,7 @@ class RunBuilder:
         if not room:
             raise InvalidNameError(
                 f"The source holds several runs, and {self.run[:120]!r} has {MAX_RUN_DEPTH} folders already.",
-                "Name the run with --run and fewer folders.",
+                "Choose a name with fewer folders with --run.",
             )
         plain = name = f"{self.run}/{run_name_of(below, room)}"
         while name in self._taken:
@@ -118,7 +118,7 @@ class RunBuilder:
             name = f"{plain}-{self._alike[plain] + 1}"
         self._taken.add(name)
         if name != f"{self.run}/{below}":
-            self.note(f"What is called {below[:200]!r} in the source is the run {name!r}.", "runs renamed")
+            self.note(f"{below[:200]!r} in the source is imported as the run {name!r}.", "runs renamed")
         self._names[below] = name
         return name
 
@@ -146,7 +146,7 @@ class RunBuilder:
         found = self.imported
         if not (found.snapshots or found.graphs or found.recordings):
             because = " ".join(self.imported.notes)
-            raise RefusedError("The source has no tensor and no graph that can be shown.", because)
+            raise RefusedError("The source has no readable tensors or graphs.", because)
         for kind, count in self._more_notes.items():
             if count > 3 and kind not in self.imported.notes:
                 self.imported.notes.append(f"{count - 3:,} more: {kind}.")
@@ -270,7 +270,7 @@ def check_array_size(shape: tuple[int, ...], itemsize: int, what: str) -> int:
         RefusedError: an extent is negative, there are more than 64, or it takes more than 4 GiB.
     """
     if len(shape) > MAX_EXTENTS or any(extent < 0 for extent in shape):
-        raise RefusedError(f"{what} has the shape {str(shape)[:100]}, which is not possible.")
+        raise RefusedError(f"{what} has the shape {str(shape)[:100]}, which is not valid.")
     size = math.prod(shape) * itemsize
     if math.prod(shape) * max(itemsize, 1) > MAX_TENSOR:
         raise RefusedError(f"{what} takes {size:,} bytes; the limit is 4 GiB.")

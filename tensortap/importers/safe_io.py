@@ -37,7 +37,7 @@ USUAL_RATIO = 32  # unpacked to stored bytes; of arrays that shrink more, `max_u
 MAX_UNPACKED_ARRAYS = 256 << 20  # bytes
 imported_folder: ContextVar[Path | None] = ContextVar("imported_folder", default=None)
 """The folder that is imported; files outside of it are not opened."""
-FOLLOW_HINT = "If you trust it, add --follow-links."
+FOLLOW_HINT = "Add --follow-links if you trust it."
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -54,7 +54,7 @@ def open_file(path: Path) -> BinaryIO:
             raise RefusedError(f"{path.name} is not a regular file.")
         root = imported_folder.get()
         if root is not None and not _is_within(path, root, os.fstat(fd)):
-            raise RefusedError(f"{path.name} is a link that leads out of the folder.", FOLLOW_HINT)
+            raise RefusedError(f"{path.name} is a link out of the folder.", FOLLOW_HINT)
     except BaseException:
         os.close(fd)
         raise
@@ -125,8 +125,8 @@ def refused_unpacking(unpacked: int, stored: int, what: str = "It") -> RefusedEr
     """The error of an `UnpackBudget` that an array does not fit into."""
     enough = max_unpacked.get() + max(0, unpacked - USUAL_RATIO * stored)
     return RefusedError(
-        f"{what} would unpack from {bytes_text(stored)} to {bytes_text(unpacked)}, more than is allowed.",
-        f"If you trust the file, raise the limit: tensortap import --max-unpacked {-(-enough // 2**30)}G.",
+        f"{what} would expand from {bytes_text(stored)} to {bytes_text(unpacked)}, above the limit.",
+        f"Raise the limit if you trust the file: tensortap import --max-unpacked {-(-enough // 2**30)}G.",
     )
 
 
@@ -142,7 +142,7 @@ class ByteBudget:
     def take(self, length: int) -> None:
         """Raises RefusedError: the arrays would take more than the file has."""
         if length > self._left:
-            raise RefusedError("With it, tensors take more bytes than the file has: some share theirs.")
+            raise RefusedError("Tensors overlap: together they have more bytes than the file.")
         self._left -= length
 
 
@@ -171,7 +171,7 @@ def read_range(file: BinaryIO, offset: int, length: int, what: str) -> bytes:
     file.seek(offset)
     data = file.read(length)
     if len(data) != length:
-        raise RefusedError(f"{what} could not be read whole: the file is being changed.")
+        raise RefusedError(f"{what} could not be read completely: the file is changing.")
     return data
 
 
@@ -195,9 +195,9 @@ def files_beside(index: Path, names: Iterable[str], suffix: str) -> list[Path]:
     ordered = sorted(names)
     for name in ordered:
         if Path(name).name != name or "\\" in name or not name.endswith(suffix):
-            raise RefusedError(f"{index.name} names {name[:100]!r}, which is not a shard next to it.")
+            raise RefusedError(f"{index.name} names {name[:100]!r}, which is not a shard in the same folder.")
         if not (index.parent / name).is_file():
-            raise RefusedError(f"{index.name} names {name[:100]!r}, which is not there.")
+            raise RefusedError(f"{index.name} names {name[:100]!r}, which does not exist.")
     return [index.parent / name for name in ordered]
 
 
@@ -272,7 +272,7 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
 def _check(archive: zipfile.ZipFile, what: str) -> None:
     members = archive.infolist()
     if len(members) > MAX_MEMBERS or sum(member.file_size for member in members) > MAX_UNPACKED:
-        raise RefusedError(f"{what} would unpack to more than 64 GiB or {MAX_MEMBERS:,} files.")
+        raise RefusedError(f"{what} would expand to more than 64 GiB or {MAX_MEMBERS:,} files.")
     for member in members:
         if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise RefusedError(
@@ -282,8 +282,8 @@ def _check(archive: zipfile.ZipFile, what: str) -> None:
             raise RefusedError(f"{what}: {member.filename[:100]!r} begins before the archive.")
         if member.file_size > MAX_RATIO * member.compress_size + 1024:
             raise RefusedError(
-                f"{what}: {member.filename[:100]!r} says that {member.compress_size:,} bytes unpack to "
-                f"{member.file_size:,}, which is not possible."
+                f"{what}: {member.filename[:100]!r} claims that {member.compress_size:,} bytes "
+                f"expand to {member.file_size:,}, which is not valid."
             )
     _check_no_overlap(archive, what)
 
@@ -299,7 +299,7 @@ def _check_no_overlap(archive: zipfile.ZipFile, what: str) -> None:
             )
         before = member
     if before is not None and _end(file, before, what) > archive.start_dir:
-        raise RefusedError(f"{what}: {before.filename[:100]!r} overlaps the list of members.")
+        raise RefusedError(f"{what}: {before.filename[:100]!r} overlaps the central directory.")
 
 
 def _end(file: IO[bytes], member: zipfile.ZipInfo, what: str) -> int:
@@ -307,6 +307,8 @@ def _end(file: IO[bytes], member: zipfile.ZipInfo, what: str) -> int:
     file.seek(member.header_offset)
     head = file.read(_LOCAL_HEADER.size)
     if len(head) < _LOCAL_HEADER.size or not head.startswith(b"PK\3\4"):
-        raise RefusedError(f"{what}: {member.filename[:100]!r} is not where the list of members says.")
+        raise RefusedError(
+            f"{what}: {member.filename[:100]!r} is not at the offset in the central directory."
+        )
     name, extra = _LOCAL_HEADER.unpack(head)
     return member.header_offset + _LOCAL_HEADER.size + int(name) + int(extra) + member.compress_size

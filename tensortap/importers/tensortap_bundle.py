@@ -57,8 +57,8 @@ def read(path: Path, builder: RunBuilder) -> None:
         except DamagedError as error:
             raise RefusedError(error.message, error.hint) from error
     builder.note(
-        f"A bundle holds what step {manifest['step']} needs to run again, and no tensors: "
-        "'tensortap serve --allow-replay' computes any of them on the page, and so does 'tensortap replay'."
+        f"A bundle stores the inputs of step {manifest['step']}, but no tensors. Compute them with "
+        "'tensortap serve --allow-replay' or 'tensortap replay'."
     )
 
 

@@ -143,7 +143,7 @@ class CompactedRun:
                 table = table.append_column(name, histograms.column(name))
         check_statistics(table)
         if not set(pc.unique(table.column("worker")).to_pylist()) <= self.workers.keys():
-            raise DamagedError("A row is of a worker that the manifest does not name.")
+            raise DamagedError("A row has a worker that is not in the manifest.")
         return table
 
     def _add(self, catalog: Catalog, table: pa.Table) -> None:
@@ -165,7 +165,7 @@ class CompactedRun:
             metadata = pq.read_metadata(pa.BufferReader(data))
             groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
             if metadata.num_rows != rows or sum(group.total_byte_size for group in groups) > _MOST_BYTES:
-                raise DamagedError(f"{file.file} holds more than its manifest says.")
+                raise DamagedError(f"{file.file} has more rows than its manifest says.")
             table = read_parquet(data, names)
             return pa.table([_like_stream(table.column(name), name) for name in names], names=names)
         except (pa.ArrowException, KeyError, OSError) as error:
@@ -181,7 +181,7 @@ def _like_stream(column: pa.ChunkedArray, name: str) -> Any:
         column = column.cast(_TEXTS)
         lengths = (pc.binary_length(chunk.dictionary).take(chunk.indices) for chunk in column.chunks)
         if sum(pc.sum(each).as_py() or 0 for each in lengths) > _MOST_BYTES:
-            raise DamagedError(f"The column {name!r} holds too much text.")
+            raise DamagedError(f"The column {name!r} has too much text.")
     return column.cast(kind).combine_chunks()
 
 

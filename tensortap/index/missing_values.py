@@ -22,23 +22,24 @@ class NoValue(NamedTuple):
 
 
 _WORDS = {
-    "summary": NoValue("not stored", "only the summary was requested", 'Capture it again with keep="value".'),
+    "summary": NoValue("not stored", "only the summary was captured", 'Capture it again with keep="value".'),
     "source": NoValue("not stored", "the source of the import ({source}) has no value for it", ""),
     "pruned": NoValue("pruned", PRUNED_WHY, PRUNED_FIX),
     "refused": NoValue(
         "lost",
-        "the disk could not store it, for example because it was full",
+        "the disk was full or failed",
         "Its statistics and histogram are stored. Free disk space before you capture it again.",
     ),
     "damaged": NoValue(
         "lost",
         "it was missing or damaged when the run was repaired",
-        "Its statistics and histogram are stored. 'tensortap check' of the original run shows the damage.",
+        "Its statistics and histogram are stored. Run 'tensortap check' on the original run to see "
+        "the damage.",
     ),
     "compacted": NoValue(
         "not copied",
         "only the compacted statistics of the run are here",
-        "Open the run where it was written, or copy all of it.",
+        "Open the original run, or copy all of it.",
     ),
 }
 

@@ -211,8 +211,8 @@ class RunEvents:
         """
         if not self._batches:
             raise NotFoundError(
-                "The run does not say which samples fed its steps.",
-                "Note them while it trains: tap.trace_batches(dataset, …) or tap.batch(…).",
+                "The samples of its steps were not recorded.",
+                "Record them with tap.trace_batches(dataset, …) or tap.batch(…).",
             )
         found = [self._ids.steps(id)] if id is not None else []
         found += [self._files.steps(file)] if file is not None else []

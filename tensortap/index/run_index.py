@@ -338,7 +338,7 @@ class RunIndex:
     def _readable(self) -> GraphCache:
         if self._shelf is None:
             raise NotFoundError(
-                f"The run {self.name!r} cannot be read.", self.error or "It was not read yet."
+                f"The run {self.name!r} cannot be read.", self.error or "It has not been read yet."
             )
         return self._shelf
 

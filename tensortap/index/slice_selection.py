@@ -13,7 +13,7 @@ from tensortap.core.errors import SelectionError
 
 MAX_TEXT = 1000  # a selection names at most a few numbers for each of at most 64 dimensions
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}\Z")
-_HINT = "Write one part a dimension: '0', ':', '10:20', '::2', '-1' or '...', with commas between."
+_HINT = "Use one part per dimension, separated by commas: '0', ':', '10:20', '::2', '-1' or '...'."
 
 Item = int | slice | EllipsisType
 
@@ -121,15 +121,15 @@ def _as_index(item: object) -> int:
         except TypeError:
             pass
     raise SelectionError(
-        f"A selection cannot hold a {type(item).__name__}.",
-        "Use integers, slices and '...'; for more, read the array with np.asarray(…) and index that.",
+        f"A selection cannot contain a {type(item).__name__}.",
+        "Use integers, slices and '...'; for other indexing, read the array with np.asarray(…) first.",
     )
 
 
 def _expand(items: Sequence[Item], dims: int) -> list[Item]:
     ellipses = sum(item is ... for item in items)
     if ellipses > 1:
-        raise SelectionError("A selection can hold '...' once only.", _HINT)
+        raise SelectionError("A selection can contain '...' only once.", _HINT)
     given = len(items) - ellipses
     if given > dims:
         raise SelectionError(f"The selection has {given} parts, the tensor {dims} dimensions.", _HINT)
@@ -142,8 +142,8 @@ def _axis(item: Item, length: int, dim: int) -> Axis:
     if isinstance(item, int):
         if not -length <= item < length:
             raise SelectionError(
-                f"Index {item} lies outside dimension {dim}, which has {length} elements.",
-                f"Use {-length} to {length - 1}." if length else "Nothing can be selected from it.",
+                f"Index {item} is outside dimension {dim}, which has {length} elements.",
+                f"Use {-length} to {length - 1}." if length else "It has no elements to select.",
             )
         return Axis(item % length, 1, 1, keep=False)
     assert isinstance(item, slice)

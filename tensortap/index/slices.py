@@ -138,7 +138,7 @@ def check_limit(size: int, limit: int | None, whole: int) -> None:
     if limit is not None and size > limit:
         raise LimitError(
             f"The slice has {size} bytes, more than the limit of {limit}.",
-            f"The whole value has {whole} bytes; select a part of it, such as '0,:,10:20' or '::4'.",
+            f"The whole value has {whole} bytes; select a part, such as '0,:,10:20' or '::4'.",
         )
 
 

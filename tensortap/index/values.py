@@ -22,8 +22,8 @@ from .slices import BLOCK, GAP, check_limit, read_selected, read_selected_string
 from .snapshot import Snapshot
 
 UNVERIFIED = (
-    "Not verified: the dump is of format 1.0, which has no checksums for parts of a value, and this one is"
-    " too long to be read whole for one. 'tensortap check' verifies it."
+    "Not verified: format 1.0 has no checksums for parts of a value, and this value is too long to "
+    "read completely. Use 'tensortap check' to verify it."
 )
 # Ranges in neighbouring compressed chunks (of 1 MiB) are read as one: each chunk is decoded once.
 _CHUNK_GAP = 1024 * 1024

@@ -98,8 +98,8 @@ class WorkerFollower:
             # Damage that was skipped is reported by itself; with a torn tail behind it, more is gone.
             known = what == "snapshot" and self._tail.damage and not self._tail.pending
             if said is not None and there is not None and there < said and not known:
-                can = f"{counted(there, what)} can be read of {said:,} that it had written when it was closed"
-                found.append(f"{self.info.worker}: {can}: its files are damaged or cut. Copy them again.")
+                can = f"{counted(there, what)} of {said:,} can be read"
+                found.append(f"{self.info.worker}: {can}: its files are damaged or cut off. Copy them again.")
         if self._tail.pending and not found:
             found.append(f"{self.info.worker} was closed, but {self._tail.pending}")
         return found

@@ -49,7 +49,7 @@ def answer(request: dict[str, Any], progress: SendProgress) -> tuple[dict[str, A
         why = next(iter(str(error).splitlines()), "")
         raise TensortapError(
             f"The replay failed: {type(error).__name__}: {why[:300]}",
-            "If the recording was not edited, this is a bug in tensortap: please report it.",
+            "Unless the recording was edited, this is a bug in tensortap: please report it.",
         ) from error
 
 

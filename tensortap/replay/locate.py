@@ -22,7 +22,7 @@ def recordings_in(path: Path) -> list[RecordingPlace]:
     runs = find_runs(path) if is_folder(path) else []
     if len(runs) != 1:
         known = ", ".join(name for name, _ in runs[:10]) or "none"
-        raise NotFoundError(f"{str(path)!r} is not one run (runs there: {known}).", "Pass a run or a bundle.")
+        raise NotFoundError(f"{str(path)!r} is not a run; it contains {known}.", "Pass a run or a bundle.")
     found = find_recordings(runs[0][1])
     if not found:
         reasons = _why_unrecorded(runs[0][1])
@@ -75,7 +75,7 @@ def locate_beside(source: Path, step: int, run: str) -> Path:
         beside = dict(find_runs(run_dir.parent))  # never a path that a name leads to
         if run not in beside:
             known = ", ".join(list(beside)[:10])
-            raise NotFoundError(f"No run {run[:100]!r} beside this one.", f"Runs in this folder: {known}.")
+            raise NotFoundError(f"No run {run[:100]!r} beside this one.", f"This folder contains {known}.")
         run_dir = beside[run]
     return locate(run_dir, step, None)
 

@@ -41,13 +41,13 @@ def results_proof(results: ResultComparison) -> Verification:
     compared = results_text(results)
     versions = f" ({'; '.join(results.versions)})" if results.versions else ""
     if results.identical and not compared:
-        return _recomputed("the step has no outputs or variables, so nothing can be compared")
+        return _recomputed("the step has no outputs or variables to compare")
     if results.identical:
         verb = "is" if results.outputs + results.variables == 1 else "are"
         return _proven(f"{compared} {verb} bit-identical to the recorded step")
     if not results.differing:
         raised, before = results.failed or "nothing", results.recorded_failure or "nothing"
-        return _different(f"the step raises {raised}, it had raised {before}{versions}")
+        return _different(f"the step raises {raised}, but the recorded step raised {before}{versions}")
     names = ", ".join(results.differing[:_SHOWN_NAMES])
     ulp = results.largest_ulp
     farthest = "" if ulp is None else f", by up to {ulp:,} ULP of their largest values"
@@ -98,8 +98,7 @@ def untapped_text(as_recorded: bool) -> str:
     """Why results differ where tensors are tapped. `as_recorded`: whether without that none does."""
     if as_recorded:
         return (
-            "Only because tensors are tapped: without taps, all results are bit-identical. TensorFlow fuses"
-            " nodes into one kernel if nothing reads the tensors between them; fused nodes may round"
-            " differently."
+            "The taps cause this: without them, all results are bit-identical. TensorFlow fuses "
+            "nodes whose tensors are not read, and fused nodes may round differently."
         )
     return "Results also differ without taps."

@@ -42,7 +42,7 @@ def replay(request: Request, progress: Notice = ignore_notice) -> dict[str, Any]
         name: parse_changes(text, value_at_step(source, name)) for name, text in request.changes.items()
     }
     changed = override(recording, changes) if changes else recording
-    progress(f"running step {recording.step} again")
+    progress(f"replaying step {recording.step}")
     with LoadedCall(changed) as call:
         wanted = _wanted(request, call)
         again = call.run(wanted)
@@ -83,7 +83,7 @@ def _wanted(request: Request, call: LoadedCall) -> Callable[[Candidate], bool]:
         near = ", ".join(difflib.get_close_matches(missing[0], names, 3, 0.4))
         raise NotFoundError(
             f"The recorded step has no tensor {missing[0]!r}.",
-            f"Similar names: {near}." if near else "'tensortap step' lists its nodes and tensors.",
+            f"Similar names: {near}." if near else "List its nodes and tensors with 'tensortap step'.",
         )
     own = request.nodes is not None and not request.analysis  # an analysis runs the call itself
     pattern = pattern_of(request.nodes or "") if own else None

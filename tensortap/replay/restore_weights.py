@@ -44,7 +44,7 @@ def restore_variables(recording: Recording, model: Any) -> list[str]:
     if missing:
         raise NotFoundError(
             f"The recording lacks {counted(len(missing), 'variable')} of the model: {_listed(missing)}.",
-            "Build the model as the recorded program does, with the same names.",
+            "Build the model as in the recorded program, with the same names.",
         )
     set_to = [(each, pairs[id(each)].arrays[0]) for each in variables if id(each) in pairs]
     for variable, array in set_to:
@@ -58,7 +58,9 @@ def restore_variables(recording: Recording, model: Any) -> list[str]:
         from tensortap.capture.errors import TapWarning  # which imports TensorFlow
 
         warnings.warn(
-            f"The recorded step reads none of {_listed(left)}: left unchanged.", TapWarning, stacklevel=2
+            f"Unchanged, because the recorded step does not read them: {_listed(left)}.",
+            TapWarning,
+            stacklevel=2,
         )
     used = {id(argument) for argument in pairs.values()}
     return [argument.name for argument in recorded if id(argument) not in used]

@@ -20,12 +20,12 @@ from .execution.loaded_call import LoadedCall, RecordedInputs, variables_of
 __all__ = ["RecordedInputs", "read_bundle", "recorded_constants", "report_differences"]
 
 _OTHER_MACHINE = (
-    "Run as a graph, the step also gives different bits here: another processor, device or version."
+    "The bits also differ when the step runs as a graph here: the processor, device or version is different."
 )
 _EAGERLY = (
-    "Run as a graph, the step is bit-identical here. TensorFlow fuses and reorders nodes in a graph, which"
-    " rounds differently from running them one by one. Adam turns rounding errors in gradients that should"
-    " be 0 into whole steps."
+    "The step is bit-identical here when it runs as a graph. In graphs TensorFlow fuses and "
+    "reorders nodes, which changes rounding. Adam turns rounding errors in gradients that should "
+    "be 0 into full steps."
 )
 
 

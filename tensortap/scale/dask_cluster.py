@@ -40,7 +40,7 @@ class DaskEngine:
         try:
             self._client: Any = distributed.Client(target, timeout=_CONNECT_SECONDS, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
-            hint = "Name a running scheduler, as in dask://scheduler:8786."
+            hint = "Pass a running scheduler, e.g. dask://scheduler:8786."
             raise TensortapError(f"No Dask scheduler answers at {address}.", hint) from error
 
     def map(

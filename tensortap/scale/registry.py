@@ -24,7 +24,7 @@ def open_engine(name: str = "", processes: int | None = None) -> Engine:
         TensortapError: Dask is not installed, or no scheduler answers there.
     """
     if processes is not None and processes < 1:
-        raise InvalidValueError(f"{processes} is not a number of processes.", "Use 1 or more.")
+        raise InvalidValueError(f"{processes} is not a valid number of processes.", "Use 1 or more.")
     if name in ("", "local"):
         return LocalEngine(processes or default_processes())
     if name == "dask" or name.startswith("dask://"):

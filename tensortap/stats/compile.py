@@ -87,7 +87,7 @@ def _has_too_little_memory() -> bool:
 def _compile_now(name: str, result: str, arguments: tuple[str, ...]) -> Kernel:
     ignore_config_file()
     if _has_too_little_memory():
-        raise CannotCompileError("the limit of the address space (ulimit -v) leaves it too little memory")
+        raise CannotCompileError("the address space limit (ulimit -v) is too low")
     import numba
 
     from . import kernels, kernels_batch

@@ -36,7 +36,7 @@ class BoundedResponse(aiohttp.ClientResponse):
             parts.append(part)
             size += len(part)
             if size > limit:
-                raise UnexpectedResponseError("more was sent than the range that was asked for")
+                raise UnexpectedResponseError("the response is longer than the requested range")
         return b"".join(parts)
 
 

@@ -152,7 +152,7 @@ class FileReader:
         while target.nbytes:
             count = self._file.readinto(target)  # type: ignore[attr-defined]
             if not count:
-                raise DamagedError(f"{self.path.name} was cut while it was read.")
+                raise DamagedError(f"{self.path.name} was truncated while it was read.")
             target = target[count:]
 
     def check_there(self, offset: int, length: int) -> None:
@@ -160,7 +160,7 @@ class FileReader:
         if offset < 0 or length < 0 or offset + length > self.size:
             raise DamagedError(
                 f"{self.path.name} ends at byte {self.size}, before byte {offset + length}.",
-                "It was cut, or copied before it was complete: copy it again.",
+                "It was truncated or copied too early: copy it again.",
             )
 
     def read_exactly(self, offset: int, length: int) -> bytes:
@@ -172,7 +172,7 @@ class FileReader:
         self.check_there(offset, length)
         data = self.read(offset, length)
         if len(data) != length:
-            raise DamagedError(f"{self.path.name} was cut while it was read.")
+            raise DamagedError(f"{self.path.name} was truncated while it was read.")
         return data
 
 
@@ -220,7 +220,7 @@ def parse_json(data: bytes, name: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise DamagedError(f"{name} is not JSON: {error}.") from error
     if not isinstance(found, dict):
-        raise DamagedError(f"{name} does not hold a JSON object.")
+        raise DamagedError(f"{name} is not a JSON object.")
     if end is not None:
         del found[_LAST]
         found.pop(_FIRST, None)

@@ -42,7 +42,7 @@ _FILES = (
     ".index",
     ".tapbundle",
 )
-_NO_RANGES = "the web server sends whole files where a range is asked for; copy it to a disk, or use nginx"
+_NO_RANGES = "the web server does not support range requests; copy the run to a local disk, or use nginx"
 _T = TypeVar("_T")
 
 
@@ -111,7 +111,7 @@ class RemoteFolder:
             return b""
         data = self._ask(lambda: self._read(self._place(name), size, offset, length), name)
         if len(data) > length:
-            reason = "more was sent than the range that was asked for"
+            reason = "the response is longer than the requested range"
             raise RemoteReadError(errno.EIO, reason, self.shown_name(name))
         return data
 

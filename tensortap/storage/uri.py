@@ -66,7 +66,7 @@ def path_of(text: str | os.PathLike[str]) -> Path:
     return ROOT / key / _name(shown)
 
 
-def local_path(text: str | os.PathLike[str], why: str = "this works on a disk only") -> Path:
+def local_path(text: str | os.PathLike[str], why: str = "only local paths work here") -> Path:
     """A path on a disk.
 
     Raises:
@@ -74,8 +74,8 @@ def local_path(text: str | os.PathLike[str], why: str = "this works on a disk on
     """
     if is_address(os.fspath(text)):
         raise RemoteError(
-            f"{without_secrets(os.fspath(text))} is an address: {why}.",
-            "Use a folder here (docs/remote.md says what works on addresses).",
+            f"{without_secrets(os.fspath(text))} is remote: {why}.",
+            "Use a local folder; see docs/remote.md.",
         )
     return Path(text)
 
@@ -91,8 +91,8 @@ def target_path(text: str | os.PathLike[str]) -> Path:
         scheme = text.partition(":")[0].lower()
         if "::" in text or "?" in text or "#" in text or scheme in _READ_ONLY:
             raise RemoteError(
-                f"Nothing can be written to {without_secrets(text)}.",
-                "Write to a disk, or to a bucket or file server (s3://, gs://, abfs://, sftp:// …).",
+                f"Cannot write to {without_secrets(text)}.",
+                "Write to a local disk, a bucket or a file server (s3://, gs://, abfs://, sftp:// …).",
             )
     return path_of(text)
 
@@ -110,7 +110,7 @@ def target_run(text: str | os.PathLike[str]) -> Path:
     if not run or logdir.endswith(("/", ":")):
         shown = without_secrets(text)
         raise RemoteError(
-            f"{shown} does not name a run.", "Name one below a bucket or folder: s3://bucket/logs/run."
+            f"{shown} does not name a run.", "Use a path in a bucket or folder: s3://bucket/logs/run."
         )
     return target_path(logdir) / run
 
@@ -191,7 +191,7 @@ def _file_system(text: str, shown: str) -> tuple[Any, str]:
     except Exception as error:
         raise RemoteError(
             f"{shown} cannot be read: fsspec says {type(error).__name__}.",
-            "Name a folder, a run or a .tap.zip by an address that fsspec knows, as in s3://bucket/logs.",
+            "Use an address that fsspec supports, e.g. s3://bucket/logs.",
         ) from None  # the text of an error may hold what is secret
     return fs, root
 

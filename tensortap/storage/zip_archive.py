@@ -26,7 +26,7 @@ _MAX_DEPTH = 16  # folders
 _LOCAL = struct.Struct("<4s22sHH")  # a member's own header: magic, …, lengths of name and extra field
 _END = 22 + 65_535 + 20 + 56  # bytes at the end that hold where the list of members is
 _READ_BYTES = 64 << 10  # bytes of the archive read at once where its list is read
-_HINT = "Make it with 'tensortap export RUN --out run.tap.zip', or unpack it."
+_HINT = "Create it with 'tensortap export RUN --out run.tap.zip', or unpack it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,9 @@ class Archive:
                     for info in archive.infolist():
                         self._add(info, size)
         except (zipfile.BadZipFile, struct.error, ValueError, NotImplementedError, EOFError) as error:
-            raise DamagedError(f"{path.name} is not a zip that can be read: {error}.", _HINT) from error
+            raise DamagedError(f"{path.name} is not a readable zip file: {error}.", _HINT) from error
         if self.files.keys() & self.folders.keys():
-            raise DamagedError(f"{path.name} holds one name twice, as a file and as a folder.", _HINT)
+            raise DamagedError(f"{path.name} has a file and a folder of the same name.", _HINT)
         self._check_no_overlap()
 
     def _check_no_overlap(self) -> None:
@@ -82,7 +82,7 @@ class Archive:
         name = info.filename.removesuffix("/")
         parts = name.split("/")
         if len(name) > _MAX_NAME or len(parts) > _MAX_DEPTH or not all(map(_is_plain, parts)):
-            raise ValueError(f"the name {name[:80]!r} is not possible")
+            raise ValueError(f"the name {name[:80]!r} is not valid")
         for depth, part in enumerate(parts[:-1] if not info.is_dir() else parts):
             folder = "/".join(parts[:depth])
             self.folders.setdefault(folder, set()).add(part)
@@ -100,7 +100,7 @@ class Archive:
         if info.file_size != info.compress_size or info.header_offset + _LOCAL.size + info.file_size > size:
             raise ValueError(f"{name[:80]!r} is longer than the archive")
         if name in self.files:
-            raise ValueError(f"{name[:80]!r} is there twice")
+            raise ValueError(f"{name[:80]!r} occurs twice")
         self.files[name] = Member(info.header_offset, info.file_size)
         self.folders["/".join(parts[:-1])].add(parts[-1])
 
@@ -135,7 +135,7 @@ def _check_directory(file: BinaryIO, size: int) -> None:
     tail = file.read(_END)
     at = tail.rfind(b"PK\x05\x06")
     if at < 0:
-        raise ValueError("it has no list of members at its end; if it was cut short, copy it again")
+        raise ValueError("it has no central directory; if it was truncated, copy it again")
     count, length = struct.unpack_from("<HI", tail, at + 10)
     wide = tail.rfind(b"PK\x06\x06", 0, at)
     if wide >= 0:

@@ -56,7 +56,9 @@ def make_private_folder(root: Path, folder: Path) -> None:
         with contextlib.suppress(FileExistsError):
             level.mkdir(mode=0o700)
         if not is_own_folder(level):
-            raise PermissionError(errno.EACCES, "one of its folders is another user's, or a link", str(level))
+            raise PermissionError(
+                errno.EACCES, "one of its folders belongs to another user or is a link", str(level)
+            )
         if os.name == "posix" and level.lstat().st_mode & _OTHERS_WRITE:
             with contextlib.suppress(OSError):  # a file system with modes of its own
                 level.chmod(0o700)

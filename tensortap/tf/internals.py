@@ -57,9 +57,9 @@ def check_names(needed: Mapping[Any, str]) -> None:
 
 def _unsupported(what: str) -> UnsupportedTensorFlowError:
     return UnsupportedTensorFlowError(
-        f"tensortap captures from TensorFlow {SUPPORTED}; this is {tf.__version__}, which differs inside:"
-        f" {what}.",
-        f'Install "tensorflow=={SUPPORTED}.*". Runs that are there can be read without TensorFlow.',
+        f"tensortap captures from TensorFlow {SUPPORTED}; this is {tf.__version__}, with different "
+        f"internals: {what}.",
+        f'Install "tensorflow=={SUPPORTED}.*". Existing runs can be read without TensorFlow.',
     )
 
 

@@ -214,7 +214,7 @@ _FROM_BYTES = {
     "ParseTensor": "out_type",
 }
 _HANDLES = (tf.resource.as_datatype_enum, tf.variant.as_datatype_enum)
-_HINT = "Only ops that compute, and variables of the recording, are run again."
+_HINT = "Only ops that compute, and variables of the recording, are replayed."
 
 
 def check_allowed(definitions: Sequence[Any]) -> None:
@@ -228,7 +228,7 @@ def check_allowed(definitions: Sequence[Any]) -> None:
     """
     why = refused(definitions)
     if why:
-        raise InvalidValueError(f"The recording holds {why}, which is not run.", _HINT)
+        raise InvalidValueError(f"The recording contains {why}, which is not allowed.", _HINT)
 
 
 def refused(definitions: Sequence[Any]) -> str:

@@ -71,7 +71,7 @@ def tensor_array(proto: Any) -> Array:
     if name is None:
         raise InvalidValueError(f"A tensor of {tensorflow_type_name(proto.dtype)} has no array.")
     if shape is None or any(extent is None for extent in shape):
-        raise DamagedError("A tensor's shape is not known.")
+        raise DamagedError("The shape of a tensor is unknown.")
     extents = tuple(extent or 0 for extent in shape)
     size = math.prod(extents)
     dtype = numpy_dtype(name)

@@ -117,7 +117,7 @@ def resting(*, loss: float = 0.0) -> list[Fed]:
     return fed
 
 
-LEFT_OUT = "no step asks for its gradient, although it is trainable and the loss depends on it"
+LEFT_OUT = "no step requests its gradient, although it is trainable and the loss depends on it"
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def test_other_initial_values(compared: Compare) -> None:
     found = compared("first", "seed")
     assert found.first is not None
     assert found.first.difference.op_type == "ReadVariableOp"
-    assert found.first.text.startswith("The variable net/hidden/kernel differs when the step begins")
+    assert found.first.text.startswith("The variable net/hidden/kernel differs at the start of the step")
     assert found.first.variable == "net/hidden/kernel"
 
 
@@ -230,7 +230,7 @@ def test_where_and_sorting(runs: dict[str, RunIndex]) -> None:
 
 
 def test_steps_that_do_not_meet(runs: dict[str, RunIndex]) -> None:
-    with pytest.raises(NotFoundError, match="no captured step in common"):
+    with pytest.raises(NotFoundError, match="no common captured step"):
         compare(Side(runs["first"], 1), Side(runs["loop"]))
     with pytest.raises(NotFoundError, match="first has no snapshot at step 9"):
         compare(Side(runs["first"], 9), Side(runs["loop"]))

@@ -230,7 +230,9 @@ def test_two_workers_of_one_run(tmp_path: Path) -> None:
     fed = write(tmp_path, "parallel", nodes, values | {"x": 2.0})
     reported = compare(Side(fed, 0, first), Side(fed, 0, fed.workers[2].id)).first
     assert reported is not None
-    assert reported.text.startswith("The step was fed other data, as steps and workers of a run usually are")
+    assert reported.text.startswith(
+        "The step was fed other data, as is usual for steps and workers of one run"
+    )
     undecided = compare(Side(run, 0), Side(run, 0))
     assert not undecided.differ
     assert "2 workers" in undecided.notes[0]
@@ -302,7 +304,7 @@ def test_constants_that_both_graphs_write_out_need_no_capture(tmp_path: Path) ->
     a, b = sorted(log.runs, key=lambda run: run.name)
     first = compare(Side(a), Side(b)).first
     assert first is not None
-    assert first.text == "All its inputs are equal, so this op computes something else."
+    assert first.text == "All its inputs are equal, so the op itself computes something different."
 
 
 def test_a_long_renamed_chain_is_matched_in_few_sweeps(

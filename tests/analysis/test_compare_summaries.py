@@ -117,7 +117,7 @@ def test_what_lies_beside_a_sample_is_reported_by_the_summaries(tmp_path: Path) 
     assert (entry.basis, entry.verdict, found.differ) == ("sample", "diverges", True)
     assert (entry.metrics.differing, entry.metrics.max_abs) == (0, 1000)
     assert entry.metrics.kl > 0
-    assert "a sample of their elements" in found.notes[0]
+    assert "samples and summaries" in found.notes[0]
     entry, found = of_one(tmp_path / "equal", a, a.copy(), keep="value", sample=Sample(100))
     assert (entry.basis, entry.verdict, entry.metrics.kl) == ("sample", "same", 0)
 

@@ -47,8 +47,8 @@ def test_a_right_op_is_ill_conditioned_and_not_accused(tmp_path: Path) -> None:
     assert (verdicts["wide"], verdicts["quotient"], found.differ) == ("noise", "amplified", True)
     assert found.first is not None
     assert found.first.difference.node == "quotient"
-    assert found.first.text.startswith("Ill-conditioned here, but not wrong: its inputs differ by 2.0e-07")
-    assert found.first.text.endswith("The rounding that it magnifies begins at wide:0 (MatMul).")
+    assert found.first.text.startswith("Ill-conditioned here, but correct: its inputs differ by 2.0e-07")
+    assert found.first.text.endswith("It amplifies rounding that starts at wide:0 (MatMul).")
     assert "At [1]: RealDiv(1e-07, 1e-07) = 1 in A, RealDiv(-1e-07, 1e-07) = -1 in B" in found.first.text
 
 
@@ -56,4 +56,4 @@ def test_an_op_that_gives_something_else_is_accused_with_its_side(tmp_path: Path
     first = compared(tmp_path, b_quotient=0.5).first
     assert first is not None
     assert (first.difference.node, first.difference.verdict) == ("quotient", "diverges")
-    assert first.text == "Computed again from its own inputs, B is not what RealDiv gives; A is."
+    assert first.text == "Recomputing RealDiv from the stored inputs does not reproduce B; A is reproduced."

@@ -34,7 +34,7 @@ def test_a_mask_comes_behind_the_nan_that_is_made_of_it(tmp_path: Path) -> None:
     nan, mask = findings_of("ExplodingTensor", synthetic_run(tmp_path, MASKED, fed))
     assert (nan.severity, nan.tensor, nan.first_step) == ("high", "soft:0", 2)
     assert (mask.severity, mask.tensor, mask.first_step, mask.steps) == ("low", "masked:0", 0, 4)
-    assert mask.text == "Infinity in masked is a constant of the program."
+    assert mask.text == "Infinity in masked is a constant in the program."
 
 
 @pytest.mark.parametrize("number", ["-inf", "nan"])
@@ -44,4 +44,4 @@ def test_a_constant_that_reaches_the_loss_is_what_is_wrong(tmp_path: Path, numbe
     fed = [(name, np.float32(value), 0) for name, value in (("x", 1), ("sum", number), ("loss", number))]
     (found,) = findings_of("ExplodingTensor", synthetic_run(tmp_path, nodes, fed))
     assert (found.severity, found.tensor) == ("high", "sum:0")
-    assert found.text.endswith("in sum is a constant of the program.")
+    assert found.text.endswith("in sum is a constant in the program.")

@@ -47,7 +47,10 @@ def test_what_is_frozen_at_random_numbers_is_told_from_what_is_pretrained(tmp_pa
         if finding.rule == "UnchangedTensor" and finding.variable.endswith("kernel")
     }
     for name in INITIALIZERS:
-        assert (found[name].severity, f"as made by {name}." in found[name].text) == ("medium", True), name
+        assert (found[name].severity, (f"at random values from {name}.") in found[name].text) == (
+            "medium",
+            True,
+        ), name
         assert "load its weights" in found[name].help
     assert {name: found[name].severity for name in ("pretrained", "scaled")} == {
         "pretrained": "low",

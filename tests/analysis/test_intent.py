@@ -31,7 +31,7 @@ FOUND_BY = {  # program -> (rule, part of the text)
     "exploding_rate": ("LearningRate", "The learning rate is 0.8."),
     "stopped_gradient": ("DeadGradient", "low/kernel gets no gradient"),
     "autoencoder": ("TargetOutOfRange", "can only be 0 … 1"),
-    "relu_logits": ("LossInputMismatch", "takes it for logits"),
+    "relu_logits": ("LossInputMismatch", "expects logits"),
     "shuffled_labels": ("LossNotDecreasing", "Guessing among 3 classes gives 1.099"),
     "softmax_of_one": ("SoftmaxAxis", "over one element"),
     "softmax_over_batch": ("SoftmaxAxis", "over the batch: its input was 32×8"),

@@ -38,7 +38,7 @@ def test_a_gradient_that_stays_zero_is_dead(
     assert [(hit.severity, hit.first_step, hit.steps) for hit in hits] == found
     for severity, since, steps in found:
         late = f"since step {since}: " if steps < 40 else "is exactly 0: "
-        reported = late if severity == "high" else f"at {steps} of 40 captured steps, and comes back: "
+        reported = late if severity == "high" else f"at {steps} of 40 captured steps, but recovers: "
         assert reported in hits[0].text
 
 
@@ -87,5 +87,5 @@ def test_weights_rest_whose_gradient_is_zero(tmp_path: Path) -> None:
     fed += [(GRADIENT.name, ZERO, step) for step in range(8)]
     run, alone = synthetic_run(tmp_path, TRAINING, fed), parse_settings({"DeadGradient": {"enabled": False}})
     (found,) = findings_of("UnchangedTensor", run, alone)
-    assert (found.severity, found.text.endswith("as its gradient is exactly 0.")) == ("low", True)
+    assert (found.severity, found.text.endswith("because its gradient is exactly 0.")) == ("low", True)
     assert findings_of("UnchangedTensor", run) == []  # DeadGradient says so, and why

@@ -85,7 +85,7 @@ def test_a_constant_that_is_chosen_in_place_of_a_gradient_needs_no_capture(
     fed += [(f"gradient_tape/{name}", ZERO, 0) for name in ("choice", "g")]
     (entry,) = (e for e in dead_layer_ledger(synthetic_run(tmp_path, nodes, fed)) if e.reason)
     assert (entry.reason, entry.begins) == (reason, "gradient_tape/choice:0")
-    reported = f"(SelectV2): it chooses 0 in place of gradient_tape/loss:0{why}"
+    reported = f"(SelectV2): it selects 0 instead of gradient_tape/loss:0{why}"
     assert entry.why.endswith(reported) == (reason == "mask")
 
 
@@ -155,10 +155,10 @@ def test_the_ledger_tells_how_far_it_is_and_can_be_ended(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("op_type", "dtype", "found"),
     [
-        ("Cast", "int32", [("low", "tail/cut (Cast) lets no gradient of the loss through")]),
-        ("ArgMax", "int64", [("low", "tail/cut (ArgMax) lets no gradient of the loss through")]),
-        ("Round", "float32", [("low", "tail/cut (Round) lets no gradient of the loss through")]),
-        ("Greater", "bool", [("low", "tail/cut (Greater) lets no gradient of the loss through")]),
+        ("Cast", "int32", [("low", "tail/cut (Cast) blocks the gradient")]),
+        ("ArgMax", "int64", [("low", "tail/cut (ArgMax) blocks the gradient")]),
+        ("Round", "float32", [("low", "tail/cut (Round) blocks the gradient")]),
+        ("Greater", "bool", [("low", "tail/cut (Greater) blocks the gradient")]),
         ("StopGradient", "float32", []),  # it is meant
         ("Cast", "float16", []),
         ("Tanh", "float32", []),
@@ -186,17 +186,18 @@ def test_what_cuts_a_variable_off_is_named(
     assert entry.begins == ("tail/cut:0" if cut else "v:0")
     reported = findings_of("DeadGradient", run)
     assert [(f.severity, f.text) for f in reported] == [
-        (severity, f"head/kernel gets no gradient: {text}. Fine if it is frozen.") for severity, text in found
+        (severity, (f"head/kernel gets no gradient: {text}. This is fine if it is frozen."))
+        for severity, text in found
     ]
 
 
 @pytest.mark.parametrize(
     ("op_type", "of", "asked", "found"),
     [
-        ("Round", "head/kernel", "true", [("high", "an op with a gradient there")]),
-        ("Round", "head/bias", "true", [("low", "an op with a gradient there")]),
-        ("StopGradient", "head/kernel", "true", [("high", "let the gradient through")]),
-        ("Unused", "head/kernel", "true", [("medium", "let the loss use the layer")]),
+        ("Round", "head/kernel", "true", [("high", "use an op that has a gradient")]),
+        ("Round", "head/bias", "true", [("low", "use an op that has a gradient")]),
+        ("StopGradient", "head/kernel", "true", [("high", "remove the stop_gradient")]),
+        ("Unused", "head/kernel", "true", [("medium", "use the layer in the loss")]),
         ("Round", "head/kernel", "false", []),
         ("Unused", "head/kernel", "false", []),
         ("Unused", "head/kernel", "", []),
@@ -222,7 +223,7 @@ def test_a_variable_without_the_gradient_that_is_asked_for_is_worse_than_a_froze
     averaged = [("v", SOME * (step + 1), step) for step in range(3)]  # as a target network is, or a codebook
     reported = findings_of("DeadGradient", synthetic_run(tmp_path / "averaged", nodes, [*fed, *averaged]))
     assert [f.severity for f in reported] == ["low"] * len(found)
-    assert all(f.text.endswith("It still changes: something else updates it.") for f in reported)
+    assert all(f.text.endswith("It still changes, so something else updates it.") for f in reported)
 
 
 def test_zeros_that_a_program_puts_where_there_is_no_gradient_are_none(tmp_path: Path) -> None:
@@ -255,8 +256,8 @@ def test_of_an_op_whose_gradient_is_always_0_the_forward_pass_tells(tmp_path: Pa
     (entry,) = dead_layer_ledger(run)
     assert (entry.reason, entry.cut_by, entry.begins) == ("disconnected", "Sign", "sign:0")
     (finding,) = findings_of("DeadGradient", run)
-    assert finding.text.endswith("sign (Sign) lets no gradient of the loss through.")
-    assert finding.next_look == "The node that lets no gradient through."
+    assert finding.text.endswith("sign (Sign) blocks the gradient.")
+    assert finding.next_look == "Check the node that blocks the gradient."
     sometimes = synthetic_run(
         tmp_path, nodes, [("gradient_tape/g", value, n) for n, value in enumerate((ZERO, SOME))], name="some"
     )

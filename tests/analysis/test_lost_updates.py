@@ -40,7 +40,7 @@ def test_of_a_long_run_some_are_chosen_evenly_and_the_ledger_and_the_finding_say
     (finding,) = findings_of("AbsorbedUpdate", run)
     lost = len(entry.absorbed_at)
     assert (finding.first_step, finding.steps, finding.of) == (entry.absorbed_at[0], lost, 32)
-    assert finding.looked_at == "pairs of steps with stored values, chosen evenly of 99"
+    assert finding.looked_at == "pairs of steps with stored values, sampled evenly from 99"
 
 
 def test_the_finding_counts_the_pairs_at_which_updates_were_lost(tmp_path: Path) -> None:

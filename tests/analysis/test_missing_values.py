@@ -48,7 +48,7 @@ def runs(tmp_path: Path) -> dict[str, RunIndex]:
 def test_a_origin_without_its_value_says_why(runs: dict[str, RunIndex]) -> None:
     notes = {name: " ".join(nan_report(run).notes) for name, run in runs.items()}
     assert "elements" not in notes["whole"]
-    assert 'with Watch(keep="value") the offending elements are shown too' in notes["summaries"]
+    assert 'Capture with Watch(keep="value") to see the offending elements' in notes["summaries"]
     assert "the value of y:0 is pruned, as it was removed to save space." in notes["pruned"]
     assert "the source of the import (tfdbg2) has no value for it" in notes["imported"]
     assert not any(
@@ -70,4 +70,4 @@ def test_a_comparison_of_summaries_says_why(runs: dict[str, RunIndex]) -> None:
     assert noted("summaries", "pruned") == (
         'Values are missing: 2 pruned in B. Capture with Watch(keep="value") in A for exact results.'
     )
-    assert "3 not in the source of the import in B." in noted("whole", "imported")
+    assert "3 not in the imported file in B." in noted("whole", "imported")

@@ -29,7 +29,7 @@ def test_a_damaged_file_is_left_as_it_is(run: RunIndex, tmp_path: Path, text: st
     for change in (mute, unmute):
         with pytest.raises(MutedFindingsError, match=r"muted\.json") as caught:
             change(run, "LargeWeights")
-        assert "move it away" in caught.value.hint
+        assert "move the file" in caught.value.hint
     assert file.read_text() == text
 
 

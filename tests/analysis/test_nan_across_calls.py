@@ -139,7 +139,7 @@ def test_several_eager_ops_are_not_taken_for_the_data(report_of: Report) -> None
     report = report_of(program)
     op_type, verdict, text = first(report)
     assert (op_type, verdict) == ("_Arg", "suspected")
-    assert "was made by Log (test_nan_across_calls.py:" in text and "which were not captured" in text
+    assert "comes from Log (test_nan_across_calls.py:" in text and "which were not captured" in text
     assert report.origins[0].explanation is not None and "tap.eager()" in report.origins[0].explanation.help
 
 
@@ -156,9 +156,7 @@ def test_nan_in_the_labels_is_the_cause(report_of: Report) -> None:
 
     report = report_of(program)
     assert (report.step, *first(report)[:2]) == (1, "_Arg", "data")
-    assert report.origins[0].tensor == "labels:0" and first(report)[2].startswith(
-        "The input data already hold"
-    )
+    assert report.origins[0].tensor == "labels:0" and first(report)[2].startswith("The input data contain")
 
 
 def test_numpy_values_are_named_as_such(report_of: Report) -> None:
@@ -206,7 +204,7 @@ def test_a_variable_that_eager_code_assigned_is_no_earlier_step(report_of: Repor
 
     op_type, verdict, text = first(report_of(program))
     assert (op_type, verdict) == ("ReadVariableOp", "suspected")
-    assert "was finite when an earlier call of the step read it" in text
+    assert "was finite in an earlier call of the step" in text
 
 
 def test_functions_that_are_steps_of_their_own_are_joined(report_of: Report) -> None:
@@ -228,7 +226,7 @@ def test_a_function_of_which_nothing_is_captured_is_named(tmp_path: Path) -> Non
     logs = LogIndex(tmp_path)
     logs.refresh()
     _, verdict, text = first(nan_report(logs.runs[0]))
-    assert verdict == "suspected" and "was made by the function log, which was not captured" in text
+    assert verdict == "suspected" and "comes from the function log, which was not captured" in text
 
 
 @contextmanager

@@ -35,7 +35,7 @@ ORIGINS = {  # program -> op type, pattern
     "pow_of_negative": ("Pow", "pow"),
     "softmax_of_nothing": ("Softmax", "softmax of all -inf"),
     "norm_gradient_at_0": ("SqrtGrad", "norm gradient at 0"),
-    "mean_of_nothing": ("Mean", "mean of nothing"),
+    "mean_of_nothing": ("Mean", "mean of an empty tensor"),
     "acos_outside": ("Acos", "outside the domain"),
     "in_a_loop": ("Exp", "exp overflow"),
     "through_ops": ("Log", "log of a negative"),
@@ -78,7 +78,7 @@ SPECIAL = {  # as ORIGINS, of nan_special.py
     "float8_with_infinities": ("Cast", "float8_e5m2 overflow"),
     "float8_without_infinities": ("Cast", "float8_e4m3fn overflow"),
     "batch_norm_overflow": ("FusedBatchNormV3", "overflow"),
-    "batch_norm_of_nothing": ("FusedBatchNormV3", "mean of nothing"),
+    "batch_norm_of_nothing": ("FusedBatchNormV3", "mean of an empty tensor"),
     "through_convolution": ("Exp", "exp overflow"),
     "through_strided_convolution": ("Exp", "exp overflow"),
     "through_dilated_convolution": ("Exp", "exp overflow"),
@@ -222,4 +222,4 @@ def test_the_chain_ends_at_the_loss_of_a_model(run_named: Get) -> None:
 def test_a_later_step_says_that_the_weights_held_it(run_named: Get) -> None:
     report = nan_report(run_named("log_of_zero"), 5)
     assert report.origins[0].verdict == "from_variable"
-    assert "already when step 5 began" in report.notes[0]
+    assert "already non-finite at the start of step 5" in report.notes[0]

@@ -106,7 +106,7 @@ def test_an_overflow_that_a_division_hides_is_no_harmless_one(tmp_path: Path) ->
     assert report.demoted == []
     (origin,) = report.origins
     assert (origin.node, origin.verdict) == ("square", "origin")
-    assert origin.aftermath.endswith("what is divided by it becomes 0 in quotient (RealDiv).")
+    assert origin.aftermath.endswith("the division by it gives 0 in quotient (RealDiv).")
     assert origin.aftermath in report.notes
     (finding,) = (f for f in check_rules(run).findings if f.rule == "ExplodingTensor")
     assert finding.severity == "medium"
@@ -153,4 +153,4 @@ def test_a_clean_run_says_which_steps_were_looked_at(tmp_path: Path) -> None:
     recorded.mkdir(parents=True)
     (recorded / "recording.json").write_text("{}", encoding="utf-8")
     (note,) = nan_report(run).notes
-    assert note.endswith("Recorded, not captured: 7 ('tensortap replay' runs them again).")
+    assert note.endswith("Recorded, not captured: 7 (see 'tensortap replay').")

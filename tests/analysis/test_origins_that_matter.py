@@ -58,7 +58,7 @@ def test_where_nothing_matters_the_first_that_heals_is_reported(tmp_path: Path) 
     report = nan_report(synthetic_run(tmp_path, HEALING, fed))
     assert report.step == 0
     assert report.origins[0].aftermath.startswith(
-        "It reaches neither loss nor gradients nor weights, but it looks"
+        "It does not reach the loss, gradients or weights, but it looks"
     )
 
 
@@ -198,7 +198,7 @@ def test_loops_that_xla_compiles_are_not_to_be_watched(tmp_path: Path) -> None:
         writer.event("unseen", step=0, text="1 tensor cannot be seen.", functions=["body"])
     (run,) = opened(tmp_path)
     (note, *_) = nan_report(run).notes
-    assert note.endswith("(while/Exp), where nothing can be captured: set jit_compile=False.")
+    assert note.endswith("(while/Exp): set jit_compile=False to capture them.")
 
 
 def opened(logdir: Path) -> list[RunIndex]:

@@ -225,6 +225,6 @@ def test_the_side_whose_product_is_wrong_is_named(tmp_path: Path) -> None:
     first = compare(Side(a), Side(b)).first
     assert first is not None
     assert first.text == (
-        "All its inputs are equal, so this op computes something else. "
-        "Computed again from its own inputs, B is not what MatMul gives; A is."
+        "All its inputs are equal, so the op itself computes something different. Recomputing "
+        "MatMul from the stored inputs does not reproduce B; A is reproduced."
     )

@@ -303,7 +303,7 @@ def test_an_update_that_is_infinite_is_called_so(tmp_path: Path) -> None:
     fed = [("w", np.float32([1, 2, value]), step) for step, value in enumerate((1, 2, np.inf))]
     found = findings_of("WeightUpdateRatio", synthetic_run(tmp_path, TRAINING, fed, keep="value"))
     assert [f.text for f in found] == [
-        "An update makes elements of dense/kernel infinite, that were finite before."
+        "An update makes elements of dense/kernel infinite that were finite before."
     ]
 
 

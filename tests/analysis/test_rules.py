@@ -37,7 +37,7 @@ BROKEN = {  # run -> findings that must be there: (rule, severity, part of the t
     "vanishing": [("VanishingGradient", "high", "deep0"), ("PoorWeightInit", "high", "variance")],
     "exploding_rnn": [("ExplodingGradient", "high", "recurrent_kernel")],
     "unnormalised": [("InputNotNormalised", "high", "mean"), ("SaturatedActivation", "high", "Tanh")],
-    "frozen": [("UnchangedTensor", "low", "asks for no gradient of it: it is frozen")],
+    "frozen": [("UnchangedTensor", "low", "does not request its gradient: it is frozen")],
     "wide_init": [("PoorWeightInit", "medium", "odd/kernel is 1.01 at step 0, 32.3 times what fits")],
     "narrow_init": [
         ("PoorWeightInit", "medium", "odd/kernel is 1.01e-12 at step 0, 1/3.87e+09 of what fits")
@@ -53,7 +53,7 @@ BROKEN = {  # run -> findings that must be there: (rule, severity, part of the t
     ],
     "float16_overflow": [("Float16Overflow", "high", ""), ("ExplodingTensor", "high", "float16")],
     "log_of_zero": [("ExplodingTensor", "high", "log(0)")],
-    "overfit": [("Overfit", "medium", "above the training's")],
+    "overfit": [("Overfit", "medium", "above the training loss")],
     "overfit_epochs": [("Overfit", "medium", "The validation loss has risen from 1.")],
     "imbalanced": [("ClassImbalance", "medium", "22.3 times")],
     "subnormal": [("Subnormals", "low", "SigmoidGrad"), ("UnchangedTensor", "high", "although")],
@@ -95,7 +95,7 @@ def test_a_part_that_only_some_batches_use_is_not_dead(run_named: Get) -> None:
     assert {(f.severity, f.layer.partition("/")[0]) for f in findings} == {
         ("low", f"expert{number}") for number in range(4)
     }
-    assert all(f"at {f.steps} of 24 captured steps, and comes back" in f.text for f in findings)
+    assert all(f"at {f.steps} of 24 captured steps, but recovers" in f.text for f in findings)
     assert {f.rule for f in check_rules(run_named("healthy_mixture")).findings} == {"DeadGradient"}
 
 

@@ -30,7 +30,7 @@ def test_a_value_that_is_just_beyond_is_not_rounded_to_the_limit() -> None:
     operand = Operand("x:0", True, "float32", size=8, max=1.00009, abs_max=1.00009)
     found = beyond(1.0, "acos")([operand], operand)
     assert found is not None
-    assert found.text == "acos is not finite there: |x:0| goes up to 1.0001."
+    assert found.text == "acos is not finite outside its domain: |x:0| goes up to 1.0001."
 
 
 @pytest.mark.parametrize(
@@ -69,5 +69,5 @@ def test_a_negative_base_is_the_only_way_to_nan_of_finite_numbers(known: bool) -
 
 def test_data_that_are_not_finite_are_counted() -> None:
     found = explain_input_data(Operand("x:0", True, "float32", size=96, nan=1, pos_inf=2))
-    assert found.text == "The input data already hold NaN or infinities: 3 elements of x:0 are not finite."
+    assert found.text == "The input data contain NaN or Inf: 3 elements of x:0 are not finite."
     assert "np.isfinite" in found.help

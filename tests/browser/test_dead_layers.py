@@ -43,7 +43,7 @@ def test_dead_layers_are_listed_with_their_reason(tap: TapPage, dead_site: Site)
     tap.page.keyboard.press("w")
     ledger = tap.page.get_by_test_id("ledger")
     expect(ledger).to_contain_text("dense/kernel")
-    expect(ledger).to_contain_text("the ReLU passes nothing on")
+    expect(ledger).to_contain_text("the ReLU is inactive")
     expect(ledger).to_contain_text("4 of 4 steps")
     ledger.get_by_role("button", name="gradient_tape/relu:0").click()
     tap.expect_inspected("gradient_tape/relu")
@@ -61,7 +61,7 @@ def test_rules_of_a_file_hold_on_the_page_and_are_read_again(tap: TapPage, dead_
     rules.write_text("[LargeWeights\n")
     try:
         tap.page.reload()
-        expect(page).to_contain_text("mine.toml is not used as it is now: mine.toml cannot be parsed")
+        expect(page).to_contain_text("mine.toml was ignored: mine.toml cannot be parsed")
         expect(large).to_have_attribute("data-severity", "high")
     finally:
         rules.write_text("[LargeWeights]\nseverity = 'medium'\n")

@@ -158,5 +158,5 @@ def test_a_list_of_all_steps_is_sorted_scrolled_and_fits(tap: TapPage, hunted: S
     expect(rows).to_have_count(2)
     tap.show_tab("value")
     rows.first.click()
-    expect(page.get_by_test_id("sampled")).to_contain_text("100 of 2,000 elements were kept")
+    expect(page.get_by_test_id("sampled")).to_contain_text("100 of 2,000 elements stored")
     expect(page.locator('[data-index="3"]')).to_have_attribute("title", re.compile(r"\[1, 10\] of the whole"))

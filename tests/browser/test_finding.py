@@ -149,7 +149,7 @@ def test_a_run_without_lines_says_so(tap: TapPage, serve: Serve, tmp_path: Path)
         writer.log("weights:0", np.ones(3), step=0)
     tap.enter(serve(tmp_path))
     open_palette(tap, "train.py:17")
-    expect(tap.page.get_by_role("group", name="Source")).to_contain_text("does not say which lines")
+    expect(tap.page.get_by_role("group", name="Source")).to_contain_text("has no source lines")
 
 
 def test_an_op_of_the_palette_is_searched_for_on_the_graph(tap: TapPage, field: Locator) -> None:
@@ -167,7 +167,7 @@ def test_letters_find_names_and_what_cannot_be_read_says_why(tap: TapPage, field
     expect(box.get_by_role("status")).to_have_text(re.compile(r"^\d+, fuzzy$"))
     field.press("Enter")
     expect(box.get_by_role("status")).to_have_text(re.compile(r"^1 of \d+, fuzzy$"))
-    for text, why in [("->", "stands between two nodes"), ("op:", "op:MatMul"), ("[", "For a regex use")]:
+    for text, why in [("->", "needs a node on both sides"), ("op:", "op:MatMul"), ("[", "For a regex use")]:
         field.fill(text)
         expect(box.locator(".graph-message")).to_contain_text(why)
 

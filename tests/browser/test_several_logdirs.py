@@ -26,7 +26,7 @@ def test_runs_of_one_name_are_distinguished(tap: TapPage, tmp_path: Path) -> Non
         tap.enter(site)
         page.goto(f"{site.url}#run=cnn")
         asking = page.get_by_test_id("error-state")
-        expect(asking).to_contain_text("2 runs are called cnn")
+        expect(asking).to_contain_text("2 runs have the name cnn")
         asking.get_by_role("button", name="june/logs/cnn").click()
         expect(page.get_by_test_id("run-picker")).to_have_text("june/logs/cnn")
         expect(page).to_have_title("june/logs/cnn · tensortap")

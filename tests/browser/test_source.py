@@ -48,7 +48,7 @@ def test_a_file_is_called_by_the_end_of_its_path_or_chosen(tap: TapPage, site: S
         tap.page.evaluate("place => location.hash = `view=source&run=digits-nan&place=${place}:7`", name)
         if found:
             expect(line).to_have_attribute("data-line", "7")
-    expect(tap.page.get_by_test_id("source-which")).to_contain_text("No file called nowhere.py")
+    expect(tap.page.get_by_test_id("source-which")).to_contain_text("No file nowhere.py")
     tap.page.get_by_role("button", name=path, exact=True).click()
     expect(line).to_have_attribute("data-line", "7")
     expect(tap.page.get_by_test_id("source-file")).to_have_value(path)

@@ -24,7 +24,7 @@ def test_a_condition_finds_the_dead_tensor_and_is_in_the_address(
     tap.page.get_by_role("button", name="Tensors").click()
     rows = tap.page.get_by_test_id("tensor-row")
     tap.page.get_by_test_id("table-filter").fill("layer_[")
-    expect(tap.page.get_by_text("No regular expression (unterminated character class)")).to_be_visible()
+    expect(tap.page.get_by_text("Not a regular expression (unterminated character class)")).to_be_visible()
     tap.page.get_by_test_id("table-filter").fill("layer_[7]")
     expect(rows).to_have_count(1)
     tap.page.get_by_test_id("table-filter").fill("")
@@ -108,7 +108,7 @@ def test_a_colour_scale_says_what_it_is_of(tap: TapPage, serve: Serve, tmp_path:
     tap.go_to(site, "odd", "dead:0", 0)
     tap.show_tab("value")
     tap.page.get_by_role("button", name="Heatmap").click()
-    expect(bar).to_contain_text("No finite number, so no colour scale")
+    expect(bar).to_contain_text("No colour scale: all elements are NaN or Inf")
     expect(bar.get_by_label("Colour maximum")).to_have_count(0)
 
 

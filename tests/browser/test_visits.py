@@ -108,7 +108,7 @@ def test_a_visit_and_a_step_of_a_link_that_are_not_there_are_reported(loop: TapP
         loop.page.evaluate("([old, now]) => { location.hash = location.hash.replace(old, now) }", (old, new))
 
     go("step=3", "step=77&visit=99")
-    expect(lost).to_contain_text("Step 77 was not captured: showing the nearest one, 3.")
+    expect(lost).to_contain_text("Step 77 was not captured: showing the nearest step, 3.")
     expect(lost).to_contain_text("while/Mul:0 has no iteration 99 at step 3; showing iteration 0.")
     loop.page.get_by_test_id("visit-picker").select_option("2")
     expect(lost).not_to_contain_text("iteration")

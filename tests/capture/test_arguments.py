@@ -35,7 +35,7 @@ from tensortap.dump.write.writer import DumpWriter
         ({"rank": True}, "rank=True"),
         ({"budget": 3}, "budget=3 is not a share of a step's time.*budget=0.03"),
         ({"budget": True}, "budget=True is not a share"),
-        ({"budget": 0.1, "on": NonFinite()}, "budget= is not possible with on="),
+        ({"budget": 0.1, "on": NonFinite()}, "budget= cannot be combined with on="),
         ({"exact": "no"}, "exact='no' is neither True nor False.*exact=True or False"),
         ({"sources": 1}, "sources=1 is neither True nor False"),
         ({"info": {1: 2}}, "info=.1: 2. is not a JSON object.*'lr'"),

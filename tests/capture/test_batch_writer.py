@@ -70,7 +70,7 @@ def test_the_advice_fits_the_refusal(number: int, advice: str, capsys: pytest.Ca
 
 def test_a_file_in_the_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.warns(TapWarning, match="A file is where a directory is needed"):
+    with pytest.warns(TapWarning, match="A file blocks the directory"):
         said = last_words(lambda: DumpWriter(tmp_path / "file", "r"), capsys)
     assert "Free space" not in said
 
@@ -93,7 +93,7 @@ def test_a_disk_that_stays_full_to_the_end(
         monkeypatch.setattr(files.os, "write", refuse)
         return writer
 
-    with pytest.warns(TapWarning, match="closed in order"), pytest.warns(TapWarning, match="Free space"):
+    with pytest.warns(TapWarning, match="closed properly"), pytest.warns(TapWarning, match="Free space"):
         said = last_words(fill_behind_the_writer, capsys)
     assert "1 snapshot of run 'r' was dropped: the dump cannot be written" in said
 

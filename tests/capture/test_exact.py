@@ -139,10 +139,10 @@ TABLES: list[Any] = []
 @pytest.mark.parametrize(
     ("step", "why"),
     [
-        (draws_in_xla, "draws random numbers in a function that XLA compiles"),
+        (draws_in_xla, "XLA compiles a function that draws random numbers"),
         (calls_python, "calls Python code"),
         (changes_a_table, "changes a lookup table"),
-        (goes_through_a_dataset, "goes through a dataset"),
+        (goes_through_a_dataset, "iterates over a dataset"),
     ],
 )
 def test_what_cannot_be_run_twice_is_named(tmp_path: Path, step: Callable[[Any], Any], why: str) -> None:
@@ -218,6 +218,6 @@ def test_a_shadow_that_fails_is_reported_and_the_step_stands(
     weight = tf.Variable(0.0)
     with Tap(tmp_path / "r", Watch(steps=1), exact=True) as tap:
         function = tap.function(lambda x: weight.assign_add(x).read_value())
-        with pytest.warns(TapWarning, match="could not run as a shadow .MemoryError: no room"):
+        with pytest.warns(TapWarning, match="could not run as a shadow copy .MemoryError: no room"):
             assert function(tf.constant(1.0)) == 1.0
         assert function(tf.constant(1.0)) == 2.0

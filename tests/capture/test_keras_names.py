@@ -34,7 +34,7 @@ def test_what_is_not_captured_is_reported_and_functions_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     owner = next(each for each in (keras.optimizers.Optimizer, keras.layers.Layer) if hasattr(each, name))
-    kept = {"apply": "gradients and updates by optimizers", "_flatten_layers": "functions that were traced"}
+    kept = {"apply": "gradients and updates by optimizers", "_flatten_layers": "functions traced"}
     model = mlp()
     take_away(monkeypatch, owner, name)
     with pytest.warns(

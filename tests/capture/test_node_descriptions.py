@@ -41,7 +41,7 @@ from tensortap.capture.tracing.node_descriptions import describe_node
         ),
         ("lstm/while/add", "AddV2", {"role": "body", "layer": "lstm"}, "lstm · once an iteration of a loop"),
         ("lstm/while/zeros", "Const", {"role": "root", "layer": "lstm"}, ""),
-        ("cond/up", "AddV2", {"role": "then"}, "in the branch for true"),
+        ("cond/up", "AddV2", {"role": "then"}, "in the true branch"),
     ],
 )
 def test_meanings(name: str, op_type: str, known: dict[str, Any], text: str) -> None:

@@ -228,7 +228,7 @@ def test_a_failing_step_and_those_before_it_are_recorded_on_a_trigger(tmp_path: 
 
 
 def test_recording_on_a_trigger_needs_one(tmp_path: Path) -> None:
-    with pytest.raises(WatchError, match=r"waits for a trigger.*on=NonFinite\(\)"):
+    with pytest.raises(WatchError, match=r"needs a trigger.*on=NonFinite\(\)"):
         Tap(tmp_path / "r", record=Record(on_trigger=True))
 
 
@@ -323,7 +323,7 @@ def test_recordings_leave_the_reserve_of_the_disk_alone_and_are_counted(
 ) -> None:
     with Tap(tmp_path / "r", NEVER, record=every(1), disk_reserve=1 << 60) as tap:
         step = tap.function(lambda x: x + 1)
-        with pytest.warns(TapWarning, match="neither snapshots nor recordings are written"):
+        with pytest.warns(TapWarning, match="no snapshots or recordings are written"):
             for _ in range(2):
                 step(tf.zeros(1000))
             assert tap.flush()

@@ -316,7 +316,7 @@ def test_what_is_not_seen_is_reported(network: Any, tmp_path: Path) -> None:
     tap = Tap(tmp_path / "r", ALL)
     with tf1.Session(graph=imported) as session:
         session.run("init")
-        with pytest.warns(TapWarning, match="which loop or branch each belongs to"):
+        with pytest.warns(TapWarning, match="which loop or branch they belong to"):
             tap.session(session).run("loss:0", {"x:0": X})
     with (
         tf1.Session(graph=functional) as session,
@@ -328,7 +328,7 @@ def test_what_is_not_seen_is_reported(network: Any, tmp_path: Path) -> None:
     exact = Tap(tmp_path / "exact", ALL, exact=True)
     with (
         tf1.Session(graph=functional) as session,
-        pytest.warns(TapWarning, match="state of a session cannot be copied"),
+        pytest.warns(TapWarning, match="session state cannot be copied"),
     ):
         exact.session(session).run("end:0")
     exact.close()

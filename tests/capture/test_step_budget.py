@@ -78,5 +78,5 @@ def test_a_tap_keeps_to_its_budget(
     assert steps[:2] == [0, 4] and all(step % 2 == 0 for step in steps)
     assert 3 <= len(steps) <= 7
     (event,) = Dumped(tmp_path / "r").events("unseen")
-    assert "capture takes at most 5 % of their time" in event["text"]
+    assert "to keep the cost below 5 %" in event["text"]
     assert "Tap(budget=…)" in capsys.readouterr().err

@@ -160,7 +160,7 @@ def test_a_watch_for_a_kind_that_there_is_not_says_which_there_are(tmp_path: Pat
         weight.assign(tf.sign(tape.gradient(loss, weight)))  # a new value, as Ftrl's
 
     train(tf.constant([1.0, 3.0]))
-    with pytest.warns(TapWarning, match="Kinds known of them: gradient, input, loss, weight; Watch"):
+    with pytest.warns(TapWarning, match="Known kinds: gradient, input, loss, weight; Watch"):
         tap.close()
 
 
@@ -169,7 +169,7 @@ def test_a_function_that_was_traced_before_has_no_kinds(tmp_path: Path) -> None:
     train(tf.constant(1.0))
     tap = Tap(tmp_path / "r", Watch(kinds="update", steps=1))
     tap.function(train)(tf.constant(1.0))
-    with pytest.warns(TapWarning, match="first called after the tap was made; Watch"):
+    with pytest.warns(TapWarning, match="first called after the tap was created; capture with Watch"):
         tap.close()
 
 

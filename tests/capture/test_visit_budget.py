@@ -37,7 +37,7 @@ def test_the_first_the_last_and_every_kth_iteration_are_kept(
     assert visits == [*range(0, 500, 32), 499]
     assert "runs more than 32 times in a step" in capsys.readouterr().err
     (event,) = Dumped(tmp_path / "r").events("unseen")
-    assert "Watch(visits=None) keeps all" in event["text"]
+    assert "Use Watch(visits=None) for all" in event["text"]
 
 
 @pytest.mark.parametrize(

@@ -88,8 +88,8 @@ def test_steps(steps: Any, wanted: list[int]) -> None:
         ({"nodes": "dense("}, r"nodes='dense\(' is not a regular expression: missing \).*Escape"),
         ({"exclude": "*"}, r"exclude='\*' is not a regular expression"),
         ({"layers": 3}, "layers=3 selects nothing.*callable"),
-        ({"steps": 0}, "every.0. has no interval"),
-        ({"steps": -1}, "has no interval"),
+        ({"steps": 0}, "every.0. has an invalid interval"),
+        ({"steps": -1}, "has an invalid interval"),
         ({"steps": "all"}, "Invalid step selection steps='all'.*every"),
         ({"steps": [1.5]}, "Invalid step selection"),
         ({"steps": True}, "Invalid step selection"),
@@ -97,7 +97,7 @@ def test_steps(steps: Any, wanted: list[int]) -> None:
         ({"steps": range(3, 3)}, "Invalid step selection"),
         ({"steps": every}, "Invalid step selection.*every.100"),
         ({"ops": 5}, "ops=5 is not an op type.*'MatMul'"),
-        ({"keep": "values"}, "keep='values' keeps nothing.*'value'"),
+        ({"keep": "values"}, "keep='values' stores nothing.*'value'"),
         ({"kinds": "gradiants"}, "kinds='gradiants' is unknown.*gradient.*gradients of dense_2"),
         ({"kinds": "slopes of dense"}, "kinds='slopes of dense' is unknown"),
         ({"kinds": 3}, "kinds=3 is unknown"),
@@ -108,7 +108,7 @@ def test_steps(steps: Any, wanted: list[int]) -> None:
         ({"max_size": 1.5}, "max_size=1.5 is not a number of elements"),
         ({"min_size": 5, "max_size": 2}, "min_size=5 is above max_size=2"),
         ({"sample": 0, "keep": "value"}, "sample=0 keeps no elements"),
-        ({"sample": 10}, "sample=10 is of a value, but keep='summary'.*keep='value'"),
+        ({"sample": 10}, "sample=10 needs values, but keep='summary'.*keep='value'"),
         ({"steps": [range(3, 3)]}, "Invalid step selection"),
         ({"steps": [3, "x"]}, "Invalid step selection"),
         ({"dtypes": "flaot32"}, "flaot32"),
@@ -211,7 +211,9 @@ def test_a_callable_is_no_json(argument: str) -> None:
     def only_small(_: Any) -> bool:
         return True
 
-    with pytest.raises(WatchError, match=f"{argument}=only_small is a callable, which JSON cannot hold"):
+    with pytest.raises(
+        WatchError, match=f"{argument}=only_small is a callable, which cannot be written as JSON"
+    ):
         Watch(**{argument: only_small}).to_json()
 
 
@@ -227,7 +229,7 @@ def test_a_callable_is_no_json(argument: str) -> None:
         ('{"nodes": 3}', "In rule 1: nodes=3 is not text"),
         ('{"steps": {"evry": 3}}', "In rule 1: Invalid step selection steps="),
         ('{"steps": {"range": ["a"]}}', "In rule 1: "),
-        ('{"steps": {"every": 0}}', "In rule 1: every.0. has no interval"),
+        ('{"steps": {"every": 0}}', "In rule 1: every.0. has an invalid interval"),
         ('{"keep": "value", "sample": {"number": 3}}', "In rule 1: sample=.* is unknown"),
         ('{"keep": "all"}', "In rule 1: keep='all' keeps nothing"),
         (" " * (5 << 20), "characters"),

@@ -108,7 +108,7 @@ def test_a_rule_that_stays_does_not_begin_again(job: Job) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "was not taken. It is not JSON"),
+        ("{", "was ignored. It is not JSON"),
         ('{"rules": [{"nodes": "("}]}', "In rule 1: nodes='\\(' is not a regular expression"),
         ('[{"program": 3}]', "In rule 1: "),
         ("\udcff", "It cannot be read"),
@@ -124,7 +124,7 @@ def test_a_broken_watch_json_is_reported_and_the_old_watch_stays(
 
     assert job.kept == {"total:0": [0, 5]}
     reported = capfd.readouterr().err
-    assert reported.count("watch.json was not taken") == 1
+    assert reported.count("watch.json was ignored") == 1
     with pytest.raises(AssertionError, match=message):
         raise AssertionError(job.answers[-1]["error"])
 
@@ -145,7 +145,7 @@ def test_a_file_that_is_swapped_once_it_was_looked_at_stops_nothing(
     change = file.poll(3)
     assert change is not None
     assert change.watches is None
-    assert "watch.json was not taken. It cannot be read" in change.error
+    assert "watch.json was ignored. It cannot be read" in change.error
 
 
 def test_a_file_from_before_the_job_is_not_obeyed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,7 +180,7 @@ def test_the_command_asks_and_the_job_answers(job: Job, capsys: pytest.CaptureFi
     assert ask() == 0
     assert "From step 0 on, by the program: Watch(nodes='total'" in capsys.readouterr().out
     assert ask("--nodes", "root", "--keep", "value", "--steps", "next 3", "--wait", "0") == 0
-    assert "No job has answered within 0 s" in capsys.readouterr().out
+    assert "no job answered within 0 s" in capsys.readouterr().out
     job.steps(4)
     assert ask("--kinds", "loss", "--steps", "every 10, 3", "--visits", "all", "--wait", "0") == 0
     job.steps(1)

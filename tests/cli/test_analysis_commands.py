@@ -55,7 +55,7 @@ def test_nan_says_what_and_where_first(run: Run, ill: Path) -> None:
     assert second == "log(0) = -inf: 1 element of dense/Relu:0 is exactly 0."
     assert "  source  train.py:2  return tf.reduce_sum(tf.math.log(p))" in rest
     assert any("[1] of dense/Relu:0 = 0 -> Log = -inf" in line for line in rest)
-    assert "The captured step before is 2." in rest[-1]
+    assert "The previous captured step is 2." in rest[-1]
 
 
 def test_nan_as_json(run: Run, ill: Path) -> None:
@@ -174,7 +174,7 @@ def test_follow_waits_for_a_writer_and_says_when_the_run_is_gone(
     monkeypatch.setattr("time.sleep", wait)
     status, _, err = run("rules", folder.parent, "--follow")
     assert (status, len(waits)) == (1, 1)
-    assert "early is not there any more" in err
+    assert "early is gone" in err
 
 
 def test_a_rule_that_fails_fails_a_build(run: Run, ill: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,6 +222,6 @@ def test_nan_of_a_run_without_snapshots_does_not_say_that_all_is_finite(run: Run
     with DumpWriter(tmp_path, run="empty"):
         pass
     status, out, _ = run("nan", tmp_path / "empty")
-    assert (status, out.splitlines()[0]) == (0, "empty: no tensor was captured.")
+    assert (status, out.splitlines()[0]) == (0, "empty: no tensors were captured.")
     assert "No step was captured yet." in out
     assert "no NaN" not in out

@@ -35,8 +35,8 @@ def test_the_limits_of_a_replay_name_units_and_defaults(
     run: Run, command: str, prefix: str, seconds: int, memory: int
 ) -> None:
     reported = " ".join(run(command, "--help")[1].split())
-    assert f"--{prefix}seconds S seconds that a replay may take (default: {seconds})" in reported
-    assert f"in GB of 10^9 bytes, as 0.5 (default: {memory})" in reported
+    assert f"--{prefix}seconds S time limit of a replay in seconds (default: {seconds})" in reported
+    assert f"in GB of 10^9 bytes, e.g. 0.5 (default: {memory})" in reported
     for refused in ("nan", "0", "-1", "2G", "1e9"):
         status, _, err = run(command, "logs", f"--{prefix}memory={refused}")
         assert status == 2 and "must be a number above 0" in err
@@ -149,7 +149,7 @@ def test_show_a_selection_as_json(run: Run, logdir: Path) -> None:
 def test_show_what_was_not_kept(run: Run, logdir: Path) -> None:
     status, out, _ = run("show", logdir / "exp" / "first", "dense/Relu:0")
     assert status == 0
-    assert 'values: not stored: only the summary was requested. Capture it again with keep="value".' in out
+    assert 'values: not stored: only the summary was captured. Capture it again with keep="value".' in out
     assert run("show", logdir / "exp" / "first", "dense/Relu:0", "--selection", "0")[0] == 1
 
 
@@ -323,7 +323,7 @@ def test_a_file_that_is_there_is_not_written_over(run: Run, logdir: Path, tmp_pa
     status, _, err = run(
         "show", logdir / "exp" / "first", "dense/MatMul:0", "--step", "0", "--out", tmp_path / "w.npy"
     )
-    assert (status, "w.npy already" in err, "Name another one" in err) == (1, True, True)
+    assert (status, "w.npy already" in err, "Choose another name" in err) == (1, True, True)
     assert (tmp_path / "w.npy").read_bytes() == b"mine"
 
 
@@ -342,7 +342,7 @@ def test_arguments_stand_in_any_order(run: Run, logdir: Path) -> None:
 
 def test_a_list_of_tensors_has_a_limit(run: Run, logdir: Path) -> None:
     _, out, err = run("show", logdir / "exp" / "first", "--match", "^dense", "--limit", "1")
-    assert "1 more tensor; see them with --limit 2" in err
+    assert "1 more tensor; show all with --limit 2" in err
     assert ("dense/MatMul:0" in out, "dense/Relu:0" in out) == (True, False)
     assert len(json.loads(run("show", logdir / "exp" / "first", "--limit", "1", "--json")[1])) == 1
 
@@ -379,7 +379,7 @@ def test_an_answer_from_a_damaged_run_says_what_is_missing(
     damaged = damaged_copy(logdir, tmp_path / "copy", "*/first/*/stats-*.arrows", 3500) / "exp/first"
     more = {"diff": [logdir / "exp/first"], "sql": ["SELECT count(*) FROM snapshots"]}.get(command[0], [])
     _, _, err = run(*command, damaged, *more)
-    assert "first is damaged, and what cannot be read is missing here: " in err
+    assert "first is damaged, so data are missing here: " in err
     assert "stats-000000.arrows, byte " in err
     assert "tensortap check" in err
     _, _, sound = run(*command, logdir / "exp/first", *([logdir / "numpy"] if command[0] == "diff" else more))

@@ -42,10 +42,12 @@ def test_the_first_lines_say_what_and_where(run: Run, two: Path) -> None:
     lines = out.splitlines()
     assert status == 1
     assert lines[0] == "A = a, step 1; B = b, step 1"
-    assert lines[1] == "They differ: 2 of 3 tensors (1 equal, 0 within rounding). The step before agrees."
+    assert lines[1] == "They differ: 2 of 3 tensors (1 equal, 0 within rounding). The previous step agrees."
     assert lines[2] == "First divergence: Exp:0 (Exp)."
-    computed = "Computed again from its own inputs, B is not what Exp gives; A is."
-    assert lines[3] == f"All its inputs are equal, so this op computes something else. {computed}"
+    computed = "Recomputing Exp from the stored inputs does not reproduce B; A is reproduced."
+    assert lines[3] == (
+        f"All its inputs are equal, so the op itself computes something different. {computed}"
+    )
     assert any(line.startswith("Exp:0") and line.endswith("diverges <- first") for line in lines)
 
 
@@ -102,12 +104,12 @@ def test_what_makes_no_sense(run: Run, two: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "reported"),
     [
-        ((), "compares a run with itself: name a second run"),
+        ((), "A run equals itself: pass a second run"),
         (("b", "--sort", "beauty"), "is not a metric; use one of order, "),
         (("b", "--where", "op =="), "--where"),
         (("b", "--match", "Exp"), "NODE_IN_A=NODE_IN_B"),
-        (("b", "--match", "nope=Exp"), "--match: No graph of A that was captured has a node 'nope'"),
-        (("b", "--match", "Exp=nope"), "--match: No graph of B that was captured has a node 'nope'"),
+        (("b", "--match", "nope=Exp"), "--match: No captured graph of A has a node 'nope'"),
+        (("b", "--match", "Exp=nope"), "--match: No captured graph of B has a node 'nope'"),
     ],
 )
 def test_wrong_usage_is_status_2(run: Run, two: Path, arguments: tuple[str, ...], reported: str) -> None:
@@ -118,9 +120,9 @@ def test_wrong_usage_is_status_2(run: Run, two: Path, arguments: tuple[str, ...]
 
 def test_a_condition_that_nothing_that_differs_fits(run: Run, two: Path) -> None:
     status, out, _ = run("diff", two / "a", two / "b", "--where", "op == 'Relu'")
-    assert (status, out.splitlines()[1]) == (1, "Nothing could be compared.")
-    assert "Note: No tensor captured on both sides at this step matches the condition." in out
-    assert "Note: Beyond rounding, but excluded by the condition: 2 tensors." in out
+    assert (status, out.splitlines()[1]) == (1, "There was nothing to compare.")
+    assert "Note: No tensor captured in both runs at this step matches the condition." in out
+    assert "Note: Tensors that differ but are excluded by the condition: 2 tensors." in out
     assert "First divergence" not in out
     status, out, _ = run("diff", two / "a", two / "b", "--where", "op == 'Placeholder'")
     assert (status, "First divergence" in out, "excluded by the condition: 2 tensors." in out) == (
@@ -134,7 +136,7 @@ def test_nothing_compared_is_no_agreement(run: Run, two: Path, tmp_path: Path) -
     with DumpWriter(tmp_path, run="other") as writer:
         writer.log("elsewhere", np.ones(3, np.float32), step=0)
     status, out, _ = run("diff", two / "a", tmp_path / "other", "--step", "0")
-    assert (status, out.splitlines()[1]) == (1, "Nothing could be compared.")
+    assert (status, out.splitlines()[1]) == (1, "There was nothing to compare.")
     assert run("diff", two / "a", two / "b", "--step", "0", "--where", "op == 'MatMul'")[0] == 1
 
 

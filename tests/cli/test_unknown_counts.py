@@ -129,7 +129,7 @@ def test_a_condition_on_an_unknown_count_is_reported_once(run: Run, tmp_path: Pa
     path = imported(tmp_path, SHAPE, [1, 1, 1, 4, 4, 0, 0, 0, 0, 0], ("a", "b"))
     for condition in ("nan > 0", "nan == 0", "not nan == 0"):
         status, out, err = run("show", path, "--where", condition)
-        assert (status, out.strip()) == (0, "No snapshot fits.")
+        assert (status, out.strip()) == (0, "No snapshots match.")
         assert err.count("2 snapshots skipped: the condition cannot be decided") == 1
     out, err = run("show", path, "--where", "size == 4")[1:]
     assert "a:0" in out and not err

@@ -59,6 +59,4 @@ def test_a_run_that_cannot_be_compacted(
         (tmp_path / "made").rename(tmp_path / "logs")
         until(lambda: caplog.records != [], "a warning", 60)
     (record,) = caplog.records
-    assert record.getMessage().startswith(
-        "r was not compacted, and is tried again in 10 minutes: File exists"
-    )
+    assert record.getMessage().startswith("r was not compacted; the next try is in 10 minutes: File exists")

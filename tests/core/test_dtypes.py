@@ -40,7 +40,7 @@ class Broken:
         (np.array([object()]), "objects other than str and bytes"),
         (np.array([None, "a"], object), "objects other than str and bytes"),
         (np.zeros(2, [("a", "i4"), ("b", "f4")]), "field"),
-        (np.zeros(3, "V7"), "cannot be dumped"),
+        (np.zeros(3, "V7"), "cannot be stored"),
         ([2**70], "objects other than str and bytes"),
         (Broken(), "on another device"),
     ],

@@ -59,8 +59,8 @@ def test_statistics_that_are_gone_are_missed(tmp_path, capsys, damage, there):
     status, report = check(tmp_path, capsys)
     assert (status, report["snapshots"], report["unnamed_bytes"]) == (1, there, (30 - there) * 4000)
     said = " ".join(report["damage"])
-    assert f"{there} snapshots can be read of 30" in said
-    assert f"{30 - there} are gone, and no row names {(30 - there) * 4000:,} bytes of values" in said
+    assert f"{there} snapshots of 30" in said
+    assert f"{30 - there} are lost, and {(30 - there) * 4000:,} bytes of values" in said
     repair_run(tmp_path / "r", tmp_path / "copy" / "r")
     status, report = check(tmp_path / "copy", capsys)
     assert (status, report["snapshots"], report["damage"], report["pending"]) == (0, there, [], [])
@@ -74,7 +74,7 @@ def test_a_run_without_end_says_what_no_row_names(tmp_path, capsys):
     assert main(["check", str(tmp_path)]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "r not complete" in out
-    assert "No row names 80,000 bytes of values from values-000000.safetensors on" in out
+    assert "80,000 bytes of values from values-000000.safetensors on are not referenced" in out
     stats_files(tmp_path)[0].unlink()
     status, report = check(tmp_path, capsys)
     assert status == 1
@@ -105,7 +105,7 @@ def test_a_statistics_file_that_is_missing_between_others(tmp_path, capsys, monk
     files[2].unlink()
     status, report = check(tmp_path, capsys)
     assert status == 1
-    assert "stats-000001.arrows is missing; stats-000003.arrows and what follows" in report["damage"][0]
+    assert "stats-000001.arrows is missing, so stats-000003.arrows and later files" in report["damage"][0]
     repaired = repair_run(tmp_path / "r", tmp_path / "copy" / "r")
     assert report["snapshots"] < repaired.snapshots < before
     assert check(tmp_path / "copy", capsys)[0] == 0

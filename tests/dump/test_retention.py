@@ -256,7 +256,7 @@ def test_damaged_values_are_not_moved(tmp_path, capsys):
     file.write_bytes(data)
     assert main(["prune", str(tmp_path), "--keep-last", "2"]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "left as it is, because it is damaged" in out
+    assert "damaged, so not pruned" in out
     assert "does not match its checksum" in out
     assert values_files(tmp_path) == [file]
 
@@ -288,7 +288,7 @@ def test_pruning_says_why_more_stays_than_was_asked_for(tmp_path, capsys):
     assert main(["prune", str(tmp_path), "--keep-last", "1"]) == 0
     out = capsys.readouterr().out
     assert "r keeps all values" in out
-    assert "5.1 MB in 1 file of 3 steps remain: workers that are not closed" in out
+    assert "5.1 MB in 1 file of 3 steps remain: workers that are open" in out
     assert main(["prune", str(tmp_path), "--max-bytes", "1M"]) == 0
     assert "values of the last step" in capsys.readouterr().out
     assert main(["show", str(tmp_path / "r"), "a", "--step", "0"]) == 0
@@ -331,5 +331,5 @@ def test_what_a_killed_process_wrote_is_pruned_at_once(tmp_path, capsys):
     assert kept_steps(copy) == (list(range(6)), [4, 5])
     assert main(["prune", str(tmp_path / "r"), "--keep-last", "2"]) == 0
     out = capsys.readouterr().out
-    assert "remain: workers that are not closed" in out and "may still be written" not in out
+    assert "remain: workers that are open" in out and "may still be open" not in out
     assert prune_run(tmp_path / "r", Retention(max_bytes=1)).values == 6

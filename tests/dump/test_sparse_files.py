@@ -47,7 +47,7 @@ def test_events(run: RunReader) -> None:
     while events := tail.poll():
         found += events
     assert "note" in [event["kind"] for event in found]
-    assert tail.damage[-1].endswith("An events file is never that long.")
+    assert tail.damage[-1].endswith("the events file is too long.")
 
 
 def test_a_graph_def(run: RunReader) -> None:

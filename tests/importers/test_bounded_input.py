@@ -108,8 +108,8 @@ def test_a_packed_gigabyte_takes_no_memory(tmp_path: Path) -> None:
 
     reported = refused_in_64_mb(source)
 
-    assert "a: It would unpack from 1.0 MB to 1.0 GB" in reported
-    assert "raise the limit: tensortap import --max-unpacked 2G" in reported
+    assert "a: It would expand from 1.0 MB to 1.0 GB" in reported
+    assert "tensortap import --max-unpacked 2G" in reported
 
 
 def test_arrays_of_a_file_share_the_limit(tmp_path: Path) -> None:
@@ -151,8 +151,8 @@ def test_hdf5_chunks_that_hold_nothing_or_zeros(tmp_path: Path) -> None:
     found = import_source(tmp_path / "w.h5", tmp_path / "logs", unpacked=MB)
 
     assert found.snapshots == 1
-    assert "zeros: It would unpack from" in (notes := " ".join(found.notes))
-    assert "unwritten: It would unpack from 0 B to 2.1 MB" in notes
+    assert "zeros: It would expand from" in (notes := " ".join(found.notes))
+    assert "unwritten: It would expand from 0 B to 2.1 MB" in notes
 
 
 def test_members_that_share_bytes_are_refused(tmp_path: Path) -> None:
@@ -243,14 +243,14 @@ def test_extents_beside_an_extent_of_0_may_be_large(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("header", "size", "note"),
     [
-        ({"a": entry([2], 8, 16)}, 16, "holds bytes that belong to no tensor: 8 B between tensors."),
-        ({"a": entry([2], 0, 8)}, 20, "belong to no tensor: 12 B after the last one."),
+        ({"a": entry([2], 8, 16)}, 16, "has bytes outside all tensors: 8 B between tensors."),
+        ({"a": entry([2], 0, 8)}, 20, "outside all tensors: 12 B after the last one."),
         (
             {"a": entry([1], 4, 8), "b": entry([1], 12, 16), "e": entry([0], 20, 20)},
             24,
-            "belong to no tensor: 8 B between tensors and 8 B after the last one.",
+            "outside all tensors: 8 B between tensors and 8 B after the last one.",
         ),
-        ({"a": entry([2], 0, 8), "b": entry([2], 4, 12)}, 12, "b: It shares bytes of the file"),
+        ({"a": entry([2], 0, 8), "b": entry([2], 4, 12)}, 12, "b: Its bytes overlap"),
     ],
 )
 def test_the_layout_of_safetensors_is_checked(

@@ -165,7 +165,7 @@ def test_a_zip_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
 def test_an_index_leads_nowhere_else(tmp_path: Path, name: str) -> None:
     index = tmp_path / "model.safetensors.index.json"
     index.write_text(json.dumps({"weight_map": {"w": name}}))
-    with pytest.raises(RefusedError, match="not a shard next to it"):
+    with pytest.raises(RefusedError, match="not a shard in the same folder"):
         import_source(index, tmp_path / "logs")
 
 
@@ -183,7 +183,7 @@ def test_hdf5_that_points_elsewhere_is_not_followed(tmp_path: Path) -> None:
     found = import_source(tmp_path / "links.h5", tmp_path / "logs")
 
     assert found.snapshots == 1
-    assert "raw: Its data are in other files" in " ".join(found.notes)
+    assert "raw: Its data are in external files" in " ".join(found.notes)
 
 
 def test_a_short_message_that_fills_a_gigabyte_is_refused(tmp_path: Path) -> None:

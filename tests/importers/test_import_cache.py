@@ -287,7 +287,7 @@ def test_what_a_read_only_cache_lacks_is_imported_for_this_time(
     read_only(errno.EROFS)
     assert len(tensortap.open(source).runs) == 1
     said = capsys.readouterr().err
-    assert "Imports cannot be written to" in said and "for this time only" in said
+    assert "Imports cannot be written to" in said and "not cached" in said
     assert not (tmp_path / "cache").exists()
     resolve._cache.cache_clear()
 
@@ -363,5 +363,5 @@ def test_shards_behind_a_link_that_leads_out_are_refused(tmp_path: Path) -> None
     (folder / "m.safetensors").symlink_to(tmp_path / "w.safetensors")
     (folder / "m.safetensors.index.json").write_text(json.dumps({"weight_map": {"w": "m.safetensors"}}))
 
-    with pytest.raises(RefusedError, match="link that leads out"):
+    with pytest.raises(RefusedError, match="link out"):
         import_source(folder, tmp_path / "logs")

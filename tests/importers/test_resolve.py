@@ -16,7 +16,7 @@ def test_a_disk_that_hangs_is_named(
     """GIVEN a log directory that answers only once something was said of it THEN that was so."""
 
     def scan(path: Path) -> None:
-        until(lambda: f"{path} has not answered for" in capsys.readouterr().err, "a line about it")
+        until(lambda: f"{path} has not responded for" in capsys.readouterr().err, "a line about it")
 
     monkeypatch.setattr(resolve, "SILENT_SECONDS", 0.0)
     monkeypatch.setattr(resolve, "scan", scan)

@@ -32,7 +32,7 @@ def test_every_run_that_is_reported_is_found(tmp_path):
         "tb/run",
         "tb/a_b",
     ]
-    assert "'x/y/z/deep' in the source is the run 'tb/x/y/z-deep'" in done.notes[0]
+    assert "'x/y/z/deep' in the source is imported as the run 'tb/x/y/z-deep'" in done.notes[0]
     assert done.notes[-1] == "3 more: runs renamed."
 
 

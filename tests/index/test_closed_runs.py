@@ -35,11 +35,11 @@ def flipped(data: bytes, at: int) -> bytes:
 DAMAGE: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
     "last commit damaged": ("stats-*", lambda data: flipped(data, -EOS - 20), "damage|skipped|can be read"),
     "last commit's length damaged": ("stats-*", lambda data: flipped(data, -EOS - 1200), ""),
-    "last commit cut": ("stats-*", lambda data: data[: -EOS - 100], "2 snapshots can be read of 3"),
-    "last commit gone": ("stats-*", lambda data: data[: len(data) // 2], "can be read of 3"),
+    "last commit cut": ("stats-*", lambda data: data[: -EOS - 100], "2 snapshots of 3 can be read"),
+    "last commit gone": ("stats-*", lambda data: data[: len(data) // 2], "of 3 can be read"),
     "end mark damaged": ("stats-*", lambda data: flipped(data, -1), "was closed, but"),
     "last event damaged": ("events-*", lambda data: flipped(data, -5), "does not match its checksum"),
-    "last event cut": ("events-*", lambda data: data[:-3], "2 events can be read of 3"),
+    "last event cut": ("events-*", lambda data: data[:-3], "2 events of 3 can be read"),
     "last event gone": ("events-*", lambda data: data[: data.rindex(b"\n", 0, -1) + 1], "2 events can be"),
     "closed.json damaged": ("closed.json", lambda data: flipped(data, 30), "closed.json"),
 }

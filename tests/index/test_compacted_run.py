@@ -136,7 +136,7 @@ def test_values_are_said_to_be_elsewhere(tmp_path: Path) -> None:
     ) as caught:
         run.tensor("a", step=1)[0]
     assert "copy all of it" in caught.value.hint
-    with pytest.raises(ValueNotKeptError, match="only the summary was requested"):
+    with pytest.raises(ValueNotKeptError, match="only the summary was captured"):
         run.tensor("b", step=1)[0]
 
 
@@ -152,7 +152,7 @@ def test_commands(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert opened(archive)[1].catalog.rows == ROWS
     before = manifest_of(copy / "r")
     assert compact(copy / "r").added == 0
-    with pytest.raises(DamagedError, match="compact/ cannot be made anew"):
+    with pytest.raises(DamagedError, match="compact/ cannot be rebuilt"):
         compact(copy / "r", rebuild=True)
     assert manifest_of(copy / "r") == before
 
@@ -180,7 +180,7 @@ def test_a_damaged_manifest_is_reported(copy: Path) -> None:
     assert "manifest.json" in run.damage[0]
     with pytest.raises(DamagedError, match=r"manifest\.json"):
         query_run(copy / "r", "SELECT 1")
-    with pytest.raises(DamagedError, match="cannot be made anew"):
+    with pytest.raises(DamagedError, match="cannot be rebuilt"):
         compact(copy / "r")
 
 

@@ -17,7 +17,7 @@ def test_events_and_batches_appear_as_they_are_written(tmp_path: Path) -> None:
     with DumpWriter(tmp_path, "r") as writer, DumpWriter(tmp_path, "r") as other:
         writer.event("watch", step=0, rules=[], source="program")
         run = tensortap.open(tmp_path).runs["r"]
-        with pytest.raises(NotFoundError, match=r"does not say which samples.*trace_batches"):
+        with pytest.raises(NotFoundError, match=r"were not recorded.*trace_batches"):
             run.steps_of(file="a.png")
         for step in range(4):
             writer.event("batch", step=step, ids=[str(step), "common"], files=[f"{step % 2}.png"], count=2)

@@ -193,7 +193,7 @@ def test_damage_and_torn_tails_are_reported(tmp_path, log):
     run = again.runs[0]
     assert history(run, "a").columns["step"].tolist() == [0, 2]
     assert "skipped" in run.damage[0]
-    assert "2 snapshots can be read of 4" in run.damage[1]
+    assert "2 snapshots of 4 can be read" in run.damage[1]
     assert "not committed yet" in run.workers[0].pending
     stats.write_bytes(data)
     again.refresh()

@@ -22,7 +22,7 @@ from tensortap.dump.write.writer import DumpWriter
 from tensortap.server.app import create_app
 
 VALUE = np.arange(5000.0)
-LOST = "was lost: the disk could not store it"
+LOST = "was lost: the disk was full or failed"
 
 
 def full(*_: object) -> None:
@@ -69,9 +69,9 @@ CASES = [
         1,
         "damaged",
         "was lost: it was missing or damaged when the run was repaired",
-        "of the original run",
+        "on the original run",
     ),
-    ("r", "asked", 1, "summary", "was not stored: only the summary was requested", 'keep="value"'),
+    ("r", "asked", 1, "summary", "was not stored: only the summary was captured", 'keep="value"'),
     ("pruned", "old", 0, "pruned", "was pruned: it was removed to save space", "keep_last"),
     (
         "imported",

@@ -27,7 +27,7 @@ def test_a_sample_is_read_shown_and_served_as_one(tmp_path: Path, capsys: pytest
     assert tensortap.open(tmp_path).runs["r"].tensor("whole:0").sample is None
 
     assert main(["show", str(tmp_path / "r"), "big:0"]) == 0
-    assert "values of a sample: 12 of 6,000 elements" in capsys.readouterr().out
+    assert "sampled values: 12 of 6,000 elements" in capsys.readouterr().out
 
     client = create_app(tmp_path).test_client()
     run = client.get("/api/runs").get_json()["runs"][0]["id"]

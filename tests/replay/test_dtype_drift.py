@@ -105,7 +105,7 @@ def test_two_runs_introduced_and_received(
     out = capsys.readouterr().out
     assert "introduced" in out and "float32 / float16" in out
     first = out.splitlines()[0]
-    assert first.startswith("The graphs differ: 2 nodes only in the other one (Cast, Cast_1)"), out
+    assert first.startswith("The graphs differ: 2 nodes only in the other (Cast, Cast_1)"), out
     assert rows["e:0"]["text"].startswith("grown = ") and "test_dtype_drift.py" in rows["e:0"]["file"]
     assert f"test_dtype_drift.py:{rows['e:0']['line']}" in out.replace("\n", "")
     assert main(["replay", str(tmp_path / "a"), "--dtype", "bfloat16", "--nodes", "norm|total"]) == 0

@@ -98,7 +98,7 @@ def test_tokens_change_places_where_all_samples_are_the_same() -> None:
 def test_where_nothing_can_be_exchanged_nothing_passes() -> None:
     tokens = np.array([[1, 2, 0, 0], [3, 4, 0, 0]])
     inputs = of(tokens=tokens, labels=np.arange(2))
-    with pytest.raises(NotFoundError, match="none can be exchanged"):
+    with pytest.raises(NotFoundError, match="exchanging them has no effect"):
         inputs.exchange(inputs.exchange_future)
     assert inputs.exchange(inputs.exchange_first_sample).unchanged == ()
     inputs = of(tokens=np.ones((2, 4), int), labels=np.arange(2))
@@ -122,5 +122,5 @@ def test_a_kernel_that_is_not_known_to_have_a_height_makes_no_image(kernel: list
 
 def test_batch_normalization_is_distinguished_from_other_leaks() -> None:
     assert describe_batch_norm(0, 0) == describe_batch_norm(1, 0) == ""
-    assert "; all of it begins in batch normalization" in describe_batch_norm(2, 2)
-    assert "of 3 places where it begins 2 are in batch" in describe_batch_norm(3, 2)
+    assert "; all of it starts in batch normalization" in describe_batch_norm(2, 2)
+    assert "2 of its 3 origins are in batch" in describe_batch_norm(3, 2)

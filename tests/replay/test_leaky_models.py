@@ -189,6 +189,6 @@ def test_images_and_features_are_no_sequences(ask: Ask, tmp_path: Path) -> None:
     apart = [keras.layers.Dense(3, name="hidden"), keras.layers.Dense(1, name="out")]
     features = fit(tmp_path / "features", apart, RANDOM.standard_normal((8, 4)).astype("f"))
     images = "The inputs are images, not sequences: .*convolves over the 8 rows"
-    for run, step, reported in (("cnn", 1, images), (features, 0, "The step computes no sequences")):
+    for run, step, reported in (("cnn", 1, images), (features, 0, "The step has no sequences")):
         with pytest.raises(NotFoundError, match=reported):
             ask(run, "test", step=step, test="causal")

@@ -91,7 +91,7 @@ def test_rows_say_what_is_not_finite() -> None:
     half = np.array([np.inf, np.nan, 1.0], np.float16)
     assert (
         describe_nonfinite(half, np.array([1e6, np.nan, 1.0]))
-        == "1 Inf: overflow of float16, 1 NaN in float64, too"
+        == "1 Inf: overflow of float16, 1 NaN also in float64"
     )
     assert describe_nonfinite(np.array([np.nan], F32), np.ones(1)) == "1 non-finite, but finite in float64"
     assert describe_nonfinite(np.ones(1, F32), np.ones(1)) == ""
@@ -130,7 +130,7 @@ def test_a_step_with_cancellation_overflow_and_a_loop(
     assert notes["large:0"] == "1 Inf: overflow of float16" and notes["steep:0"] == ""
     assert {judgement for name, judgement in found.items() if "product" in name} == {"exact"}
     assert "bug in the kernel" not in found.values()
-    assert answer["not_judged"]["draws random numbers, which differ in each dtype"] == 1
+    assert answer["not_judged"]["random numbers, which differ in each dtype"] == 1
     steep = next(row for row in answer["verdicts"] if row["tensor"] == "steep:0")
     assert steep["moved"] > 0.1
     assert steep["visits"] == 1

@@ -84,7 +84,7 @@ def test_the_command_says_what_is_proven(run_dir: Path, capsys: pytest.CaptureFi
     assert main(["replay", str(run_dir), "--observer-effect", "--tensor", total]) == 0  # of step 1
     out = capsys.readouterr().out
     assert "verified: bit-identical to the tensor captured" in out
-    assert "as computed: the 3 tensors that the run captured in that call\n" in out
+    assert "all 3 tensors captured in this call are bit-identical to the replay\n" in out
     manifest = find_recordings(run_dir)[-1].path / "recording.json"
     text = manifest.read_text()
     try:
@@ -93,7 +93,7 @@ def test_the_command_says_what_is_proven(run_dir: Path, capsys: pytest.CaptureFi
         manifest.write_bytes(json_bytes(changed))
         assert main(["replay", str(run_dir), "--observer-effect", "--tensor", total]) == 1
         out = capsys.readouterr().out
-        assert "not as computed: 1 of the 3 tensors that the run captured in that call\n" in out
+        assert "1 of 3 tensors captured in this call are not bit-identical to the replay\n" in out
         assert "not bit-identical to the tensor captured in the recorded step" in out
         changed["tensor_hashes"] = {}  # an older recording
         manifest.write_bytes(json_bytes(changed))
@@ -102,7 +102,7 @@ def test_the_command_says_what_is_proven(run_dir: Path, capsys: pytest.CaptureFi
         ]
         assert observer_effect["kept"] == 0
         print_observer_effect(observer_effect, console())
-        assert "captured no tensor of that call" in capsys.readouterr().out
+        assert "no captured tensors of this call" in capsys.readouterr().out
     finally:
         manifest.write_text(text)
 

@@ -94,7 +94,7 @@ def test_all_tensors_of_a_changed_step_from_a_bundle(run: Run, logdir: Path, tmp
     arguments = ["--override", f"{RELU}=x * 0 + 2", "--nodes", "net_1", "--out", tmp_path / "again"]
     status, out, err = run("replay", bundle, *arguments)
     assert status == 0, err
-    assert "are not as recorded" in out
+    assert "differ from the recording" in out
     again = open_logdir(tmp_path / "again").runs["replay"]
     recorded = open_logdir(logdir).runs["first"]
     assert (np.asarray(again.tensor("net_1/out_1/MatMul:0", step=2))[0] != 0).any()
@@ -220,7 +220,7 @@ def test_a_function_that_calls_itself_is_refused(logdir: Path) -> None:
     name = library.function[0].signature.name
     call = library.function[0].node_def.add(name="again", op="PartitionedCall")
     call.attr["f"].func.name = name
-    with pytest.raises(DamagedError, match=re.escape(f"The function {name!r} of the recording calls itself")):
+    with pytest.raises(DamagedError, match=re.escape(f"The function {name!r} of the recording is recursive")):
         LoadedCall(replace(recording, library=library.SerializeToString()))
 
 
@@ -249,7 +249,7 @@ def test_a_graph_that_was_edited_is_called_damaged(logdir: Path, edited: dict[st
     ("fields", "says"),
     [
         ({"failed": "InvalidArgumentError: x"}, "not as recorded: the step raises"),
-        ({"recorded_failure": "ValueError: y"}, "not as recorded: it had raised ValueError: y"),
+        ({"recorded_failure": "ValueError: y"}, "not as recorded: the recorded step raised ValueError: y"),
         ({"differing": ["w"]}, "not as recorded: 1 of the step's results (2 variables) differ"),
     ],
 )

@@ -76,7 +76,7 @@ def test_the_command_writes_it(
         runpy.run_path("step.py", run_name="__main__")
         assert "outputs and variables are bit-identical" in capsys.readouterr().out
         patch.setattr("sys.argv", ["step.py", "gone.tapbundle"])
-        with pytest.raises(SystemExit, match=r"There is no bundle gone\.tapbundle"):
+        with pytest.raises(SystemExit, match=r"Bundle gone\.tapbundle not found"):
             runpy.run_path("step.py", run_name="__main__")
 
     # The bundle holds the graph, which says what the loss is, and the lines; unless it shall not.

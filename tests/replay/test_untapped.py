@@ -60,7 +60,7 @@ def test_the_command_tells_how_far_and_why(
     out = capsys.readouterr().out
     assert "1 of the step's results (1 output and 1 variable) differ" in out
     assert "  w, by up to 2 ULP of its largest value\n" in out
-    assert "without taps, all results are bit-identical. TensorFlow fuses nodes" in out
+    assert "without them, all results are bit-identical. TensorFlow fuses nodes" in out
     assert main(every[:2]) == 0
     assert "bit-identical to the recorded step (1 output and 1 variable)" in capsys.readouterr().out
 
@@ -143,11 +143,14 @@ def answered(**fields: Any) -> StepperAnswer:
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        (answered(), "has no outputs or variables, so nothing can be compared"),
+        (answered(), "has no outputs or variables to compare"),
         (answered(outputs=1), "verified: 1 output is bit-identical"),
         (answered(variables=2), "verified: 2 variables are bit-identical"),
         (answered(outputs=1, variables=2), "verified: 1 output and 2 variables are bit-identical"),
-        (answered(identical=False, failed="E: x"), "the step raises E: x, it had raised nothing"),
+        (
+            answered(identical=False, failed="E: x"),
+            ("the step raises E: x, but the recorded step raised nothing"),
+        ),
         (answered(identical=False, variables=1, differing=["w"]), "of 1 variable, 1 differ: w"),
     ],
 )

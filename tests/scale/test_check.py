@@ -78,7 +78,7 @@ def test_exports(logdir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert main(["export", str(logdir), "--out", two, "--processes", "2"]) == 0
     assert Path(one).read_bytes() == Path(two).read_bytes()
     assert main(["export", str(logdir), "--out", part, "--engine", "local"]) == 1
-    assert "--engine and --processes are for a .tap.zip" in capsys.readouterr().err
+    assert "--engine and --processes only apply to a .tap.zip" in capsys.readouterr().err
     flip(values_files(logdir)[5], 4000)
     Path(two).unlink()
     assert main(["export", str(logdir), "--out", two, "--processes", "2"]) == 1

@@ -95,7 +95,7 @@ def test_where_two_values_are_farthest_apart(api: Api, pair: str) -> None:
     """GIVEN B twice A, and NaN in one place of B."""
     assert api.json(f"/api/diff/worst?{pair}&tensor=dense/MatMul:0") == {"index": [0, 1]}
     unkept = api.json(f"/api/diff/worst?{pair}&tensor=dense/Relu:0", 404)
-    assert "only the summary was requested" in unkept["error"]
+    assert "only the summary was captured" in unkept["error"]
 
 
 def test_what_cannot_be_compared(api: Api, pair: str, first: str) -> None:
@@ -104,7 +104,7 @@ def test_what_cannot_be_compared(api: Api, pair: str, first: str) -> None:
     assert "no snapshot at step 99" in api.json(f"/api/diff?a={run}&b={other}&step=99", 404)["error"]
     assert "'match' is not valid" in api.json(f"/api/diff?{pair}&match=x", 400)["error"]
     kept = api.json(f"/api/diff/value?{pair}&tensor=dense/Relu:0", 404)
-    assert "only the summary was requested" in kept["error"]
+    assert "only the summary was captured" in kept["error"]
     answer = api.finished(f"/api/diff?a={run}&b={other}&step=0")
     assert answer["comparison"]["counts"]["same"] == 0
     assert "watch the same nodes" in " ".join(answer["comparison"]["notes"])

@@ -59,8 +59,8 @@ def _value(client: FlaskClient) -> TestResponse:
 @pytest.mark.parametrize(
     ("odd", "why"),
     [
-        ("", "sends whole files"),
-        ("long", "more was sent"),
+        ("", "does not support range requests"),
+        ("long", "longer than the requested range"),
         ("cut", "cannot be read"),
         ("endless", "more"),
     ],

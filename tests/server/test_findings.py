@@ -35,7 +35,7 @@ def test_nan_tells_the_origin_and_the_chain(api: Api, first: str) -> None:
     assert origin["title"].startswith(f"First {origin['kind']} at step 1: dense/MatMul; not all")
     assert origin["reason"]
     assert " of " in origin["output"]["text"]
-    assert report["goal"] == "dense/Relu:0" and report["summary"].endswith("The captured step before is 0.")
+    assert report["goal"] == "dense/Relu:0" and report["summary"].endswith("The previous captured step is 0.")
     assert api.finished(f"{first}/nan?step=0")["report"]["origins"] == []
 
 

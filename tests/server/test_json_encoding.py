@@ -50,7 +50,7 @@ def test_json_is_ascii_so_that_odd_file_names_survive() -> None:
 
 
 def test_what_has_no_json_form_is_refused() -> None:
-    with pytest.raises(TypeError, match="object has no JSON form"):
+    with pytest.raises(TypeError, match="object cannot be written as JSON"):
         plain(object())
 
 

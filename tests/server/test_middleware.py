@@ -262,7 +262,7 @@ def test_a_notebook_embeds_what_lies_below_the_secret_path() -> None:
 
 def test_who_may_embed_is_a_site_and_nothing_else() -> None:
     for origin in ("*", "https://*.example.org", "https://a b", "https://a;script-src *", "ftp://a", "null"):
-        with pytest.raises(InvalidValueError, match="not a valid site"):
+        with pytest.raises(InvalidValueError, match="not a valid origin"):
             Framing((origin,))
     assert Framing().secret != Framing().secret
     assert Framing().secret not in repr(Framing())

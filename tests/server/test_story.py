@@ -111,7 +111,7 @@ def test_of_an_empty_run_there_is_no_story(tmp_path: Path, viewer: None, capsys:
     with DumpWriter(tmp_path / "logs", "empty"):
         pass
     assert main(["story", str(tmp_path / "logs"), "--out", str(tmp_path / "out.html")]) == 1
-    assert "holds nothing to show" in capsys.readouterr().err
+    assert "has no snapshots" in capsys.readouterr().err
     assert not (tmp_path / "out.html").exists()
 
 

@@ -207,8 +207,8 @@ def test_damage_is_found_or_harmless(logs, tmp_path_factory, data):
 
 def test_check_says_what_to_do_with_an_archive(archive, tmp_path, capsys):
     assert main(["check", str(archive), "--repair"]) == 1
-    assert "Unpack it to a folder (unzip), and repair that." in capsys.readouterr().err
+    assert "Unzip it and repair the folder." in capsys.readouterr().err
     cut = tmp_path / "cut.tap.zip"
     cut.write_bytes(archive.read_bytes()[:-200])
     assert main(["check", str(cut)]) == 1
-    assert "if it was cut short, copy it again" in capsys.readouterr().err
+    assert "if it was truncated, copy it again" in capsys.readouterr().err

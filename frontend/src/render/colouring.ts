@@ -169,7 +169,7 @@ function byStatistic({ tree, overlay, theme, colour }: ColouringInput, health: U
 function bySize({ graph, tree, overlay, theme }: ColouringInput): Colours {
   const values = bytesByEntity(tree, graph, overlay);
   const scale = byteScale(values.subarray(0, tree.nodeCount));
-  const others = [{ label: 'shape not known', style: theme.hollow }];
+  const others = [{ label: 'unknown shape', style: theme.hollow }];
   const drawn = { values, scale, colours: scaleColours(theme, false), others, other: new Uint8Array(values.length) };
   return onScale(theme, drawn, 'Size of the outputs', '');
 }

@@ -89,10 +89,10 @@ function Waiting() {
   if (!error) return <main class="message">Loading…</main>;
   return (
     <main>
-      <Message title={error.status === 401 || error.status === 403 ? 'This page needs its token' : error.message} testid="error-state">
+      <Message title={error.status === 401 || error.status === 403 ? 'Access token required' : error.message} testid="error-state">
         <p>
           {error.status === 401 || error.status === 403
-            ? `${error.message} ${error.hint} Open the address that "tensortap serve" printed: it ends in ?token=….`
+            ? `${error.message} ${error.hint} Open the URL printed by "tensortap serve", which ends in ?token=….`
             : error.hint}
         </p>
       </Message>
@@ -119,10 +119,10 @@ function NoRuns() {
   return (
     <main>
       <Message title={`No runs in ${folder} yet`} testid="empty-state">
-        <p>This page is watching the folder and shows the first run as soon as it is written. Two lines tap a Keras program:</p>
+        <p>The first run will appear here automatically. To tap a Keras program, add two lines:</p>
         <CodeBlock code={lines} label="Copy the lines" />
         <p class="faint">
-          Or see it at work first: <code>tensortap demo</code>
+          Or try the demo: <code>tensortap demo</code>
         </p>
       </Message>
     </main>
@@ -136,8 +136,8 @@ function RunGone() {
   if (named.length > 1)
     return (
       <main>
-        <Message title={`${named.length} runs are called ${called}`} testid="error-state">
-          <p>They lie in several log directories. Which one?</p>
+        <Message title={`${named.length} runs have the name ${called}`} testid="error-state">
+          <p>They are in different log directories. Choose one:</p>
           <div class="actions">
             {named.map((run) => (
               <button key={run.id} type="button" class="button" onClick={() => showRun(run.id)}>

@@ -106,8 +106,8 @@ def _steps(a: Side, b: Side) -> list[tuple[int, int]]:
     if not common:
         spans = [f"{s.run.name}: {_span(steps)}" for s, steps in ((a, of_a), (b, of_b))]
         raise NotFoundError(
-            "The runs have no captured step in common.",
-            f"{'; '.join(spans)}. Choose one of each: --step N --step-b M.",
+            "The runs have no common captured step.",
+            f"{'; '.join(spans)}. Choose a step of each: --step N --step-b M.",
         )
     return [(step, step) for step in common]
 
@@ -218,10 +218,10 @@ class _StepComparison:
     def _unshown(self, shown: list[TensorDifference]) -> Iterator[str]:
         """Notes on tensors that `where` hides."""
         if self.tensors and not shown:
-            yield "No tensor captured on both sides at this step matches the condition."
+            yield "No tensor captured in both runs at this step matches the condition."
         if self.differs and not any(entry.verdict in _DIFFER for entry in shown):
             apart = counted(sum(entry.verdict in _DIFFER for entry in self.tensors), "tensor")
-            yield f"Beyond rounding, but excluded by the condition: {apart}."
+            yield f"Tensors that differ but are excluded by the condition: {apart}."
 
     def _left(self) -> tuple[list[Unmatched], list[Unmatched]]:
         left, right = list[Unmatched](), list[Unmatched]()
@@ -239,24 +239,24 @@ class _StepComparison:
         for side, step, name in zip((self.a, self.b), self.steps, "AB", strict=True):
             others = side.worker_at(step)[1] - 1
             if others > 0 and side.worker is None:
-                yield f"{name} has {others + 1} workers at this step; the first was compared."
+                yield f"{name} has {others + 1} workers at this step; the comparison uses the first."
         if not self.flows:
-            yield "No graph was captured on both sides at this step."
+            yield "No graph was captured in both runs at this step."
         graphs: list[GraphPair] = [graph_pair(matching) for matching, _, _ in self.flows]
         if graphs and not self.tensors:
-            yield "No tensor was captured on both sides: watch the same nodes in both runs."
+            yield "No tensor was captured in both runs: watch the same nodes in both."
         samples = sum(entry.basis == "sample" for entry in self.tensors)
         total_text = f"of {len(self.tensors):,} tensors were compared by"
         if samples:
             means = (
                 "largest distances are lower bounds" if self.differs else "other elements may still differ"
             )
-            yield f"{samples:,} {total_text} a sample of their elements and their summaries: their {means}."
+            yield f"{samples:,} {total_text} samples and summaries: their {means}."
         summaries = [entry for entry in self.tensors if entry.basis == "summaries"]
         if summaries:
             why = missing_values_note([e.no_value_a for e in summaries], [e.no_value_b for e in summaries])
             means = "distances are lower bounds" if self.differs else "elements may still differ"
-            yield f"{len(summaries):,} {total_text} their summaries: their {means}. {why}"
+            yield f"{len(summaries):,} {total_text} summaries only: their {means}. {why}"
         yield from (note for matching, _, _ in self.flows for note in unpaired_notes(matching))
         if number < total:
             later = counted(total - number, "later step")

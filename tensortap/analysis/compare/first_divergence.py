@@ -68,7 +68,7 @@ def first_divergence(
     text = text or _text(first, kind, inputs, missing, steps, one_run=runs[0].path == runs[1].path)
     if condition:
         source = rounding_origin(matching[first.graph], first, tensors)
-        rounding = f"The rounding that it magnifies begins at {source.tensor} ({source.op_type})."
+        rounding = f"It amplifies rounding that starts at {source.tensor} ({source.op_type})."
         return FirstDivergence(first, f"{condition} {rounding}", inputs, *frames)
     if first.verdict == "diverges" and not missing:
         shown = _shown(matching[first.graph], first)
@@ -112,15 +112,16 @@ def _text(
         shapes = f"{_shape(first.shape_a)} in A and {_shape(first.shape_b)} in B"
         fed = f"The step was fed {shapes if first.basis == 'shapes' else 'other data'}"
         if one_run:
-            return f"{fed}, as steps and workers of a run usually are: all that differs may follow from it."
+            return f"{fed}, as is usual for steps and workers of one run. This may explain all differences."
         return f"{fed}: compare runs with the same batches."
     if first.basis == "shapes":
         return f"Its shape is {_shape(first.shape_a)} in A and {_shape(first.shape_b)} in B."
     if first.op_type in VARIABLE_READS or kind == "weight":
         if steps > 1:
-            return "A variable that the steps before left different: see what they computed."
+            return "This variable already differed after the previous steps: compare those."
         return (
-            "A variable that differs when the step begins: other initial values, checkpoint or earlier steps."
+            "This variable differs at the start of the step: different initial values, checkpoint "
+            "or earlier steps."
         )
     if first.op_type.startswith(_RANDOM):
         return _random_numbers(first, inputs, missing)
@@ -129,7 +130,7 @@ def _text(
     if metrics.nonfinite_a or metrics.nonfinite_b:
         some = "At least " if first.basis in ("summaries", "sample") else ""
         if metrics.nonfinite_b:
-            return f"{some}{metrics.nonfinite_b:,} of its elements are NaN or infinite in B, and not so in A."
+            return f"{some}{metrics.nonfinite_b:,} of its elements are NaN or infinite in B only."
         return f"{some}{metrics.nonfinite_a:,} of its elements are NaN or infinite in A only."
     return _computed(first, inputs, missing)
 
@@ -144,10 +145,10 @@ def _variable_text(flow: Flow, first: TensorDifference, variable: str, steps: in
         in_a = left.snapshot((row, int(first.tensor.rpartition(":")[2])))
         in_b = right.snapshot((pairing.partner[row], int(first.other.rpartition(":")[2])))
         what += f" is {in_a.mean:.6g} in A and {in_b.mean:.6g} in B"
-        return f"{what}: see what the steps before computed." if steps > 1 else f"{what}."
+        return f"{what}: compare the previous steps." if steps > 1 else f"{what}."
     if steps > 1:
-        return f"{what} was left different by the steps before: see what they computed."
-    return f"{what} differs when the step begins: other initial values, checkpoint or earlier steps."
+        return f"{what} already differed after the previous steps: compare those."
+    return f"{what} differs at the start of the step: different initial values, checkpoint or earlier steps."
 
 
 def _random_numbers(first: TensorDifference, inputs: list[TensorDifference], missing: list[str]) -> str:
@@ -158,9 +159,11 @@ def _random_numbers(first: TensorDifference, inputs: list[TensorDifference], mis
     dtypes = {first.dtype_a, first.dtype_b}
     if len(dtypes) > 1 and not ("Normal" in first.op_type and dtypes <= _ALIKE):
         seed = "the same seed (its inputs agree)" if given else "the same seed"
-        others = f"Random numbers: {first.dtype_b} draws others than {first.dtype_a} from {seed}."
-        keeps = "To compare the dtypes with the same draws, replay a recorded step of A: tensortap replay A"
-        return f"{others} {keeps} --recast {first.dtype_b}." if first.dtype_b in _REPLAY_DTYPES else others
+        others = f"Random numbers: {first.dtype_b} draws different numbers than {first.dtype_a} from {seed}."
+        keeps = (
+            "To compare dtypes with the same random numbers, replay a recorded step of A: tensortap replay A"
+        )
+        return f"{others} {keeps} --dtype {first.dtype_b}." if first.dtype_b in _REPLAY_DTYPES else others
     if given:
         return _computed(first, inputs, missing)
     return "Random numbers: set the same seed in both runs (keras.utils.set_random_seed)."
@@ -168,19 +171,19 @@ def _random_numbers(first: TensorDifference, inputs: list[TensorDifference], mis
 
 def _computed(first: TensorDifference, inputs: list[TensorDifference], missing: list[str]) -> str:
     if first.verdict == "noise":
-        return "It differs by more than rounding explains, though by less than ten times what its inputs do."
+        return "It differs by more than rounding, but by less than ten times the difference of its inputs."
     if first.verdict != "diverges":
         return "No single op stands out: the difference grew gradually upstream."
     if inputs and not missing:
         worst = max(entry.metrics.relative if entry.metrics.relative >= 0 else 0.0 for entry in inputs)
         if worst == 0:
-            return "All its inputs are equal, so this op computes something else."
+            return "All its inputs are equal, so the op itself computes something different."
         apart = f"All its inputs differ by at most {worst:.1e} of their scale"
-        return f"{apart}: this op computes something else, or is ill-conditioned here."
+        return f"{apart}: the op computes something different, or is ill-conditioned here."
     if missing:
-        agree = "Its captured inputs agree" if inputs else "None of its inputs was captured on both sides"
+        agree = "Its captured inputs agree" if inputs else "Its inputs were not captured in both runs"
         named = " and ".join(missing[:2]) + (", …" if len(missing) > 2 else "")
-        return f"{agree}; the difference may begin further up: capture {named}, too."
+        return f"{agree}; the difference may start upstream: also capture {named}."
     if not math.isfinite(first.before):
         return "Its inputs already differ."
     return "The graph does not show its inputs."
@@ -192,10 +195,9 @@ def _shown(flow: Flow, first: TensorDifference) -> str:
     if sides is None:
         return ""
     wrong = [name for name, side in zip("AB", sides, strict=True) if side.wrong]
-    verb = "are" if len(wrong) > 1 else "is"
-    text = f"Computed again from its own inputs, {' and '.join(wrong)} {verb} not what {first.op_type} gives"
+    text = f"Recomputing {first.op_type} from the stored inputs does not reproduce {' and '.join(wrong)}"
     others = [name for name, side in zip("AB", sides, strict=True) if side.right]
-    return f"{text}{f'; {others[0]} is' if others else ''}." if wrong else ""
+    return f"{text}{f'; {others[0]} is reproduced' if others else ''}." if wrong else ""
 
 
 def _shape(shape: tuple[int, ...]) -> str:

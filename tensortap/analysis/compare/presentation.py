@@ -28,11 +28,11 @@ def headline(compared: Comparison) -> str:
     total = sum(counts.values())
     equal = f"{counts['same']:,} equal, {counts['noise']:,} within rounding"
     if compared.differ:
-        several = f" The {compared.steps - 1} steps before agree."
-        before = {1: "", 2: " The step before agrees."}.get(compared.steps, several)
+        several = f" The {compared.steps - 1} earlier steps agree."
+        before = {1: "", 2: " The previous step agrees."}.get(compared.steps, several)
         return f"They differ: {beyond_rounding(compared):,} of {counted(total, 'tensor')} ({equal}).{before}"
     if not total:
-        return "Nothing could be compared."
+        return "There was nothing to compare."
     steps = f" at all {compared.steps} steps" if compared.steps > 1 else ""
     return f"They agree{steps}: {equal}, of {counted(total, 'tensor')}."
 

@@ -33,12 +33,12 @@ class Side:
             known = ", ".join(map(repr, catalog.workers.values[:5])) or "none"
             raise NotFoundError(
                 f"{self.run.name} has no worker {self.worker[:200]!r}.",
-                f"Workers that have written: {known}.",
+                f"Workers with snapshots: {known}.",
             )
         if self.step is not None and self.step not in self._captured():
             raise NotFoundError(
                 f"Worker {self.worker} of {self.run.name} has no snapshot at step {self.step}.",
-                "Others have: choose another step or worker.",
+                "Other workers have one: choose another step or worker.",
             )
 
     def steps(self) -> list[int]:

@@ -29,9 +29,11 @@ _INTEGERS = ("int", "uint", "bool")
 UNUSED = "the loss does not depend on it"
 # Why there is no gradient where no op cuts it off, by whether the step asks for one.
 _WHY_NONE = {
-    None: "the step computes no gradient for it: it is not trainable, or the loss does not depend on it",
-    False: "the step asks for no gradient of it: it is frozen or trained elsewhere",
-    True: "the step asks for its gradient, but gets None",
+    None: (
+        "the step computes no gradient for it, because it is not trainable or the loss does not depend on it"
+    ),
+    False: "the step does not request its gradient: it is frozen or trained elsewhere",
+    True: "the step requests its gradient, but gets None",
 }
 
 

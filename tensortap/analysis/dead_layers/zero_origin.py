@@ -28,14 +28,14 @@ _WHY = (
     (
         ops("ReluGrad Relu6Grad LeakyReluGrad EluGrad SeluGrad"),
         "dead activation",
-        "the ReLU passes nothing on",
+        "the ReLU is inactive",
     ),
     (ops("TanhGrad SigmoidGrad SoftplusGrad"), "saturated activation", "the activation is saturated"),
-    (ops("Cast"), "cast", "the numbers are too small for the dtype they are cast to"),
+    (ops("Cast"), "cast", "the values underflow in the target dtype"),
     (
         ops("Select SelectV2 Mul MulNoNan ZerosLike Pad PadV2"),
         "mask",
-        "a mask or a zero factor removes them",
+        "a mask or a zero factor removes the gradient",
     ),
     (
         ops(
@@ -43,7 +43,7 @@ _WHY = (
             "Conv3DBackpropFilterV2 DepthwiseConv2dNativeBackpropFilter"
         ),
         "dead input",
-        "the other factor (what the layer was given) is zero",
+        "the other factor, the input of the layer, is zero",
     ),
 )
 _OTHER = "not explained", ""
@@ -104,7 +104,7 @@ def find_zero_origin(view: RunView, tensor: TensorRole, step: int) -> ZeroOrigin
         return ZeroOrigin("unknown", why, f"{name}:0")
     # What the backward pass is made of has the line that asked for it, which says nothing.
     line = "" if roles.is_backward(row) else source_of(view.run, tensor.graph, name)
-    where = f"the zeros begin in {name} ({op_type}{line and ', ' + line})"
+    where = f"the zeros start in {name} ({op_type}{line and ', ' + line})"
     return ZeroOrigin(reason, where + (f": {why}" if why else ""), f"{name}:0")
 
 
@@ -147,15 +147,19 @@ def _reason(flow: _Flow, row: int) -> tuple[str, str, bool]:
     inputs = _float_inputs(flow.roles, row, flow.seen)
     zero, unseen = flow.zeros(inputs), [source for source in inputs if source not in flow.seen]
     if reason == "dead input":
-        return _dead_factor(flow, zero, why) if zero else ("mask", "its factors are zero in turn", not unseen)
+        return (
+            _dead_factor(flow, zero, why)
+            if zero
+            else ("mask", ("its factors are alternately zero"), not unseen)
+        )
     # No zeros come to a constant from further behind, and none is ever captured.
     sure = all(flow.roles.graph.op_type[source] == "Const" for source in flow.gradients(unseen))
     if op_type in SELECTS:
         return reason, _why_chosen(flow, row, _nonzero_gradients(flow, flow.gradients(inputs))) or why, sure
     if op_type == "Relu6Grad" and _is_at_its_upper_end(flow, row):
-        return "saturated activation", "the activation is stuck at 6, its upper end", sure
+        return "saturated activation", "the activation is stuck at 6, its maximum", sure
     if op_type in _SUMS and inputs and not zero:
-        return "cancelled", "what it adds is not zero, but the sum is", sure and not unseen
+        return "cancelled", "its terms are not zero, but they cancel", sure and not unseen
     return reason, why, sure
 
 
@@ -165,12 +169,12 @@ def _why_chosen(flow: _Flow, row: int, nonzero: list[int]) -> str:
     for source in nonzero:
         if flow.seen[source].bad:
             what = counted(flow.seen[source].bad, "NaN or infinite element")
-            return f"{names[source]}:0 holds {what}, which it replaces by 0"
+            return f"{names[source]}:0 has {what}, replaced by 0"
     condition = next((source for source, _, position in flow.roles.inputs(row) if position == 0), -1)
     seen = flow.seen.get(condition)
     always = "" if seen is None else "False" if seen.zero else "True" if seen.full else ""
-    since = f", as {names[condition]}:0 is {always} everywhere" if always else ""
-    return f"it chooses 0 in place of {names[nonzero[0]]}:0{since}" if nonzero else ""
+    since = f", because {names[condition]}:0 is always {always}" if always else ""
+    return f"it selects 0 instead of {names[nonzero[0]]}:0{since}" if nonzero else ""
 
 
 def _is_at_its_upper_end(flow: _Flow, row: int) -> bool:

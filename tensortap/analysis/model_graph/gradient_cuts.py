@@ -38,7 +38,7 @@ class Cut:
     def why(self) -> str:
         """Why a variable gets no gradient, without a full stop."""
         line = f", {self.source}" if self.source else ""
-        return f"{self.node} ({self.op_type}{line}) lets no gradient of the loss through"
+        return f"{self.node} ({self.op_type}{line}) blocks the gradient"
 
 
 def find_gradient_cut(run: RunIndex, roles: Roles, variable: str) -> Cut | None:

@@ -11,7 +11,7 @@ from .reach import Reached, RecoveryOp
 
 _SCALES = ("dynamic_scale", "loss_scale", "current_loss_scale")
 _DIVISIONS = ops("RealDiv Div DivNoNan Xdivy Reciprocal Inv")
-_UNTOUCHED = "It reaches neither loss nor gradients nor weights."
+_UNTOUCHED = "It does not reach the loss, gradients or weights."
 _RESERVED = {  # slots that only the gradient op reads; TensorFlow's enable_check_numerics skips them too
     "FusedBatchNorm": (1, 2, 3, 4),
     "FusedBatchNormV2": (1, 2, 3, 4),
@@ -55,7 +55,7 @@ def recovery_text(flow: NonfiniteFlow, origin: FlowTensor, reached: Reached) -> 
     if healer is None:
         return ""
     if healer.op_type in _DIVISIONS:
-        what = f"what is divided by it becomes 0 in {healer.node} ({healer.op_type})"
+        what = f"the division by it gives 0 in {healer.node} ({healer.op_type})"
     else:
         what = f"it becomes finite again in {healer.node} ({healer.op_type})"
     return f"{_UNTOUCHED.removesuffix('.')}, but it looks unintended: {what}."
@@ -79,9 +79,9 @@ def discard_text(flow: NonfiniteFlow, origin: FlowTensor, reached: Reached) -> s
 def replacement_text(flow: NonfiniteFlow, replaced: list[Slot]) -> str:
     """Describe what the program does with gradients (some of `flow.replaced`), without a full stop."""
     graph, row = flow.tensors.graph, flow.replaced[replaced[0]]
-    more = f" (and so for {counted(len(replaced) - 1, 'more gradient')})" if len(replaced) > 1 else ""
+    more = f" (and in {counted(len(replaced) - 1, 'more gradient')})" if len(replaced) > 1 else ""
     return (
-        f"{graph.names[row]} ({graph.op_type[row]}) puts other numbers in place of what is not finite in the "
+        f"{graph.names[row]} ({graph.op_type[row]}) replaces the NaN or infinite elements in the "
         f"gradient {flow.tensors.name(replaced[0])}{more}"
     )
 
@@ -100,7 +100,7 @@ def _is_expected(origin: FlowTensor) -> bool:
 
 
 def _sentence(healers: list[RecoveryOp], *, nan: bool, meant: bool) -> str:
-    begin = "A constant of the program; " if meant else ""
+    begin = "A constant in the program: " if meant else ""
     kinds = {healer.how: healer for healer in reversed(healers)}
     what = "NaN" if nan else "infinity"
     if "softmax" in kinds and not nan:
@@ -110,9 +110,9 @@ def _sentence(healers: list[RecoveryOp], *, nan: bool, meant: bool) -> str:
     elif "extremum" in kinds and not nan:
         text = f"it is the neutral element of {kinds['extremum'].node} ({kinds['extremum'].op_type})."
     elif "masked" in kinds:
-        text = f"{kinds['masked'].node} ({kinds['masked'].op_type}) leaves the {what} out."
+        text = f"{kinds['masked'].node} ({kinds['masked'].op_type}) masks out the {what}."
     elif "compared" in kinds:
-        text = f"it is only compared, by {kinds['compared'].node} ({kinds['compared'].op_type})."
+        text = f"it is only used in the comparison {kinds['compared'].node} ({kinds['compared'].op_type})."
     else:
         text = f"the {what} ends in {healers[0].node} ({healers[0].op_type}), whose output is finite."
     text = begin + text
@@ -129,10 +129,8 @@ def nonfinite_gradient_text(reason: str, gradient: str, *, loss_finite: bool) ->
     """
     first = reason.removesuffix(_UNTOUCHED).rstrip()
     if loss_finite:
-        return f"{first} The loss stays finite, but the gradient at the same place does not: {gradient}."
-    return (
-        f"{first} It does not reach the loss, but the gradient at the same place is not finite: {gradient}."
-    )
+        return f"{first} The loss stays finite, but the gradient there does not: {gradient}."
+    return f"{first} It does not reach the loss, but the gradient there is not finite: {gradient}."
 
 
 def _vanishes(flow: NonfiniteFlow, reached: list[Slot]) -> bool:

@@ -45,11 +45,8 @@ def number_beside(value: float, limit: float) -> str:
 def explain_input_data(tensor: Operand) -> Explanation:
     """The explanation of data that are not finite already."""
     bad = tensor.nan + tensor.inf
-    text = (
-        "The input data already hold NaN or infinities:"
-        f" {elements(bad)} of {tensor.tensor} {be_verb(bad)} not finite."
-    )
+    text = f"The input data contain NaN or Inf: {elements(bad)} of {tensor.tensor} {be_verb(bad)} not finite."
     return Explanation("data", text, _DATA)
 
 
-_DATA = "Leave such samples out or fill what is missing before training: np.isfinite(x).all() finds them."
+_DATA = "Remove these samples or fill in missing values before training; np.isfinite(x).all() finds them."

@@ -88,16 +88,18 @@ def explain_gradient(
 def _help(forward: Forward, usual: str) -> str:
     """Both tf.where: what the outer one leaves out still has a gradient, and 0 * inf = NaN."""
     op = _WRITTEN.get(forward.op_type, "f")
-    safe = "with ok = x > 0" if forward.op_type in _WRITTEN else "where ok says which x are safe"
+    safe = "with ok = x > 0" if forward.op_type in _WRITTEN else "where ok marks the safe x"
     twice = f"tf.where(ok, {op}(tf.where(ok, x, 1.0)), 0.0), {safe}"
     if forward.chosen:
         return (
-            f"{forward.chosen} leaves out what {forward.op_type} gives there, but not its gradient: "
-            f"0 * inf = NaN. Put a second tf.where on the operand: {twice}."
+            f"{forward.chosen} masks the output of {forward.op_type}, but not its gradient: 0 * inf "
+            f"= NaN. Add a second tf.where on the operand: {twice}."
         )
     if forward.op_type not in _WRITTEN:
         return usual
-    return f"Keep the operand of {forward.op_type} off 0 ({op}(x + 1e-12)), or use two tf.where: {twice}."
+    return (
+        f"Keep the operand of {forward.op_type} away from 0 ({op}(x + 1e-12)), or use two tf.where: {twice}."
+    )
 
 
 def _candidates(roles: Roles, row: int) -> Iterator[int]:

@@ -239,8 +239,8 @@ def _notes(flow: NonfiniteFlow, origins: list[Origin], step: int, previous: int 
             else f"between step {previous} and step {step}"
         )
         notes.append(
-            f"{origins[0].tensor} was non-finite already when step {step} began: it happened {before}. "
-            "Capture every step there (Watch(steps=every(1))) to see where."
+            f"{origins[0].tensor} was already non-finite at the start of step {step}; it became so "
+            f"{before}. Capture every step there with Watch(steps=every(1))."
         )
     if origins and origins[0].aftermath:
         notes.append(origins[0].aftermath)
@@ -269,8 +269,8 @@ def _capture_hint(flow: NonfiniteFlow, missing: list[str]) -> str:
     rows = [graph.rows.get(name, graph.rows.get(name.rpartition(":")[0])) for name in missing[:2]]
     if any(row is not None and graph.function[row] in hidden for row in rows):
         return (
-            f"{text} They are inside a loop or branch that XLA compiles ({missing[0]}), where nothing can "
-            "be captured: set jit_compile=False."
+            f"{text} They are inside a loop or branch that XLA compiles ({missing[0]}): set "
+            "jit_compile=False to capture them."
         )
     return f"{text} Capture them: Watch(nodes={'|'.join(missing[:2])!r})."
 

@@ -93,7 +93,7 @@ def title_text(origin: Origin, previous: int | None, *, kind: str, when: str, no
     if origin.verdict == "from_variable":
         since = "before it" if previous is None else f"after step {previous}"
         where = f"the variable {origin.variable}" if origin.variable else "a variable"
-        return f"{kind} was in {where} when step {origin.step} began: it arose {since}"
+        return f"{kind} was already in {where} at the start of step {origin.step}; it arose {since}"
     if origin.made_by:
         return f"{kind} originates{when} in {origin.made_by}, outside of functions"
     if origin.verdict == "data":
@@ -102,7 +102,7 @@ def title_text(origin: Origin, previous: int | None, *, kind: str, when: str, no
         return f"{kind} is a constant of the program"
     if origin.verdict == "suspected":
         entry = origin.explanation is not None and origin.explanation.pattern == NOT_CAPTURED
-        why = "what made it was not captured" if entry else "not all of its inputs were captured"
+        why = "its source was not captured" if entry else "some of its inputs were not captured"
         return f"First {kind}{when}: {node}{of}; {why}"
     return f"{kind} originates{when} in {node}{of}"
 
@@ -112,13 +112,13 @@ def reason_text(origin: Origin) -> str:
     if origin.explanation is not None:
         return origin.explanation.text + ("" if origin.explanation.certain else " (likely)")
     if origin.verdict == "from_variable":
-        return f"{origin.node} only reads it. Capture the steps before, each of them, to find the origin."
+        return f"{origin.node} only reads it. Capture every step before to find the origin."
     if origin.verdict == "data":
         return "Check the input pipeline: the model is not the cause."
     if origin.verdict == "constant":
         return f"{origin.node} is a constant in the program."
     if origin.verdict == "suspected":
-        return f"It may have come from what was not captured: {', '.join(origin.missing) or 'an input'}."
+        return f"It may come from tensors that were not captured: {', '.join(origin.missing) or 'an input'}."
     of = "infinities" if origin.verdict == "inf_to_nan" else "finite inputs"
     return f"{origin.op_type} produced it from {of}; cause unknown."
 
@@ -140,9 +140,9 @@ def summary_text(report: NanReport) -> str:
     text = f"{counted(report.nonfinite, 'non-finite tensor')} at step {report.step}{_where(report)}: "
     text += ", ".join(part for part in parts if not part.startswith("0 ")) + "."
     if report.recovered:
-        verb = "takes" if report.recovered == 1 else "take"
-        text += f" {counted(report.recovered, 'op')} {verb} it in and return finite values."
-    return text + ("" if report.previous is None else f" The captured step before is {report.previous}.")
+        verb = "turns" if report.recovered == 1 else "take"
+        text += f" {counted(report.recovered, 'op')} {verb} NaN or Inf into finite values."
+    return text + ("" if report.previous is None else f" The previous captured step is {report.previous}.")
 
 
 def _where(report: NanReport) -> str:
@@ -164,10 +164,10 @@ def operand_text(operand: Operand) -> str:
     if not operand.known:
         return "not captured"
     if not operand.size:
-        return "no element is known"
+        return "no elements"
     counts = ((operand.nan, "NaN"), (operand.pos_inf, "+inf"), (operand.neg_inf, "-inf"))
     bad = " ".join(f"{count:,} {name}" for count, name in counts if count)
-    span = f"{operand.min:.6g} … {operand.max:.6g}" if operand.finite else "nothing finite is known"
+    span = f"{operand.min:.6g} … {operand.max:.6g}" if operand.finite else "no finite elements"
     zeros = f", {counted(operand.zero, 'zero')}" if operand.zero else ""
     return f"{bad + ' of ' if bad else ''}{operand.size:,}, {span}{zeros}"
 
@@ -183,7 +183,7 @@ def element_text(element: Element, row: int | None) -> str:
     if element.equal is None:
         return text
     other = replace(element, tensor=element.equal.tensor, index=element.equal.index, visit=0)
-    return f"{text}, as is {_element_name(other, row)}: the difference is 0"
+    return f"{text}, equal to {_element_name(other, row)}, so the difference is 0"
 
 
 def place_text(element: Element, row: int | None) -> str:

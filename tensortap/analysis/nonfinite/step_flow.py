@@ -29,7 +29,7 @@ Tensor = tuple[str, Slot]  # id of a graph, and a tensor in it
 _SAME = ("size", "nan", "pos_inf", "neg_inf", "zero", "negative", "positive", "min", "max", "mean", "l2")
 NOT_CAPTURED = "not captured"  # the pattern of what no captured tensor explains
 _NAMED = 4  # ops or functions that a sentence names
-_EAGER = "Run the step inside of 'with tap.eager():' to capture them, or move them into a tf.function."
+_EAGER = "Run the step inside 'with tap.eager():' to capture these ops, or move them into a tf.function."
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +189,8 @@ class StepFlow:
         if variable is not None and self._was_finite(variable, begin):
             path = flow.tensors.roles.variable.get(row) or "variable"
             text = (
-                f"The {path} that {flow.tensors.name(bad.slot)} reads was finite when an earlier call of the "
-                "step read it. What was assigned to it in between was not captured."
+                f"The {path} that {flow.tensors.name(bad.slot)} reads was finite in an earlier call "
+                "of the step. The assignment in between was not captured."
             )
             entry = CallArgumentOrigin("suspected", Explanation(NOT_CAPTURED, text, _EAGER), (path,))
             self.entries[graph, bad.slot] = entry
@@ -228,12 +228,12 @@ class StepFlow:
             return self._computed(out, argument, f"an argument of {called}")
         if self.calls.is_backward(graph):
             text = (
-                f"{name} is an argument of {called}, a backward function: a gradient, or a result of the "
-                f"forward pass. What made it was not captured. {count}."
+                f"{name} is an argument of {called}, a backward function: it is a gradient or a "
+                f"result of the forward pass. Its source was not captured. {count}."
             )
             return CallArgumentOrigin("suspected", Explanation(NOT_CAPTURED, text, _WATCH_ALL))
         if argument.python:
-            text = f"{count}. The program made {name} from Python or NumPy values while the step ran."
+            text = f"{count}. The program created {name} from Python or NumPy values during the step."
             return CallArgumentOrigin("data", Explanation("data", text, _PYTHON))
         if argument.before or self._is_first(graph, flow, bad):
             return CallArgumentOrigin("data", explain_input_data(out))
@@ -267,7 +267,7 @@ class StepFlow:
         if whole and len(argument.ops) == 1:
             known = explain(argument.ops[0].op_type, inputs, out)
             if known is not None:
-                text = f"{known.text} {parts[-1]} made {out.tensor}, {what}, outside of functions."
+                text = f"{known.text} {parts[-1]} produced {out.tensor}, {what}, outside functions."
                 return CallArgumentOrigin("origin", replace(known, text=text), (), tuple(inputs), parts[-1])
         if not parts:
             inner = _listed([each.tensor for each in inputs]) or "a result"
@@ -276,11 +276,11 @@ class StepFlow:
                 "suspected", Explanation(NOT_CAPTURED, text, _WATCH_ALL), (), tuple(inputs)
             )
         verb = "was" if len(parts) == 1 else "were"
-        text = f"{out.tensor}, {what}, was made by {named}, which {verb} not captured."
+        text = f"{out.tensor}, {what}, comes from {named}, which {verb} not captured."
         if len(parts) > _NAMED:
             text += f" {counted(len(parts) - _NAMED, 'more op')} came before."
         if argument.ops and (argument.before or argument.python):
-            text += " What it took may have been non-finite already: check the data, too."
+            text += " Its input may already have been non-finite, so check the data as well."
         fix = _EAGER if argument.ops else _WATCH_ALL
         return CallArgumentOrigin("suspected", Explanation(NOT_CAPTURED, text, fix), missing, tuple(inputs))
 
@@ -328,8 +328,8 @@ class StepFlow:
         return Reached(own[origin].slots, impact, any(part.open for part in parts), total)
 
 
-_WATCH_ALL = "Capture every tensor of the step to see it: Watch()."
-_PYTHON = "Check the data (np.isfinite(x).all() finds bad samples) and the code that prepares them."
+_WATCH_ALL = "Capture every tensor of the step: Watch()."
+_PYTHON = "Check the data (np.isfinite(x).all() finds bad samples) and the code that prepares it."
 
 
 def is_bad(snapshot: Snapshot) -> bool:

@@ -40,7 +40,7 @@ class Rule:
     severity: Severity = "medium"
     source: str = ""
     help: str = ""
-    next_look: str = "Its history and histograms over steps."
+    next_look: str = "Check its history and its histograms over steps."
     severity_set: bool = False
     title: str = ""
 

@@ -119,7 +119,9 @@ def read_table(path: Path) -> dict[str, Any]:
     with path.open("rb") as file:
         data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
-        raise SettingsError(f"{path} is larger than {MAX_BYTES} bytes.", "It should hold a few thresholds.")
+        raise SettingsError(
+            f"{path} is larger than {MAX_BYTES} bytes.", "A settings file only needs a few thresholds."
+        )
     try:
         text = data.decode()
         found = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
@@ -171,14 +173,13 @@ def _changed(rule: Rule, table: Mapping[str, Any]) -> Rule | None:
             limits[key] = value
         else:
             allowed = ", ".join([*limits, "severity", "enabled"])
-            raise SettingsError(
-                f"{key} = {value!r} is nothing that {rule.name} knows.", f"It knows {allowed}."
-            )
+            raise SettingsError(f"{key} = {value!r} is not an option of {rule.name}.", f"It knows {allowed}.")
     return replace(rule, thresholds=limits, severity=severity, severity_set=chosen)
 
 
 _EXAMPLE = (
-    "As in: [VanishingGradient] and below it mean_abs = 1e-9. 'tensortap rules --list --toml' writes one."
+    "Write [VanishingGradient], then mean_abs = 1e-9 below it. 'tensortap rules --list --toml' "
+    "prints a template."
 )
 
 
@@ -241,10 +242,10 @@ def _check_table(name: str, table: Mapping[str, Any]) -> None:
             continue
         if not fits or (key == "severity" and value not in SEVERITIES):
             allowed = ", ".join((*_TEXTS, "share", "enabled"))
-            raise ConditionError(f"{key} = {value!r} is nothing for the rule {name}.", f"Use {allowed}.")
+            raise ConditionError(f"{key} = {value!r} is not valid for the rule {name}.", f"Use {allowed}.")
     if table.get("kind", _KINDS[0]) not in _KINDS:
         raise ConditionError(
-            f"kind = {table['kind']!r} is nothing for the rule {name}.", f"Use {', '.join(_KINDS)}."
+            f"kind = {table['kind']!r} is not valid for the rule {name}.", f"Use {', '.join(_KINDS)}."
         )
     try:
         check_filters(Filters(where=table["where"], match=table.get("match")))

@@ -25,9 +25,9 @@ _RELIED_ON = {
     "batches of evaluate": ("Model", "make_test_function"),
     "batches of predict": ("Model", "make_predict_function"),
     "layers and their outputs": ("layers.Layer", "__call__"),
-    "layers of functions that were traced before": ("layers.Layer", "_flatten_layers"),
+    "layers of functions traced earlier": ("layers.Layer", "_flatten_layers"),
     "gradients and updates by optimizers": ("optimizers.Optimizer", "apply"),
-    "weights by their names": ("Variable", "assign value path"),
+    "weights by name": ("Variable", "assign value path"),
 }
 # Keras names the functions that it makes for train_step, test_step and predict_step alike.
 _STEP_FUNCTIONS = "multi_step_on_iterator", "one_step_on_iterator", "one_step_on_data"
@@ -182,16 +182,16 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
         if keras.backend.backend() != "tensorflow":
             self._steps.warn(
                 "backend",
-                f"nothing is captured, because Keras runs on {keras.backend.backend()}",
-                "Set KERAS_BACKEND=tensorflow before Keras is imported.",
+                f"nothing is captured: Keras runs on {keras.backend.backend()}",
+                "Set KERAS_BACKEND=tensorflow before you import Keras.",
             )
             return
         if self._steps.current is not None:
             self._steps.warn(
                 "batches",
-                "each batch of fit, evaluate and predict is a step of its own, numbered on, not a part of the"
-                " step in which they were called",
-                "Call them outside of it.",
+                "fit, evaluate and predict were called inside a step, but each of their batches "
+                "becomes a step of its own",
+                "Call them outside tap.step().",
             )
         self._running = attribute
         self._begun, self._batches = None, BatchCounter()
@@ -253,8 +253,8 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
         except Exception as error:  # what a custom metric returns is anybody's guess
             self._steps.warn(
                 "logs",
-                f"loss and metrics are not recorded, as Keras' logs cannot be read ({error})",
-                "Training goes on. Return numbers from train_step.",
+                f"loss and metrics are not recorded: the Keras logs cannot be read ({error})",
+                "Training continues. Return numbers from train_step.",
             )
 
 
@@ -296,9 +296,9 @@ def warn_of_missing_names(warnings: OneTimeWarnings) -> None:
     if missing:
         warnings.warn(
             "keras",
-            f"with Keras {keras.__version__} {', '.join(missing.values())} are not captured, as it has no"
-            f" {', '.join(missing)}",
-            "Training goes on. Install another version of Keras, or a newer tensortap.",
+            f"with Keras {keras.__version__} {', '.join(missing.values())} are not captured: it "
+            f"lacks {', '.join(missing)}",
+            "Training continues. Install another version of Keras or a newer tensortap.",
         )
 
 

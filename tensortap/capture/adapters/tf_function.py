@@ -55,9 +55,9 @@ class TappedFunction:
     def _warn_of_dataset(self, name: str) -> None:
         self._steps.warn(
             f"dataset {name}",
-            f"the function {name} is not captured, because a tf.data pipeline runs it, in threads of its own",
-            "After tf.data.experimental.enable_debug_mode() pipelines run in Python, and each element is a"
-            " step of the function.",
+            f"the function {name} is not captured: it runs in the threads of a tf.data pipeline",
+            "Call tf.data.experimental.enable_debug_mode() to run pipelines in Python; each "
+            "element is then a step.",
         )
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:

@@ -96,7 +96,7 @@ class TappedSession:
 
     def _run(self, step: Step, fetches: Any, arguments: dict[str, Any]) -> Any:
         if step.exact:
-            step.warnings.no_shadow("Session.run", "the state of a session cannot be copied")
+            step.warnings.no_shadow("Session.run", "session state cannot be copied")
             return self.session.run(fetches, **arguments)
         request = _request(self.session.graph, fetches, arguments["feed_dict"])
         run: _Run | None = None

@@ -55,7 +55,7 @@ class DeterministicFunction:
             raise NoShadowError(str(error)) from error
         compiled = given.compiled_draws()
         if compiled:
-            what = "it draws random numbers in a function that XLA compiles"
+            what = "XLA compiles a function that draws random numbers"
             raise NoShadowError(f"{what} (node {compiled[0]!r})")
         self._original, self._draws = traced, given.draws
         self.read: Mapping[Place, str] = given.read

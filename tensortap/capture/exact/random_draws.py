@@ -173,8 +173,8 @@ class DrawsAsArguments:
         if iterates or inner.iterated:
             if name in self._compiled:
                 raise UnrecordableError(
-                    "it draws random numbers in a loop or branch that XLA compiles"
-                    f" (node {inner.node!r}, {inner.op_type}); jit_compile=False makes it recordable"
+                    f"XLA compiles a loop or branch that draws random numbers (node {inner.node!r}, "
+                    f"{inner.op_type}); jit_compile=False makes it recordable"
                 )
             declared: tuple[Declared, ...] = (self._declared(_RESOURCE, tf.TensorShape(())),)
         else:
@@ -197,7 +197,7 @@ class DrawsAsArguments:
         widths = [sum(len(draw.arguments) for draw in draws) for draws in groups]
         around = sum(widths[:position]), sum(widths[position + 1 :])
         if self._signed.setdefault(name, around) != around:
-            raise UnrecordableError("it draws random numbers in a function that is called in several ways")
+            raise UnrecordableError("a function that draws random numbers is called in several ways")
         definition = self._definitions[name]
         if any(argument.name.startswith(_NAME) for argument in definition.signature.input_arg):
             return  # called from another place before
@@ -373,7 +373,7 @@ class RandomDrawValues:
                 yield Argument("iterator", name, flat, parts=parts, drawn=True)
                 continue
             if len(visits) > 1:
-                raise UnrecordableError(f"its calls cannot be distinguished (node {draw.node!r})")
+                raise UnrecordableError(f"its random draws cannot be told apart (node {draw.node!r})")
             for array in visits[0] if visits else _never_read(draw):
                 yield Argument("tensor", name, (array,), drawn=True)
 

@@ -83,9 +83,9 @@ MUTED = frozenset(
 """Their only effect is what they print or write; the shadow leaves it to the step itself."""
 
 _REASONS = {
-    **dict.fromkeys(RANDOM_OPS, "draws random numbers from a stream that the op itself keeps"),
+    **dict.fromkeys(RANDOM_OPS, "draws random numbers from an op with its own state"),
     **dict.fromkeys(("PyFunc", "EagerPyFunc"), "calls Python code, whose effects cannot be undone"),
-    "VarHandleOp": "uses a variable that it finds by name",
+    "VarHandleOp": "looks up a variable by name",
     "LookupTableInsertV2": "changes a lookup table",
     "LookupTableImportV2": "changes a lookup table",
     "LookupTableRemoveV2": "changes a lookup table",
@@ -111,7 +111,7 @@ def iterator_draw(functions: Mapping[str, TracedFunction]) -> str:
     for function in functions.values():
         for node in function.definition.node_def:
             if node.op in NEXT_OPS:
-                return f"it drew from an iterator, and goes on with the next element (node {node.name!r})"
+                return f"it already took an element from an iterator (node {node.name!r})"
     return ""
 
 
@@ -134,7 +134,7 @@ def _reason(op_type: str) -> str:
     if acts_on_variables(op_type) or op_type.startswith(_REPEATABLE_PREFIXES):
         return ""
     if "Dataset" in op_type or "Iterator" in op_type:
-        return "goes through a dataset inside of the function"
+        return "iterates over a dataset inside the function"
     if op_type.startswith("Collective"):
         return "exchanges tensors with other processes" if internals.has_cluster() else ""
     return "changes something that cannot be copied"

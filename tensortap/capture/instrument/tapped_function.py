@@ -141,7 +141,7 @@ class InstrumentedFunction:
 
     def _turn(self, on: bool) -> None:
         if self._discarded:
-            raise TapFailedError("another thread has closed the tap")
+            raise TapFailedError("another thread closed the tap")
         switch = self._rewritten.switch
         if switch is not None and switch.turn(on) and on:
             for counter in self._rewritten.counters:

@@ -88,7 +88,7 @@ class BatchWriter:
         except OSError as error:
             self._warn_of_disk(error)
         except Exception as error:
-            self._warnings.warn("event", f"a {event.kind} was not noted", "Please report this.", error)
+            self._warnings.warn("event", f"a {event.kind} was not recorded", "Please report this.", error)
 
     def _write_part(
         self, writer: DumpWriter, batch: TensorBatch, graph: str, part: Sequence[CapturedTensor]
@@ -107,7 +107,7 @@ class BatchWriter:
                 return sum(self._write_part(writer, batch, graph, [item]) for item in part)
             name = part[0].name
             if isinstance(error, InvalidNameError | InvalidValueError):
-                self._warnings.warn("unfit", f"{name} cannot be dumped", "Exclude it.", error)
+                self._warnings.warn("unfit", f"{name} cannot be stored", "Exclude it.", error)
             else:
                 self._warnings.warn("write", f"{name} was not written", "Please report this.", error)
             return 1
@@ -150,7 +150,7 @@ class BatchWriter:
             except Exception as error:
                 if self._is_there(writer):
                     self._warnings.warn(
-                        "close", "the dump could not be closed in order", "What was committed is safe.", error
+                        "close", "the dump could not be closed properly", "Committed data are safe.", error
                     )
             return writer.lost
         return 0
@@ -182,7 +182,7 @@ class BatchWriter:
         self._warnings.warn(
             "removed",
             f"the directory of the run is gone ({writer.run_dir})",
-            "Restore it, or restart the program to record more. Training goes on.",
+            "Restore it, or restart the program to capture more. Training continues.",
         )
         return False
 
@@ -190,16 +190,16 @@ class BatchWriter:
 def _suggested_fix(error: Exception) -> str:
     """Suggest a fix for a log directory that cannot be written."""
     if not isinstance(error, OSError):
-        return "Choose another directory for the run. Training goes on."
+        return "Choose another directory for the run. Training continues."
     if error.errno in _FULL:
         way = "Free space or choose another log directory"
     elif error.errno in _FORBIDDEN:
         way = "Make the log directory writable or choose another one"
     elif error.errno in _IN_THE_WAY:
-        way = "A file is where a directory is needed: move it away or choose another log directory"
+        way = "A file blocks the directory: move it, or choose another log directory"
     else:
         way = "Check the log directory, or choose another one"
-    return f"{way}; tensortap tries again by itself. Training goes on."
+    return f"{way}; tensortap retries automatically. Training continues."
 
 
 def _next_part(batch: TensorBatch) -> list[CapturedTensor]:
@@ -255,8 +255,8 @@ class DiskReserve:
         if free < self._least:
             self._warnings.warn(
                 "reserve",
-                f"only {free >> 20} MiB are free at {folder}, and below {self._least >> 20} MiB neither"
-                " snapshots nor recordings are written",
+                f"only {free >> 20} MiB are free at {folder}; below {self._least >> 20} MiB no "
+                "snapshots or recordings are written",
                 "Free space, or lower Tap(disk_reserve=…).",
             )
             return False

@@ -77,7 +77,7 @@ class CallRecorder:
         definitions = [_muted(definition) for definition in given.definitions]
         why = refused(definitions)
         if why:
-            raise UnrecordableError(f"it holds {why}, which is not run again from a file")
+            raise UnrecordableError(f"it contains {why}, which cannot be replayed from a file")
         self._library = internals.library(definitions)
         self._given = given
 
@@ -104,7 +104,7 @@ class CallRecorder:
                 arguments.append(_variable(variables.get(name, name), tensor))
             elif tensor.dtype in (tf.resource, tf.variant):
                 kind = internals.resource_type(tensor) or tensor.dtype.name
-                raise UnrecordableError(f"it is passed a {kind} (argument {name!r})")
+                raise UnrecordableError(f"it takes a {kind} (argument {name!r})")
             else:
                 array = internals.as_array(tensor)
                 arguments.append(Argument("tensor", name, (array,), device=tensor.device))
@@ -173,7 +173,7 @@ class PendingCall:
             for number, arrays in drawn.items():
                 self._arguments[number] = replace(self._arguments[number], arrays=arrays)
             if not self._sees_draws:
-                raise UnrecordableError("it draws random numbers that could not be tapped")
+                raise UnrecordableError("its random numbers could not be tapped")
             recording = replace(
                 self._recorder.recording([*self._arguments, *self._drawn.arguments()]),
                 time=self._started,
@@ -234,7 +234,7 @@ def _held(handle: Any) -> Any:
     """dtype and shape of the variable behind a handle."""
     data = internals.handle_data(handle)
     if data is None:
-        raise UnrecordableError("it is passed a variable of unknown dtype")
+        raise UnrecordableError("it takes a variable of unknown dtype")
     return data.shape_and_type[0]
 
 

@@ -59,14 +59,14 @@ class Record:
         if not isinstance(self.on_trigger, bool):
             raise WatchError(
                 f"on_trigger={self.on_trigger!r} is neither True nor False.",
-                "The trigger itself is given to the tap: Tap(…, record=Record(on_trigger=True), on=…).",
+                "Pass the trigger to the tap: Tap(…, record=Record(on_trigger=True), on=…).",
             )
         nothing = self.steps is None and self.on_trigger
         object.__setattr__(self, "_wants", _never if nothing else step_predicate(self.steps))
         if not isinstance(self.before, int) or isinstance(self.before, bool) or self.before < 0:
             raise WatchError(f"before={self.before!r} is not a number of steps.", "Use 0 or more.")
         if self.keep_last is not None and (not isinstance(self.keep_last, int) or self.keep_last < 1):
-            raise WatchError(f"keep_last={self.keep_last!r} keeps nothing.", "Use a number from 1, or None.")
+            raise WatchError(f"keep_last={self.keep_last!r} stores nothing.", "Use a number from 1, or None.")
 
     def wants_step(self, step: int) -> bool:
         """Whether a step is recorded."""

@@ -110,7 +110,9 @@ class RunRecordings:
         try:
             return any(map(self._record.wants_step, steps))
         except Exception as error:
-            self._warnings.warn("record steps", "record= failed", "Correct it; nothing is recorded.", error)
+            self._warnings.warn(
+                "record steps", "record= failed", "Fix the callable; nothing is recorded.", error
+            )
             return False
 
     def begin(self, traced: TracedRoot, inputs: Sequence[Any], entry: StepEntry) -> StepRecording | None:
@@ -118,12 +120,12 @@ class RunRecordings:
         with self._changed:
             full = self._is_full(entry.numbers.start)
         if full:
-            self._warn("record full", "is not recorded at some steps: the disk is too slow", traced)
+            self._warn("record full", "was not recorded at some steps: the disk is too slow", traced)
             if self._asked_for(entry.numbers):
                 self._lose()
             return None
         if self._held is not None and not self._held.wait_for_room(entry):
-            self._warn("record held", "is not recorded at some steps: the trigger is too slow", traced)
+            self._warn("record held", "was not recorded at some steps: the trigger is too slow", traced)
         recorder = self._recorder_of(traced)
         if recorder is None:
             return None
@@ -211,7 +213,10 @@ class RunRecordings:
                 self._put(self._held.settle(entry, reason))
         except Exception as error:
             self._warnings.warn(
-                "record trigger", "what a trigger chose could not be recorded", "Training goes on.", error
+                "record trigger",
+                "a step that a trigger selected could not be recorded",
+                "Training continues.",
+                error,
             )
 
     def _put(self, items: Sequence[QueuedRecording]) -> None:
@@ -256,7 +261,7 @@ class RunRecordings:
         except Exception as error:
             self._lose()
             self._warnings.warn(
-                "record disk", "a recording could not be written", "Training goes on without it.", error
+                "record disk", "a recording could not be written", "Training continues.", error
             )
         with self._changed:
             self._busy = False
@@ -292,7 +297,7 @@ class RunRecordings:
     def _warn(self, kind: str, what: str, traced: TracedRoot, error: BaseException | None = None) -> None:
         name = short_function_name(traced.root)
         text = self._warnings.warn(
-            kind, f"the function {name} {what}", "It still runs and is captured.", error
+            kind, f"the function {name} {what}", "It still runs and its tensors are captured.", error
         )
         if text:
             self.note(text)

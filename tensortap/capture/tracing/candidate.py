@@ -74,7 +74,7 @@ def parse_role(text: Any) -> Role:
     if kind not in KINDS:
         raise WatchError(
             f"kinds={text!r} is unknown.",
-            f"There are: {', '.join(KINDS)}; also of one layer: 'gradients of dense_2'.",
+            f"Use {', '.join(KINDS)}, or the kind of one layer: 'gradients of dense_2'.",
         )
     return Role(kind, match["layer"].strip().strip("/") if match else "")
 

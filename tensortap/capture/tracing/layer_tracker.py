@@ -153,8 +153,9 @@ class LayerTracker:
             if not self._has_warned:
                 self._has_warned = True
                 issue_warning(
-                    "tensortap: not all layers and gradients of a function were noted"
-                    f" ({type(error).__name__}: {first_line(error)}). It still runs and is captured."
+                    "tensortap: some layers or gradients of a function were not recorded "
+                    f"({type(error).__name__}: {first_line(error)}). It still runs and its tensors "
+                    "are captured."
                 )
 
     def _wrap(self, owner: type, name: str, wrapped: Callable[[Callable[..., Any]], Any]) -> None:

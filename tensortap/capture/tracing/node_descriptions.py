@@ -16,16 +16,16 @@ _MACHINERY = re.compile(
 _NAME_NUMBER = re.compile(r"_(\d+)\Z")
 
 _OF_LOOPS = {
-    "Enter": "what goes into the loop",
+    "Enter": "input of the loop",
     "Merge": "loop variable {number} at the start",
-    "Switch": "loop variable {number} on its way into the iteration, or out of the loop",
+    "Switch": "loop variable {number} entering the iteration, or leaving the loop",
     "NextIteration": "loop variable {number} for the next iteration",
     "Exit": "loop variable {number} after the last iteration",
-    "LoopCond": "whether the loop goes on",
+    "LoopCond": "whether the loop continues",
 }
 _OF_BRANCHES = {
     "Merge": "the result of the branch that ran",
-    "Switch": "a value on its way into the branch that runs",
+    "Switch": "a value entering the branch that runs",
 }
 _CALLS = {
     "While": "runs a loop; its outputs are the loop variables after the last iteration",
@@ -34,16 +34,16 @@ _CALLS = {
 }
 _OUTSIDE = ("Enter", "RefEnter", "Exit", "RefExit")  # once for a loop
 _KEPT = {
-    "TensorListPushBack": "keeps a value of this iteration for the backward pass",
-    "TensorListPopBack": "takes back the value of the same iteration of the forward pass",
-    "StackPushV2": "keeps a value of this iteration for the backward pass",
-    "StackPopV2": "takes back the value of the same iteration of the forward pass",
+    "TensorListPushBack": "saves a value of this iteration for the backward pass",
+    "TensorListPopBack": "loads the value saved by the same forward iteration",
+    "StackPushV2": "saves a value of this iteration for the backward pass",
+    "StackPopV2": "loads the value saved by the same forward iteration",
 }
 _ROLES: dict[Role, str] = {
     "body": "once an iteration of a loop",
-    "cond": "asked before each iteration of a loop, and once more at its end",
-    "then": "in the branch for true",
-    "else": "in the branch for false",
+    "cond": "loop condition, checked before each iteration and at the end",
+    "then": "in the true branch",
+    "else": "in the false branch",
     "branch": "in one of several branches",
 }
 

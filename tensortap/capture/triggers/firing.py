@@ -85,7 +85,7 @@ class Firing:
         if self.inputs:
             yield f"Its inputs: {', '.join(map(str, self.inputs))}."
         if self.first_step is not None and self.first_step < self.step:
-            yield f"Run {run!r} holds the steps before it from step {self.first_step} on."
+            yield f"Run {run!r} stores the earlier steps from step {self.first_step}."
 
     def facts(self, graph: str, stops: bool) -> dict[str, Any]:
         """The event that the dump holds (FORMAT.md, "Events"), less its kind and step."""
@@ -133,7 +133,7 @@ class TrainingStoppedError(TensortapError):
     """
 
     def __init__(self, firing: Firing, run: str, run_dir: str) -> None:
-        hint = f"The dump holds it: tensortap info {run_dir}, or tensortap.open({run_dir!r})."
+        hint = f"See the dump: tensortap info {run_dir}, or tensortap.open({run_dir!r})."
         super().__init__(firing.sentences(run), hint)
         self.firing = firing
 

@@ -140,7 +140,8 @@ class TriggerControl:
             self._firings.defer(entry)
             self._warnings.warn(
                 "verdict",
-                f"step {entry.numbers.start} was not checked within {self._patience:g} s; training continued",
+                f"step {entry.numbers.start} was not checked within {self._patience:g} s; training "
+                "continued without waiting",
                 "Watch fewer tensors with the trigger, or raise Tap(close_seconds=…).",
             )
         firing = self._firings.take(entry)

@@ -87,8 +87,8 @@ class TriggerSink:
         if self._idle and self._has_checked:
             self._warnings.warn(
                 "idle",
-                f"{' and '.join(self._idle)} found no tensor to check in any step",
-                "Name the tensors: LossSpike(10, tensor='name of the loss'), NonFinite(Watch(…)).",
+                f"{' and '.join(self._idle)} found no tensors to check",
+                "Specify the tensors: LossSpike(10, tensor='name of the loss') or NonFinite(Watch(…)).",
             )
         return lost + self._write(self._ring.empty(fired=False)) + self._sink.close(dropped)
 
@@ -132,7 +132,10 @@ class TriggerSink:
             return finding
         except Exception as error:
             self._warnings.warn(
-                "trigger", f"the trigger {self._trigger!r} failed", "Correct it. Training goes on.", error
+                "trigger",
+                f"the trigger {self._trigger!r} failed",
+                "Fix the trigger. Training continues.",
+                error,
             )
             return None
 

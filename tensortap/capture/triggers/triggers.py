@@ -54,7 +54,7 @@ def check_finding(found: Any) -> None:
     if not isinstance(found, Finding):
         raise TypeError(f"check() returned {found!r}, which is neither a Finding nor None")
     if not isinstance(found.reason, str) or not isinstance(found.tensor, Examined | None):
-        raise TypeError(f"{found!r} needs a reason that is text, and a tensor of the step or None")
+        raise TypeError(f"{found!r} needs a text as reason, and a tensor of the step or None")
 
 
 class Trigger(ABC):

@@ -31,12 +31,16 @@ class every:  # noqa: N801  reads as a word: Watch(steps=every(100))
     def __post_init__(self) -> None:
         if not isinstance(self.interval, Integral) or self.interval < 1:
             raise WatchError(
-                f"every({self.interval!r}) has no interval.", "Use a whole number of at least 1."
+                f"every({self.interval!r}) has an invalid interval.", "Use a whole number of at least 1."
             )
         if not isinstance(self.start, Integral) or self.start < 0:
-            raise WatchError(f"every(…, start={self.start!r}) starts nowhere.", "Steps are numbered from 0.")
+            raise WatchError(
+                f"every(…, start={self.start!r}) has an invalid start.", "Steps are numbered from 0."
+            )
         if self.stop is not None and not isinstance(self.stop, Integral):
-            raise WatchError(f"every(…, stop={self.stop!r}) ends nowhere.", "Use a step number, or None.")
+            raise WatchError(
+                f"every(…, stop={self.stop!r}) has an invalid end.", "Use a step number, or None."
+            )
 
     def __call__(self, step: int) -> bool:
         """Whether `step` is one of them."""

@@ -111,7 +111,7 @@ class Watch:
 
     def __post_init__(self) -> None:
         if self.keep not in get_args(Keep):
-            raise WatchError(f"keep={self.keep!r} keeps nothing.", "Use 'summary' or 'value'.")
+            raise WatchError(f"keep={self.keep!r} is unknown.", "Use 'summary' or 'value'.")
         # One spelling of each is stored, so that watches can be compared and hashed, also with their JSON.
         for name in ("ops", "dtypes", "kinds"):
             object.__setattr__(self, name, _tuple(name, getattr(self, name)))
@@ -312,9 +312,7 @@ def rules_of(text: str) -> list[Rule]:
         WatchError: it is no JSON, or has no rules.
     """
     if len(text) > MAX_TEXT:
-        raise WatchError(
-            f"It has {len(text)} characters, more than the {MAX_TEXT} that are read.", _JSON_HINT
-        )
+        raise WatchError(f"It has {len(text)} characters; the limit is {MAX_TEXT}.", _JSON_HINT)
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -324,7 +322,7 @@ def rules_of(text: str) -> list[Rule]:
     if not isinstance(found, list) or not found or not all(isinstance(rule, dict) for rule in found):
         raise WatchError("It has no rules.", _JSON_HINT)
     if len(found) > _MAX_RULES:
-        raise WatchError(f"It holds {len(found)} rules.", f"At most {_MAX_RULES} are possible.")
+        raise WatchError(f"It holds {len(found)} rules.", f"The limit is {_MAX_RULES} rules.")
     return found
 
 
@@ -367,7 +365,7 @@ def _sample_of_json(data: Any) -> Sample | int:
 def _not_json(argument: str, value: Any) -> WatchError:
     name = getattr(value, "__name__", None) or repr(value)
     return WatchError(
-        f"{argument}={name} is a callable, which JSON cannot hold.",
+        f"{argument}={name} is a callable, which cannot be written as JSON.",
         "Use a regular expression, kinds, sizes or step numbers, or keep the watch in Python.",
     )
 
@@ -425,7 +423,7 @@ def _tuple(argument: str, given: Any) -> tuple[Any, ...] | None:
         return (given,)
     found = tuple(given)
     if not found:
-        raise WatchError(f"{argument}={given!r} selects nothing.", f"Name some, or leave {argument} out.")
+        raise WatchError(f"{argument}={given!r} selects nothing.", f"List some, or remove {argument}.")
     return found
 
 
@@ -445,7 +443,7 @@ def _sample(given: Any, keep: str) -> Sample | None:
     except InvalidValueError as error:
         raise WatchError(error.message, "Use a number of elements, or Sample(…).") from error
     if keep != "value":
-        raise WatchError(f"sample={given!r} is of a value, but keep={keep!r}.", "Add keep='value'.")
+        raise WatchError(f"sample={given!r} needs values, but keep={keep!r}.", "Add keep='value'.")
     return sample
 
 
@@ -497,7 +495,7 @@ def _ask(argument: str, choice: Callable[[Candidate], Any], candidate: Candidate
     except Exception as error:
         message = f"{argument}={_text(choice)} of a Watch failed on node {candidate.node!r}"
         hint = (
-            "Correct the callable: it is given a Candidate (.node, .op_type, .layer, .dtype, .shape, .kind)."
+            "Fix the callable: its argument is a Candidate (.node, .op_type, .layer, .dtype, .shape, .kind)."
         )
         raise ChoiceFailedError(message, hint) from error
 

@@ -63,9 +63,9 @@ class WatchFile:
         try:
             return Change(self._read(step))
         except TensortapError as error:
-            return Change(None, f"{self._path} was not taken. {error.message} {error.hint}".strip())
+            return Change(None, f"{self._path} was ignored. {error.message} {error.hint}".strip())
         except (OSError, UnicodeError) as error:
-            return Change(None, f"{self._path} was not taken. It cannot be read: {error}.")
+            return Change(None, f"{self._path} was ignored: it cannot be read: {error}.")
 
     def _stamp(self) -> _Stamp | None:
         """Differs when the file does; None if there is none that counts."""
@@ -99,7 +99,7 @@ class WatchFile:
         if "program" not in rule:
             return (watch_of(rule, where, step),)
         if rule != {"program": True}:
-            raise WatchError(f"In {where}: {rule!r} is unknown.", 'Use {"program": true}, and nothing else.')
+            raise WatchError(f"In {where}: {rule!r} is unknown.", 'Use only {"program": true}.')
         return self._own
 
 

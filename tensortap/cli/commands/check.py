@@ -24,7 +24,7 @@ from ..argument_types import add_engine
 from ..console import cell, console, print_json
 from ..select_run import add_path, check_folders_read, report_unread
 
-HELP = "verify every checksum of a dump; changes nothing"
+HELP = "verify every checksum of a dump, without changing it"
 EXAMPLE = "tensortap check logs --repair"
 
 
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not runs:
         check_folders_read(unread)
         raise NotARunError(
-            f"There is no run in {shown_path(arguments.path)!r}.", "Name a log directory, or a run in it."
+            f"No run found in {shown_path(arguments.path)!r}.", "Pass a log directory or a run in it."
         )
     if arguments.repair:
         _check_repairable(arguments.path)
@@ -74,10 +74,12 @@ def _check_repairable(path: Path) -> None:
     """Raises NotARunError where no copy can be written beside a run."""
     where = shown_path(path)
     if is_remote(path):
-        raise NotARunError(f"{where} is not repaired where it is.", "Copy it to a folder here first.")
+        raise NotARunError(
+            f"A remote run cannot be repaired in place: {where}.", "Copy it to a local folder first."
+        )
     if not path.is_dir():
         raise NotARunError(
-            f"{where} is not repaired in its archive.", "Unpack it to a folder (unzip), and repair that."
+            f"An archive cannot be repaired in place: {where}.", "Unzip it and repair the folder."
         )
 
 
@@ -115,7 +117,7 @@ def _print(reports: list[Report]) -> None:
         if report.compacted:
             out.print(f"  {counted(report.compacted, 'snapshot')} compacted")
         if report.unnamed_bytes:
-            out.print(f"  {bytes_text(report.unnamed_bytes)} of values that no snapshot names")
+            out.print(f"  {bytes_text(report.unnamed_bytes)} of values without a snapshot")
         if report.repaired is not None:
             out.print(cell(f"  repaired copy: {report.repaired}", "green"))
         for sentence in report.pending:
@@ -126,7 +128,7 @@ def _print(reports: list[Report]) -> None:
     if damaged:
         verb = "is" if len(reports) == 1 else "are"
         print(
-            f"{damaged} of {counted(len(reports), 'run')} {verb} damaged; "
-            "everything else in them stays readable.",
+            f"{damaged} of {counted(len(reports), 'run')} {verb} damaged; the rest of their data is "
+            "readable.",
             file=sys.stderr,
         )

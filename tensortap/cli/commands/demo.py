@@ -28,14 +28,19 @@ class DemoError(TensortapError):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--logdir", type=local, default=Path("demo-logs"), help="where the runs go (default: demo-logs)"
+        "--logdir",
+        type=local,
+        default=Path("demo-logs"),
+        help="log directory for the runs (default: demo-logs)",
     )
     parser.add_argument(
         "--steps", type=_steps, default=200, help="training steps of the main run (default: 200)"
     )
     parser.add_argument("--broken", action="store_true", help="train only the run that ends in NaN")
-    parser.add_argument("--no-serve", action="store_true", help="write the runs and end")
-    parser.add_argument("--port", type=port_number, help="default: 6016, or the next free one")
+    parser.add_argument("--no-serve", action="store_true", help="write the runs and exit")
+    parser.add_argument(
+        "--port", type=port_number, help="port of the page (default: 6016, or the next free one)"
+    )
     parser.add_argument(
         "--open",
         action=argparse.BooleanOptionalAction,
@@ -58,12 +63,12 @@ def run(arguments: argparse.Namespace) -> int:
         )
     if arguments.no_serve:
         _train(arguments)
-        print(f"Look at the runs with: tensortap serve {arguments.logdir}")
+        print(f"View the runs: tensortap serve {arguments.logdir}")
         return 0
     serving = _serve(arguments)
     with contextlib.suppress(KeyboardInterrupt):
         _train(arguments)
-        print("Training is done; the page stays up until Ctrl-C.", flush=True)
+        print("Training is done. Press Ctrl-C to stop the page.", flush=True)
         serving.join()
     exit_now(0)
 

@@ -17,38 +17,48 @@ from ..views.diff import print_comparison
 if TYPE_CHECKING:
     from tensortap.analysis.compare.comparison_records import Comparison
 
-HELP = "compare two runs, steps or workers: which tensors differ beyond rounding, and where that begins"
+HELP = (
+    "compare two runs, steps or workers: which tensors differ beyond rounding, and where they diverge first"
+)
 EXAMPLE = """tensortap diff logs/float32 logs/bfloat16
          tensortap diff logs/before logs/after --step 3 --html report.html
          tensortap diff logs/digits --step 10 --step-b 20
          tensortap diff logs/parallel --worker host-1 --worker-b host-2
          tensortap diff logs/old logs/new --match old/MatMul=new/MatMul --save-matches pairs.json
-exit status: 0 equal up to rounding, 1 they differ (or nothing could be read or compared), 2 wrong usage"""
+exit status: 0 equal within rounding, 1 different (or nothing to compare), 2 wrong usage"""
 SORTS = "order, verdict, tensor, or a metric: max_abs, relative, rmse, cosine, sqnr, max_ulp, kl, …"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("a", type=source, metavar="A", help="the reference run; a path, s3://… or https://…")
     parser.add_argument(
-        "a", type=source, metavar="A", help="a run, also as s3://… or https://…: the reference"
+        "b", type=source, metavar="B", nargs="?", help="the run to compare with A (default: A itself)"
     )
     parser.add_argument(
-        "b", type=source, metavar="B", nargs="?", help="the run to compare with it; default: A"
+        "--step",
+        type=natural,
+        metavar="N",
+        help="step to compare (default: all common steps, up to the first that differs)",
+    )
+    parser.add_argument("--step-b", type=natural, metavar="M", help="step of B, if it differs from that of A")
+    parser.add_argument("--worker", metavar="ID", help="worker of A (default: the first that wrote)")
+    parser.add_argument(
+        "--worker-b",
+        metavar="ID",
+        help="worker of B (default: the first that wrote; within one run, the worker of A)",
     )
     parser.add_argument(
-        "--step", type=natural, metavar="N", help="default: all that both have, up to the first that differs"
-    )
-    parser.add_argument("--step-b", type=natural, metavar="M", help="the step of B, where it is another one")
-    parser.add_argument("--worker", metavar="ID", help="whose snapshots; default: the first that wrote")
-    parser.add_argument("--worker-b", metavar="ID", help="of B; default: in one run that of A")
-    parser.add_argument(
-        "--where", type=condition, metavar="CONDITION", help="only tensors of A that fit: \"op == 'MatMul'\""
+        "--where",
+        type=condition,
+        metavar="CONDITION",
+        help="compare only tensors of A that match, e.g. \"op == 'MatMul'\"",
     )
     parser.add_argument(
-        "--sort", type=_sort, default="order", metavar="KEY", help=f"{SORTS} (the worst first)"
+        "--sort", type=_sort, default="order", metavar="KEY", help=f"sort by {SORTS} (worst first)"
     )
-    parser.add_argument("--limit", type=natural, default=30, help="tensors that are listed (default: 30)")
+    parser.add_argument("--limit", type=natural, default=30, help="number of tensors to list (default: 30)")
     parser.add_argument(
-        "--all", action="store_true", help="list equal tensors and those within rounding, too"
+        "--all", action="store_true", help="also list tensors that are equal or within rounding"
     )
     parser.add_argument(
         "--match",
@@ -56,13 +66,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=_match,
         metavar="A=B",
-        help="node of A that is this node of B; may be repeated",
+        help="pair a node of A with a node of B; repeatable",
     )
-    parser.add_argument("--matches", type=Path, metavar="FILE", help="a JSON file of such pairs")
+    parser.add_argument("--matches", type=Path, metavar="FILE", help="a JSON file of node pairs")
     parser.add_argument(
-        "--save-matches", type=Path, metavar="FILE", help="write node pairs not matched by name, for editing"
+        "--save-matches",
+        type=Path,
+        metavar="FILE",
+        help="write the node pairs that were not matched by name, for editing",
     )
-    parser.add_argument("--html", type=Path, metavar="FILE", help="also write a report of one HTML file")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="also write a report as one HTML file")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="also write all tensors and metrics as CSV")
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_follow_links(parser)
@@ -109,7 +122,7 @@ def _compare(arguments: argparse.Namespace) -> Comparison:
     if run_a is run_b and a == b:
         raise argparse.ArgumentError(
             None,
-            "This compares a run with itself: name a second run, or --step N --step-b M, or --worker-b.",
+            "A run equals itself: pass a second run, --step N --step-b M, or --worker-b.",
         )
     manual_pairs = dict(arguments.match)
     try:

@@ -25,9 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "source",
         metavar="SRC",
-        help="a file or folder, also as s3://… or https://…; a checkpoint by its prefix",
+        help="a file or folder, s3://… or https://…; for a checkpoint, its prefix",
     )
-    parser.add_argument("logdir", type=local, metavar="LOGDIR", help="where the run goes")
+    parser.add_argument("logdir", type=local, metavar="LOGDIR", help="log directory for the run")
     parser.add_argument(
         "--run",
         dest="run_name",  # `run` is the command itself
@@ -41,20 +41,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="read it as this format (see --formats)",
     )
-    parser.add_argument("--formats", action=_Formats, nargs=0, help="list the formats, and stop")
+    parser.add_argument("--formats", action=_Formats, nargs=0, help="list the formats and exit")
     parser.add_argument(
         "--max-bytes",
         type=size,
         default=MAX_BYTES,
         metavar="SIZE",
-        help="most that is copied from an address (default: 16G)",
+        help="maximum download size (default: 16G)",
     )
     parser.add_argument(
         "--max-unpacked",
         type=size,
         default=MAX_UNPACKED_ARRAYS,
         metavar="SIZE",
-        help="most that compressed arrays may unpack to beyond 32 times their size (default: 256M)",
+        help="allowance for compressed arrays that expand more than 32-fold (default: 256M)",
     )
     add_follow_links(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from tensortap.index.run_events import RunEvent
     from tensortap.index.run_index import RunIndex
 
-HELP = "show what a run is: when, where, versions, workers, graphs"
-EXAMPLE = "tensortap info logs/digits, or which samples fed a step: tensortap info logs/digits --batch 57"
+HELP = "show facts about a run: date, host, versions, workers, graphs"
+EXAMPLE = "tensortap info logs/digits; tensortap info logs/digits --batch 57"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_path(parser)
-    parser.add_argument("--batch", type=int, metavar="STEP", help="which samples fed a step")
-    parser.add_argument("--saw", metavar="FILE", help="which steps were fed by samples of a file")
-    parser.add_argument("--saw-id", metavar="ID", help="which steps were fed by a sample")
+    parser.add_argument("--batch", type=int, metavar="STEP", help="list the samples in the batch of a step")
+    parser.add_argument("--saw", metavar="FILE", help="list the steps whose batch had samples from a file")
+    parser.add_argument("--saw-id", metavar="ID", help="list the steps whose batch had this sample")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -130,7 +130,7 @@ def _sentence(event: RunEvent) -> str:
         parts.append(f"{source[0]}:{source[1]} ({source[2]}).")
     first = facts.get("first_step")
     if isinstance(first, int) and event.step is not None and first < event.step:
-        parts.append(f"The steps before it are there from {first} on.")
+        parts.append(f"Earlier steps are stored from step {first}.")
     return " ".join([*parts, *(["It ended training."] if facts.get("stops") is True else [])])
 
 
@@ -157,7 +157,7 @@ def _print_batch(found: RunIndex, step: int, as_json: bool) -> int:
         return 0
     out = console()
     if not batches:
-        out.print(cell(f"It was not recorded which samples fed step {step}."))
+        out.print(cell(f"Samples of step {step} were not recorded."))
     for batch in batches:
         out.print(cell(f"step {step}, worker {batch.worker}: {counted(batch.count, 'sample')}"))
         table = plain_table("id", "file")

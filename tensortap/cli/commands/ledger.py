@@ -17,14 +17,14 @@ from ..select_run import add_path, only_run, report_damage
 if TYPE_CHECKING:
     from tensortap.analysis.dead_layers.ledger import LedgerEntry
 
-HELP = "list dead layers: gradients that are exactly zero and why, updates lost to rounding"
+HELP = "list zero gradients with their cause, and updates lost to rounding"
 EXAMPLE = "tensortap ledger logs/digits; tensortap ledger logs/digits --all --json"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_path(parser)
-    parser.add_argument("--all", action="store_true", help="variables that learn, too, however many")
-    parser.add_argument("--json", action="store_true", help="print JSON, with all variables")
+    parser.add_argument("--all", action="store_true", help="also list the variables that learn")
+    parser.add_argument("--json", action="store_true", help="print JSON with all variables")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 _MAX_LISTED = 40  # variables that are listed, unless all are asked for
 _LEAST = 0.005  # share of lost updates up to which none is reported: it is shown as 0 %
-_WORDS = {"": "learns", "unknown": "zero, reason not captured"}
+_WORDS = {"": "learns", "unknown": "zero, cause not captured"}
 
 
 def print_ledger(run: str, entries: Sequence[LedgerEntry], out: Console, *, every: bool) -> None:
@@ -69,7 +69,7 @@ def print_ledger(run: str, entries: Sequence[LedgerEntry], out: Console, *, ever
         if entry.why:
             out.print(cell(f"{entry.variable}: {entry.why}."))
     if not every and len(dead) > len(shown):
-        out.print(f"… {len(dead) - len(shown):,} more (--all has them)")
+        out.print(f"… {len(dead) - len(shown):,} more (use --all)")
 
 
 def _has_none(entry: LedgerEntry) -> bool:
@@ -98,7 +98,7 @@ def _table(entries: Sequence[LedgerEntry]) -> object:
 def _lost(entry: LedgerEntry) -> str:
     """The share of updates that are lost, and of how many pairs of steps where not all were compared."""
     if entry.absorbed is None:
-        return "not known"
+        return "unknown"
     chosen = entry.absorbed_steps < entry.absorbed_of
     pairs = f" ({entry.absorbed_steps:,} of {entry.absorbed_of:,} pairs)" if chosen else ""
     return f"{entry.absorbed:.0%}{pairs}"

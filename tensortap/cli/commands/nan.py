@@ -26,7 +26,9 @@ EXAMPLE = "tensortap nan logs/digits-nan; tensortap nan logs/digits-nan --step 2
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_path(parser)
-    parser.add_argument("--step", type=natural, metavar="N", help="default: the first step that has any")
+    parser.add_argument(
+        "--step", type=natural, metavar="N", help="step to analyse (default: the first with NaN or Inf)"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -56,7 +58,7 @@ def print_report(report: NanReport, out: Console, unknown: int = 0, *, captured:
     """
     if unknown:
         which = f"{counted(unknown, 'snapshot')} of {report.run} may hold NaN or infinities"
-        out.print(cell(f"Unknown: {which} that were not counted ('tensortap info' says why).", "yellow"))
+        out.print(cell(f"Unknown: {which} that were not counted (see 'tensortap info').", "yellow"))
     if report.step is None or not (report.origins or report.demoted):
         where = "" if report.step is None else f" at step {report.step}"
         what = "was counted" if unknown else "in any captured tensor"
@@ -64,7 +66,7 @@ def print_report(report: NanReport, out: Console, unknown: int = 0, *, captured:
             colour = "" if unknown else "green"
             out.print(cell(f"{report.run}: no NaN or infinity {what}{where}.", colour))
         else:
-            out.print(cell(f"{report.run}: no tensor was captured.", "bold yellow"))
+            out.print(cell(f"{report.run}: no tensors were captured.", "bold yellow"))
         _print_notes(report, out)
         return
     if report.origins:

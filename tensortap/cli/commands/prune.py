@@ -14,22 +14,25 @@ from tensortap.dump.write.retention import Retention
 from ..argument_types import on_disk, size
 from ..console import cell, console, print_json
 
-HELP = "remove old values of runs; statistics and histograms stay"
+HELP = "delete old values of runs; statistics and histograms stay"
 EXAMPLE = "tensortap prune logs/digits --keep-last 10 --max-bytes 2G --dry-run"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "path",
-        type=on_disk("nothing is removed there; see what your store offers"),
+        type=on_disk("remote runs cannot be pruned; use the retention rules of your store"),
         metavar="LOGDIR|RUN",
         help="a directory of runs, or one run",
     )
     parser.add_argument("--keep-last", type=int, metavar="N", help="keep the values of the last N steps")
     parser.add_argument(
-        "--max-bytes", type=size, metavar="SIZE", help="keep at most so many bytes of values a run: 500M, 2G"
+        "--max-bytes",
+        type=size,
+        metavar="SIZE",
+        help="keep at most this many bytes of values per run, e.g. 500M or 2G",
     )
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be removed")
+    parser.add_argument("--dry-run", action="store_true", help="only show what would be deleted")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -40,8 +43,8 @@ def run(arguments: argparse.Namespace) -> int:
     runs = find_runs(arguments.path) if arguments.path.is_dir() else []
     if not runs:
         raise NotARunError(
-            f"There is no run in {str(arguments.path)!r}.",
-            "Name a directory; an archive is never changed.",
+            f"No run found in {str(arguments.path)!r}.",
+            "Pass a directory; archives are never changed.",
         )
     found = {name: prune_run(path, retention, dry_run=arguments.dry_run) for name, path in runs}
     if arguments.json:
@@ -63,21 +66,19 @@ def _sentences(name: str, pruned: Pruned, retention: Retention, dry_run: bool) -
     lines = [f"{name} {summary}"]
     if pruned.moved:
         kept = "would be kept" if dry_run else "were kept" if pruned.moved > 1 else "was kept"
-        lines.append(f"  {counted(pruned.moved, 'value')} of the same files {kept}, in a new file")
+        lines.append(f"  {counted(pruned.moved, 'value')} from the same files {kept}, in a new file")
     if pruned.newest:
         lines.append(
-            "  values of the last step are among them: they exceed the limit, or share a file with older ones"
+            "  this includes values of the last step, which exceed the limit or share a file with older ones"
         )
-    lines += [f"  left as it is, because it is damaged: {sentence}" for sentence in pruned.damaged]
+    lines += [f"  damaged, so not pruned: {sentence}" for sentence in pruned.damaged]
     limit, steps = retention.max_bytes, retention.keep_last
     if (limit and pruned.left_bytes > limit) or (steps and pruned.left_steps > steps):
         left = f"{bytes_text(pruned.left_bytes)} in {counted(pruned.left_files, 'file')}"
         reasons = []
         if pruned.writing:
-            reasons.append(f"{counted(pruned.writing, 'file')} may still be written to")
+            reasons.append(f"{counted(pruned.writing, 'file')} may still be open for writing")
         if pruned.left_files > pruned.writing:
-            reasons.append(
-                "workers that are not closed, or have damaged files, are pruned by whole files only"
-            )
+            reasons.append("workers that are open or damaged are pruned in whole files only")
         lines.append(f"  {left} of {counted(pruned.left_steps, 'step')} remain: {'; '.join(reasons)}")
     return lines

@@ -16,7 +16,7 @@ from ..select_run import only_run
 from ..views.replay import is_refuted, print_answer, print_recordings, proof_of
 from ..views.tensor import TensorView
 
-HELP = "run a recorded step again: prove it, compute any tensor, change one and see"
+HELP = "replay a recorded step: verify it, compute any tensor, try changes"
 EXAMPLE = """tensortap replay logs/digits --step 100
          tensortap replay logs/digits --step 100 --tensor dense/Relu:0
          tensortap replay logs/digits --step 100 --accuracy --nodes dense
@@ -28,16 +28,16 @@ EXAMPLE = """tensortap replay logs/digits --step 100
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "source",
-        type=on_disk(
-            "what is replayed is on a disk; 'tensortap bundle' writes a step of this run into a file"
-        ),
+        type=on_disk("only local runs can be replayed; export the step with 'tensortap bundle' first"),
         metavar="RUN|BUNDLE",
         help="a run with recordings, or a bundle",
     )
     parser.add_argument("--list", action="store_true", help="list the recordings of the run")
-    parser.add_argument("--step", type=int, help="default: the last one that was recorded")
-    parser.add_argument("--call", type=int, help="which recorded call of the step; default: the last one")
-    parser.add_argument("--tensor", action="append", default=[], metavar="NAME", help="compute and show it")
+    parser.add_argument("--step", type=int, help="recorded step (default: the last one)")
+    parser.add_argument("--call", type=int, help="recorded call within the step (default: the last one)")
+    parser.add_argument(
+        "--tensor", action="append", default=[], metavar="NAME", help="compute and show this tensor"
+    )
     parser.add_argument("--visit", type=int, default=0, help="iteration of the tensor to show (default: 0)")
     parser.add_argument(
         "--nodes", metavar="REGEX", help="compute all tensors whose name matches; needs --out"
@@ -48,24 +48,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=_change,
         metavar="NAME=EXPR",
-        help="change a tensor x, as in 'a/Relu:0=clip(x, 0, 6)', and compute what follows",
+        help="change a tensor x, as in 'a/Relu:0=clip(x, 0, 6)', and compute everything downstream",
     )
     parser.add_argument(
         "--accuracy",
         action="store_true",
-        help="accuracy of every node, run alone against float64 (those of --nodes)",
+        help="check the accuracy of each node (of --nodes) against float64",
     )
     parser.add_argument(
         "--observer-effect",
         action="store_true",
-        help="check that capturing (all tensors, or --nodes) does not change results, and that the run"
-        " holds what is computed",
+        help="check that capturing (all tensors, or --nodes) does not change results, and that stored "
+        "values equal the computed ones",
     )
     for old, name in (("--verdict", "accuracy"), ("--certify", "observer_effect")):  # until 1.0
         parser.add_argument(old, dest=name, action="store_true", help=argparse.SUPPRESS)
     add_analysis_arguments(parser)
-    parser.add_argument("--out", type=local, metavar="LOGDIR", help="write computed tensors there, as a run")
-    parser.add_argument("--run", dest="name", default="replay", metavar="NAME", help="the name of that run")
+    parser.add_argument(
+        "--out", type=local, metavar="LOGDIR", help="write the computed tensors to this directory, as a run"
+    )
+    parser.add_argument(
+        "--run", dest="name", default="replay", metavar="NAME", help="name of the written run"
+    )
     add_limits(parser, 600.0, 16.0)
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_follow_links(parser)
@@ -74,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _change(text: str) -> tuple[str, str]:
     name, equals, expression = text.partition("=")
     if not equals or not name.strip() or not expression.strip():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a change; write NAME=EXPR")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a change; use NAME=EXPR")
     return name.strip(), expression.strip()
 
 

@@ -33,22 +33,26 @@ _EVERY = 2.0  # seconds between two looks at a growing run
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", type=source, nargs="?", metavar="LOGDIR|RUN", help="one run")
-    parser.add_argument("--list", action="store_true", help="print all rules with their defaults")
-    parser.add_argument("--toml", action="store_true", help="with --list: as a settings file")
+    parser.add_argument("--list", action="store_true", help="list all rules with their defaults")
+    parser.add_argument("--toml", action="store_true", help="with --list: print as a settings file")
     parser.add_argument(
         "--rules",
         type=Path,
         metavar="FILE",
-        help="thresholds, severities, own rules: TOML or JSON",
+        help="thresholds, severities and custom rules (TOML or JSON)",
     )
     parser.add_argument("--mute", metavar="RULE[:REGEX]", help="mute a rule (on some tensors) in this run")
-    parser.add_argument("--unmute", metavar="RULE[:REGEX]", help="unmute it again")
+    parser.add_argument("--unmute", metavar="RULE[:REGEX]", help="unmute a rule")
     parser.add_argument("--muted", action="store_true", help="show muted findings too")
-    parser.add_argument("--follow", action="store_true", help="wait for the run, look again while it grows")
     parser.add_argument(
-        "--fail-on", choices=("high", "medium", "low"), help="status 1 if one is found, or a rule fails"
+        "--follow", action="store_true", help="wait for the run and check it again as it grows"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON; with --follow, each time")
+    parser.add_argument(
+        "--fail-on",
+        choices=("high", "medium", "low"),
+        help="exit with status 1 on a finding of this severity or above, or if a rule fails",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON; with --follow, after each check")
     add_follow_links(parser)
 
 
@@ -68,9 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
             print_rules(rules, console())
         return 0
     if arguments.path is None:
-        raise NotARunError(
-            "No run is named.", "Name one, as in 'tensortap rules logs/digits', or use --list."
-        )
+        raise NotARunError("No run given.", "Pass a run, as in 'tensortap rules logs/digits', or use --list.")
     if arguments.mute:
         settings.check_names([arguments.mute.partition(":")[0].strip()], all_rules())
     found = _awaited(arguments.path) if arguments.follow else only_run(arguments.path)
@@ -127,7 +129,7 @@ def _follow(found: RunIndex, settings: Settings, arguments: argparse.Namespace) 
     while True:
         growing = next((run for run in log.runs if run.id == found.id or run.name == found.name), None)
         if growing is None:
-            raise NotARunError(f"The run {found.name} is not there any more.", "It was deleted or moved.")
+            raise NotARunError(f"The run {found.name} is gone.", "It was deleted or moved.")
         findings = _check(growing, settings)
         new = {(finding.rule, finding.tensor) for finding in findings.findings} - printed
         if new or not printed:

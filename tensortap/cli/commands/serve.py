@@ -37,21 +37,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         type=source,
         metavar="LOGDIR",
-        help="a directory of runs, or a run (may not exist yet), also as s3://… or https://…; a .tap.zip; "
-        "anything that can be imported",
+        help="a directory of runs or one run (may not exist yet), a .tap.zip, or any format that "
+        "'tensortap import' reads; a path, s3://… or https://…",
     )
     parser.add_argument(
-        "--port", type=port_number, help="default: 6016, or the next free one; 0: any free one"
+        "--port",
+        type=port_number,
+        help="port to listen on (default: 6016, or the next free one; 0: any free one)",
     )
     parser.add_argument(
         "--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine only)"
     )
     parser.add_argument(
         "--token",
-        help="this token instead of a fresh one; others see it in the process list, TENSORTAP_TOKEN hides it",
+        help="access token (default: a random one); visible in the process list, unlike TENSORTAP_TOKEN",
     )
     parser.add_argument(
-        "--no-token", action="store_true", help="let every user of this machine in (loopback only)"
+        "--no-token", action="store_true", help="allow every user of this machine (loopback only)"
     )
     parser.add_argument(
         "--allow-host",
@@ -63,27 +65,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trusted-proxy",
         metavar="ADDRESS",
-        help="believe X-Forwarded-Host and X-Forwarded-Proto that come from this IP address; "
-        "whoever can send from there passes the Host check (docs/security.md)",
+        help="trust X-Forwarded-Host and X-Forwarded-Proto from this IP address; anyone who can send "
+        "from it passes the Host check (docs/security.md)",
     )
     parser.add_argument(
         "--allow-replay",
         action="store_true",
-        help="let the page run recorded steps again, in a process of its own (docs/security.md); "
-        "only for recordings that you trust, needs the token",
+        help="let the page replay recorded steps, in a separate process (docs/security.md); only for "
+        "recordings you trust; needs the token",
     )
     add_limits(parser, 300.0, 8.0, prefix="replay-")
     parser.add_argument(
         "--rules",
         type=Path,
         metavar="FILE",
-        help="thresholds, severities, own rules for the page's problems, as 'tensortap rules' takes it; "
-        "read again when it changes",
+        help="rule settings as for 'tensortap rules' (TOML or JSON); reloaded when the file changes",
     )
     parser.add_argument(
         "--compact",
         action="store_true",
-        help="compact the runs while they grow, as 'tensortap compact' does, in a process of low priority",
+        help="run 'tensortap compact' in the background while runs grow",
     )
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
     add_follow_links(parser)
@@ -119,7 +120,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     for logdir in logdirs:
         if not is_folder(logdir):
-            print(f"{shown_path(logdir)} does not exist yet; runs show up as they are written.")
+            print(f"{shown_path(logdir)} does not exist yet; runs will appear as they are written.")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # a container is stopped this way
     status = 0
     if arguments.compact:
@@ -143,8 +144,8 @@ def _check_compactable(paths: list[Path]) -> None:
     for path in paths:
         if is_remote(path) or path.is_file():
             raise InvalidValueError(
-                f"--compact writes beside the runs, which {shown_path(path)} does not allow.",
-                "Serve a directory of this machine, or leave it out.",
+                f"--compact cannot write to {shown_path(path)}.",
+                "Serve a local directory, or remove --compact.",
             )
 
 

@@ -33,7 +33,7 @@ _OF_BOTH = ("worker", "graph", "visit")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_path(parser)
     parser.add_argument(
-        "tensor", nargs="?", metavar="TENSOR", help="a tensor name, node:slot; without it tensors are listed"
+        "tensor", nargs="?", metavar="TENSOR", help="a tensor name, node:slot (default: list all tensors)"
     )
     parser.add_argument(
         "--match", type=_pattern, metavar="REGEX", help="list only tensors whose name matches"
@@ -42,30 +42,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--step",
         type=steps,
         metavar="STEPS",
-        help="of one tensor, by default the last one; without TENSOR, all snapshots of 7, 3:10, 3:, or -1 "
-        "for the last step",
+        help="step of TENSOR (default: the last); without TENSOR, list the snapshots of 7, 3:10, 3:, or "
+        "-1 for the last",
     )
     parser.add_argument(
         "--visit",
         type=natural,
-        help="which iteration of the node within the step (default: 0); without TENSOR: only that one",
+        help="loop iteration within the step (default: 0; without TENSOR: all)",
     )
-    parser.add_argument("--worker", help="which worker's; default: the latest, or without TENSOR all")
-    parser.add_argument("--graph", help="which graph's, where several have the tensor; -: of none")
-    parser.add_argument("--selection", help="values of TENSOR to print, as in 0,:,10:20")
+    parser.add_argument("--worker", help="worker (default: the latest; without TENSOR: all)")
+    parser.add_argument("--graph", help="graph, if several have the tensor; '-' for tensors without a graph")
+    parser.add_argument("--selection", help="slice of TENSOR to print, e.g. 0,:,10:20")
     parser.add_argument(
         "--highlight",
         type=parse_highlight,
         action="append",
         default=[],
         metavar="RANGE",
-        help="mark values of TENSOR: 'nan', '1:', ':-1', '-1:1' or a number; may be repeated",
+        help="highlight values of TENSOR: 'nan', '1:', ':-1', '-1:1' or a number; repeatable",
     )
     parser.add_argument(
         "--out",
         type=local,
         metavar="FILE.npy",
-        help="also write the value of TENSOR, or its selection, there",
+        help="also write TENSOR, or its slice, to this file",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_filters(parser)
@@ -113,8 +113,8 @@ def _check_options(arguments: argparse.Namespace) -> None:
     if not given:
         return
     if arguments.tensor is None:
-        raise argparse.ArgumentError(None, f"--{given[0]} needs TENSOR; without it, tensors are listed.")
-    raise argparse.ArgumentError(None, f"--{given[0]} applies to lists only; remove TENSOR.")
+        raise argparse.ArgumentError(None, f"--{given[0]} needs a TENSOR.")
+    raise argparse.ArgumentError(None, f"--{given[0]} only applies to lists; remove TENSOR.")
 
 
 def _list(found: RunIndex, arguments: argparse.Namespace) -> None:
@@ -140,17 +140,17 @@ def _list(found: RunIndex, arguments: argparse.Namespace) -> None:
         print_graph_hint(several)
     if len(fitting) > len(seen):
         more = counted(len(fitting) - len(seen), "more tensor")
-        console(stderr=True).print(f"{more}; see them with --limit {len(fitting)}", style="dim")
+        console(stderr=True).print(f"{more}; show all with --limit {len(fitting)}", style="dim")
 
 
 def _nothing(listed: int, pattern: re.Pattern[str] | None, is_part: bool) -> str:
     if listed and pattern is not None:
-        return f"None of {counted(listed, 'tensor')} has a name in which that pattern is found."
+        return f"None of {counted(listed, 'tensor')} has a name that matches."
     if is_part:
-        return "No tensor was captured there."
+        return "No tensors were captured there."
     return (
-        "Nothing was captured: no watched tensor was computed at a watched step "
-        "('tensortap info RUN' shows the watches)."
+        "No tensors were captured: no watched tensor was computed at a watched step. 'tensortap "
+        "info RUN' shows the watches."
     )
 
 

@@ -13,7 +13,7 @@ from ..argument_types import add_follow_links, local
 from ..replay_options import add_limits
 from ..stepper_shell import StepperShell
 
-HELP = "go through a recorded step node by node, change a tensor and see what follows"
+HELP = "step through a recorded step node by node, like a debugger, and change tensors"
 EXAMPLE = """tensortap step logs/digits --step 100
          tensortap step step.tapbundle
          tensortap step logs/digits --commands 'nan; show; set = where(isnan(x), 0, x); changed'
@@ -23,12 +23,12 @@ EXAMPLE = """tensortap step logs/digits --step 100
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", type=local, metavar="RUN|BUNDLE", help="a run with recordings, or a bundle")
-    parser.add_argument("--step", type=int, help="default: the last one that was recorded")
-    parser.add_argument("--call", type=int, help="which recorded call of the step; default: the last one")
+    parser.add_argument("--step", type=int, help="recorded step (default: the last one)")
+    parser.add_argument("--call", type=int, help="recorded call within the step (default: the last one)")
     parser.add_argument(
         "--commands",
         metavar="TEXT",
-        help="run these, ';' or line breaks between them, then exit; exit status 1 if one fails",
+        help="run these commands, separated by ';' or line breaks, then exit; status 1 if one fails",
     )
     add_limits(parser, 600.0, 16.0)
     add_follow_links(parser)
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
         temp_folder() as temporary,
         ReplayProcess(limits) as process,
     ):
-        with progress_line("running the step again"):
+        with progress_line("replaying the step"):
             session = StepperSession(source, process, temporary)
         shell = StepperShell(session, source)
         if arguments.commands is not None:

@@ -20,7 +20,7 @@ from tensortap.dump.read.runs import RunReader
 from ..argument_types import on_disk, parse_watch_steps
 from ..console import cell, console, print_json
 
-HELP = "show what a running job keeps, or change it without a restart"
+HELP = "show or change what a running job captures, without a restart"
 EXAMPLE = "tensortap watch logs/digits --nodes dense --keep value --steps 'next 3'"
 FILE = "watch.json"
 ALL_VISITS = "all"
@@ -32,44 +32,50 @@ Rule = dict[str, Any]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = (
-        f"example: {EXAMPLE}\n"
-        "         tensortap watch logs/digits --kinds 'gradients of dense_2' --steps 'every 10'\n"
-        "         tensortap watch logs/digits --reset\n\n"
-        "Each call adds a rule to watch.json in the run's directory, which the job reads between two steps."
+        f"example: {EXAMPLE}\n         tensortap watch logs/digits --kinds 'gradients of dense_2' "
+        "--steps 'every 10'\n         tensortap watch logs/digits --reset\n\nEach call adds a rule "
+        "to watch.json in directory of the run. The job reads this file between steps."
     )
     parser.add_argument(
         "path",
-        type=on_disk("jobs that write to an address do not read watch.json"),
+        type=on_disk("jobs that write to a remote address do not read watch.json"),
         metavar="RUN",
-        help="the directory of the run",
+        help="directory of the run",
     )
-    parser.add_argument("--nodes", metavar="REGEX", type=_pattern, help="nodes whose names match")
-    parser.add_argument("--exclude", metavar="REGEX", type=_pattern, help="but not these")
-    parser.add_argument("--layers", metavar="REGEX", type=_pattern, help="nodes of these Keras layers")
-    parser.add_argument("--ops", metavar="TYPE", nargs="+", help="op types, as MatMul Relu")
+    parser.add_argument("--nodes", metavar="REGEX", type=_pattern, help="capture nodes whose names match")
+    parser.add_argument("--exclude", metavar="REGEX", type=_pattern, help="skip nodes whose names match")
     parser.add_argument(
-        "--kinds", metavar="KIND", nargs="+", help="roles, as weights 'gradients of dense_2' updates loss"
+        "--layers", metavar="REGEX", type=_pattern, help="capture nodes of these Keras layers"
     )
-    parser.add_argument("--dtypes", metavar="DTYPE", nargs="+", help="as float16 bfloat16")
-    parser.add_argument("--min-size", type=int, metavar="N", help="tensors of at least N elements")
-    parser.add_argument("--max-size", type=int, metavar="N", help="tensors of at most N elements")
+    parser.add_argument("--ops", metavar="TYPE", nargs="+", help="op types, e.g. MatMul Relu")
+    parser.add_argument(
+        "--kinds",
+        metavar="KIND",
+        nargs="+",
+        help="kinds of tensors, e.g. weights 'gradients of dense_2' updates loss",
+    )
+    parser.add_argument("--dtypes", metavar="DTYPE", nargs="+", help="dtypes, e.g. float16 bfloat16")
+    parser.add_argument("--min-size", type=int, metavar="N", help="only tensors with at least N elements")
+    parser.add_argument("--max-size", type=int, metavar="N", help="only tensors with at most N elements")
     parser.add_argument(
         "--steps", metavar="STEPS", help="'next 3' (default), 'every 10', 'log 10', 100:200, 5,6,7"
     )
     parser.add_argument("--keep", choices=("summary", "value"), default=None, help="default: summary")
-    parser.add_argument("--sample", type=int, metavar="N", help="keep at most N elements of a value")
+    parser.add_argument("--sample", type=int, metavar="N", help="store at most N elements of a value")
     parser.add_argument(
         "--visits",
         type=_visits,
         metavar="N",
-        help="keep at most N iterations of a loop in a step, or 'all' (default: 32)",
+        help="capture at most N iterations of a loop per step, or 'all' (default: 32)",
     )
+    parser.add_argument("--only", action="store_true", help="replace the program's rules and earlier ones")
+    parser.add_argument("--reset", action="store_true", help="return to the program's own rules")
     parser.add_argument(
-        "--only", action="store_true", help="keep nothing else: replace the program's rules and earlier ones"
-    )
-    parser.add_argument("--reset", action="store_true", help="go back to what the program watches")
-    parser.add_argument(
-        "--wait", type=float, default=10.0, metavar="SECONDS", help="for the job's answer (default: 10)"
+        "--wait",
+        type=float,
+        default=10.0,
+        metavar="SECONDS",
+        help="seconds to wait for the job's answer (default: 10)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -103,8 +109,8 @@ def _check_running(reader: RunReader) -> None:
     workers = reader.workers()
     if workers and all(_has_ended(reader, worker) or worker.is_gone for worker in workers):
         raise NotFoundError(
-            f"The run {reader.path.name!r} is finished: no job would read the watch.",
-            "Give the next job its watch: Tap(…, watch=Watch(…)).",
+            f"The run {reader.path.name!r} has finished, so no job reads the watch.",
+            "Set the watch of the next job: Tap(…, watch=Watch(…)).",
         )
 
 
@@ -113,7 +119,7 @@ def _check_obeyed(path: Path, latest: dict[str, Any]) -> None:
     if "error" in latest and path.exists() and path.stat().st_mtime <= float(latest.get("time", 0)):
         raise InvalidValueError(
             f"The job rejects the existing watch.json: {latest['error']}",
-            "Correct it, replace all by --only, or undo it with --reset.",
+            "Correct the file, replace it with --only, or undo it with --reset.",
         )
 
 
@@ -169,7 +175,7 @@ def _visits(text: str) -> int | str:
     except ValueError:
         visits = 0
     if visits < 2:  # the first and the last
-        raise argparse.ArgumentTypeError(f"{text!r} is neither a number of at least 2 nor '{ALL_VISITS}'")
+        raise argparse.ArgumentTypeError(f"{text!r} must be an integer >= 2 or '{ALL_VISITS}'")
     return visits
 
 
@@ -227,9 +233,11 @@ def _report(arguments: argparse.Namespace, answer: dict[str, Any] | None) -> int
         print_json({"answer": answer})
         return 0
     if answer is None:
-        text = f"Written. No job has answered within {arguments.wait:g} s; one reads it between two steps."
+        text = (
+            f"Written, but no job answered within {arguments.wait:g} s. A job reads the file between steps."
+        )
     else:
-        text = f"The job keeps from step {answer.get('step')} on: {answer.get('text', '')}"
+        text = f"The job captures from step {answer.get('step')} on: {answer.get('text', '')}"
     console().print(cell(text))
     return 0
 
@@ -238,7 +246,7 @@ def _show(arguments: argparse.Namespace, latest: dict[str, Any] | None) -> int:
     if arguments.json:
         print_json({"watch": latest})
     elif latest is None:
-        console().print("No job of this run has reported what it captures.")
+        console().print("No job of this run has reported its watch.")
     elif "error" in latest:
         console().print(cell(latest["error"]))
     else:

@@ -27,7 +27,7 @@ _STYLES = {"diverges": "bold red", "amplified": "red", "inherited": "yellow", "n
 _UNMATCHED = 8  # nodes of one side that are listed
 _RENAMES = 8
 _GUESSED = dict.fromkeys(
-    ("structure", "scope"), "  (matched by its neighbours, not by name: --match corrects it)"
+    ("structure", "scope"), "  (matched by neighbours, not by name; correct it with --match)"
 )
 _NUMBERS = ("max abs", "scale", "relative", "rounding", "cosine", "max ULP")
 _DROPPABLE = ("cosine", "rounding", "scale", "op", "max ULP", "dtypes", "relative")
@@ -42,13 +42,13 @@ def print_comparison(
     _print_headline(compared, out)
     casts = Counter((e.dtype_a, e.dtype_b) for e in compared.tensors if e.dtype_a != e.dtype_b)
     for (a, b), count in casts.most_common():
-        out.print(cell(f"Another dtype: {a} in A, {b} in B, of {counted(count, 'tensor')}."))
+        out.print(cell(f"Dtypes differ: {a} in A, {b} in B ({counted(count, 'tensor')})."))
     if compared.first is not None:
         _print_first(compared.first, out)
     rows, more = listed_tensors(compared, sort, limit, everything=everything)
     _print_tensors(rows, compared, out)
     if more:
-        out.print(f"… {more:,} more (--limit, --json and --html have all)")
+        out.print(f"… {more:,} more (use --limit, --json or --html)")
     if compared.differ and compared.counts["noise"] and not everything:
         out.print(f"Not listed: {counted(compared.counts['noise'], 'tensor')} within rounding (--all)")
     _print_matching(compared, out)

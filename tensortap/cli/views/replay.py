@@ -65,7 +65,9 @@ def print_answer(
         out.print(cell(f"The step raised {answer.failed}", "red"))
     if arguments.out and not arguments.accuracy:
         tensors = counted(answer.tensors, "tensor")
-        out.print(f"{tensors} in {arguments.out / arguments.name}; look: tensortap serve {arguments.out}")
+        out.print(
+            f"{tensors} in {arguments.out / arguments.name}; view them: tensortap serve {arguments.out}"
+        )
 
 
 def print_recordings(found: list[Any], as_json: bool) -> None:
@@ -119,13 +121,13 @@ def print_verdicts(answer: Answer, out: Console) -> None:
         )
     out.print(table)
     if len(answer.verdicts) > _MOST_ROWS:
-        out.print(f"and {len(answer.verdicts) - _MOST_ROWS:,} more (all: --json)")
+        out.print(f"and {len(answer.verdicts) - _MOST_ROWS:,} more (use --json)")
     counts = Counter(row["judgement"] for row in answer.verdicts)
     out.print(
-        ", ".join(f"{count:,} {judgement}" for judgement, count in counts.items()) or "nothing was judged"
+        ", ".join(f"{count:,} {judgement}" for judgement, count in counts.items()) or "no node was checked"
     )
     for why, count in sorted(answer.not_judged.items(), key=lambda each: -each[1]):
-        out.print(cell(f"not checked: {counted(count, 'node')}, each {why}", "dim"))
+        out.print(cell(f"not checked: {counted(count, 'node')} ({why})", "dim"))
 
 
 def print_observer_effect(effect: Mapping[str, Any], out: Console) -> None:
@@ -134,13 +136,13 @@ def print_observer_effect(effect: Mapping[str, Any], out: Console) -> None:
     unstable = effect["unstable"]
     if unstable:
         results = counted(len(unstable), "result")
-        out.print(cell(f"not deterministic between two runs without taps: {results}", "yellow"))
+        out.print(cell(f"different in two runs without taps: {results}", "yellow"))
         for name in unstable[:_MOST_NAMES]:
             out.print(cell(f"  {name}"))
     if effect["changed"]:
         results = counted(len(effect["changed"]), "result")
         out.print(cell(f"capturing {captured} changes {results}", "red"))
-        out.print(cell(f"  the first tensor that makes the difference: {effect['first']}", "red"))
+        out.print(cell(f"  first tensor that causes the difference: {effect['first']}", "red"))
         for name in effect["changed"][:_MOST_NAMES]:
             out.print(cell(f"  {name}"))
     else:
@@ -150,15 +152,15 @@ def print_observer_effect(effect: Mapping[str, Any], out: Console) -> None:
         unlike = effect["unlike_kept"]
         kept = counted(effect["kept"], "tensor")
         out.print(
-            cell(f"not as computed: {len(unlike)} of the {kept} that the run captured in that call", "red")
+            cell(f"{len(unlike)} of {kept} captured in this call are not bit-identical to the replay", "red")
         )
         for name in unlike[:_MOST_NAMES]:
             out.print(cell(f"  {name}"))
     elif effect["kept"]:
         kept = counted(effect["kept"], "tensor")
-        out.print(cell(f"as computed: the {kept} that the run captured in that call", "green"))
+        out.print(cell(f"all {kept} captured in this call are bit-identical to the replay", "green"))
     else:
-        out.print("the run captured no tensor of that call to compare with")
+        out.print("no captured tensors of this call to compare with")
 
 
 def is_refuted(effect: Mapping[str, Any] | None) -> bool:
@@ -176,7 +178,7 @@ def proof_of(answer: Answer, view: TensorView, source: Path) -> Verification | N
         return None
     proven = answer.proofs.get(view.snapshot.tensor)
     if proven is None:
-        return Verification(False, "Recomputed", f"{NOT_CAPTURED}, whose results are compared below")
+        return Verification(False, "Recomputed", f"{NOT_CAPTURED}; its results are compared below")
     found = tensor_proof(proven, answer)
     return found if proven else found._replace(text=found.text + _difference(view, source))
 
@@ -188,9 +190,11 @@ def comparison_line(answer: Answer) -> Any:
         return cell(f"bit-identical to the recorded step ({compared})", "green")
     unlike = f"{len(answer.differing)} of the step's results ({compared})"
     if answer.identical is None:
-        return cell(f"changed: {unlike} are not as recorded", "yellow")
+        return cell(f"changed: {unlike} differ from the recording", "yellow")
     if bool(answer.failed) != bool(answer.recorded_failure):
-        unlike = "the step raises" if answer.failed else f"it had raised {answer.recorded_failure}"
+        unlike = (
+            "the step raises" if answer.failed else (f"the recorded step raised {answer.recorded_failure}")
+        )
         return cell(f"not as recorded: {unlike}", "red")
     return cell(f"not as recorded: {unlike} differ", "red")
 
@@ -210,7 +214,7 @@ def _difference(view: TensorView, source: Path) -> str:
         return ""  # there is no value of the run, or a sample, or text
     difference = np.abs(kept.astype(np.float64) - view.values.astype(np.float64))
     finite = difference[np.isfinite(difference)]
-    return f": numbers differ by at most {number_text(float(finite.max(initial=0.0)))}"
+    return f": values differ by at most {number_text(float(finite.max(initial=0.0)))}"
 
 
 def _captured_value(run: RunIndex, wanted: Snapshot) -> np.ndarray[Any, Any] | None:

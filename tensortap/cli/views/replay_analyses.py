@@ -46,14 +46,16 @@ def print_drifts(found: Mapping[str, Any], out: Console) -> None:
         )
     out.print(table)
     if len(found["drifts"]) > _MOST_ROWS:
-        out.print(f"and {len(found['drifts']) - _MOST_ROWS:,} more (all: --json)")
+        out.print(f"and {len(found['drifts']) - _MOST_ROWS:,} more (use --json)")
     _print_results(found, out)
     for op_type, count in found["lacking"].items():
-        out.print(cell(f"ran in their own dtype (no kernel for the other): {count} {op_type}", "dim"))
+        out.print(cell(f"not changed (no kernel for this dtype): {count} {op_type}", "dim"))
     if found["unlike"]:
-        out.print(cell(f"ran another number of times: {', '.join(found['unlike'][:5])}", "yellow"))
+        out.print(
+            cell(f"skipped (different number of iterations): {', '.join(found['unlike'][:5])}", "yellow")
+        )
     for why, count in sorted(found["skipped"].items(), key=lambda each: -each[1]):
-        out.print(cell(f"not checked: {counted(count, 'node')}, each {why}", "dim"))
+        out.print(cell(f"not checked: {counted(count, 'node')} ({why})", "dim"))
     for name, failure in found["failed"].items():
         out.print(cell(f"in {dtype}: {failure}" if name == dtype else f"recorded: {failure}", "red"))
 
@@ -63,7 +65,7 @@ def print_differences(found: Mapping[str, Any], out: Console) -> None:
     if any(found["unpaired"]):
         out.print(cell(_structure_text(found["unpaired"]), "yellow"))
     if found["renamed"]:
-        out.print(f"{counted(found['renamed'], 'node')} matched by what they compute: their names differ")
+        out.print(f"{counted(found['renamed'], 'node')} with different names matched by structure")
     numeric = ("introduced", "received", "difference")
     table = plain_table("tensor", "op type", "dtype", *numeric, "", "line", numeric=numeric)
     for row in found["differences"][:_MOST_ROWS]:
@@ -72,23 +74,23 @@ def print_differences(found: Mapping[str, Any], out: Console) -> None:
             cell(" / ".join(dict.fromkeys(row["op_types"]))),
             cell(" / ".join(dict.fromkeys(row["dtypes"]))),
             *(number_text(row[key]) for key in ("introduced", "received", "total")),
-            cell("given to the step" if row["given"] else "", "dim"),
+            cell("input of the step" if row["given"] else "", "dim"),
             cell(_line_text(row), "cyan"),
         )
     out.print(table)
     rows = found["differences"]
     if len(rows) > _MOST_ROWS:
-        out.print(f"and {len(rows) - _MOST_ROWS:,} more (all: --json)")
+        out.print(f"and {len(rows) - _MOST_ROWS:,} more (use --json)")
     introduced = sum(1 for row in rows if row["introduced"] and not row["given"])
     out.print(
-        f"{counted(introduced, 'tensor')} where a difference is introduced,"
-        f" {len(rows) - introduced:,} that only propagate or receive one, {found['same']:,} without any"
+        f"{counted(introduced, 'tensor')} introduce a difference, {len(rows) - introduced:,} "
+        f"propagate one, {found['same']:,} are equal"
     )
     if found["unlike"]:
         count, names = len(found["unlike"]), _named(found["unlike"])
-        out.print(cell(f"not compared, of other shapes or inputs: {count} ({names})", "yellow"))
+        out.print(cell(f"not compared (different shapes or inputs): {count} ({names})", "yellow"))
     for why, count in sorted(found["skipped"].items(), key=lambda each: -each[1]):
-        out.print(cell(f"not compared: {counted(count, 'node')}, each {why}", "dim"))
+        out.print(cell(f"not compared: {counted(count, 'node')} ({why})", "dim"))
 
 
 def print_repair(found: Mapping[str, Any], out: Console) -> None:
@@ -97,7 +99,7 @@ def print_repair(found: Mapping[str, Any], out: Console) -> None:
         nothing = "" if found["repair"] else "nothing to repair: "
         out.print(cell(f"{nothing}all outputs and variables of the step are finite", "green"))
         if found["origins"]:
-            out.print("Inside the step some tensors are not finite, but do not reach these:")
+            out.print("Some tensors inside the step are NaN or infinite, but do not reach the results:")
             _print_origins(found, out)
         if found["repair"]:
             _print_repairs(f"{_change(found)} that keeps them finite", found, out)
@@ -108,15 +110,15 @@ def print_repair(found: Mapping[str, Any], out: Console) -> None:
         return
     _print_origins(found, out)
     if not found["repair"]:
-        none = f"no repair helped in {counted(found['trials'], 'replay')}, then the search was cut"
-        none = none if found["cut"] else "no known repair helps"
-        out.print(cell(f"{none}; {_some(found['left'])} stay not finite", "yellow"))
+        none = f"no repair found in {counted(found['trials'], 'replay')}, the limit"
+        none = none if found["cut"] else "no known repair works"
+        out.print(cell(f"{none}; {_some(found['left'])} remain NaN or infinite", "yellow"))
         largest = found["largest"]
         if largest["value"] >= _HUGE:
-            given = f"The step was given numbers up to {largest['value']:.3g} ({largest['name']})"
-            out.print(cell(f"{given}: it had diverged. Look at an earlier recording (--list)."))
+            given = f"Inputs of the step reach {largest['value']:.3g} ({largest['name']})"
+            out.print(cell(f"{given}: training had diverged before. Try an earlier recording (see --list)."))
         return
-    _print_repairs(f"{_change(found)} that helps", found, out)
+    _print_repairs(f"{_change(found)} that makes them finite", found, out)
 
 
 def print_test(found: Mapping[str, Any], out: Console) -> None:
@@ -131,7 +133,7 @@ def print_test(found: Mapping[str, Any], out: Console) -> None:
         table.add_row(*(_number_or_text(row[name]) for name in found["columns"]))
     out.print(table)
     if len(found["rows"]) > _MOST_ROWS:
-        out.print(f"and {len(found['rows']) - _MOST_ROWS:,} more (all: --json)")
+        out.print(f"and {len(found['rows']) - _MOST_ROWS:,} more (use --json)")
 
 
 def _drift_note(row: Mapping[str, Any]) -> str:
@@ -139,7 +141,7 @@ def _drift_note(row: Mapping[str, Any]) -> str:
     if parts["introduced_non_finite"]:
         return f"{counted(parts['introduced_non_finite'], 'number')} became NaN or infinite here"
     if row["given"]:
-        return "given to the step"
+        return "input of the step"
     return f"{parts['visits']} iterations" if parts["visits"] > 1 else ""
 
 
@@ -149,21 +151,21 @@ def _print_results(found: Mapping[str, Any], out: Console) -> None:
             beside = f"{number_text(row['recorded'])} recorded, {number_text(row['in_dtype'])} in"
             out.print(cell(f"{row['name']}: {beside} {found['dtype']}"))
         else:
-            out.print(cell(f"{row['name']}: changed by {number_text(row['change'])} of its size"))
+            out.print(cell(f"{row['name']}: changed by {number_text(row['change'])} of its norm"))
     if found["variables"]:
         worst = found["variables"][0]
-        text = f"variables after the step: {worst['name']} is the furthest, {number_text(worst['change'])}"
-        out.print(cell(f"{text} of its size"))
+        text = f"largest change of a variable: {worst['name']}, {number_text(worst['change'])}"
+        out.print(cell(f"{text} of its norm"))
 
 
 def _structure_text(unpaired: Sequence[Sequence[str]]) -> str:
-    """One sentence on the nodes that this recording, or the other one, has alone."""
+    """One sentence on the nodes that this recording, or the other, has alone."""
     sides = [
         f"{counted(len(nodes), 'node')} only in {where} ({_named(nodes)})"
-        for nodes, where in zip(unpaired, ("this recording", "the other one"), strict=True)
+        for nodes, where in zip(unpaired, ("this recording", "the other"), strict=True)
         if nodes
     ]
-    return f"The graphs differ: {' and '.join(sides)}; those are not ranked."
+    return f"The graphs differ: {' and '.join(sides)}; these nodes are not ranked."
 
 
 def _line_text(row: Mapping[str, Any]) -> str:
@@ -173,7 +175,7 @@ def _line_text(row: Mapping[str, Any]) -> str:
 
 def _change(found: Mapping[str, Any]) -> str:
     return (
-        "a change (the search was cut short; a smaller one may suffice)"
+        "a change (the search hit its limit; a smaller one may exist)"
         if found["cut"]
         else "the smallest change"
     )
@@ -204,7 +206,7 @@ def _print_nonfinite_inputs(found: Mapping[str, Any], out: Console) -> None:
         out.print(cell(f"  in rows {_some(list(map(str, rows)))} of {name}"))
     earlier = found["earlier"]
     if set(found["given"]) == set(found["rows"]):
-        out.print("The step's input data are not finite, but its variables are: fix the input pipeline.")
+        out.print("The input data contain NaN or Inf, but the variables do not: fix the input pipeline.")
     elif earlier:
         which = f"--step {earlier['step']} --call {earlier['call']} --repair"
         out.print(cell(f"An earlier recording with finite inputs: {which}", "bold"))

@@ -34,19 +34,22 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
         "--where",
         type=condition,
         metavar="CONDITION",
-        help='as in "nan > 0 and op == \'MatMul\'" or "zero / size > 0.9"',
+        help='e.g. "nan > 0 and op == \'MatMul\'" or "zeros > 90%"',
     )
-    group.add_argument("--op", metavar="TYPE", help="only of nodes of this op type")
-    group.add_argument("--layer", metavar="PATH", help="only of this Keras layer, and layers in it")
-    group.add_argument("--dtype", help="only of this dtype")
-    group.add_argument("--nonfinite", action="store_true", help="only with a NaN or infinity")
-    group.add_argument("--kept", action="store_true", help="only those whose value was kept")
+    group.add_argument("--op", metavar="TYPE", help="only tensors of nodes with this op type")
+    group.add_argument("--layer", metavar="PATH", help="only tensors of this Keras layer and its sublayers")
+    group.add_argument("--dtype", help="only tensors of this dtype")
+    group.add_argument("--nonfinite", action="store_true", help="only snapshots with NaN or Inf")
+    group.add_argument("--kept", action="store_true", help="only snapshots with a stored value")
     group.add_argument(
-        "--sort", type=column, metavar="COLUMN", help="a statistic, or step, tensor, dtype, time …"
+        "--sort",
+        type=column,
+        metavar="COLUMN",
+        help="column to sort by: a statistic, step, tensor, dtype, time …",
     )
     group.add_argument("--reverse", action="store_true", help="largest first")
     group.add_argument(
-        "--limit", type=positive, metavar="N", help="at most so many rows (default: 50 snapshots)"
+        "--limit", type=positive, metavar="N", help="maximum number of rows (default: 50 snapshots)"
     )
 
 
@@ -75,7 +78,7 @@ def print_snapshots(run: RunIndex, arguments: argparse.Namespace) -> None:
         print_json([row.as_dict() for row in page.rows])
         return
     if not page.total:
-        console().print("No snapshot fits.")
+        console().print("No snapshots match.")
         return
     several = names_in_several_graphs(run, {row.tensor for row in page.rows})
     _print(page.rows, (arguments.sort or "").lstrip("-"), bool(several))
@@ -83,7 +86,7 @@ def print_snapshots(run: RunIndex, arguments: argparse.Namespace) -> None:
         print_graph_hint(several)
     if page.total > len(page.rows):
         more = counted(page.total - len(page.rows), "more snapshot")
-        console(stderr=True).print(f"{more}; see them with --limit {page.total}", style="dim")
+        console(stderr=True).print(f"{more}; show all with --limit {page.total}", style="dim")
 
 
 def _filters(run: RunIndex, arguments: argparse.Namespace) -> dict[str, Any]:

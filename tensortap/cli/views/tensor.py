@@ -152,7 +152,7 @@ class TensorView:
         if self.others:
             others = ", ".join(f"{graph} (no graph)" if graph == "-" else graph for graph in self.others)
             here = "no graph" if snapshot.graph == "-" else f"graph {snapshot.graph}"
-            out.print(cell(f"of {here}; --graph shows that of {others}", "yellow"))
+            out.print(cell(f"of {here}; use --graph for {others}", "yellow"))
         out.print()
         unknown = snapshot.not_counted
         size = 0 if "size" in snapshot.unknown else snapshot.size
@@ -187,7 +187,7 @@ class TensorView:
             out.print(f"  {name:<10}{statistic_text(self.snapshot, name):>14}")
         out.print()
         untold = self.snapshot.unknown or self.snapshot.not_counted
-        nothing = "no histogram is known" if untold else "no finite values"
+        nothing = "no histogram available" if untold else "no finite values"
         room = max(min(_BAR, out.width - 40), 8)
         for line in bars(self.edges, self.counts, room) if np.any(self.counts) else [f"  {nothing}"]:
             out.print(line)
@@ -196,9 +196,7 @@ class TensorView:
         if self.missing is not None:
             return f"values: {self.why_missing}"
         if self.sampled:
-            return (
-                f"values of a sample: {self.sampled:,} of {self.snapshot.size:,} elements, [{self.selection}]"
-            )
+            return f"sampled values: {self.sampled:,} of {self.snapshot.size:,} elements, [{self.selection}]"
         return f"values[{self.selection}]" if self.selection else "values"
 
 
@@ -281,7 +279,7 @@ def _count_text(count: float) -> str:
 
 def _highlighted(values: Array, highlights: Sequence[Highlight]) -> str:
     if not can_highlight(values):
-        return "nothing highlighted: text and complex numbers lie in no range"
+        return "nothing highlighted: text and complex numbers cannot be in a range"
     return f"{highlighted_count(values, highlights):,} of {counted(values.size, 'element')} highlighted"
 
 

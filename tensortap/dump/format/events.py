@@ -51,7 +51,7 @@ def encode_event(record: Mapping[str, Any]) -> bytes:
     # What no UTF-8 can hold becomes the text of its escape, as everywhere in a dump.
     rest = _SURROGATE.sub(_escape, text[1:]).encode()
     if not record or len(rest) + _START >= MAX_LINE:
-        raise InvalidValueError(f"An event of {len(rest)} bytes is not possible.", f"At most {MAX_LINE}.")
+        raise InvalidValueError(f"An event of {len(rest)} bytes is not valid.", f"At most {MAX_LINE}.")
     return _HEAD + b"%08x" % google_crc32c.value(rest) + b'", ' + rest + b"\n"
 
 
@@ -190,7 +190,7 @@ class EventsTail:
         self.pending = 0
         while not found and self._offset < file.size:
             if self._offset >= _MAX_FILE:  # a file with holes can be of any length
-                self._report(f"{file.size - self._offset} bytes skipped. An events file is never that long.")
+                self._report(f"{file.size - self._offset} bytes skipped: the events file is too long.")
                 self._offset = file.size
                 break
             data = file.read(self._offset, _POLL)
@@ -199,7 +199,7 @@ class EventsTail:
                 if not final and len(data) < MAX_LINE:
                     self.pending = len(data)  # a line that is still being written
                     break
-                self._report(f"{len(data)} bytes skipped. A line is too long, or has no end.")
+                self._report(f"{len(data)} bytes skipped. A line is too long or has no end.")
                 self._offset += len(data)
                 continue
             for line in data[: end - 1].split(b"\n"):

@@ -193,7 +193,7 @@ def _read_frame(run_dir: Path, graph_id: str) -> tuple[Layout, Frame]:
         raise NotFoundError(f"{graph_id[:120]!r} is not a graph id.")
     path = table_path(run_dir, graph_id)
     if path.parent.is_symlink() and not links_are_followed():
-        raise NotFoundError(f"The graphs of {run_dir.name!r} are a link, which is not followed.")
+        raise NotFoundError(f"The graphs of {run_dir.name!r} are a symbolic link, which is not followed.")
     try:
         with FileReader(path) as file:
             layout = Layout(read_schema_message(file, MAX_SCHEMA), tuple(_COLUMNS.items()))
@@ -201,7 +201,7 @@ def _read_frame(run_dir: Path, graph_id: str) -> tuple[Layout, Frame]:
             if frame.schema_crc != layout.crc:
                 raise DamagedError(f"The schema of {path.name} does not match its checksum.")
             if file.read(frame.end, len(EOS) + 1) != EOS:
-                raise DamagedError(f"{path.name} does not end where its graph does.")
+                raise DamagedError(f"{path.name} has extra bytes after its graph.")
             return layout, frame
     except FileNotFoundError as error:
         raise NotFoundError(f"The run has no graph {graph_id!r}.") from error

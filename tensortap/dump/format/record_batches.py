@@ -104,7 +104,7 @@ class Layout:
         if not 0 <= message.rows <= max_rows:
             raise DamagedError(f"A record batch claims {message.rows} rows.")
         if self._required.intersection([i for i, (_, nulls) in enumerate(message.nodes) if nulls]):
-            raise DamagedError("A column that may not hold nulls does.")
+            raise DamagedError("A non-nullable column has nulls.")
         decoded = _decoded_size(frame, message)
         if decoded > max_decoded:
             raise DamagedError(f"A record batch would decode to {decoded} bytes; the limit is {max_decoded}.")
@@ -152,7 +152,7 @@ def _decoded_size(frame: Frame, message: Message) -> int:
     total = 0
     for offset, length in message.buffers:
         if offset < 0 or length < 0 or offset + length > message.body_length:
-            raise DamagedError("A record batch claims bytes outside of itself.")
+            raise DamagedError("A record batch claims bytes outside itself.")
         decoded = length
         if message.compressed and length:
             decoded = _INT64.unpack_from(frame.data, body + offset)[0] if length >= 8 else -2

@@ -104,7 +104,7 @@ def check_visit(visit: int | None) -> int | None:
 def check_keep(keep: Keep) -> Keep:
     """Raises InvalidValueError."""
     if keep not in ("value", "summary"):
-        raise InvalidValueError(f"keep={keep!r} is not possible.", "Use keep='value' or keep='summary'.")
+        raise InvalidValueError(f"keep={keep!r} is not valid.", "Use keep='value' or keep='summary'.")
     return keep
 
 
@@ -126,7 +126,7 @@ def microseconds(seconds: float) -> int:
     except (TypeError, ValueError, OverflowError):
         micros = -1
     if not 0 <= micros <= MAX_TIME:
-        raise InvalidValueError(f"time={seconds!r} is not possible.", "Use seconds since 1970.")
+        raise InvalidValueError(f"time={seconds!r} is not valid.", "Use seconds since 1970.")
     return micros
 
 
@@ -137,9 +137,7 @@ def whole_number(what: str, value: Any, bits: int) -> int:
     except TypeError:
         number = -1
     if not 0 <= number < 1 << bits:
-        raise InvalidValueError(
-            f"{what}={value!r} is not possible.", f"Use an integer from 0 to 2^{bits} - 1."
-        )
+        raise InvalidValueError(f"{what}={value!r} is not valid.", f"Use an integer from 0 to 2^{bits} - 1.")
     return number
 
 
@@ -151,7 +149,7 @@ def check_summary(summary: Summary) -> Summary:
     check_text("dtype", summary.dtype)
     if len(summary.shape) > MAX_RANK:
         raise InvalidValueError(
-            f"A shape of {len(summary.shape)} extents is not possible.", f"Use at most {MAX_RANK}."
+            f"A shape of {len(summary.shape)} extents is not valid.", f"Use at most {MAX_RANK}."
         )
     for extent in summary.shape:
         whole_number("An extent of the shape", extent, 63)
@@ -179,6 +177,6 @@ def _check_histogram(histogram: Histogram) -> None:
     possible = (ids >= 0) & (ids < BUCKETS) & (ids % half != half - 1)
     if not np.all(possible) or not np.all(np.diff(ids.astype(np.int64)) > 0) or not np.all(counts > 0):
         raise InvalidValueError(
-            "A histogram holds a bucket that does not exist, twice, out of order, or empty.",
-            "Use ascending ids that FORMAT.md knows, and counts above 0.",
+            "A histogram has an unknown, repeated, unordered or empty bucket.",
+            "Use ascending bucket ids from FORMAT.md, and counts above 0.",
         )

@@ -82,7 +82,7 @@ def read_run_info(path: Path) -> RunInfo:
         why = error if isinstance(error, DamagedError) else "it has no run.json."
         raise NotARunError(
             f"{shown_path(path)} is not a run: {why}",
-            "Name a directory that a tensortap writer made, or one above it.",
+            "Pass a directory that a tensortap writer created, or its parent.",
         ) from error
     version = record.get("version")
     if record.get("format") != "tensortap" or not isinstance(version, int) or version < 1:
@@ -140,7 +140,7 @@ def read_worker(run_dir: Path, name: str) -> WorkerInfo:
     except (OSError, DamagedError) as error:
         record = {}
         if isinstance(error, DamagedError) and not isinstance(error, DeniedError):
-            damage = f"{name}: {error.message} The host and pid are taken from its folder's name."
+            damage = f"{name}: {error.message} Host and pid are taken from the folder name."
     return worker_info(name, record, damage)
 
 

@@ -71,14 +71,12 @@ class Completeness:
         """A folder without one, and without anything else, is of a process stopped as it began."""
         if WORKER_FILE not in self._sizes:
             if self._sizes:
-                self.damage.append(
-                    f"{WORKER_FILE} is missing; the host and pid are taken from its folder's name."
-                )
+                self.damage.append(f"{WORKER_FILE} is missing; host and pid are taken from the folder name.")
             return
         try:
             read_json(self._dir / WORKER_FILE)
         except (DamagedError, OSError) as error:
-            self.damage.append(f"{error} The host and pid are taken from its folder's name.")
+            self.damage.append(f"{error} Host and pid are taken from the folder name.")
 
     def note(self, batch: pa.RecordBatch) -> None:
         """The rows of a commit that could be read."""
@@ -111,8 +109,8 @@ class Completeness:
         said = None if self._closing is None else self._closing.events
         if said is not None and events is not None and said != events:
             self.damage.append(
-                f"{counted(events, 'event')} can be read of {said:,} that were written when it was closed"
-                f" ({CLOSED_FILE}). Copy its events files again."
+                f"{counted(events, 'event')} of {said:,} in {CLOSED_FILE} can be read. Copy the "
+                "events files again."
             )
         self._check_closing(tail, [number for number, count in unnamed.items() if count])
 
@@ -129,13 +127,13 @@ class Completeness:
         if what is not None and (has_values or self._closing is not None or last):
             self.damage.append(f"{what}. Copy it again; its value metadata is lost.")
         elif what is not None:
-            self.pending.append(f"{what}: the process is starting, or was stopped at its start.")
+            self.pending.append(f"{what}: the process is starting, or was stopped early.")
         following = _least_above(last, self._sizes)
         if following is not None:
             missing, found = (stats_path(self._dir, number).name for number in (last + 1, following))
             self.damage.append(
-                f"{missing} is missing; {found} and what follows is read by --repair only."
-                " Copy the run again, with all its files."
+                f"{missing} is missing, so {found} and later files are only read by --repair. Copy "
+                "the run again, with all its files."
             )
 
     def _check_closing(self, tail: StatsTail, unnamed: list[int]) -> None:
@@ -147,17 +145,17 @@ class Completeness:
             if tail.pending:
                 self.pending.append(tail.pending)
             if unnamed:
-                why = "their rows are not committed yet, or lost"
-                self.pending.append(f"No row names {bytes_of_values}: {why}.")
+                why = "their rows are not committed yet or are lost"
+                self.pending.append(f"{bytes_of_values} are not referenced: {why}.")
             return
         said, there = self._closing.snapshots, self._snapshots
         if said != there:
             few = f"{said - there:,} are gone" if said > there else "there are more than it recorded"
-            rest = f", and no row names {bytes_of_values}" if unnamed else ""
+            rest = f", and {bytes_of_values} are not referenced" if unnamed else ""
             cut = f" ({tail.pending})" if tail.pending else ""
             self.damage.append(
-                f"{counted(there, 'snapshot')} can be read of {said:,} that were committed when it was"
-                f" closed ({CLOSED_FILE}): {few}{rest}{cut}. Copy its stats files again."
+                f"{counted(there, 'snapshot')} of {said:,} in {CLOSED_FILE} can be read: "
+                f"{few}{rest}{cut}. Copy its stats files again."
             )
         elif tail.pending:
             self.damage.append(tail.pending)
@@ -313,4 +311,4 @@ def _fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]:
 
 
 def _damaged(at: int) -> DamagedError:
-    return DamagedError(f"Its GraphDef is cut or damaged at byte {at}.", "Copy the .pb file again.")
+    return DamagedError(f"Its GraphDef is cut off or damaged at byte {at}.", "Copy the .pb file again.")

@@ -72,8 +72,8 @@ class Repaired:
 def repair_run(run_dir: Path, out: Path, advance: Notice = ignore_notice) -> Repaired:
     """Copies a run to `out`; `advance` is called now and then with how far it is.
 
-    Commits that cannot be read are skipped; a snapshot whose value is missing or damaged keeps its summary.
-    Snapshots that a worker had committed when it was closed, and that are gone, count as lost (`dropped`).
+    Commits that cannot be read are left out; a snapshot whose value is missing or damaged keeps its summary.
+    Snapshots that a worker had committed when it was closed, and that are lost, count as lost (`dropped`).
     Workers, steps, visits and times stay as they are; recordings are copied where they are whole. What
     somebody asked of the run (`watch.json`, `what-ifs.json`) is no part of it.
 
@@ -83,7 +83,7 @@ def repair_run(run_dir: Path, out: Path, advance: Notice = ignore_notice) -> Rep
     """
     reader = RunReader(run_dir)
     if os.path.lexists(out):
-        raise InvalidNameError(f"{str(out)!r} exists.", "Remove it, or name another place.")
+        raise InvalidNameError(f"{str(out)!r} exists.", "Remove it, or choose another path.")
     done = Repaired(out)
     out.mkdir(parents=True)
     try:
@@ -123,7 +123,7 @@ def _copy_run_file(reader: RunReader, out: Path, done: Repaired) -> None:
         "minor": MINOR,
         "run": info.run,
         "created": info.created.isoformat(),
-        "info": {"run.json": "It was lost, and restored by a repair."} | info.info,
+        "info": {"run.json": "It was lost and restored by a repair."} | info.info,
     }
     publish_json(out / RUN_FILE, record)
 
@@ -199,7 +199,7 @@ class _Worker:
         write_closing(self._target, WorkerSummary(self._done.snapshots - first, lost, events))
 
     def _missing(self, copied: int) -> int:
-        """How many snapshots are gone of those that the worker said it had committed when it was closed."""
+        """How many snapshots are lost of those that the worker said it had committed when it was closed."""
         try:
             closing = read_closing(self._source)
         except DamagedError as error:
@@ -208,8 +208,8 @@ class _Worker:
         if closing is None or closing.snapshots <= copied:
             return 0
         missing = closing.snapshots - copied
-        gone = f"{missing:,} of {counted(closing.snapshots, 'snapshot')} are gone"
-        self._done.skipped.append(f"{self._name}: {gone} that it had committed when closed ({CLOSED_FILE}).")
+        gone = f"{missing:,} of {counted(closing.snapshots, 'snapshot')} are lost"
+        self._done.skipped.append(f"{self._name}: {gone}, according to its {CLOSED_FILE}).")
         return missing
 
     def _copy_statistics(self, tail: StatsTail, advance: Notice) -> None:

@@ -126,9 +126,7 @@ def _check_events(path: Path, worker: str, report: Report) -> int | None:
     report.events += count
     report.damage += tail.problems
     if tail.pending and exists(path / worker / CLOSED_FILE):
-        report.damage.append(
-            f"{worker}: its events end in {tail.pending:,} bytes that are not a complete line."
-        )
+        report.damage.append(f"{worker}: its events end in an incomplete line of {tail.pending:,} bytes.")
     return None if tail.denied else count
 
 

@@ -95,7 +95,7 @@ class _Move:
                 for commit in commits:
                     self._write(commit)
                 if tail.position.schema not in (None, *KNOWN_STATISTICS):
-                    raise DamagedError(f"{self._worker} was written by a later version.")
+                    raise DamagedError(f"{self._worker} was written by a newer version.")
             self._end_file()
             self._values.seal()
         finally:
@@ -161,7 +161,7 @@ class _Move:
         node, slot, step, seq = (batch.column(name)[row].as_py() for name in ("node", "slot", "step", "seq"))
         name = tensor_name(node, slot)
         if ref is None:
-            raise DamagedError(f"The row of {name} at step {step} names a value that it does not have.")
+            raise DamagedError(f"The row of {name} at step {step} refers to a missing value.")
         try:
             data = read_stored(ref)
         except DamagedError as error:

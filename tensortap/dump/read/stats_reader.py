@@ -227,7 +227,7 @@ class StatsTail:
         if layout is not None and layout.crc == vouched:
             self._layout, self._offset = layout, len(layout.message)
         elif first is not None and vouched in KNOWN_STATISTICS:
-            self._report(0, "the schema is damaged; a known one, which the commits name, is used instead.")
+            self._report(0, "the schema is damaged; a known schema named by the commits is used instead.")
             self._layout, self._offset = KNOWN_STATISTICS[vouched], first.offset
         elif final:
             self._report(0, "no commit confirms the schema; the file is skipped.")

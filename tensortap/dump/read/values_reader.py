@@ -36,7 +36,7 @@ from ..format.value_codec import (
 
 # Also the words of `tensortap.index.missing_values` for a value that is known to be pruned.
 PRUNED_WHY = "it was removed to save space"
-PRUNED_FIX = "Its statistics and histogram stay; keep_last, max_bytes, tensortap prune set how much is kept."
+PRUNED_FIX = "Statistics and histogram remain. See keep_last, max_bytes and 'tensortap prune'."
 MOST_DIMENSIONS = 64  # NumPy's limit; the shapes of summaries may have more
 # Stored bytes of a value without checksums by block (version 1.0) that is read whole, once, to verify a part
 # of it: some 20 ms from the page cache. Parts of longer ones are not verified, and marked (`is_verifiable`).
@@ -164,13 +164,11 @@ def check_shape(ref: ValueRef) -> None:
         raise DamagedError("A shape holds a negative number.")
     if len(ref.shape) > MOST_DIMENSIONS:
         raise DamagedError(
-            f"A value has {len(ref.shape)} dimensions, arrays {MOST_DIMENSIONS} at most.",
+            f"A value has {len(ref.shape)} dimensions; the limit of arrays is {MOST_DIMENSIONS}.",
             "Its statistics are still valid.",
         )
     if ref.codec == RAW and ref.dtype != STRING and ref.nbytes != ref.length:
-        raise DamagedError(
-            f"A value in {_where(ref)} has {ref.length} bytes; its shape asks for {ref.nbytes}."
-        )
+        raise DamagedError(f"A value in {_where(ref)} has {ref.length} bytes; its shape needs {ref.nbytes}.")
     if chunk_size(ref.codec) and ref.dtype != STRING:
         check_ratio(ref.nbytes or 0, ref.length)
 
@@ -309,7 +307,7 @@ class _Stored:
         self._ref = ref
         self._file = _open(ref) if ref.inline is None else None
         if ref.inline is not None and len(ref.inline) != ref.length:
-            raise DamagedError("A value in a statistics row has another length than the row says.")
+            raise DamagedError("A value in a statistics row has the wrong length.")
 
     def __enter__(self) -> Self:
         return self

@@ -76,7 +76,7 @@ def get(reader: BlobReader, reference: object) -> bytes:
     elif _is_count(at):
         data = reader.read(SMALL, at, length)
     else:
-        raise DamagedError("A reference of a recording points nowhere.")
+        raise DamagedError("A reference of a recording has no target.")
     if hashlib.sha256(data).hexdigest() != digest:
         raise DamagedError(f"A part of {length} bytes of a recording fails its checksum.", "Copy it again.")
     return data
@@ -97,7 +97,7 @@ class FolderBlobs:
             with FileReader(self._folder / name) as file:
                 return file.read_exactly(offset, length)
         except FileNotFoundError as error:
-            raise DamagedError(f"{name} is missing.", "Copy the whole run directory.") from error
+            raise DamagedError(f"{name} is missing.", "Copy the complete run directory.") from error
 
 
 def store(folder: Path, blobs: Blobs) -> Iterator[None]:

@@ -189,9 +189,7 @@ def _name(manifest: Mapping[str, Any]) -> str:
     step, call = manifest.get("step"), manifest.get("call")
     for number, most in ((step, _MAX_STEP), (call, _MAX_CALL)):
         if type(number) is not int or not 0 <= number <= most:
-            raise DamagedError(
-                f"The bundle is of step {step!r:.40} and call {call!r:.40}, which is not possible."
-            )
+            raise DamagedError(f"The bundle has an invalid step {step!r:.40} or call {call!r:.40}.")
     return f"{step}-{call}-{uuid.uuid4().hex[:8]}"
 
 

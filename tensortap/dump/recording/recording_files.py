@@ -129,7 +129,7 @@ def read_recording(folder: Path) -> Recording:
         manifest = read_json(folder / MANIFEST, MAX_MANIFEST)
     except FileNotFoundError as error:
         raise NotFoundError(
-            f"There is no recording in {str(folder)!r}.", "Name a folder of 'recordings/'."
+            f"There is no recording in {str(folder)!r}.", "Pass a folder in 'recordings/'."
         ) from error
     reader = FolderBlobs(folder)
     shared = FolderBlobs(folder.parent)

@@ -66,7 +66,7 @@ def checked_manifest(manifest: object) -> dict[str, Any]:
     version = manifest.get("version")
     if isinstance(version, int) and version > VERSION:
         raise FormatVersionError(
-            f"The recording has version {version}, this tensortap reads {VERSION}.", "Upgrade."
+            f"The recording has version {version}; this tensortap reads version {VERSION}.", "Upgrade."
         )
     return manifest
 

@@ -39,13 +39,14 @@ class Destination:
         self._is_remote = is_remote(logdir)
         if self._is_remote and not retention.everything:
             raise InvalidValueError(
-                f"keep_last and max_bytes do not apply to {shown_path(logdir)}: nothing is removed there.",
-                "Leave them out, keep fewer values, or write to a disk.",
+                f"keep_last and max_bytes do not work with {shown_path(logdir)}: remote values are "
+                "never deleted.",
+                "Remove them, store fewer values, or write to a local disk.",
             )
         if self._is_remote and spool_bytes < LEAST:
             raise InvalidValueError(
-                f"spool_bytes={spool_bytes!r} is too little.",
-                f"Use at least {LEAST:,} bytes; default is 1 GiB.",
+                f"spool_bytes={spool_bytes!r} is too small.",
+                f"Use at least {LEAST:,} bytes; the default is 1 GiB.",
             )
         self._spool: Spool | None = None
         self._uploader: Uploader | None = None

@@ -43,7 +43,7 @@ class Retention:
         for name in ("keep_last", "max_bytes"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-                raise InvalidValueError(f"{name}={value!r} is not possible.", "Use a positive integer.")
+                raise InvalidValueError(f"{name}={value!r} is not valid.", "Use a positive integer.")
 
     @property
     def everything(self) -> bool:

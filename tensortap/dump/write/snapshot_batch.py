@@ -185,6 +185,6 @@ def _join(name: str, rows: Sequence[Array]) -> Array:
         return np.concatenate(filled)
     except ValueError as error:
         raise InvalidValueError(
-            f"The rows of {name!r} do not fit together: {error}.",
-            "Rows may differ in their first extent only.",
+            f"The rows of {name!r} have different shapes or dtypes: {error}.",
+            "Rows may only differ in the first dimension.",
         ) from error

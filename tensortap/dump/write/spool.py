@@ -66,9 +66,12 @@ class Spool:
             OSError: there is no room (ENOSPC), as on a full disk.
         """
         if self.waiting_bytes + length > self._max_bytes:
-            why = f"{self.waiting_bytes:,} bytes wait to be uploaded, of {self._max_bytes:,} (spool_bytes)"
+            why = (
+                f"{self.waiting_bytes:,} bytes wait to be uploaded; the limit is {self._max_bytes:,} "
+                "(spool_bytes)"
+            )
             if length > self._max_bytes:
-                why = f"a value of {length:,} bytes is more than {self._max_bytes:,} (spool_bytes)"
+                why = f"a value of {length:,} bytes exceeds the limit of {self._max_bytes:,} (spool_bytes)"
             raise OSError(errno.ENOSPC, why + (f"; {self.failure}" if self.failure else ""), str(self.base))
         self._since += length
 

@@ -109,9 +109,9 @@ class Uploader:
         if self._given_up and not (self._has_failed() and self._finish_outside(deadline - time.monotonic())):
             raise OSError(
                 errno.EIO,
-                f"{self._spool.waiting_bytes:,} bytes were not uploaded in {self._timeout:g} s"
-                f"{': ' if self._done.error else ''}{self._done.error}. They are kept in {self._spool.base}:"
-                " copy what is in it to the address of the log directory",
+                f"{self._spool.waiting_bytes:,} bytes were not uploaded in {self._timeout:g} "
+                f"s{': ' if self._done.error else ''}{self._done.error}. They are stored in "
+                f"{self._spool.base}: copy its contents to the log directory",
                 shown_path(self._place / self._run_name),
             )
         self._spool.clear()

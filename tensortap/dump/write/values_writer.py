@@ -251,7 +251,7 @@ def encode_kept(kept: Any, sample: Sample, size: int) -> EncodedValue:
     values, dtype = normalize(kept)
     if values.shape != (sample.kept(size),):
         raise InvalidValueError(
-            f"A sample of shape {values.shape} is not the one of {size} elements.",
+            f"A sample of shape {values.shape} does not match {size} elements.",
             f"Give {sample.kept(size)} elements.",
         )
     encoded = encode_value(values, dtype, 0)

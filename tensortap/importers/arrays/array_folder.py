@@ -41,7 +41,7 @@ ARRAY_FORMATS = (
     ArrayFormat("keras", "a Keras model", hdf5.is_keras, hdf5.stored_arrays, (".keras",)),
     ArrayFormat("npz", "NumPy arrays", npy.is_npz, npy.npz_arrays, (".npz",)),
 )
-"""One row each. Here they are read alone; a folder of them is read as steps."""
+"""One row each. Files are read one by one; a folder of them is read as steps."""
 _STEP_FOLDER = re.compile(rf"(?:{STEP_WORDS})?[-_ ]?(\d{{1,18}})\Z")
 _STEP_MARK = re.compile(r"(?:@|[-_.](?:step|epoch)[-_]?)(\d{1,18})\Z")
 

@@ -90,7 +90,7 @@ def _unpacked(path: Path) -> Iterator[Path]:
             with archive.open(WEIGHTS) as packed, weights.open("wb") as file:
                 shutil.copyfileobj(packed, file, 16 << 20)
         except ZIP_ERRORS as error:
-            raise RefusedError(f"{path.name} holds no {WEIGHTS} that can be unpacked: {error}") from error
+            raise RefusedError(f"{path.name} has no readable {WEIGHTS}: {error}") from error
         yield weights
 
 
@@ -103,15 +103,15 @@ def _check_weights(archive: zipfile.ZipFile, what: str, free: int) -> None:
     UnpackBudget().take(about.file_size, about.compress_size, f"{WEIGHTS} in {what}")
     if about.file_size > free // 2:
         raise RefusedError(
-            f"{WEIGHTS} in {what} unpacks to {about.file_size:,} bytes, more than half of what is free for "
-            f"temporary files ({free:,}).",
-            "Set TMPDIR to a folder with more room, or unpack it, and import the .weights.h5.",
+            f"{WEIGHTS} in {what} unpacks to {about.file_size:,} bytes, more than half of the free "
+            f"space for temporary files ({free:,}).",
+            "Set TMPDIR to a larger folder, or unpack the file and import its .weights.h5.",
         )
 
 
 def _datasets(path: Path, what: str) -> Iterator[StoredArray]:
     if importlib.util.find_spec("h5py") is None:
-        raise MissingReaderError(f"{what} needs h5py to be read.", "pip install 'tensortap[hdf5]'")
+        raise MissingReaderError(f"{what} needs h5py.", "pip install 'tensortap[hdf5]'")
     with open_file(path) as file:
         seconds = _STARTING + _SECONDS_PER_GB * (file.seek(0, 2) >> 30)
     # h5py comes from where this process has its modules (PYTHONPATH, too), not from the folder that it is in.
@@ -161,7 +161,7 @@ def _dtype(record: dict[str, Any]) -> np.dtype[Any]:
     try:
         dtype = np.dtype(name) if record["native"] else numpy_dtype(name)
     except (TensortapError, TypeError, ValueError) as error:
-        raise RefusedError(f"Its dtype {name[:40]!r} is not known here.") from error
+        raise RefusedError(f"Its dtype {name[:40]!r} is unknown.") from error
     if dtype.hasobject:  # text is not a dtype of bytes
-        raise RefusedError(f"Its bytes are not {name[:40]!r}.")
+        raise RefusedError(f"Its bytes are not valid {name[:40]!r}.")
     return dtype

@@ -52,7 +52,9 @@ def main(path: str, max_unpacked: int, usual_ratio: int) -> None:
                 left -= max(0, size - usual_ratio * stored)
                 _send(name, dataset, channel)
             except MemoryError:
-                channel.send({"name": name, "refused": "It takes more memory than its bytes allow."})
+                channel.send(
+                    {"name": name, "refused": ("It would need more memory than its stored size allows.")}
+                )
             except Exception as error:
                 channel.send({"name": name, "refused": f"{type(error).__name__}: {str(error)[:300]}"})
     channel.send({"end": True})
@@ -102,9 +104,9 @@ def _flat(array: Any) -> list[Any]:
 def _refused(dataset: Any) -> str:
     """Why a dataset is not read, or empty."""
     if dataset.external or dataset.is_virtual:
-        return "Its data are in other files, which are not read."
+        return "Its data are in external files, which are not read."
     if dataset.dtype.names is not None or dataset.dtype.subdtype is not None:
-        return "It holds structs."
+        return "It contains structs."
     size, _ = _bytes(dataset)
     if size > MAX_DATASET:
         return f"It takes {size:,} bytes; the limit is 4 GiB."

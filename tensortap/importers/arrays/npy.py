@@ -81,14 +81,14 @@ def read_npy(
     shape, column_major, dtype = _header(file, what)
     if dtype.hasobject:
         raise RefusedError(
-            f"{what} holds Python objects (pickle), which could run anything.",
-            "Save it again as numbers or text: array.astype(float).",
+            f"{what} contains Python objects (pickle), which could run any code.",
+            "Save it as numbers or text, e.g. with array.astype(float).",
         )
     if dtype.names is not None or dtype.subdtype is not None or dtype.kind == "V":
         raise RefusedError(f"{what} holds structs ({str(dtype)[:80]}).", "Save their fields one by one.")
     length = check_array_size(shape, dtype.itemsize, what)
     if length > available:
-        raise RefusedError(f"{what} is cut off: {length:,} bytes are missing some.")
+        raise RefusedError(f"{what} is cut off: {length:,} bytes are missing.")
     if stored is not None and budget is not None:
         texts = math.prod(shape) * _TEXT_BYTES if dtype.kind in "SU" else 0
         budget.take(length + texts, stored)
@@ -97,7 +97,7 @@ def read_npy(
     data = np.empty(length, np.uint8)
     there = _read_into(file, data.data)
     if there != length:
-        raise RefusedError(f"{what} is cut off: {there:,} of {length:,} bytes are there.")
+        raise RefusedError(f"{what} is cut off: {there:,} of {length:,} bytes are present.")
     flat = data.view(dtype)
     return flat.reshape(shape[::-1]).T if column_major else flat.reshape(shape)
 
@@ -105,7 +105,7 @@ def read_npy(
 def _empty_texts(shape: tuple[int, ...], dtype: np.dtype[Any], what: str) -> Array:
     """An array of `S0` or `U0`: of its texts, which are all empty, the file holds no bytes."""
     if math.prod(shape) > _MAX_EMPTY_TEXTS:
-        raise RefusedError(f"{what} holds more than {_MAX_EMPTY_TEXTS:,} texts, all of them empty.")
+        raise RefusedError(f"{what} holds more than {_MAX_EMPTY_TEXTS:,} texts that are all empty.")
     return np.zeros(shape, dtype)
 
 

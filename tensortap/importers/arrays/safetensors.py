@@ -84,7 +84,7 @@ def _arrays(path: Path) -> Iterator[StoredArray]:
 
         def load(name: str = name, entry: Any = entry) -> Array:
             if name in sharing:
-                raise RefusedError("It shares bytes of the file with another tensor.")
+                raise RefusedError("Its bytes overlap those of another tensor.")
             return _array(path, name, entry, 8 + length)
 
         yield StoredArray(name, load, note)
@@ -110,14 +110,14 @@ def _layout(header: dict[str, Any], size: int, what: str) -> tuple[set[str], str
         covered = max(covered, end)
     parts = [f"{bytes_text(holes)} between tensors"] * bool(holes)
     parts += [f"{bytes_text(size - covered)} after the last one"] * (covered < size)
-    note = f"{what} holds bytes that belong to no tensor: {' and '.join(parts)}." if parts else ""
+    note = f"{what} has bytes outside all tensors: {' and '.join(parts)}." if parts else ""
     return sharing, note
 
 
 def _array(path: Path, name: str, entry: Any, start: int) -> Array:
     kind, shape, begin, end = _checked(entry)
     if kind not in _DTYPES:
-        raise RefusedError(f"Its dtype {kind[:40]!r} is not known here.")
+        raise RefusedError(f"Its dtype {kind[:40]!r} is unknown.")
     dtype = numpy_dtype(_DTYPES[kind])
     with open_file(path) as file:
         data = read_range(file, start + begin, end - begin, name[:200])

@@ -69,7 +69,9 @@ def from_bytes(data: bytes, dtype: np.dtype[Any], shape: tuple[int, ...], what: 
         RefusedError: shape and bytes do not fit together.
     """
     if check_array_size(shape, dtype.itemsize, what) != len(data):
-        raise RefusedError(f"{what} has {len(data):,} bytes, which do not fit its shape {str(shape)[:100]}.")
+        raise RefusedError(
+            f"{what} has {len(data):,} bytes, which does not match its shape {str(shape)[:100]}."
+        )
     return np.frombuffer(data, dtype).reshape(shape)
 
 

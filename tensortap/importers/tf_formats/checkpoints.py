@@ -141,7 +141,7 @@ class _Bundle:
         entry = parse("BundleEntryProto", value, f"The entry of {name!r}")
         dtype = data_type_name(entry.dtype)
         if dtype in ("resource", "variant", "invalid", "unknown"):
-            raise RefusedError(f"It holds a {dtype}, which is not an array.")
+            raise RefusedError(f"It is a {dtype}, which is not an array.")
         extents = proto_shape(entry.shape) or ()
         shape = tuple(-1 if extent is None else extent for extent in extents)
         if entry.slices:
@@ -167,7 +167,7 @@ class _Bundle:
 
     def _bytes(self, entry: Message, shape: tuple[int, ...], name: str) -> bytes:
         if not 0 <= entry.shard_id < self._shards <= 99_999:
-            raise RefusedError(f"It should lie in file {entry.shard_id} of {self._shards}.")
+            raise RefusedError(f"It should be in file {entry.shard_id} of {self._shards}.")
         check_array_size(shape, 1, name)
         check_array_size((entry.size,), 1, name)
         path = self._prefix.with_name(f"{self._prefix.name}.data-{entry.shard_id:05d}-of-{self._shards:05d}")
@@ -190,7 +190,7 @@ def _strings(data: bytes, shape: tuple[int, ...], name: str) -> Array:
         lengths.append(length)
     at += 4
     if at + sum(lengths) != len(data):
-        raise RefusedError(f"{name} is damaged: its strings do not fill its bytes.")
+        raise RefusedError(f"{name} is damaged: its strings do not match its size.")
     texts = np.empty(count, object)
     for i, length in enumerate(lengths):
         texts[i] = data[at : at + length]
@@ -201,7 +201,7 @@ def _strings(data: bytes, shape: tuple[int, ...], name: str) -> Array:
 def slices_of(entry: Message) -> list[Extents]:
     """The slices of a variable. Raises RefusedError: there are too many."""
     if len(entry.slices) > MAX_SLICES:
-        raise RefusedError(f"It lies in {len(entry.slices):,} slices; the limit is {MAX_SLICES:,}.")
+        raise RefusedError(f"It has {len(entry.slices):,} slices; the limit is {MAX_SLICES:,}.")
     return [tuple((e.start, e.length or _ALL) for e in part.extent) for part in entry.slices]
 
 
@@ -233,13 +233,13 @@ def assemble(shape: tuple[int, ...], dtype: np.dtype[Any], parts: list[tuple[Ext
         RefusedError: the slices do not fill it, overlap, or lie outside of it.
     """
     if sum(array.size for _, array in parts) != math.prod(shape):
-        raise RefusedError("Its slices do not fill it.")
+        raise RefusedError("Its slices do not cover it.")
     whole = np.zeros(shape, dtype)
     filled = np.zeros(shape, bool)
     for part, array in parts:
         place = _place(part, shape)
         if filled[place].shape != array.shape or filled[place].any() or array.dtype != dtype:
-            raise RefusedError("Its slices overlap, or are not of its shape and dtype.")
+            raise RefusedError("Its slices overlap, or have the wrong shape or dtype.")
         whole[place] = array
         filled[place] = True
     return whole
@@ -247,11 +247,11 @@ def assemble(shape: tuple[int, ...], dtype: np.dtype[Any], parts: list[tuple[Ext
 
 def _place(part: Extents, shape: tuple[int, ...]) -> tuple[slice, ...]:
     if len(part) != len(shape):
-        raise RefusedError("Its slices are not of its rank.")
+        raise RefusedError("Its slices have the wrong rank.")
     place = []
     for (start, length), extent in zip(part, shape, strict=True):
         end = extent if length == _ALL else start + length
         if not 0 <= start <= end <= extent:
-            raise RefusedError("A slice lies outside of it.")
+            raise RefusedError("A slice is out of bounds.")
         place.append(slice(start, end))
     return tuple(place)

@@ -35,8 +35,8 @@ _MAX_COUNT = 1 << 53  # elements: beyond, float64 skips numbers
 _SHOWN_BY_TENSORBOARD = ("images", "audio", "graph_keras_model", "pr_curves", "mesh", "projector", "hparams")
 _TRACES = ("graph_run_metadata", "graph_run_metadata_graph")
 _NOTE = (
-    "TensorBoard keeps no values of tensors with histograms: their shapes are not known, their histograms "
-    "are approximate (each of its buckets is spread evenly), and only files of TF1 know mean, std and l2."
+    "TensorBoard stores histograms without values or shapes. Histograms are approximate (each "
+    "bucket is spread evenly), and only TF1 files have mean, std and l2."
 )
 
 
@@ -133,7 +133,7 @@ class _Reader:
             self._out.note(f"Skipped: {tag[:200]} at step {event.step}: steps begin at 0.", "negative steps")
         elif which in ("image", "audio") or plugin in _SHOWN_BY_TENSORBOARD:
             kind = plugin or which
-            self._out.note(f"Skipped: what the tab {kind!r} of TensorBoard shows ({tag[:200]} …).", f"{kind}")
+            self._out.note(f"Skipped: data of TensorBoard's {kind!r} tab ({tag[:200]} …).", f"{kind}")
         elif which == "simple_value":
             self._out.log(tag, np.float32(value.simple_value), step=event.step, time=_time(event))
         elif which == "histo":
@@ -145,7 +145,7 @@ class _Reader:
         array = tensor_array(proto)
         if plugin == "histograms" and array.ndim == 2 and array.shape[1] == 3 and array.dtype.kind in "fiu":
             if array.size > proto.ByteSize():  # one number for all of them
-                raise RefusedError("Its buckets are not there.")
+                raise RefusedError("It has no buckets.")
             left, right, counts = np.asarray(array, np.float64).T
             self._histogram(event, tag, left, right, counts, {})
         else:
@@ -237,7 +237,7 @@ def summary_of(event: Message, tensor: str, buckets: Buckets | None) -> Summary:
         known = histogram_summary(np.where(zeros, 0, left), np.where(zeros, 0, right), counts, **exact)
     size = known.size + sum(bad.values())
     if not size:
-        raise RefusedError("It is text or empty: event files store nothing else for it.")
+        raise RefusedError("It is text or empty, so event files have no data for it.")
     return replace(known, size=size, shape=(size,), **bad)
 
 

@@ -71,7 +71,7 @@ def graphs_of(data: bytes, name: str, note: Callable[[str], None]) -> Iterator[G
         functions = _closure(LibraryFunction(name, nodes), library)
         left = len(library) - sum(function in library for function in functions)
         if left:
-            note(f"{left:,} functions of the library are skipped: no node that is shown calls them.")
+            note(f"{left:,} functions of the library are skipped: no imported node calls them.")
         yield _graph(functions, kept, limits)
     else:
         yield from _library_graphs(library, kept, limits, note)
@@ -84,7 +84,7 @@ def check_not_recursive(library: Message) -> None:
         names = [name[:100] for name in (circle if len(circle) <= 6 else [*circle[:3], "…", *circle[-2:]])]
         raise RefusedError(
             f"Its function {circle[0][:100]!r} calls itself ({' -> '.join(names)}).",
-            "Graphs with recursive functions are not supported: save the program without the recursion.",
+            "Graphs with recursive functions are not supported: save the program without recursion.",
         )
 
 
@@ -265,15 +265,13 @@ class GraphLimits:
         """Counts nodes, their outputs, and functions. Raises RefusedError when there are too many."""
         self._outputs -= count
         if self._outputs < 0:
-            raise RefusedError("Its nodes have more outputs, or are called more often, than its bytes allow.")
+            raise RefusedError("Its nodes have more outputs or calls than its size allows.")
 
     def add_names(self, characters: int) -> None:
         """Counts what calls put in front of names. Raises RefusedError when that is too much."""
         self._names -= characters
         if self._names < 0:
-            raise RefusedError(
-                "The names of its calls, which stand in front of those of nodes, are too long."
-            )
+            raise RefusedError("The names of its calls, which prefix node names, are too long.")
 
 
 class OutputArgument(NamedTuple):

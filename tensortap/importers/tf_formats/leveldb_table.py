@@ -56,9 +56,9 @@ def _block(data: bytes, place: tuple[int, int]) -> Iterator[tuple[bytes, bytes]]
     offset, size = place
     end = offset + size
     if end + _TRAILER > len(data):
-        raise RefusedError("The index is damaged: a block lies outside of it.")
+        raise RefusedError("The index is damaged: a block is out of bounds.")
     if data[end]:
-        raise RefusedError("The index is compressed, which TensorFlow does not do.")
+        raise RefusedError("The index is compressed, which TensorFlow never does.")
     (checksum,) = struct.unpack_from("<I", data, end + 1)
     if masked_crc32c(data[offset : end + 1]) != checksum:
         raise RefusedError("The index is damaged: the checksum of a block is wrong.")
@@ -76,7 +76,7 @@ def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
         fresh, at = read_varint(block, at)
         length, at = read_varint(block, at)
         if shared > len(key) or shared + fresh > MAX_KEY or at + fresh + length > end:
-            raise RefusedError("The index is damaged: an entry lies outside of its block.")
+            raise RefusedError("The index is damaged: an entry is outside its block.")
         key = key[:shared] + block[at : at + fresh]
         at += fresh
         yield key, block[at : at + length]

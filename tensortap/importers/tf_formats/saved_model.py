@@ -42,8 +42,8 @@ def read_saved_model(path: Path, builder: RunBuilder) -> None:
                 out.graph(graph)
         if (file.parent / "variables" / "variables.index").is_file():
             out.note(
-                "A SavedModel is shown as a graph without values; "
-                "its variables are a checkpoint: import its folder 'variables'."
+                "A SavedModel is imported as a graph without values. Import its 'variables' folder "
+                "as a checkpoint to see the weights."
             )
 
 
@@ -62,4 +62,4 @@ def read_graph_def(path: Path, builder: RunBuilder) -> None:
     with builder.writer() as out:
         for graph in graphs_of(read_whole(path, MAX_GRAPH_DEF), path.stem, out.note):
             out.graph(graph)
-        out.note("A GraphDef is shown as a graph without values.")
+        out.note("A GraphDef is imported as a graph without values.")

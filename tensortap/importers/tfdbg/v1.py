@@ -170,13 +170,11 @@ def _read_tensor(file: _TensorFile, step: int, graph: str, device: str, out: Run
     }
     if debug_op.startswith("DebugIdentity"):
         if _is_uninitialized(value.tensor):
-            raise RefusedError("It was not initialized, or has no bytes that could be dumped.")
+            raise RefusedError("It was not initialized or has no data.")
         out.log(name, tensor_array(value.tensor), **where)
         return
     numbers = measured_numbers(tensor_array(value.tensor), f"What {debug_op[:80]} measured")
-    out.note(
-        f"tfdbg's {debug_op[:80]} keeps no values: only the counts and statistics that it measured are shown."
-    )
+    out.note(f"tfdbg's {debug_op[:80]} stores no values, only counts and statistics.")
     if debug_op.startswith("DebugNumericSummary"):
         out.not_counted("subnormal")
         out.log_summary(name, _numeric_summary(numbers), **where)
@@ -188,7 +186,7 @@ def _read_tensor(file: _TensorFile, step: int, graph: str, device: str, out: Run
             **where,
         )
     else:
-        raise RefusedError(f"The debug op {debug_op[:80]!r} is not known here.")
+        raise RefusedError(f"The debug op {debug_op[:80]!r} is unknown.")
 
 
 def _is_uninitialized(proto: Message) -> bool:
@@ -210,7 +208,7 @@ def _numeric_summary(numbers: np.ndarray[Any, Any]) -> Any:
     size, nan, neg_inf, negative, zero, positive, pos_inf = (int(count) for count in counts)
     shape = tuple(int(extent) for extent in extents)
     if len(numbers) > 14 + MAX_EXTENTS or math.prod(shape) != size:
-        raise RefusedError("Its shape does not fit the number of its elements.")
+        raise RefusedError("Its shape does not match its number of elements.")
     low, high, mean, variance = numbers[8:12].tolist()
     known: dict[str, float] = {}
     if negative + zero + positive:

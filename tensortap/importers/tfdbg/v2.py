@@ -30,16 +30,16 @@ from .v2_records import METADATA, PREFIX, FileSet, metadata_files, read_file_set
 
 NO_TENSOR, CURT_HEALTH, CONCISE_HEALTH, FULL_HEALTH, SHAPE, FULL_TENSOR, THREE_SLOTS = 1, 2, 3, 4, 5, 7, 8
 NOTES = {
-    NO_TENSOR: "tfdbg's mode NO_TENSOR keeps no tensor data: only graphs and source lines are shown.",
-    CURT_HEALTH: "tfdbg's mode CURT_HEALTH records only whether a tensor has a NaN or infinity: it is shown "
-    "as one NaN or none. Nothing else is known.",
-    CONCISE_HEALTH: "tfdbg's mode CONCISE_HEALTH counts elements, NaN and infinities only: zeros, signs, "
-    "shapes, statistics and histograms are not known.",
-    FULL_HEALTH: "tfdbg's mode FULL_HEALTH counts elements by kind only: shapes, statistics and histograms "
-    "are not known.",
-    SHAPE: "tfdbg's mode SHAPE keeps dtypes and shapes only.",
-    THREE_SLOTS: "tfdbg's mode REDUCE_INF_NAN_THREE_SLOTS records only whether a tensor has -Inf, +Inf or "
-    "NaN: each is shown as one element.",
+    NO_TENSOR: "tfdbg's mode NO_TENSOR stores only graphs and source lines, no tensor data.",
+    CURT_HEALTH: "tfdbg's mode CURT_HEALTH only records whether a tensor has NaN or Inf; it is imported as "
+    "one NaN or none.",
+    CONCISE_HEALTH: "tfdbg's mode CONCISE_HEALTH only counts elements, NaN and Inf: zeros, signs, shapes, "
+    "statistics and histograms are unknown.",
+    FULL_HEALTH: "tfdbg's mode FULL_HEALTH only counts elements by kind: shapes, statistics and histograms "
+    "are unknown.",
+    SHAPE: "tfdbg's mode SHAPE only stores dtypes and shapes.",
+    THREE_SLOTS: "tfdbg's mode REDUCE_INF_NAN_THREE_SLOTS only records whether a tensor has -Inf, +Inf or "
+    "NaN; each is imported as one element.",
 }
 _SIGNS = ("zero", "negative", "positive", "subnormal")
 NOT_COUNTED = {
@@ -182,7 +182,7 @@ def health_summary(mode: int, payload: Array) -> Summary:
     numbers = measured_numbers(payload, "Its health")
     length = _LENGTHS.get(mode)
     if length is None or numbers.size != length:
-        raise RefusedError(f"Its debug mode {mode} has no summary, or a damaged one.")
+        raise RefusedError(f"The summary of its debug mode {mode} is missing or damaged.")
     if mode == CURT_HEALTH:
         bad = int(numbers[1] != 0)
         return partial_summary("float32", (bad,), bad, nan=bad)
@@ -219,5 +219,5 @@ def _counts(numbers: Floats) -> tuple[int, ...]:
 def _dtype(number: float) -> str:
     name = data_type_name(int(number)) if 0 < number < 200 else "unknown"
     if name in ("string", "resource", "variant", "invalid", "unknown"):
-        raise RefusedError(f"Its dtype {name} has no numbers.")
+        raise RefusedError(f"Its dtype {name} is not numeric.")
     return name

@@ -106,7 +106,7 @@ class GraphIndex:
         row = self.rows.get(node)
         if row is None:
             hint = did_you_mean(
-                node, self.names, "Node names are case-sensitive and have no ':slot' at the end."
+                node, self.names, "Node names are case-sensitive; remove ':slot' from the end."
             )
             raise NotFoundError(f"The graph {self.id!r} has no node {node[:200]!r}.", hint)
         return row

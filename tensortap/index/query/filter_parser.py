@@ -65,7 +65,7 @@ _TOKEN = re.compile(
 )
 T = TypeVar("T")
 _NAMED_NUMBERS = {"inf": float("inf"), "infinity": float("inf"), "nan": float("nan")}
-_HINT = "Write it as in 'NaN', 'abs_max >= 1e4 and step < 100' or \"zeros > 90% and op == 'Relu'\"."
+_HINT = "Examples: 'NaN', 'abs_max >= 1e4 and step < 100' or \"zeros > 90% and op == 'Relu'\"."
 
 
 class _Token(NamedTuple):
@@ -252,7 +252,7 @@ class _Parser:
         """`inner()`, one level down; nesting is bounded, so that no condition exhausts the stack."""
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            raise SelectionError(f"The condition is nested more than {MAX_DEPTH} deep.", _HINT)
+            raise SelectionError(f"The condition is nested deeper than {MAX_DEPTH} levels.", _HINT)
         found = inner()
         self._depth -= 1
         return found
@@ -287,6 +287,7 @@ def _refuse_fraction(number: Numeric, other: Numeric) -> None:
     if fraction and isinstance(number, Field) and _is_count(number) and isinstance(other, Number):
         share = f"{number.name} > {other.value * 100:g}%"
         raise SelectionError(
-            f"“{number.name}” counts elements, and {other.value:g} is a fraction. For a share write {share}.",
+            f"“{number.name}” counts elements, and {other.value:g} is a fraction. For a share, "
+            f"write {share}.",
             _HINT,
         )

@@ -134,7 +134,7 @@ def find_graph(run: RunIndex, node: str) -> GraphIndex:
         names += graph.names
     raise NotFoundError(
         f"No graph has a node {node[:200]!r}.",
-        did_you_mean(node, names, "'tensortap info RUN' lists the graphs."),
+        did_you_mean(node, names, "List the graphs with 'tensortap info RUN'."),
     )
 
 

@@ -75,7 +75,7 @@ def embedded_source(run: RunIndex, file: str) -> str:
             return str(text)
     raise NotFoundError(
         f"The run does not embed {file[:300]!r}.",
-        "Embedding of sources is a choice made when the run is captured.",
+        "Capture with source embedding to store it.",
     )
 
 

@@ -77,7 +77,7 @@ def tensor_codes(catalog: Catalog, tensor: str, graph: str | None = None) -> lis
     tensors = catalog.tensors
     codes = tensors.named(tensor_name(*split_tensor_name(str(tensor))))
     if not codes:
-        lists = "'tensortap show RUN' lists the captured tensors; in Python, run.tensors does."
+        lists = "List the captured tensors with 'tensortap show RUN', or with run.tensors in Python."
         hint = did_you_mean(tensor, tensors.sorted_names(), lists)
         raise NotFoundError(f"No tensor {tensor[:200]!r} was captured.", hint)
     if graph is None:
@@ -153,7 +153,7 @@ def worker_code(catalog: Catalog, worker: str) -> int:
     if code is None:
         known = ", ".join(map(repr, catalog.workers.values[:5])) or "none"
         raise NotFoundError(
-            f"No worker {worker[:200]!r} has written snapshots.", f"Workers that have: {known}."
+            f"No worker {worker[:200]!r} has written snapshots.", f"Workers with snapshots: {known}."
         )
     return code
 
@@ -215,7 +215,7 @@ def _nearest_steps(catalog: Catalog, rows: Array, step: int) -> str:
     """A hint: the steps around `step` that the rows have."""
     steps = np.unique(catalog.column("step", rows))
     if not len(steps):
-        return "It has none from this worker."
+        return "This worker has no snapshot of it."
     at = int(np.searchsorted(steps, step))
     near = ", ".join(map(str, steps[max(at - 2, 0) : at + 2].tolist()))
     return f"The nearest steps are {near}; it has {len(steps)} from {steps[0]} to {steps[-1]}."

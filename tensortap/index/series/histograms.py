@@ -159,7 +159,7 @@ def step_histograms(
     graph, catalog = run.graph(graph_id), run.catalog
     wrong = next((row for row, _ in tensors if row >= len(graph)), None)
     if wrong is not None:
-        raise SelectionError(f"The graph has no node {wrong}.", f"Its rows go from 0 to {len(graph) - 1}.")
+        raise SelectionError(f"The graph has no node {wrong}.", f"Rows range from 0 to {len(graph) - 1}.")
     code = catalog.steps.code(step)
     if code is None:
         raise NotFoundError(f"The run has no snapshot at step {step}.", "List the run's steps.")
@@ -188,11 +188,11 @@ def _check(scale: str, bins: int, low: float | None, high: float | None) -> None
     if scale not in ("symlog", "linear"):
         raise SelectionError(f"{scale!r} is not a scale.", "Use 'symlog' or 'linear'.")
     if not 1 <= bins <= MAX_BINS:
-        raise SelectionError(f"{bins} bins are not possible.", f"Use 1 to {MAX_BINS}.")
+        raise SelectionError(f"{bins} is not a valid number of bins.", f"Use 1 to {MAX_BINS}.")
     bounds = [bound for bound in (low, high) if bound is not None]
     if not np.isfinite(bounds).all() or (len(bounds) == 2 and not bounds[0] < bounds[1]):
         raise SelectionError(
-            "The range of a histogram must be finite, low below high.", "Change 'low' and 'high'."
+            "The range of a histogram must be finite, with low below high.", "Change 'low' and 'high'."
         )
 
 

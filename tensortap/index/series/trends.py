@@ -154,7 +154,7 @@ def node_trends(
     graph, catalog = run.graph(graph_id), run.catalog
     wrong = [node for node in nodes if not 0 <= node < len(graph)]
     if wrong:
-        raise SelectionError(f"The graph has no node {wrong[0]}.", f"Its rows go from 0 to {len(graph) - 1}.")
+        raise SelectionError(f"The graph has no node {wrong[0]}.", f"Rows range from 0 to {len(graph) - 1}.")
     at, rows = _snapshots(catalog, graph, graph_id, nodes)
     step = catalog.column("step", rows)
     within = parse_steps(steps)

@@ -109,7 +109,7 @@ class _DriftAnalysis:
             elif self._is_source(key):
                 found += self._drifts(key, None)
             else:
-                self.skipped[why or "did not run, or reads a tensor that did not"] += 1
+                self.skipped[why or "not run, or with an input that was not run"] += 1
         operations = {key: self._chosen.operations[key] for key in inputs}
         with IsolatedNodes(operations, dtype, keep_others=True) as alone:
             self.lacking = dict(Counter(operations[key].type for key in alone.lacking))

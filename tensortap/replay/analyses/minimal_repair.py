@@ -222,7 +222,7 @@ class RepairSearch:
         return self._search(origins)
 
     def _is_confirmed(self, repairs: Sequence[Repair]) -> bool:
-        self._progress("running the step with it, and with the graph optimiser")
+        self._progress("replaying the step with the repair and the graph optimiser")
         nodes = repairs[0].nodes
         return self._is_good(self._in_float32(nodes) if nodes else self._repaired(repairs))
 

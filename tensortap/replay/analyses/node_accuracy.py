@@ -77,7 +77,7 @@ def judge_nodes(
         for key, operation in chosen.operations.items():
             read = chosen.inputs(key, values)
             why = why_not_isolated(operation) or (
-                "" if read else "did not run, or reads a tensor that did not"
+                "" if read else "not run, or with an input that was not run"
             )
             if why:
                 skipped[why] += 1
@@ -93,7 +93,7 @@ def judge_nodes(
                 for verdict in _node_verdicts(alone, chosen, values, at_visit, visit, refused):
                     worst[verdict.tensor] = _worse(worst.get(verdict.tensor), verdict)
     for key in refused:
-        skipped[f"cannot run in float64 ({judged[key].type})"] += 1
+        skipped[f"no float64 kernel ({judged[key].type})"] += 1
     return sorted(worst.values(), key=_badness), dict(skipped)
 
 
@@ -156,8 +156,8 @@ def describe_nonfinite(recorded: Array, wide: Array) -> str:
     same = bad & ~np.isfinite(wide)
     found = {
         f"Inf: overflow of {recorded.dtype.name}": overflow,
-        "NaN in float64, too": same & np.isnan(own),
-        "Inf in float64, too": same & np.isinf(own),
+        "NaN also in float64": same & np.isnan(own),
+        "Inf also in float64": same & np.isinf(own),
         "non-finite, but finite in float64": bad & ~overflow & ~same,
     }
     return ", ".join(f"{int(each.sum()):,} {text}" for text, each in found.items() if each.any())

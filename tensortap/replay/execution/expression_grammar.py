@@ -9,7 +9,7 @@ from tensortap.core.errors import SelectionError
 
 MAX_TEXT = 500
 MAX_PARTS = 1000
-HINT = "Write it as in 'clip(x, -1, 1)', 'where(isnan(x), 0, x)', 'x * 0.5', 'put(x, (0, 3), 1.5)'."
+HINT = "Examples: 'clip(x, -1, 1)', 'where(isnan(x), 0, x)', 'x * 0.5', 'put(x, (0, 3), 1.5)'."
 CONSTANTS = {"nan": math.nan, "inf": math.inf, "pi": math.pi, "e": math.e}
 FUNCTION_NAMES = frozenset(
     {

@@ -65,7 +65,7 @@ class LoadedCall:
         check_allowed(definitions)
         circle = recursion(definitions)
         if circle:
-            raise DamagedError(f"The function {circle[0]!r} of the recording calls itself, which never ends.")
+            raise DamagedError(f"The function {circle[0]!r} of the recording is recursive.")
         self._root = self._renamed(recording.function)
         try:
             with _damage_reported():
@@ -201,7 +201,7 @@ def _damage_reported() -> Iterator[None]:
         why = next(iter(str(error).splitlines()), "")
         raise DamagedError(
             f"The recording is damaged: TensorFlow cannot load it ({type(error).__name__}: {why[:300]}).",
-            "Copy it again, or record the step again. An edited recording does not run.",
+            "Copy or record it again. Edited recordings do not run.",
         ) from error
 
 

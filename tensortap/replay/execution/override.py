@@ -81,7 +81,7 @@ def changed_names(call: LoadedCall, changes: Collection[str]) -> dict[str, str]:
 def _place(places: Mapping[str, Place], name: str) -> Place:
     if name not in places:
         raise NotFoundError(
-            f"The recorded step has no tensor {name!r}.", "'tensortap step' lists its nodes and tensors."
+            f"The recorded step has no tensor {name!r}.", "List its nodes and tensors with 'tensortap step'."
         )
     return places[name]
 

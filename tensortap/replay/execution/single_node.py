@@ -25,14 +25,14 @@ def why_not_isolated(operation: Any) -> str:
     if not any(tensor.dtype in _LOWER for tensor in operation.outputs):
         return "output is not float16, bfloat16 or float32"
     if any(True for _ in callees(operation.node_def)):
-        return "calls functions, whose nodes are judged one by one"
+        return "calls a function; its nodes are checked one by one"
     if not operation.inputs:
-        return "has no inputs"
+        return "no inputs"
     if any(tensor.dtype in (tf.resource, tf.variant) for tensor in (*operation.inputs, *operation.outputs)):
         return "input or output is a resource or variant"
     if draws(operation.type):
-        return "draws random numbers, which differ in each dtype"
-    return "has effects" if internals.is_stateful(operation.type) else ""
+        return "random numbers, which differ in each dtype"
+    return "side effects" if internals.is_stateful(operation.type) else ""
 
 
 class IsolatedNodes(Generic[Key]):

@@ -46,7 +46,7 @@ def _put(x: Any, index: int | tuple[int, ...], value: Any) -> Any:
     shape = x.shape.as_list() if x.shape.rank is not None else None
     if shape is not None and len(place) != len(shape):
         given = ", ".join(map(str, place))
-        raise ValueError(f"an element of a tensor of shape {shape} has {len(shape)} indices, not ({given})")
+        raise ValueError(f"an element of a tensor of shape {shape} needs {len(shape)} indices, not ({given})")
     return tf.tensor_scatter_nd_update(x, [place], [tf.cast(value, x.dtype)])
 
 
@@ -151,7 +151,7 @@ def _value(node: ast.AST, x: Any, value_at_step: ValueAtStep | None) -> Any:
 def _binary(operator: ast.operator, left: Any, right: Any) -> Any:
     """Of tensors and numbers. Texts and tuples could be multiplied, integers raised, beyond all memory."""
     if not all(tf.is_tensor(each) or isinstance(each, int | float) for each in (left, right)):
-        raise SelectionError("Expressions can use tensors and numbers only.", HINT)
+        raise SelectionError("Expressions can only use tensors and numbers.", HINT)
     if not tf.is_tensor(left) and not tf.is_tensor(right):
         left, right = float(left), float(right)
     try:
@@ -163,9 +163,9 @@ def _binary(operator: ast.operator, left: Any, right: Any) -> Any:
 def _at_step(x: Any, arguments: list[Any], value_at_step: ValueAtStep | None) -> Any:
     step, run = arguments[0] if arguments else None, arguments[1] if len(arguments) == 2 else ""
     if not isinstance(step, int) or not isinstance(run, str) or not 1 <= len(arguments) <= 2:
-        raise SelectionError("'step' takes a step, and optionally a run.", "Write step(100).")
+        raise SelectionError("'step' takes a step and optionally a run.", "Write step(100).")
     if value_at_step is None:
-        raise SelectionError("'step' is not available for a bundle.", "Replay a run instead of a bundle.")
+        raise SelectionError("'step' is not available for a bundle.", "Replay a run instead.")
     return tf.constant(value_at_step(step, run), x.dtype)
 
 

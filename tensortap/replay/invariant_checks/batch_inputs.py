@@ -75,8 +75,8 @@ class BatchInputs:
             found.append(replace(argument, arrays=tuple(old if new is None else new for old, new in pairs)))
         if not any_differs:
             raise NotFoundError(
-                "All samples of this batch are identical, so none can be exchanged.",
-                "Record a step whose samples differ (for causal: in the second half of the sequence).",
+                "All samples of this batch are identical, so exchanging them has no effect.",
+                "Record a step with different samples (for causal: in the second half of the sequence).",
             )
         return ExchangedInputs(tuple(found), tuple(unchanged))
 

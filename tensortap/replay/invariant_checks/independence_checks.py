@@ -53,8 +53,8 @@ def describe_batch_norm(places: int, normal: int) -> str:
     """Says of places where a batch leaks how many are batch normalization, whose moments are the batch's."""
     if not normal:
         return ""
-    where = "all of it begins" if normal == places else f"of {places} places where it begins {normal} are"
-    return f"; {where} in batch normalization, which in training takes the moments of the batch: expected"
+    where = "all of it starts" if normal == places else f"{normal} of its {places} origins are"
+    return f"; {where} in batch normalization, which uses batch statistics in training: expected"
 
 
 def check_causality(recording: Recording, graph: Graph | None, options: Mapping[str, Any]) -> CheckResult:
@@ -96,7 +96,7 @@ def _compare(
         result = _result(found, graph, source)
         summary = result.summary + note(chosen, found)
     if exchanged.unchanged:
-        summary += f"; identical in all samples, and not exchanged: {', '.join(exchanged.unchanged)}"
+        summary += f"; not exchanged, as all samples are identical: {', '.join(exchanged.unchanged)}"
     return replace(result, summary=summary)
 
 
@@ -106,12 +106,12 @@ def _result(found: LeakReport, graph: Graph | None, source: str) -> CheckResult:
         raise NotFoundError(
             f"Most of the step cannot be checked: {found.skipped} of {found.skipped + count} tensors depend"
             " on variables that the step had already changed.",
-            "Record a step that runs the model once before it changes the variables.",
+            "Record a step that runs the model before it changes variables.",
         )
     if not count:
-        raise NotFoundError("No tensor of the step has the shape that this test needs.")
-    changing = f"{len(leaking)} of them with {source}" if leaking else f"none with {source}"
-    left = f"; skipped, as the step had already changed variables: {found.skipped}" if found.skipped else ""
+        raise NotFoundError("No tensor of the step has the required shape.")
+    changing = f"{len(leaking)} by {source}" if leaking else f"none by {source}"
+    left = f"; skipped (after a change of variables): {found.skipped}" if found.skipped else ""
     lines = ProgramLines(graph)
     return CheckResult(
         passed=not leaking,
@@ -199,7 +199,7 @@ def _embedding(chosen: SelectedNodes, values: Mapping[str, Any], shape: tuple[in
         if "Gather" in operation.type and fits and not operation.name.startswith("gradient"):
             return name
     raise NotFoundError(
-        "No embedding found after which padding could be changed.",
+        "No embedding found whose padding could be changed.",
         "Pass a tensor [batch, time, …] downstream of the mask: --at.",
     )
 
@@ -306,6 +306,6 @@ def require_sequences(chosen: SelectedNodes, tensors: Iterable[str], batch: int,
                 )
     if all(chosen.candidates[name].op_type in _FORWARDING for name in tensors):
         raise NotFoundError(
-            f"The step computes no sequences: no tensor has an axis of {length} positions.",
-            "This test needs inputs [batch, time, …] whose positions are kept separate.",
+            f"The step has no sequences: no tensor has an axis of {length} positions.",
+            "This test needs inputs [batch, time, …] with separate positions.",
         )

@@ -25,9 +25,9 @@ from ..protocol import CheckResult
 
 _STEP = 1e-5  # size of a step, in units of the variable's norm
 _TOLERANCE = 1e-4  # of a central difference in float64 whose step is 1e-5
-_SPARSE = "of another shape than their variable"
-_AMBIGUOUS = "whose variable shares its name and shape with another"
-_MOVED = "of a loss that depends on a variable which the step had changed before"
+_SPARSE = "with a different shape than their variable"
+_AMBIGUOUS = "of variables with the same name and shape"
+_MOVED = "of a loss that depends on a changed variable"
 _NUDGE = 1e-3
 _MOST_RUNS = 1000
 
@@ -207,7 +207,7 @@ class Losses:
         numbers = [number for visits in found.values() for number in visits]
         bad = next((number for number in numbers if not np.isfinite(number)), None)
         if bad is not None or not numbers:
-            state = "not computed" if bad is None else f"{bad}, in float64, too"
+            state = "not computed" if bad is None else f"{bad}, also in float64"
             raise NotFoundError(
                 f"The loss is {state}, so its change is undefined.",
                 "Choose a step with a finite loss; --list shows the recorded steps.",
@@ -280,8 +280,7 @@ def check_sensitivity(recording: Recording, graph: Graph | None, options: Mappin
     named = f" {loss}" if len(names) > 1 else ""
     return CheckResult(
         passed=True,
-        summary=f"the loss{named} is {plain_loss:.6g}; 1 means that it changes as much as the input, in"
-        " proportion",
+        summary=f"the loss{named} is {plain_loss:.6g}; 1 means that it changes in proportion to the input",
         columns=["input", "size", "amplification"],
         rows=rows,
     )

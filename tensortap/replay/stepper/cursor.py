@@ -69,7 +69,7 @@ class Stepper:
         except NotFoundError:
             where = "before" if back else "behind"
             raise NotFoundError(
-                f"No node {where} this one gives a NaN or an infinity.", "Search in the other direction."
+                f"No node {where} this one outputs NaN or Inf.", "Search in the other direction."
             ) from None
 
     def next_origin(self, facts: Mapping[str, TensorFacts], *, back: bool = False) -> StepperNode:
@@ -84,8 +84,8 @@ class Stepper:
         except NotFoundError:
             where = "before" if back else "behind"
             raise NotFoundError(
-                f"No node {where} this one makes a NaN or an infinity.",
-                "'nonfinite' also stops at nodes that propagate one; 'back' searches backwards.",
+                f"No node {where} this one creates NaN or Inf.",
+                "Use 'nonfinite' to stop at nodes that propagate them, 'back' to search backwards.",
             ) from None
 
     def next_of(self, tensors: Collection[str], *, back: bool = False) -> StepperNode:

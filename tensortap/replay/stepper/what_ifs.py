@@ -71,7 +71,7 @@ class WhatIfs:
         if name in self._all or not name.isprintable() or len(name) > _LONGEST_NAME:
             raise SelectionError(
                 f"{name[:80]!r} is not a valid new name.",
-                f"Use up to {_LONGEST_NAME} printable characters that no what-if has.",
+                f"Use up to {_LONGEST_NAME} printable characters, and an unused name.",
             )
         if len(self._all) >= MOST:
             raise SelectionError(f"The limit of {MOST} what-ifs is reached.", "Drop one.")
@@ -97,12 +97,14 @@ class WhatIfs:
             SelectionError: it is too long, or there are `MOST_CHANGES` already.
         """
         if max(len(tensor), len(expression)) > _LONGEST_TEXT or not expression.strip():
-            raise SelectionError("The change is empty or too long.", "Write it as in 'clip(x, -1, 1)'.")
+            raise SelectionError(
+                "The change is empty or too long.", "Use an expression such as 'clip(x, -1, 1)'."
+            )
         if self.current == AS_RECORDED:
             self.begin()
         current = self._of(self.current)
         if len(current.made) >= MOST_CHANGES:
-            raise SelectionError(f"The what-if has {MOST_CHANGES} changes.", "Start another one.")
+            raise SelectionError(f"The what-if has {MOST_CHANGES} changes.", "Start another what-if.")
         current.made.append(TensorChange(tensor, expression.strip()))
         current.undone.clear()
 
@@ -168,7 +170,7 @@ class WhatIfs:
         current = self._of(self.current)
         source, target = (current.made, current.undone) if back else (current.undone, current.made)
         if not source:
-            raise SelectionError(f"There is nothing to {'undo' if back else 'redo'} here.")
+            raise SelectionError(f"Nothing to {'undo' if back else 'redo'}.")
         target.append(source.pop())
         return target[-1]
 
@@ -225,14 +227,14 @@ def _recordings(source: Path) -> dict[str, Any]:
         return {}
     path = max(found, key=lambda each: each.stat().st_mtime)
     if path.stat().st_size > MAX_BYTES:
-        raise DamagedError(f"{path.name} is larger than {MAX_BYTES:,} bytes.", "Move it away.")
+        raise DamagedError(f"{path.name} is larger than {MAX_BYTES:,} bytes.", "Move or delete the file.")
     try:
         record = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
-        raise DamagedError(f"{path.name} is not JSON.", "Move it away.") from error
+        raise DamagedError(f"{path.name} is not JSON.", "Move or delete the file.") from error
     recordings = record.get("recordings") if isinstance(record, dict) else None
     if not isinstance(recordings, dict) or record.get("format") != _FORMAT:
-        raise DamagedError(f"{path.name} has no what-ifs.", "Move it away.")
+        raise DamagedError(f"{path.name} has no what-ifs.", "Move or delete the file.")
     return recordings
 
 

@@ -47,7 +47,7 @@ export async function unpackStory(bytes: Uint8Array<ArrayBuffer>): Promise<Story
   } catch (cause) {
     throw new StoryFileError('The story is damaged: it cannot be unpacked. Get the file again.', { cause });
   }
-  if (story?.format !== STORY_FORMAT || !Array.isArray(story.answers)) throw new StoryFileError('This is not a story of tensortap.');
+  if (story?.format !== STORY_FORMAT || !Array.isArray(story.answers)) throw new StoryFileError('This is not a tensortap story.');
   if (story.version !== STORY_VERSION)
     throw new StoryFileError(
       `This story has version ${story.version}, this viewer reads ${STORY_VERSION}. Open it with the newest viewer.`,
@@ -64,7 +64,7 @@ const OPENING = '<script type="application/octet-stream" id="tensortap-story">';
 /** The viewer's HTML with a story in it. Of the story only base64 stands there, which no tag can hide in. */
 export async function storyPage(viewer: string, story: StoryFile): Promise<string> {
   const [before, after, ...more] = viewer.split(`${OPENING}</script>`);
-  if (after === undefined || more.length > 0) throw new StoryFileError('The static viewer has no place for a story. Build the page again.');
+  if (after === undefined || more.length > 0) throw new StoryFileError('The static viewer is outdated. Build the page again.');
   return `${before}${OPENING}${toBase64(await packStory(story))}</script>${after}`;
 }
 

@@ -37,7 +37,7 @@ describe('a story answers', () => {
     await expect(held.json(`${ENCODED}/history`, { tensor: 'y:0' })).rejects.toThrow('does not hold');
     await expect(held.bytes(`${ENCODED}/value`, { tensor: 'y:0' })).rejects.toThrow('does not hold');
     await expect(held.json(`${ENCODED}/findings`)).rejects.toThrow('does not hold');
-    await expect(held.post()).rejects.toThrow('cannot compute');
+    await expect(held.post()).rejects.toThrow('cannot run computations');
   });
 
   test('any slice of a value that it holds', async () => {
@@ -156,7 +156,7 @@ describe('a page', () => {
   });
 
   test('that has no place for one, and what is none, are refused', async () => {
-    await expect(storyPage('<body></body>', story())).rejects.toThrow('no place');
+    await expect(storyPage('<body></body>', story())).rejects.toThrow('outdated');
     await expect(embeddedStory(btoa('nothing'))).rejects.toThrow('damaged');
     const later = { ...story(), version: 2 };
     await expect(embeddedStory(toBase64(await packStory(later)))).rejects.toThrow('version 2');

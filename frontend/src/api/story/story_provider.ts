@@ -24,7 +24,7 @@ export class StoryProvider implements Provider {
   }
 
   async post(): Promise<unknown> {
-    throw new ApiError(403, 'A story cannot compute anything.', 'Open the run itself: tensortap serve LOGDIR --allow-replay.');
+    throw new ApiError(403, 'A story cannot run computations.', 'Open the run itself: tensortap serve LOGDIR --allow-replay.');
   }
 
   /** What a link downloads: the recorded bytes themselves. */

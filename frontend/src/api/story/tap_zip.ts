@@ -13,7 +13,7 @@ export async function storyOfTapZip(file: Blob): Promise<StoryFile> {
   const member = await findMember(file, VIEWER_PART);
   if (member === null)
     throw new StoryFileError(
-      'This .tap.zip has no part for the viewer. Make it with "tensortap export RUN --viewer --out run.tap.zip", or open it with "tensortap serve run.tap.zip".',
+      'This .tap.zip has no viewer data. Create it with "tensortap export RUN --viewer --out run.tap.zip", or open it with "tensortap serve run.tap.zip".',
     );
   return unpackStory(member);
 }
@@ -23,10 +23,10 @@ async function findMember(file: Blob, name: string): Promise<Uint8Array<ArrayBuf
   const tail = await view(file, Math.max(0, file.size - LONGEST_END), file.size);
   let end = tail.byteLength - 22;
   while (end >= 0 && tail.getUint32(end, true) !== END) end--;
-  if (end < 0) throw new StoryFileError('This is not a .tap.zip: it has no end record. Was it copied whole?');
+  if (end < 0) throw new StoryFileError('This is not a .tap.zip: it has no end record. Was it copied completely?');
   const [length, at] = [tail.getUint32(end + 12, true), tail.getUint32(end + 16, true)];
   if (at === 0xffffffff) throw new StoryFileError('This .tap.zip is larger than 4 GiB. Open it with "tensortap serve".');
-  if (length > MOST_DIRECTORY || at + length > file.size) throw new StoryFileError('This .tap.zip is damaged: its directory is cut short.');
+  if (length > MOST_DIRECTORY || at + length > file.size) throw new StoryFileError('This .tap.zip is damaged: its directory is truncated.');
   const directory = await view(file, at, at + length);
   const decoder = new TextDecoder();
   for (let entry = 0; entry + 46 <= length; ) {
@@ -49,9 +49,9 @@ async function findMember(file: Blob, name: string): Promise<Uint8Array<ArrayBuf
 async function readMember(file: Blob, at: number, size: number, method: number): Promise<Uint8Array<ArrayBuffer>> {
   const header = await view(file, at, at + 30);
   if (method !== 0 || header.byteLength < 30 || header.getUint32(0, true) !== LOCAL)
-    throw new StoryFileError('This .tap.zip is damaged: the part for the viewer cannot be read.');
+    throw new StoryFileError('This .tap.zip is damaged: its viewer data cannot be read.');
   const from = at + 30 + header.getUint16(26, true) + header.getUint16(28, true);
-  if (from + size > file.size) throw new StoryFileError('This .tap.zip is cut short. Get the file again.');
+  if (from + size > file.size) throw new StoryFileError('This .tap.zip is truncated. Get the file again.');
   return new Uint8Array(await file.slice(from, from + size).arrayBuffer());
 }
 

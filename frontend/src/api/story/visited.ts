@@ -84,7 +84,7 @@ export async function addVisited(
     if (of) named.add(of.id);
     if (await holds(held, path, query, binary)) continue;
     if (added > MOST_ADDED) {
-      left.push('Some of the views that were open: the file would be too large.');
+      left.push('Some open views (size limit).');
       break;
     }
     const answer = await answerOf(source, path, query, binary, abort);
@@ -98,7 +98,7 @@ export async function addVisited(
     const list = answer.json as { runs: RunEntry[] };
     return { ...answer, json: { ...list, runs: [...list.runs, ...others] } };
   });
-  if (named.size > 1) left.push('Other runs than this one, but for the comparison that was open.');
+  if (named.size > 1) left.push('Other runs, except for the open comparison.');
   return { ...story, answers: listed, left_out: left };
 }
 

@@ -10,7 +10,7 @@ export const COMPARED = [
   { id: 'min', label: 'min' },
   { id: 'max', label: 'max' },
   { id: 'l2', label: 'L2 norm' },
-  { id: 'zeros', label: 'zeros %' },
+  { id: 'zeros', label: '% zeros' },
   { id: 'nan', label: 'NaN' },
   { id: 'inf', label: 'Inf' },
 ] as const satisfies readonly { id: keyof HistorySeries; label: string }[];

@@ -16,15 +16,15 @@ test('a graph or step that is not there is named, with what is shown in its plac
     'The run has no graph zzz: showing the one with most snapshots.',
   );
   expect(missingInRun({ ...NOTHING, step: 9999 }, GRAPHS, WORKERS, [0, 5], 5)).toBe(
-    'Step 9999 was not captured: showing the nearest one, 5.',
+    'Step 9999 was not captured: showing the nearest step, 5.',
   );
   expect(missingInRun({ ...NOTHING, graph: 'zzz', step: 9999 }, GRAPHS, WORKERS, [0, 5], 5)).toContain('zzz');
 });
 
 test('a worker that is not there is named, with whose numbers are shown in its place', () => {
   const asked = { ...NOTHING, worker: 'b-7' };
-  expect(missingInRun(asked, GRAPHS, WORKERS, [5], 5)).toBe('The run has no worker b-7: showing all of them.');
-  expect(missingInRun(asked, GRAPHS, WORKERS.slice(1), [5], 5)).toBe('The run has no worker b-7: showing its only one.');
+  expect(missingInRun(asked, GRAPHS, WORKERS, [5], 5)).toBe('The run has no worker b-7: showing all workers.');
+  expect(missingInRun(asked, GRAPHS, WORKERS.slice(1), [5], 5)).toBe('The run has no worker b-7: showing its only worker.');
 });
 
 test('a range without a step, and a step outside the range, are named', () => {
@@ -32,7 +32,7 @@ test('a range without a step, and a step outside the range, are named', () => {
     'No step from 6 to 9 was captured; showing all steps.',
   );
   expect(missingInRun({ ...NOTHING, step: 5, range: { first: 0, last: 3 } }, GRAPHS, WORKERS, [0, 5], 0)).toBe(
-    'Step 5 lies outside the range of steps: showing the nearest one, 0.',
+    'Step 5 is outside the step range: showing the nearest step, 0.',
   );
 });
 

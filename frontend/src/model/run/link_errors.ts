@@ -44,7 +44,7 @@ export function missingInRun(
   if (asked.graph !== null && graphs.length > 0 && !graphs.some((graph) => graph.id === asked.graph))
     lines.push(`The run has no graph ${asked.graph}: showing the one with most snapshots.`);
   if (asked.worker !== null && workers.length > 0 && !workers.some((worker) => worker.id === asked.worker))
-    lines.push(`The run has no worker ${asked.worker}: showing ${workers.length > 1 ? 'all of them' : 'its only one'}.`);
+    lines.push(`The run has no worker ${asked.worker}: showing ${workers.length > 1 ? 'all workers' : 'its only worker'}.`);
   if (asked.range !== null && steps.length > 0 && !steps.some((step) => isWithin(step, asked.range!)))
     lines.push(`No step from ${asked.range.first} to ${asked.range.last} was captured; showing all steps.`);
   if (asked.step !== null && shown !== null && asked.step !== shown) lines.push(lostStep(asked.step, shown, steps));
@@ -54,8 +54,8 @@ export function missingInRun(
 const isWithin = (step: number, { first, last }: StepRange): boolean => first <= step && step <= last;
 
 function lostStep(asked: number, shown: number, steps: readonly number[]): string {
-  const why = steps.includes(asked) ? 'lies outside the range of steps' : 'was not captured';
-  return `Step ${asked} ${why}: showing the nearest one, ${shown}.`;
+  const why = steps.includes(asked) ? 'is outside the step range' : 'was not captured';
+  return `Step ${asked} ${why}: showing the nearest step, ${shown}.`;
 }
 
 /** That a tensor did not run as often at a step, and which of its visits is shown; null where it did, or was not captured there. */

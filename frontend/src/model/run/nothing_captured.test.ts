@@ -38,11 +38,11 @@ test('steps that raised are told with the node, where it is known', () => {
 });
 
 test('of recorded steps Replay shows more, if only how the server may run them', () => {
-  expect(recordedWords([1], true)).toEqual({ recorded: 'Step 1 was recorded', stepper: 'runs it again and shows any tensor' });
-  expect(recordedWords([1], false)).toMatchObject({ stepper: 'says how it can run again' });
+  expect(recordedWords([1], true)).toEqual({ recorded: 'Step 1 was recorded', stepper: 'can compute any tensor of it' });
+  expect(recordedWords([1], false)).toMatchObject({ stepper: 'explains how to replay it' });
   expect(recordedWords([10, 20, 30], false)).toEqual({
     recorded: '3 steps were recorded (10 … 30)',
-    stepper: 'says how they can run again',
+    stepper: 'explains how to replay them',
   });
   expect(recordedWords([], true)).toBeNull();
 });

@@ -36,7 +36,7 @@ export function recordedWords(steps: readonly number[], allowed: boolean): { rec
   const one = steps.length === 1;
   return {
     recorded: one ? `Step ${first} was recorded` : `${counted(steps.length, 'step')} were recorded (${first} … ${last})`,
-    stepper: allowed ? `runs ${one ? 'it' : 'them'} again and shows any tensor` : `says how ${one ? 'it' : 'they'} can run again`,
+    stepper: allowed ? `can compute any tensor of ${one ? 'it' : 'them'}` : `explains how to replay ${one ? 'it' : 'them'}`,
   };
 }
 

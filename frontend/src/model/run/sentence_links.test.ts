@@ -47,7 +47,7 @@ describe('hintPieces', () => {
   });
 
   test('leaves other hints whole', () => {
-    const hint = "'tensortap show RUN' lists the captured tensors; in Python, run.tensors does.";
+    const hint = "List the captured tensors with 'tensortap show RUN', or with run.tensors in Python.";
     expect(hintPieces(hint)).toEqual([{ text: hint, name: false }]);
     expect(hintPieces('')).toEqual([]);
   });

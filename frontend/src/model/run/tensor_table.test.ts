@@ -25,7 +25,7 @@ test('what is asked of the server', () => {
 
 test('a pattern that is no regular expression matches as text', () => {
   expect(parsePattern('a(')).toBeNull();
-  expect(patternError('a(')).toBe('No regular expression (unterminated group): names that hold the text as it stands are listed.');
+  expect(patternError('a(')).toBe('Not a regular expression (unterminated group); showing names that contain the text.');
   expect(patternError('a|b')).toBeNull();
   expect(tableQuery({ ...NO_FILTER, match: 'loss/[' }, FLOW).match).toBe('(?i)loss/\\[');
 });

@@ -80,7 +80,7 @@ export function parsePattern(text: string): RegExp | null {
 /** Why a text is no regular expression; null where it is one. */
 export function patternError(text: string): string | null {
   const read = readPattern(text);
-  return read instanceof RegExp ? null : `No regular expression (${read}): names that hold the text as it stands are listed.`;
+  return read instanceof RegExp ? null : `Not a regular expression (${read}); showing names that contain the text.`;
 }
 
 function readPattern(text: string): RegExp | string {

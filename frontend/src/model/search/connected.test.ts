@@ -39,7 +39,7 @@ test.each([
 
 test('a row that cannot be read is explained', () => {
   expect(parseQuery('MatMul->(->Softmax').error).toMatch(/not a regular expression/);
-  for (const text of ['->', 'MatMul ->', '-> Softmax', 'a->->b']) expect(parseQuery(text).error).toMatch(/stands between two nodes/);
+  for (const text of ['->', 'MatMul ->', '-> Softmax', 'a->->b']) expect(parseQuery(text).error).toMatch(/needs a node on both sides/);
 });
 
 test('any number of nodes may lie in between, but none that fits the step before', () => {

@@ -74,10 +74,10 @@ function wordTerm(word: string): Term {
 function conditionOf(word: string): Condition {
   if (word.includes('->')) {
     const steps = word.split('->');
-    if (steps.includes('')) throw new SyntaxError('-> stands between two nodes: MatMul->Softmax, or MatMul->.*->Softmax');
+    if (steps.includes('')) throw new SyntaxError('-> needs a node on both sides: MatMul->Softmax or MatMul->.*->Softmax');
     return { kind: 'chain', steps: steps.map(chainStep) };
   }
-  if (UNCLOSED.test(word)) throw new SyntaxError(`a regular expression ends with a slash, too: ${word}/`);
+  if (UNCLOSED.test(word)) throw new SyntaxError(`close the regular expression with a slash: ${word}/`);
   if (PLACE.test(word) && !/^source:/i.test(word)) return { kind: 'field', field: 'source', text: word.toLowerCase() };
   return fieldTerm(word) ?? { kind: 'text', text: word.toLowerCase() };
 }
@@ -86,7 +86,7 @@ function fieldTerm(word: string): FieldTerm | null {
   const colon = word.indexOf(':');
   const field = QUERY_FIELDS.find((name) => name === word.slice(0, colon).toLowerCase());
   if (!field) return null;
-  if (colon === word.length - 1) throw new SyntaxError(`${field}: goes on, as in ${EXAMPLES[field]}`);
+  if (colon === word.length - 1) throw new SyntaxError(`${field}: needs a value, e.g. ${EXAMPLES[field]}`);
   return { kind: 'field', field, text: word.slice(colon + 1).toLowerCase() };
 }
 

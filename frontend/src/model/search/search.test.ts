@@ -122,15 +122,15 @@ describe('search', () => {
   });
 
   test.each([
-    ['op:', /op: goes on, as in op:MatMul/],
+    ['op:', /op: needs a value, e.g. op:MatMul/],
     ['[', /No match for “\[”\. For a regex use/],
-    ['/conv[', /ends with a slash/],
-    ['ops:matmul', /ops is none of op:/],
-    ['op:nothing', /no op of this graph holds nothing/],
+    ['/conv[', /close the regular expression with a slash/],
+    ['ops:matmul', /ops: is not one of op:/],
+    ['op:nothing', /no op in this graph contains nothing/],
     ['is:nan', /no node has NaN at this step/],
-    ['is:dead', /nothing was found to be wrong/],
-    ['train.py:17', /not known yet/],
-  ])('%s says why it finds nothing', (text, message) => {
-    expect(runQuery(graph, parseQuery(text)).message).toMatch(message);
+    ['is:dead', /this graph has no findings/],
+    ['train.py:17', /still loading/],
+  ])('%s says why it finds nothing', (text, told) => {
+    expect(runQuery(graph, parseQuery(text)).told).toMatch(told);
   });
 });

@@ -137,21 +137,21 @@ function markValues(column: DictColumn, text: string, hit: Uint8Array): void {
 function whyNothing({ facts }: Search, term: Term): string | null {
   if (term.kind === 'text') {
     const field = /^(\w+):/.exec(term.text)?.[1];
-    if (field) return `no name holds ${term.text}, and ${field} is none of ${QUERY_FIELDS.map((name) => `${name}:`).join(' ')}`;
+    if (field) return `no name contains ${term.text}, and ${field}: is not one of ${QUERY_FIELDS.map((name) => `${name}:`).join(' ')}`;
     const isPattern = /[[\](){}*+?^$|\\]/.test(term.text);
     return isPattern ? `No match for “${term.text}”. For a regex use /…/` : null;
   }
   if (term.kind !== 'field') return null;
   const { field, text } = term;
   if (field === 'source')
-    return facts.lines === null ? 'the lines of the program are not known yet' : `no line ${text} made a node of this graph`;
+    return facts.lines === null ? 'source lines are still loading' : `no node was created on line ${text}`;
   const health = field === 'is' && (text === 'nan' || text === 'inf');
   if (health) return `no node has ${text === 'nan' ? 'NaN' : 'Inf'} at this step`;
-  if (field !== 'is' && field !== 'problem') return `no ${field} of this graph holds ${text}`;
+  if (field !== 'is' && field !== 'problem') return `no ${field} in this graph contains ${text}`;
   const rules = [...new Set(facts.problems.map(({ rule }) => rule))];
   return rules.length === 0
-    ? 'nothing was found to be wrong in this graph'
-    : `no problem of this graph holds ${text}; there are ${rules.join(', ')}`;
+    ? 'this graph has no findings'
+    : `no finding matches ${text}; this graph has ${rules.join(', ')}`;
 }
 
 // Texts in a column of names, for the search: literally, without the numbers of Keras, or letter by letter.

@@ -16,15 +16,15 @@ interface SearchForm {
 
 export const SEARCH_FORMS: readonly SearchForm[] = [
   { form: 'op:MatMul', does: 'By op type', example: (graph) => field('op', mostOf(graph.opTypes, isMain)) },
-  { form: '-op:Const', does: 'Hides what a term finds, by its type for instance', example: (graph) => hidden(graph) },
+  { form: '-op:Const', does: 'Exclude matches', example: (graph) => hidden(graph) },
   { form: 'layer:dense', does: 'By Keras layer', example: (graph) => field('layer', mostOf(graph.layers)) },
-  { form: 'dtype:float32', does: 'By dtype; device: and function: too', example: (graph) => field('dtype', mostOf(graph.dtypes)) },
+  { form: 'dtype:float32', does: 'By dtype (also device:, function:)', example: (graph) => field('dtype', mostOf(graph.dtypes)) },
   {
     form: 'shape:32x10',
     does: 'By shape',
     example: (graph) => field('shape', mostOf(graph.shapes, (shape) => shape.includes('×'))?.replaceAll('×', 'x') ?? null),
   },
-  { form: '/conv\\d+.*Relu$/', does: 'A regular expression', example: pattern },
+  { form: '/conv\\d+.*Relu$/', does: 'Regular expression', example: pattern },
   { form: 'MatMul->.*->Softmax', does: 'Path pattern', example: chain },
   { form: 'train.py:17', does: 'By source line', example: (_, { lines }) => line(lines) },
   { form: 'is:nan', does: 'Contains NaN at this step (also is:inf)', example: () => 'is:nan' },

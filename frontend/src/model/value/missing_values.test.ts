@@ -5,8 +5,8 @@ import { hasNoStatistics, lastFiniteStep, noNumbers, nothingFinite } from './mis
 const row = (dtype: string, size: number) => ({ dtype, size });
 
 test('strings and tensors without elements have no numbers; how many snapshots there are is said', () => {
-  expect(noNumbers([row('string', 3), row('string', 0)])).toContain('Text has no numbers to draw. There are 2 snapshots of it');
-  expect(noNumbers([row('float32', 0)])).toBe('A tensor without elements has no numbers to draw. There is 1 snapshot of it.');
+  expect(noNumbers([row('string', 3), row('string', 0)])).toContain('Text cannot be plotted (2 snapshots)');
+  expect(noNumbers([row('float32', 0)])).toBe('The tensor is empty, so there is nothing to plot (1 snapshot).');
 });
 
 test('one that has numbers is drawn, and without a snapshot nothing is said', () => {
@@ -27,7 +27,7 @@ test('what the source of an import does not tell is no empty chart', () => {
   };
   const statistics = { min: unknown, max: unknown, mean: unknown, std: unknown, l2: unknown, abs_max: unknown };
   const unreported = { dtype: 'float32', size: 9, ...counts, ...statistics };
-  expect(noNumbers([unreported, unreported])).toContain('has no statistics or histograms. There are 2 snapshots');
+  expect(noNumbers([unreported, unreported])).toContain('has no statistics or histograms (2 snapshots)');
   expect(hasNoStatistics({ ...unreported, size: unknown })).toBe(true);
   expect(hasNoStatistics({ ...unreported, nan: 9 })).toBe(false); // all of them NaN: nothing is left to tell
   expect(noNumbers([unreported, { ...unreported, abs_max: 1 }])).toBeNull();

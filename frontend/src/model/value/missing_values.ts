@@ -13,11 +13,11 @@ export function hasNoStatistics(row: Measures): boolean {
 export function noNumbers(rows: readonly (Pick<Snapshot, 'dtype' | 'size'> & Partial<Measures>)[]): string | null {
   if (rows.length === 0) return null;
   const what = counted(rows.length, 'snapshot');
-  if (rows.every((row) => row.size === 0)) return `A tensor without elements has no numbers to draw. There ${are(rows)} ${what} of it.`;
+  if (rows.every((row) => row.size === 0)) return `The tensor is empty, so there is nothing to plot (${what}).`;
   if (rows.every((row) => row.dtype !== 'string' && row.abs_max !== undefined && hasNoStatistics(row as Measures)))
-    return `The source of the import has no statistics or histograms. There ${are(rows)} ${what} of it.`;
+    return `The imported file has no statistics or histograms (${what}).`;
   if (rows.some((row) => row.dtype !== 'string' && row.size > 0)) return null;
-  return `Text has no numbers to draw. There ${are(rows)} ${what} of it; "Value" shows the strings of those that were kept.`;
+  return `Text cannot be plotted (${what}); "Value" shows stored strings.`;
 }
 
 const are = (rows: readonly unknown[]): string => (rows.length === 1 ? 'is' : 'are');

@@ -64,7 +64,7 @@ beforeEach(() => {
 test.each([
   ['another worker of the run', 'two', 'host-1', 'two', 'host-2'],
   ['a worker of another run', 'two', 'host-2', 'pair', 'host-7'],
-  ['the first that wrote, of both', 'two', null, 'pair', null],
+  ['the first worker, of both', 'two', null, 'pair', null],
 ])('%s is compared', async (_, a, workerA, b, workerB) => {
   await choose(a, workerA, b, workerB);
   await vi.waitFor(() => expect(asked).toHaveLength(1));

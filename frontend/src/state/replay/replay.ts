@@ -146,7 +146,7 @@ export async function cancelComputing(): Promise<void> {
     await api().cancelReplay(run);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    if (words !== null && computing.peek() === words) computing.value = `${words}, as it could not be cancelled: ${why}`;
+    if (words !== null && computing.peek() === words) computing.value = `${words}; cancelling failed: ${why}`;
   }
 }
 

@@ -163,7 +163,7 @@ async function become(make: (whatIfs: WhatIfs) => WhatIfs): Promise<void> {
   changeError.value = null;
   try {
     const changes = changesOf(next);
-    if (computedStep(changes) === null) await computeStep(changes, 'Computing what follows');
+    if (computedStep(changes) === null) await computeStep(changes, 'Recomputing downstream tensors');
     if (isOpen(asked)) shownWhatIfs.value = carried(before, next, shownWhatIfs.peek());
   } catch (error) {
     if (isOpen(asked)) changeError.value = errorOf(error);

@@ -116,12 +116,12 @@ export async function chartImage(element: HTMLElement, format: 'png' | 'svg'): P
   const canvas = document.createElement('canvas');
   [canvas.width, canvas.height] = [width * PNG_SCALE, height * PNG_SCALE];
   const context = canvas.getContext('2d');
-  if (!context) throw new Error('This browser cannot make a canvas for the picture. Choose SVG.');
+  if (!context) throw new Error('This browser cannot export an image of this size. Use SVG.');
   context.fillStyle = getComputedStyle(element).getPropertyValue('--surface');
   context.fillRect(0, 0, canvas.width, canvas.height);
   const below = element.parentElement?.querySelector<HTMLCanvasElement>(':scope > canvas');
   for (const layer of [below, image]) if (layer) context.drawImage(layer, 0, 0, canvas.width, canvas.height);
   const blob = await new Promise<Blob | null>((done) => canvas.toBlob(done));
-  if (!blob) throw new Error('This browser makes no picture of that size. Choose SVG.');
+  if (!blob) throw new Error('This browser cannot export an image of this size. Use SVG.');
   return blob;
 }

@@ -36,7 +36,7 @@ export function historyTraces(series: HistorySeries, spread: Spread, scale: Spre
     ...(spread.kind === 'spread' ? extremes(series, scale, colours) : quantiles(series, spread.quantiles, scale, colours)),
     sizes('std', series.std, colours.accent, { yaxis: 'y2' }),
     sizes('max |x|', series.absMax, colours['text-2'], { yaxis: 'y2', line: { width: 1.6, color: colours['text-2'], dash: 'dash' } }),
-    line('zeros %', series.zeros, colours['text-3'], { yaxis: 'y3', hovertemplate: '%{y:.3~g} %<extra>zeros</extra>' }),
+    line('% zeros', series.zeros, colours['text-3'], { yaxis: 'y3', hovertemplate: '%{y:.3~g} %<extra>zeros</extra>' }),
     bars('NaN', series.step, series.nan, colours.nan),
     bars('Inf', series.step, series.inf, colours.inf),
   ];
@@ -124,7 +124,7 @@ function bars(name: string, step: number[], count: number[], colour: string): Tr
 /** Says which line is which by its stroke. */
 const SIZES = '— std, - - max |x|';
 
-export const NOTHING_FINITE = 'no element is finite in these steps';
+export const NOTHING_FINITE = 'no finite elements in these steps';
 
 interface HistoryLayoutOptions {
   step: number | null;
@@ -187,7 +187,7 @@ export function historyLayout(colours: ChartColours, { step, log, scale, spread,
     annotations: [
       caption(colours, 1, finite ? unitTitle(statistics, scale.unit) : `${statistics}: ${NOTHING_FINITE}`),
       caption(colours, 0.49, unitTitle(log ? `${SIZES} (log)` : SIZES, scale.unit)),
-      caption(colours, 0.2, bad > 0 ? 'zeros %, NaN and Inf (right)' : 'zeros %'),
+      caption(colours, 0.2, bad > 0 ? '% zeros, NaN and Inf (right)' : '% zeros'),
     ],
   };
 }

@@ -26,7 +26,7 @@ export function CompareHead() {
         choose={(id) => {
           chosenWorker.value = id;
         }}
-        none="the first that wrote"
+        none="the first worker"
       />
       <Select label="B" value={otherRunId.value ?? ''} onChange={chooseOther} testid="compare-run">
         {runs.value.map((run) => (
@@ -42,7 +42,7 @@ export function CompareHead() {
         choose={(id) => {
           otherWorker.value = id;
         }}
-        none={otherRunId.value === runId.value ? 'that of A' : 'the first that wrote'}
+        none={otherRunId.value === runId.value ? 'same as A' : 'the first worker'}
       />
       <Select
         label="At"
@@ -63,7 +63,7 @@ export function CompareHead() {
           onChange={() => {
             equalShown.value = !equalShown.value;
           }}
-          title="List tensors that are equal or within rounding, too"
+          title="Also list tensors that are equal or within rounding"
           testid="compare-equal"
         />
         {reportHref.value !== null && (

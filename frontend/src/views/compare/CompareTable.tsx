@@ -57,7 +57,7 @@ export function CompareTable() {
                   key={label}
                   sort={sort}
                   label={label}
-                  title={sort === 'order' ? 'Place in the data flow' : ''}
+                  title={sort === 'order' ? 'Position in the data flow' : ''}
                   text={sort !== 'order'}
                 />
               ))}

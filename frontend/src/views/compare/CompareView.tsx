@@ -74,9 +74,9 @@ function headline(): string {
   const total = Object.values(result.counts).reduce((sum, count) => sum + count, 0);
   const { same, noise } = result.counts;
   const rest = `${formatCount(same)} identical, ${formatCount(noise)} within rounding`;
-  const where = result.a.step === result.b.step ? `at step ${result.a.step}` : `at steps ${result.a.step} and ${result.b.step}`;
-  if (total === 0) return 'Nothing could be compared.';
-  if (!result.differ) return `Match ${result.steps > 1 ? `at all ${result.steps} steps` : where}: ${counted(total, 'tensor')} (${rest})`;
+  const where = told.a.step === told.b.step ? `at step ${told.a.step}` : `at steps ${told.a.step} and ${told.b.step}`;
+  if (total === 0) return 'There was nothing to compare.';
+  if (!told.differ) return `Match ${told.steps > 1 ? `at all ${told.steps} steps` : where}: ${counted(total, 'tensor')} (${rest})`;
   return `Diverge ${where}: ${formatCount(total - same - noise)} of ${counted(total, 'tensor')} differ (${rest})`;
 }
 
@@ -115,7 +115,7 @@ function LostWorkers() {
 function LostWorker({ side, run, called }: { side: 'A' | 'B'; run: string | undefined; called: string }) {
   return (
     <Message title={`${run ?? `Run ${side}`} has no worker ${visible(called)} to compare`} testid={`worker-lost-${side.toLowerCase()}`}>
-      <p>It is a worker of another run, or the run was written anew. Choose the worker of {side} above.</p>
+      <p>The worker may belong to another run, or the run was overwritten. Choose a worker of {side} above.</p>
     </Message>
   );
 }
@@ -123,7 +123,7 @@ function LostWorker({ side, run, called }: { side: 'A' | 'B'; run: string | unde
 function Itself() {
   return (
     <Message title="A run equals itself" testid="compare-itself">
-      <p>Choose another run B{hasWorkers() && ', another worker of B'}, or choose the current step and another step of B.</p>
+      <p>Choose another run{hasWorkers() && ' or worker'} for B, or compare the current step with another step of B.</p>
       <TwoWorkers />
     </Message>
   );
@@ -145,8 +145,8 @@ function TwoWorkers() {
 
 function Alone() {
   return (
-    <Message title={`There is no other run to compare ${runEntry.value?.name ?? 'this one'} with`}>
-      <p>Write a second one below the same log directory, or compare two steps: choose the current step, and another step of B.</p>
+    <Message title={`No other run to compare with ${runEntry.value?.name ?? 'this one'}`}>
+      <p>Write a second run to the same log directory, or compare the current step with another step of B.</p>
       <TwoWorkers />
     </Message>
   );

@@ -8,7 +8,7 @@ import { metricText } from './CompareTable';
 
 const WITHOUT_VALUES = {
   shapes: 'The shapes differ.',
-  sample: 'Only a sample was stored: Watch(keep="value") without a sample in both runs shows them.',
+  sample: 'Only samples were stored. Capture both runs with Watch(keep="value") and no sample= to see values.',
 };
 
 /** The selected tensor as four pictures: A, B, A - B, and how many representable numbers lie between. */
@@ -33,9 +33,9 @@ function vectorText(row: TensorDifference): string {
   const apart = nonfiniteApart(row);
   const said = [
     ...(apart > 0 ? [`NaN/Inf differs in ${counted(apart, 'element')}`] : []),
-    ...(Number.isNaN(most) ? [] : [`${apart > 0 ? 'the others ' : ''}${metricText(most)} apart at most, ${metricText(mean)} on average`]),
+    ...(Number.isNaN(most) ? [] : [`${apart > 0 ? 'other elements: ' : ''}max |A−B| = ${metricText(most)}, mean ${metricText(mean)}`]),
   ];
-  return `Of ${row.shape_a.join('×') || 'a scalar'}: ${said.join('; ') || 'nothing to tell'}.`;
+  return `Of ${row.shape_a.join('×') || 'a scalar'}: ${said.join('; ') || 'no difference known'}.`;
 }
 
 function Pictures({ row }: { row: TensorDifference }) {
@@ -72,7 +72,7 @@ function Pictures({ row }: { row: TensorDifference }) {
         ))}
         {worst && (
           <p class="faint num">
-            farthest apart at [{worst.join(', ')}]
+            largest difference at [{worst.join(', ')}]
             {chosen && (
               <button type="button" class="button small" onClick={() => setChosen(null)}>
                 Show

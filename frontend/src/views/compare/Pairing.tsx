@@ -16,13 +16,13 @@ export function Pairing({ inB, choose }: { inB: string | null; choose: (node: st
   const now = node === null ? null : partner(node);
   const pairs = manualPairs.value;
   return (
-    <section class="compare-pairing" aria-label="Pairs of nodes" data-testid="pairing">
+    <section class="compare-pairing" aria-label="Node pairs" data-testid="pairing">
       {node === null ? (
-        <p class="faint">Select a node of A: its partner is shown in B. Select another one there to pair the two by hand.</p>
+        <p class="faint">Select a node of A to see its partner in B. Select another node of B to pair them manually.</p>
       ) : (
         <div class="row">
           <code class="truncate">{visible(node)}</code>
-          <span class="faint">{now === null ? 'has no partner; pair with' : now === inB ? 'is compared with' : 'to be compared with'}</span>
+          <span class="faint">{now === null ? 'has no partner; pair it with' : now === inB ? 'is compared with' : 'will be compared with'}</span>
           <OtherNode inB={inB} choose={choose} />
           <button
             type="button"
@@ -42,8 +42,8 @@ export function Pairing({ inB, choose }: { inB: string | null; choose: (node: st
         <Files />
         <span class="faint">
           {tooMany(pairs)
-            ? `${formatCount(Object.keys(pairs).length)} pairs by hand are too many for the page: download them and use "tensortap diff --matches".`
-            : `Pairs made by hand stay in this browser, for these two ${ofTwoWorkers.value ? 'workers' : 'runs'}.`}
+            ? `${formatCount(Object.keys(pairs).length)} manual pairs are too many for the page. Download them and use "tensortap diff --matches".`
+            : `Manual pairs are saved in this browser for these two ${ofTwoWorkers.value ? 'workers' : 'runs'}.`}
         </span>
       </div>
       <ul data-testid="pairs">
@@ -125,7 +125,7 @@ function Files() {
         accept=".json,application/json"
         class="offscreen"
         tabIndex={-1}
-        aria-label="File of pairs"
+        aria-label="File with pairs"
         onChange={(event) => {
           void read(event.currentTarget.files?.[0]);
           event.currentTarget.value = '';

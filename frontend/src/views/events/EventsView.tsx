@@ -33,7 +33,7 @@ function NoTriggers() {
   return (
     <div class="event-empty" data-testid="no-triggers">
       <p>No triggers fired. To capture full values when a NaN appears, plus the 5 steps before it:</p>
-      <CodeBlock code={TRIGGER_LINES} label="Copy the lines" />
+      <CodeBlock code={TRIGGER_LINES} label="Copy code" />
     </div>
   );
 }

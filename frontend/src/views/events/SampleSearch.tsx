@@ -34,8 +34,8 @@ export function SampleSearch() {
         <input
           class="field small grow"
           type="search"
-          placeholder={sampleKind.value === 'files' ? 'a part of a file’s name' : 'a part of an id'}
-          aria-label="A part of the name"
+          placeholder={sampleKind.value === 'files' ? 'part of a file name' : 'part of an id'}
+          aria-label="Part of the name"
           value={sampleSearch.value}
           onInput={(event) => {
             chosenSample.value = null;
@@ -61,7 +61,7 @@ function Found({ total, rows }: NonNullable<typeof samplesFound.data.value>) {
     const what = sampleKind.value === 'files' ? 'file' : 'id';
     return (
       <p class="event-empty" role="status">
-        {sampleSearch.value === '' ? `The run notes no ${what}s.` : `No ${what} that fed a noted step contains “${sampleSearch.value}”.`}
+        {sampleSearch.value === '' ? `The run has no sample ${what}s.` : `No sample ${what} contains “${sampleSearch.value}”.`}
       </p>
     );
   }
@@ -86,7 +86,7 @@ function Found({ total, rows }: NonNullable<typeof samplesFound.data.value>) {
           </button>
         </li>
       ))}
-      {total > rows.length && <li class="faint num">{formatCount(total - rows.length)} more: write more of the name</li>}
+      {total > rows.length && <li class="faint num">{formatCount(total - rows.length)} more; refine the search</li>}
     </ul>
   );
 }
@@ -103,7 +103,7 @@ function FedSteps() {
     <div class="event-card" data-testid="fed-steps">
       <p>
         <b class="num">{formatCount(steps.length)}</b> {steps.length === 1 ? 'step' : 'steps'} saw <b class="event-text">{text}</b>
-        <span class="faint"> · those in grey were not captured</span>
+        <span class="faint"> · grey: not captured</span>
       </p>
       <div class="fed-steps num">
         {runs.slice(0, MOST_RUNS).map(({ first, last }) => (
@@ -137,9 +137,9 @@ function NoBatches() {
       <h2>Batch contents</h2>
       <div class="event-empty">
         <p>Not recorded. To trace samples to steps:</p>
-        <CodeBlock code={BATCH_LINES} label="Copy the lines" />
+        <CodeBlock code={BATCH_LINES} label="Copy code" />
         <p class="faint">
-          In a loop of your own: <code>tap.batch(ids=…, files=…)</code> before the step.
+          In a custom loop: <code>tap.batch(ids=…, files=…)</code> before the step.
         </p>
       </div>
     </section>

@@ -50,7 +50,7 @@ function BatchCard({ entry, several }: { entry: StepBatch; several: boolean }) {
           </>
         )}
         {several && <span class="faint"> · worker {entry.worker}</span>}
-        {cut && <span class="faint"> · the lists are cut</span>}
+        {cut && <span class="faint"> · truncated</span>}
       </p>
       {files.length > 0 && (
         <ul class="sample-list">

@@ -182,8 +182,8 @@ function eventsOf(latest: { current: GraphPaneProps }): GraphEvents {
 }
 
 function label(graph: GraphData | null): string {
-  if (!graph) return 'Graph: being loaded';
-  return `Graph ${graph.name}, ${graph.nodeCount} nodes. Arrow keys go from node to node, Enter opens a scope, slash searches.`;
+  if (!graph) return 'Graph: loading';
+  return `Graph ${graph.name}, ${graph.nodeCount} nodes. Use arrow keys to move between nodes, Enter to expand a scope, and slash to search.`;
 }
 
 /** `/` and Ctrl+F go to the search from anywhere on the page but a text field. */

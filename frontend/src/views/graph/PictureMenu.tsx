@@ -69,7 +69,7 @@ function useJob(model: GraphView, subject: readonly string[]): Job {
       const { signal } = abort.current;
       setError('');
       setBusy(true);
-      setMessage('The picture is being drawn.');
+      setTold('Drawing the image…');
       share.value = 0;
       const progress = (done: number) => {
         share.value = done;
@@ -173,5 +173,5 @@ function sizeText({ width, height, tooLarge, scale }: PicturePlan, { format }: P
   if (format === 'svg') return `${size}, vector, text selectable`;
   if (tooLarge === null) return `${size} pixels`;
   const wanted = `${formatCount(tooLarge.width)} × ${formatCount(tooLarge.height)}`;
-  return `${wanted} pixels are more than a canvas takes. Saved at ${Number(scale.toPrecision(2))}×: ${size} pixels. SVG has no such limit.`;
+  return `${wanted} pixels exceed the canvas limit. Saved at ${Number(scale.toPrecision(2))}×: ${size} pixels. SVG has no limit.`;
 }

@@ -140,12 +140,12 @@ export function WorkerNotice() {
   return (
     <div class="reading" role="status" data-testid="worker-notice">
       <span>
-        {visible(workerName(worker, detail.workers))} captured nothing of this graph at step {shown.step}
-        {own && own.id !== graphId.value && `; its own is ${visible(own.name)}`}.
+        {visible(workerName(worker, detail.workers))} captured no tensors of this graph at step {shown.step}
+        {own && own.id !== graphId.value && `; it ran ${visible(own.name)}`}.
       </span>
       {own && own.id !== graphId.value && (
         <button type="button" class="button small" onClick={() => chooseGraph(own.id)} data-testid="own-graph">
-          Show its graph
+          Show that graph
         </button>
       )}
       <button type="button" class="button small" onClick={() => chooseWorker(null)}>
@@ -161,7 +161,7 @@ function DifferenceNotice() {
   const busy = comparison.loading.value || isOtherSought.value || isOtherWorkerSought.value;
   return (
     <div class="reading" role="status" data-testid="difference-notice">
-      <span>{busy ? 'Comparing with B…' : 'Nothing is coloured: B cannot be compared.'}</span>
+      <span>{busy ? 'Comparing with B…' : 'No colours: B cannot be compared.'}</span>
       <button
         type="button"
         class="button small"
@@ -169,7 +169,7 @@ function DifferenceNotice() {
           view.value = 'compare';
         }}
       >
-        {busy ? 'Show how far it is' : 'Show why'}
+        {busy ? 'Show progress' : 'Show why'}
       </button>
     </div>
   );

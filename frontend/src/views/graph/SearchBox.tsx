@@ -160,7 +160,7 @@ function Hits({ model }: { model: GraphView }) {
   const [hits, at, message] = [finder.hits.value.length, finder.current.value, finder.message.value];
   const total = hits.toLocaleString('en-US');
   const count = hits === 0 ? 'no hits' : at < 0 ? total : `${(at + 1).toLocaleString('en-US')} of ${total}`;
-  const text = finder.unread.value ? 'not readable' : finder.fuzzy.value ? `${count}, fuzzy` : count;
+  const text = finder.unread.value ? 'invalid' : finder.fuzzy.value ? `${count}, fuzzy` : count;
   const steps = [
     { icon: 'up', label: 'Previous hit (Shift+Enter)', run: () => nextHit(model, -1) },
     { icon: 'down', label: 'Next hit (Enter)', run: () => nextHit(model, 1) },

@@ -55,7 +55,7 @@ export function LayersView() {
     return (
       <>
         <div class="reading" role="status" data-testid="no-layers">
-          <span>No layers were found in this graph: these are its ops.</span>
+          <span>This graph has no layers; showing ops.</span>
         </div>
         <WorkerNotice />
         <RunGraph />
@@ -161,7 +161,7 @@ function keyOfNode(node: string | null): string | null {
 
 function label(): string {
   const cards = shownItems.value.length;
-  return `Layers of ${graph.data.value?.name ?? 'the graph'}, ${counted(cards, 'card')}. Arrow keys go from card to card, Enter opens a block or shows the ops of a layer.`;
+  return `Layers of ${graph.data.value?.name ?? 'the graph'}, ${counted(cards, 'card')}. Use arrow keys to move between cards, and Enter to expand a block or show the ops of a layer.`;
 }
 
 /** What is drawn in the cards, and what their colours mean. */
@@ -279,7 +279,7 @@ function ModelFacts() {
         {shortCount(parameters)} parameters, {counted(own.size, recorded ? 'layer' : 'scope')}
       </p>
       <p>{counted(found.graph.nodeCount, 'op')}</p>
-      {!recorded && <p class="faint">Layers by name scopes: no Keras layers were recorded.</p>}
+      {!recorded && <p class="faint">No Keras layers recorded; grouped by name scope.</p>}
     </section>
   );
 }

@@ -193,7 +193,7 @@ export class LayersCanvas {
   /** All of it as a file, twice as fine as it is drawn at first. */
   async file(format: 'png' | 'svg', title: string): Promise<Blob> {
     const { data, selected, picture } = this;
-    if (!data || picture.cards.length === 0) throw new Error('The layers are not drawn yet. Try again.');
+    if (!data || picture.cards.length === 0) throw new Error('Layers are still loading. Try again.');
     const { width, height } = picture;
     // In the middle and at its own size: an SVG needs no transformation then.
     const camera = { x: width / 2, y: height / 2, zoom: 1 };
@@ -209,7 +209,7 @@ export class LayersCanvas {
     const { canvas, context } = canvasOf(Math.round(view.width * ratio), Math.round(view.height * ratio));
     paintCards({ ...frame, view, context, ratio, fitter: new TextFitter(context) });
     const blob = await new Promise<Blob | null>((done) => canvas.toBlob(done, 'image/png'));
-    if (!blob) throw new Error('This browser makes no picture of that size. Choose SVG.');
+    if (!blob) throw new Error('This browser cannot export an image of this size. Use SVG.');
     return blob;
   }
 

@@ -121,7 +121,7 @@ function lines(): Source {
   });
   const lacks = (text: string) =>
     map !== null && sourceFiles.value.length === 0 && PLACE.test(text)
-      ? 'This run does not say which lines of a program made its nodes'
+      ? 'This run has no source lines'
       : null;
   return { ...listed('Source', 5, choices), lacks };
 }

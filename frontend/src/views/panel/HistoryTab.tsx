@@ -84,7 +84,7 @@ function OneHistory() {
 function note(): string {
   if (historyBand.value === 'spread') return '';
   const found = quantileHistograms.data.value;
-  if (found?.rows.every((row) => row.counts.every((count) => count === 0))) return 'The run has no histogram for it.';
+  if (found?.rows.every((row) => row.counts.every((count) => count === 0))) return 'This tensor has no histogram.';
   return 'Approximate quantiles from histogram buckets (error < 1.5×).';
 }
 

@@ -128,7 +128,7 @@ function shortDevice(device: string): string {
 /** The star of the current view. */
 function BookmarkButton() {
   const on = bookmarkedHere.value;
-  const label = on ? 'Take the bookmark away (a)' : 'Bookmark at this step (a)';
+  const label = on ? 'Remove bookmark (A)' : 'Bookmark at this step (A)';
   return <IconButton small icon="star" label={label} pressed={on} onClick={toggleBookmark} testid="bookmark" />;
 }
 

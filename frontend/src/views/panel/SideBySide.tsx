@@ -63,7 +63,7 @@ function Column({ pin, name, found, range }: ColumnProps) {
           </button>
         </h3>
         {row && found.visits > 1 && (
-          <span class="chip num" title={`It ran ${found.visits} times in this step; the histogram and the numbers are of this iteration`}>
+          <span class="chip num" title={`One of ${found.visits} iterations in this step; histogram and statistics show this one`}>
             iteration {row.visit} ({found.visits})
           </span>
         )}

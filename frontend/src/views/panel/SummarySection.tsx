@@ -46,7 +46,7 @@ export function SummaryCard({ row, histogram, onHistogram }: SummaryCardProps) {
         {row.sample && (
           <span
             class="chip"
-            title={`${formatCount(Math.min(row.sample.count, row.size))} of its elements were kept, ${sampleText(row.sample)}`}
+            title={`${formatCount(Math.min(row.sample.count, row.size))} elements stored, ${sampleText(row.sample)}`}
           >
             sample kept
           </span>
@@ -63,7 +63,7 @@ export function SummaryCard({ row, histogram, onHistogram }: SummaryCardProps) {
           <CountsBar row={row} />
           {hasNoStatistics(row) ? (
             <p class="faint" data-testid="no-statistics">
-              The source of the import has no statistics or histogram.
+              The imported file has no statistics or histogram.
             </p>
           ) : hasFinite(row) ? (
             <>
@@ -94,7 +94,7 @@ function Origin({ row }: { row: Snapshot }) {
   return (
     <p class="faint" title={row.worker}>
       From {workerName(row.worker, workers)}
-      {workerId.value === null ? ', the latest worker that has it. Choose another one at the top.' : ', chosen at the top.'}
+      {workerId.value === null ? ', the latest worker with this tensor. Choose another at the top.' : ', chosen at the top.'}
     </p>
   );
 }
@@ -173,13 +173,13 @@ function CountsBar({ row }: { row: Snapshot }) {
           </li>
         ))}
         {unknown > 0 && (
-          <li title="The run was imported from a format without such counts">
+          <li title="This import format has no such counts">
             <i class="count-unknown" />
             not counted <b>{formatCount(unknown)}</b> <span class="faint">{formatShare(unknown, row.size)}</span>
           </li>
         )}
         {unreported.length > 0 && (
-          <li class="faint" data-testid="counts-unknown" title="The run was imported from a format without such counts">
+          <li class="faint" data-testid="counts-unknown" title="This import format has no such counts">
             {unreported.map((name) => LABELS[name]).join(', ')}: unknown
           </li>
         )}

@@ -15,7 +15,7 @@ export function NotCaptured() {
   return (
     <Message title="Not captured" testid="not-captured">
       <p>Not captured in this run. To capture it, add:</p>
-      <CodeBlock code={code} label="Copy the lines" />
+      <CodeBlock code={code} label="Copy code" />
       <ComputeOffer />
     </Message>
   );

@@ -110,7 +110,7 @@ function Mute({ group }: { group: Group }) {
     <button
       type="button"
       class="button quiet small"
-      title={here ? 'Show it again' : 'Hide this rule for this run, in this browser'}
+      title={here ? 'Unhide' : 'Hide this rule in this run (this browser only)'}
       onClick={() => toggleMute(group.rule)}
     >
       {here ? 'Unmute' : 'Mute'}

@@ -29,10 +29,10 @@ export function ProblemsView() {
   return (
     <section class="pane-body problems-page" aria-label="Problems of the run" tabIndex={0} data-testid="problems-page">
       <Headline />
-      <AnalysisProgress what="Looking for where NaN and Inf came from" progress={nanProgress.value} />
+      <AnalysisProgress what="Tracing NaN and Inf" progress={nanProgress.value} />
       {nanAnswer.error.value && <Failure error={nanAnswer.error.value} retry={nanAnswer.reload} />}
       {report.value && report.value.origins.length > 0 && <OriginCard report={report.value} />}
-      <AnalysisProgress what="Applying the rules" progress={rulesProgress.value} />
+      <AnalysisProgress what="Checking rules" progress={rulesProgress.value} />
       {findings.error.value && <Failure error={findings.error.value} retry={findings.reload} />}
       {shownGroups.value.map((group) => (
         <FindingCard key={`${group.severity} ${group.rule}`} group={group} />
@@ -86,7 +86,7 @@ const setBy = (found: Findings): string => (found.rules_file ? `, as ${found.rul
 function Nothing() {
   return (
     <header class="problems-head" data-testid="healthy">
-      <h2>{runPhase.value === 'over' ? 'Nothing was captured' : 'Nothing captured yet'}</h2>
+      <h2>{runPhase.value === 'over' ? 'No tensors captured' : 'No tensors captured yet'}</h2>
       <p>No data to check.</p>
     </header>
   );
@@ -131,7 +131,7 @@ function Muted({ groups }: { groups: readonly Group[] }) {
 function Limits() {
   const found = findings.data.value;
   const file = found?.rules_file;
-  const rules = file?.error ? [`${file.name} is not used as it is now: ${file.error} ${file.hint}`] : [];
+  const rules = file?.error ? [`${file.name} was ignored: ${file.error} ${file.hint}`] : [];
   const leftOut = Object.entries(found?.left_out ?? {}).map(([rule, count]) => `${rule}: ${counted(count, 'less severe finding')} hidden`);
   const failed = Object.entries(findings.data.value?.failed ?? {}).map(([rule, why]) => `The rule ${rule} failed: ${why}`);
   // The card of the first origin says what becomes of it.

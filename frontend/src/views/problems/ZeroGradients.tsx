@@ -16,7 +16,7 @@ export function ZeroGradients() {
   const news = ledgerNews.value;
   return (
     <>
-      <AnalysisProgress what="Following gradients that are zero" progress={ledgerProgress.value} />
+      <AnalysisProgress what="Tracing zero gradients" progress={ledgerProgress.value} />
       {ledger.error.value && <Failure error={ledger.error.value} retry={ledger.reload} />}
       {news.length > 0 && (
         <article class="problem-card" aria-label="Variables with zero gradient" data-testid="ledger">

@@ -32,7 +32,7 @@ export function LogicTests() {
             disabled={computing.value !== null}
             aria-pressed={outcome?.test === test}
             onClick={() => void testLogic(test)}
-            title={`${question} As recorded, without the what-if. In a terminal: tensortap replay RUN --test ${test}`}
+            title={`${question} Runs on the recorded step, without the what-if. Command: tensortap replay RUN --test ${test}`}
             data-passed={hasPassed(test) ?? undefined}
             data-testid={`test-${test}`}
           >

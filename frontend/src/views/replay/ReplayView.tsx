@@ -121,7 +121,7 @@ function NothingRecorded() {
   return (
     <Message title="No step of this run was recorded" testid="nothing-recorded">
       <p>Replay runs a recorded step op by op, and lets you edit tensors. To record every 100th step:</p>
-      <CodeBlock code={'tap = tensortap.Tap("logs/run", record=tensortap.Record(tensortap.every(100)))'} label="Copy the line" />
+      <CodeBlock code={'tap = tensortap.Tap("logs/run", record=tensortap.Record(tensortap.every(100)))'} label="Copy code" />
     </Message>
   );
 }
@@ -129,7 +129,7 @@ function NothingRecorded() {
 /** Running a graph from a file is not a matter of course. */
 function NotAllowed() {
   return (
-    <Message title="This server does not run recorded steps" testid="replay-not-allowed">
+    <Message title="Replay is off on this server" testid="replay-not-allowed">
       <p>
         Recorded of this run: {counted(recordedSteps.value.length, 'step')}. Running one executes a graph from a file, so the server must be
         told that it may:
@@ -173,7 +173,7 @@ function Moves() {
           class="button small"
           disabled={busy || shown.changedNodes.size === 0}
           onClick={() => moveToNext('changed', 1) || moveToNext('changed', -1)}
-          title="Next node that the what-if changed (J)"
+          title="Next node changed by the what-if (J)"
           data-testid="next-changed"
         >
           Next change

@@ -40,7 +40,7 @@ export function WhatIfTable() {
               <th scope="col" title="Tensors changed vs. recording">
                 changed
               </th>
-              <th scope="col" title="Nodes that give NaN or Inf">
+              <th scope="col" title="Nodes with NaN or Inf output">
                 NaN/Inf
               </th>
               <th scope="col">min</th>
@@ -96,7 +96,7 @@ function Loss({ value, recorded, current }: { value: number; recorded: number | 
   const text = Number.isFinite(change) ? ` (${change < 0 ? '−' : '+'}${formatShort(Math.abs(change))})` : '';
   return (
     <tr class="what-if-loss" data-current={current} data-testid="what-if-loss">
-      <td colSpan={6} title={`The mean of the loss${recorded === undefined ? '' : ', and how far it is from the recorded one'}`}>
+      <td colSpan={6} title={`Mean loss${recorded === undefined ? '' : ', and its difference from the recording'}`}>
         loss {Number.isNaN(value) ? 'not finite' : formatNumber(value, 5)}
         {text}
       </td>
@@ -111,7 +111,7 @@ function Numeric({ value }: { value: number | undefined }) {
 /** What the current one is made of. */
 function Changes() {
   const changes = changesOf(shownWhatIfs.value);
-  if (changes.length === 0) return <p class="faint">No tensor is changed: this is the step as it was recorded.</p>;
+  if (changes.length === 0) return <p class="faint">No changes: this is the recorded step.</p>;
   return (
     <ol class="what-if-changes mono">
       {changes.map(({ tensor, expression }, i) => (

@@ -12,28 +12,28 @@ const focusBox = () => document.querySelector<HTMLElement>('.override-text')?.fo
 
 /** Keys while the stepper has the focus. */
 export const REPLAY_KEYS: readonly StepperKey[] = [
-  { keys: ['↑', '↓'], does: 'Previous, next node', actions: { ArrowUp: () => moveBy(-1), ArrowDown: () => moveBy(1) } },
-  { keys: ['PgUp', 'PgDn'], does: 'Ten nodes back, forward', actions: { PageUp: () => moveBy(-10), PageDown: () => moveBy(10) } },
+  { keys: ['↑', '↓'], does: 'Previous / next node', actions: { ArrowUp: () => moveBy(-1), ArrowDown: () => moveBy(1) } },
+  { keys: ['PgUp', 'PgDn'], does: 'Ten nodes back / forward', actions: { PageUp: () => moveBy(-10), PageDown: () => moveBy(10) } },
   {
     keys: ['r', 'R'],
-    does: 'Next, previous node that creates a NaN or Inf',
+    does: 'Next / previous node that creates NaN or Inf',
     actions: { r: () => moveToNext('origin', 1), R: () => moveToNext('origin', -1) },
   },
   {
     keys: ['m', 'M'],
-    does: 'Next, previous node with NaN or Inf',
+    does: 'Next / previous node with NaN or Inf',
     actions: { m: () => moveToNext('bad', 1), M: () => moveToNext('bad', -1) },
   },
   {
     keys: ['j', 'J'],
-    does: 'Next, previous node that the what-if changed',
+    does: 'Next / previous node changed by the what-if',
     actions: { j: () => moveToNext('changed', 1), J: () => moveToNext('changed', -1) },
   },
-  { keys: ['x'], does: 'Out of the scope', actions: { x: moveOut } },
+  { keys: ['x'], does: 'Step out of the scope', actions: { x: moveOut } },
   { keys: ['='], does: 'Change the tensor', actions: { '=': focusBox } },
   {
     keys: ['Ctrl+z', 'Ctrl+y'],
-    does: 'Undo, redo a change',
+    does: 'Undo / redo',
     actions: { 'Ctrl+z': () => void undoChange(), 'Ctrl+y': () => void redoChange() },
   },
 ];

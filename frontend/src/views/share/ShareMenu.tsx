@@ -63,7 +63,7 @@ function LinkPart() {
       {isLoopback(hostname) && (
         <>
           <p class="faint" data-testid="share-loopback">
-            Only this computer can open the link. Others forward the port first, and need the server's token:
+            This link only works on this computer. Others must forward the port and need the server's token:
           </p>
           <CodeBlock code={forwardingCommand(port || '80')} label="Copy the ssh command" />
         </>
@@ -110,7 +110,7 @@ function RunPart({ task, name, id }: PartProps & { id: string }) {
   const [at, range] = [step.value, stepRange.value];
   return (
     <section class="share-part" aria-label="Run">
-      <h2>Run as .tap.zip, with its values and source</h2>
+      <h2>Run as .tap.zip, with values and source</h2>
       <div class="row">
         <SaveButton task={task} label="Whole run" onClick={() => save(null, '')} />
         {at !== null && <SaveButton task={task} label={`Step ${at}`} onClick={() => save(String(at), `step ${at}`)} />}
@@ -128,7 +128,7 @@ function RunPart({ task, name, id }: PartProps & { id: string }) {
 
 function StoryPart({ task, name, id }: PartProps & { id: string }) {
   const save = () =>
-    task.run('Recording the story: this can take a minute…', async (abort) => {
+    task.run('Creating the story (up to a minute)…', async (abort) => {
       const { page, story } = await makeStory(id, abort);
       const file = `${fileName(name, 'story')}.html`;
       downloadBlob(file, page);
@@ -139,7 +139,7 @@ function StoryPart({ task, name, id }: PartProps & { id: string }) {
     <section class="share-part" aria-label="Story">
       <h2>Story: one HTML file without a server</h2>
       <p class="faint">
-        Holds graph, NaN path, histograms, values, source code and your bookmarks with their notes. Read it before you publish it.
+        Contains graph, NaN path, histograms, values, source code, and your bookmarks with notes. Review it before you publish it.
       </p>
       <div class="row">
         <SaveButton task={task} label="Save story" onClick={save} testid="save-story" />

@@ -11,14 +11,14 @@ import { KEYS, type KeyRow } from './page_keys';
 const TIMELINE_KEYS: readonly KeyRow[] = [
   { keys: ['↑', '↓', 'PgUp', 'PgDn', 'Home', 'End'], does: 'Move between rows; first / last row' },
   { keys: ['→', '←'], does: 'Expand row / go to first child; collapse / go to parent' },
-  { keys: ['Enter'], does: 'Select the node, open the scope' },
-  { keys: ['Shift+←', 'Shift+→'], does: 'Previous, next step, from a row' },
+  { keys: ['Enter'], does: 'Select node, expand scope' },
+  { keys: ['Shift+←', 'Shift+→'], does: 'Previous / next step, from a row' },
 ];
 
 /** What lib/keyboard.ts does. */
 const TABLE_KEYS: readonly KeyRow[] = [
   { keys: ['↑', '↓', 'PgUp', 'PgDn'], does: 'Move between rows / elements' },
-  { keys: ['Home', 'End'], does: 'First, last tensor; first, last element of the row' },
+  { keys: ['Home', 'End'], does: 'First / last tensor; first / last element of the row' },
   { keys: ['←', '→', 'Ctrl+Home', 'Ctrl+End'], does: 'Move between elements; first / last element of the slice' },
 ];
 

@@ -13,14 +13,14 @@ export function NothingCaptured() {
   if (detail === null) return <div class="pane-body" />;
   if (runPhase.value === 'over') return <Over detail={detail} />;
   return (
-    <Message title={runPhase.value === 'silent' ? 'Nothing was captured so far' : 'Nothing was captured yet'} testid="empty-state">
+    <Message title={runPhase.value === 'silent' ? 'No tensors captured so far' : 'No tensors captured yet'} testid="empty-state">
       <p>
         {runPhase.value === 'silent' ? 'No data for a while. The program may be compiling its first step, or it crashed. ' : ''}
-        The page shows the first tensors as soon as they are written.
+        The first tensors will appear here automatically.
       </p>
       <Watched detail={detail} />
-      <p>A tap writes the graph of a Keras model by itself, at the first step that is watched:</p>
-      <CodeBlock code={'tap = tensortap.Tap("logs/run")\nmodel.fit(x, y, callbacks=[tap.callback()])'} label="Copy the lines" />
+      <p>A tap writes the graph of a Keras model at the first watched step:</p>
+      <CodeBlock code={'tap = tensortap.Tap("logs/run")\nmodel.fit(x, y, callbacks=[tap.callback()])'} label="Copy code" />
     </Message>
   );
 }
@@ -36,7 +36,7 @@ function Over({ detail }: { detail: RunDetail }) {
           It was imported from <code>{imported}</code>, which holds {detail.graphs.length > 0 ? 'a graph but ' : ''}no tensors.
         </p>
       ) : dropped > 0 ? (
-        <p>What was captured was dropped: the disk was full, or too slow. Free space, or watch fewer nodes or steps.</p>
+        <p>Captured tensors were dropped because the disk was full or too slow. Free space, or watch fewer tensors or steps.</p>
       ) : unseen.value.length > 0 ? (
         <Told detail={detail} />
       ) : (
@@ -75,15 +75,15 @@ function Reasons({ detail }: { detail: RunDetail }) {
           <b>No tensor matched.</b> {watched.length > 0 ? 'The Watch' : 'A Watch'} may match nothing. Check stderr for a TapWarning.
         </li>
         <li>
-          <b>No step was watched.</b> The program may have ended before the first step that the watch wants; steps count from 0.
+          <b>No step was watched.</b> The program may have ended before the first watched step; steps count from 0.
         </li>
         <li>
-          <b>No tapped function ran.</b> <code>model.fit</code> needs <code>callbacks=[tap.callback()]</code>, a loop of your own{' '}
+          <b>No tapped function ran.</b> <code>model.fit</code> needs <code>callbacks=[tap.callback()]</code>, a custom loop{' '}
           <code>@tap.function</code>.
         </li>
       </ul>
-      <p>Run it once with a watch that fits everything at each step. What it captures shows the names to choose from:</p>
-      <CodeBlock code={`watch = tensortap.Watch(steps=1)\ntap = tensortap.Tap(${path}, watch=watch)`} label="Copy the lines" />
+      <p>Run once with a watch that selects all tensors, to list the names:</p>
+      <CodeBlock code={`watch = tensortap.Watch(steps=1)\ntap = tensortap.Tap(${path}, watch=watch)`} label="Copy code" />
     </>
   );
 }

@@ -29,7 +29,7 @@ export function StepBar() {
       <div class="step-label num" data-testid="step-label" data-step={step.value ?? ''}>
         <b>{step.value === null ? '–' : `step ${step.value}`}</b>
         <span title={writing ? 'Still writing: fewer tensors than the previous step so far.' : undefined}>
-          {writing ? 'still being written' : place(count)}
+          {writing ? 'still writing' : place(count)}
         </span>
       </div>
       <HealthStrip />

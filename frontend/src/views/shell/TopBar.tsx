@@ -118,7 +118,7 @@ const TEXTS: Record<Exclude<Way, ''>, { text: string; title: string }> = {
   },
   shadow: {
     text: 'shadow copy',
-    title: 'Captured from a shadow copy of the step, which ran on copies of the state. The training step itself was not changed.',
+    title: 'Captured from a shadow copy that ran on copies of the state. The training step itself was not changed.',
   },
 };
 

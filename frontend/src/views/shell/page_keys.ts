@@ -37,11 +37,11 @@ export const KEYS: readonly Command[] = [
   },
   {
     keys: ['←', '→'],
-    does: 'Previous, next step',
+    does: 'Previous / next step',
     each: { '←': 'Previous step', '→': 'Next step' },
     run: (key) => stepBy(key === 'ArrowLeft' ? -1 : 1),
   },
-  { keys: ['p'], does: 'Play and pause', run: togglePlay },
+  { keys: ['p'], does: 'Play / pause', run: togglePlay },
   { keys: ['l'], does: 'Follow the latest step', run: toggleFollowing },
   {
     keys: ['g'],
@@ -58,7 +58,7 @@ export const KEYS: readonly Command[] = [
   {
     keys: ['k'],
     selected: true,
-    does: 'Pin the tensor, to compare histories',
+    does: 'Pin tensor to compare histories',
     run: () => chosenTensor.value !== null && togglePin(pinHere(chosenTensor.value)),
   },
   {
@@ -92,7 +92,7 @@ export const KEYS: readonly Command[] = [
   // In the graph, the graph's own search takes this key first.
   {
     keys: ['/'],
-    does: 'Search the graph, filter the table',
+    does: 'Search graph / filter table',
     run: () => document.querySelector<HTMLElement>('.table-search, .graph-search-input')?.focus(),
   },
   { keys: ['t'], does: 'Toggle dark mode', run: toggleTheme },

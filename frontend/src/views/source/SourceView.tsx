@@ -56,10 +56,10 @@ function Which({ called, files }: { called: string; files: readonly { file: stri
   const name = visible(called);
   return (
     <Message
-      title={files.length > 0 ? `${formatCount(files.length)} files are called ${name}` : `No file called ${name} made this graph`}
+      title={files.length > 0 ? `${formatCount(files.length)} files have the name ${name}` : `No file ${name} made this graph`}
       testid="source-which"
     >
-      <p>{files.length > 0 ? 'Choose the one that is meant.' : 'These did:'}</p>
+      <p>{files.length > 0 ? 'Choose one:' : 'Files with nodes:'}</p>
       {(files.length > 0 ? files : sourceFiles.value).map(({ file }) => (
         <p key={file}>
           <button type="button" class="link-name" onClick={() => showLine(file, place.value.line)}>

@@ -37,9 +37,9 @@ const CONDITION_HELP = `E.g. NaN, zeros > 90%, size > 10k, or abs_max > 1e3 and 
 
 /** Filters of one click: each a condition that is joined to what is typed, by `and`. */
 const CHIPS = [
-  { label: '> 90 % zeros', term: 'zeros > 90%', title: 'Tensors of which more than 90 % of the elements are 0' },
+  { label: '> 90 % zeros', term: 'zeros > 90%', title: 'Tensors with more than 90 % zeros' },
   { label: 'Gradients', term: "tensor ~ '(^|/)gradient(_tape|s)(_[0-9]+)?/'", title: 'Tensors of the backward pass' },
-  { label: 'Weights', term: "op ~ '^(ReadVariableOp|Variable(V2)?)$'", title: 'Values of variables, where they are read' },
+  { label: 'Weights', term: "op ~ '^(ReadVariableOp|Variable(V2)?)$'", title: 'Variables as read by the step' },
   {
     label: 'Activations',
     term: "op ~ '^(Relu6?|LeakyRelu|Elu|Selu|Gelu|Erf|Sigmoid|Tanh|Soft(max|plus|sign)|LogSoftmax)$'",
@@ -134,7 +134,7 @@ function TextFilters({ wrong }: { wrong: string | null }) {
         class="field small table-where mono"
         placeholder="zeros > 90%"
         list="table-where-completions"
-        aria-label="Condition on the numbers"
+        aria-label="Filter by statistics"
         aria-invalid={wrong !== null && where !== ''}
         title={wrong ?? CONDITION_HELP}
         value={where}
@@ -191,7 +191,7 @@ function Chips() {
       ))}
       <ChipButton
         label="Largest first"
-        title="Sort by the largest magnitude"
+        title="Sort by max |x|"
         on={largest}
         onClick={() => {
           tableSort.value = largest ? FLOW : { column: 'abs_max', descending: true };

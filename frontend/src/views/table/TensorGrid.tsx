@@ -197,7 +197,7 @@ function TensorLabel({ row }: { row: Snapshot }) {
 function Kept({ row }: { row: Snapshot }) {
   if (!row.kept) return null;
   const title = row.sample
-    ? `A sample of ${formatCount(Math.min(row.sample.count, row.size))} elements was kept, ${sampleText(row.sample)}`
+    ? `Sample of ${formatCount(Math.min(row.sample.count, row.size))} elements stored, ${sampleText(row.sample)}`
     : '';
   return (
     <span class="kept-mark" data-sample={Boolean(row.sample)} title={title || 'Full value stored'}>
@@ -214,7 +214,7 @@ function NumberCell({ column, value }: { column: TableColumn; value: number }) {
   return (
     <td
       class={`right ${bad}`}
-      title={unknown ? 'unknown: the run was imported from a format without such counts' : String(value)}
+      title={unknown ? 'unknown: this import format has no such counts' : String(value)}
       data-zero={value === 0 && !plain}
     >
       {numberText(column, value)}

@@ -43,9 +43,9 @@ function Nothing() {
   if (match === '' && where === '' && opType === '' && layer === '' && !nonfinite) {
     return (
       <Message
-        title={tableRows.value === 'all' ? 'Nothing of this graph was captured' : 'No tensor of this graph was captured at this step'}
+        title={tableRows.value === 'all' ? 'No tensors of this graph were captured' : 'No tensors of this graph were captured at this step'}
       >
-        <p>{tableRows.value === 'all' ? 'Choose another graph at the top.' : 'Move along the steps with ← and →.'}</p>
+        <p>{tableRows.value === 'all' ? 'Choose another graph at the top.' : 'Change the step with ← and →.'}</p>
       </Message>
     );
   }
@@ -67,7 +67,7 @@ function Nothing() {
           </button>
         )}
       </div>
-      {shownRange.value && <p class="faint">Only the chosen range of steps was searched.</p>}
+      {shownRange.value && <p class="faint">Only the selected step range was searched.</p>}
     </Message>
   );
 }

@@ -123,8 +123,8 @@ function Legend() {
 
 function Nothing({ scope }: { scope: string }) {
   return (
-    <Message title={scope === '' ? 'Nothing of this graph was captured' : `Nothing was captured below ${scope}`} testid="empty-state">
-      <p>Each step that the tap watches becomes a column, each scope with captured tensors a row.</p>
+    <Message title={scope === '' ? 'No tensors of this graph were captured' : `No tensors were captured in ${scope}`} testid="empty-state">
+      <p>Columns are watched steps, rows are scopes with captured tensors.</p>
       {scope !== '' && (
         <div class="actions">
           <button type="button" class="button" onClick={() => lookInto('')}>

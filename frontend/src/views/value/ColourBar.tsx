@@ -17,7 +17,7 @@ export function ColourBar({ paint, dtype, children }: ColourBarProps) {
   return (
     <div class="colour-bar" data-testid="colour-bar">
       {finiteLimits.value === null ? (
-        <span class="faint">No finite number, so no colour scale</span>
+        <span class="faint">No colour scale: all elements are NaN or Inf</span>
       ) : (
         <>
           <Magnitude dtype={dtype} />
@@ -48,7 +48,7 @@ export function ColourBar({ paint, dtype, children }: ColourBarProps) {
 export function Magnitude({ dtype }: { dtype: string }) {
   if (!isComplex(dtype)) return null;
   return (
-    <span class="chip" title="Complex elements are drawn by their magnitude, the root of re² + im²; hover to see both parts">
+    <span class="chip" title="Complex elements are coloured by magnitude |x|; hover to see both parts">
       magnitude
     </span>
   );

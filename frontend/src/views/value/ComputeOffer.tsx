@@ -19,7 +19,7 @@ export function ComputeOffer() {
   const [failure, setFailure] = useState<{ of: string; text: string } | null>(null);
   const [tensor, all, at] = [chosenTensor.value, recordings.data.value, recordingOfStep.value];
   if (tensor === null || all === null || all.recordings.length === 0) return null;
-  if (view.value === 'stepper') return <p>Replay has no value for it either: it did not run, or its value cannot be shown.</p>;
+  if (view.value === 'stepper') return <p>Replay has no value either: the node did not run, or its value cannot be shown.</p>;
   if (at === null) return <OtherSteps />;
   if (!replayAllowed.value) {
     return (

@@ -26,7 +26,7 @@ const AXES: Record<ValueMode, readonly { axis: Axis; label: string; title: strin
     { axis: 'y', label: 'height', title: 'Down' },
     { axis: 'x', label: 'width', title: 'Across' },
     { axis: 'c', label: 'RGB', title: 'Colour channels' },
-    { axis: 'n', label: 'grid', title: 'One tile an index' },
+    { axis: 'n', label: 'grid', title: 'One tile per index' },
   ],
 };
 

@@ -55,7 +55,7 @@ function NoFiniteTensor({ whole, sentence }: { whole: Snapshot; sentence: string
           </button>
         )}
         <button type="button" class="button small" onClick={showInputs}>
-          What flows into the node
+          Inputs of the node
         </button>
       </div>
     </div>
@@ -93,14 +93,14 @@ export function NotKept({ row, kept }: { row: Snapshot; kept: number[] }) {
             {Number.isNaN(row.size) ? 'its elements' : `its ${row.size.toLocaleString('en-US')} elements`} are not. To keep them, give the
             tap this watch:
           </p>
-          <CodeBlock code={code} label="Copy the line" />
+          <CodeBlock code={code} label="Copy code" />
         </>
       )}
       <ComputeOffer />
       {nearest !== null && (
         <div class="actions">
           <button type="button" class="button num" onClick={() => goToStep(nearest)}>
-            Go to step {nearest}, whose value was kept
+            Go to step {nearest}, with a stored value
           </button>
         </div>
       )}

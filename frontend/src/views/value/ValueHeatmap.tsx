@@ -37,7 +37,7 @@ export function describe(data: Slice, row: Snapshot) {
 export function Thinned({ stride }: { stride: number }) {
   if (stride === 1) return null;
   return (
-    <span class="chip" title="The value is too large to draw every element; Table shows all of them">
+    <span class="chip" title="Too large to draw every element; Table shows all">
       every {stride}th element
     </span>
   );

@@ -37,7 +37,7 @@ export function ValueImage({ data, row }: { data: Slice; row: Snapshot }) {
           <Switch
             label="Normalize per tile"
             on={eachTile.value}
-            title="Colours of every tile span its own range"
+            title="Each tile uses its own colour range"
             onChange={() => {
               eachTile.value = !eachTile.value;
             }}

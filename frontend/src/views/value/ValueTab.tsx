@@ -108,8 +108,8 @@ function SampleNote({ whole }: { whole: Snapshot }) {
     <p class="sample-note" data-testid="sampled">
       <span class="chip">sample</span>
       <span>
-        {formatCount(kept)} of {formatCount(whole.size)} elements were kept, {sampleText(whole.sample)}; they stand in one dimension here.
-        Counts, statistics and histograms are those of the whole.
+        {formatCount(kept)} of {formatCount(whole.size)} elements stored, {sampleText(whole.sample)}, shown in one dimension.
+        Counts, statistics and histograms cover the whole tensor.
       </span>
     </p>
   );
@@ -183,7 +183,7 @@ function NonfiniteJump({ row }: { row: Snapshot }) {
     focusElement(index);
   };
   const none = found?.places.total === 0;
-  const place = none ? ': none of them was kept' : found ? ` ${formatCount(found.at + 1)} of ${formatCount(found.places.total)}` : '';
+  const place = none ? ': none stored' : found ? ` ${formatCount(found.at + 1)} of ${formatCount(found.places.total)}` : '';
   return (
     <button
       type="button"

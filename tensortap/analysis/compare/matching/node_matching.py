@@ -99,8 +99,8 @@ def check_matches(manual_pairs: Mapping[str, str], a: list[GraphIndex], b: list[
         for node in nodes:
             if not any(node in graph.rows for graph in graphs):
                 raise NotFoundError(
-                    f"No graph of {side} that was captured has a node {node[:200]!r}.",
-                    "Matches are written NODE_IN_A=NODE_IN_B, without ':slot'.",
+                    f"No captured graph of {side} has a node {node[:200]!r}.",
+                    "Write matches as NODE_IN_A=NODE_IN_B, without ':slot'.",
                 )
 
 

@@ -74,9 +74,9 @@ def condition_text(flow: Flow, entry: TensorDifference) -> str:
         for side, name in ((a, "A"), (b, "B"))
     ]
     return (
-        f"Ill-conditioned here, but not wrong: its inputs differ by {entry.before:.1e} of their scale, its "
-        f"output by {entry.metrics.relative:.1e}; computed again from its inputs, both sides are what "
-        f"{entry.op_type} gives. At {place}: {', '.join(parts)}."
+        f"Ill-conditioned here, but correct: its inputs differ by {entry.before:.1e} of their "
+        f"scale, its output by {entry.metrics.relative:.1e}; recomputing {entry.op_type} from the "
+        f"inputs reproduces both runs. At {place}: {', '.join(parts)}."
     )
 
 

@@ -15,7 +15,7 @@ def divide(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     x, y = ins[:2]
     both_zero = min(x.zero, y.zero) if x.shape == y.shape else x.zero * y.zero  # as many 0/0 at most
     if out.nan > both_zero and x.inf and y.inf:
-        text = f"inf/inf = NaN: {x.tensor} and {y.tensor} both hold infinities."
+        text = f"inf/inf = NaN: {x.tensor} and {y.tensor} both contain infinities."
         return Explanation("inf/inf", text, OVERFLOW)
     if out.nan and both_zero:
         zeros = f"{elements(y.zero)} of {y.tensor} {be_verb(y.zero)} exactly 0"
@@ -25,7 +25,7 @@ def divide(ins: Sequence[Operand], out: Operand) -> Explanation | None:
         text = f"Division by 0: {elements(y.zero)} of {y.tensor} {be_verb(y.zero)} exactly 0."
         return Explanation("division by 0", text, DIVISION)
     if y.finite and out.inf:
-        text = f"The quotient overflows {out.dtype}: {x.tensor} is divided by too little."
+        text = f"The quotient overflows {out.dtype}: the divisor of {x.tensor} is too small."
         return Explanation("division overflow", text, DIVISION, certain=False)
     return None
 
@@ -69,7 +69,7 @@ def _sum(ins: Sequence[Operand], out: Operand, *, opposite: bool) -> Explanation
         x, y = infinite[:2]
         fits = bool((x.pos_inf and y.neg_inf) or (x.neg_inf and y.pos_inf)) if opposite else True
         if fits:
-            text = f"inf - inf = NaN: {x.tensor} and {y.tensor} hold infinities at the same place."
+            text = f"inf - inf = NaN: {x.tensor} and {y.tensor} contain infinities at the same position."
             return Explanation("inf - inf", text, "Find the origin of the infinities.")
     if sum(x.abs_max for x in ins if x.finite) > largest(out.dtype):
         ends = " and ".join(number(x.abs_max) for x in ins[:2])
@@ -139,8 +139,8 @@ def xlogy(ins: Sequence[Operand], out: Operand) -> Explanation | None:
 
 
 _ZERO_INF = (
-    "Multiplying by a 0/1 mask does not remove infinities: use tf.where on the operand of the op that makes "
-    "them (which helps the gradient too), or multiply_no_nan."
+    "A 0/1 mask does not remove infinities: use multiply_no_nan, or tf.where on the operand of the "
+    "op that produces them (this also fixes the gradient)."
 )
 
 BINARY: dict[str, Check] = {

@@ -19,7 +19,7 @@ _ONLY_CAUSE = (
     (("Sqrt", "Rsqrt"), "nan", "sqrt of a negative", "The square root of a negative number is NaN"),
     (("Rsqrt",), "pos_inf", "rsqrt of 0", "1/sqrt(0) = inf"),
     (("Exp", "Expm1"), "pos_inf", "exp overflow", "exp overflows"),
-    (("RealDiv", "Div", "Reciprocal"), "inf", "division by 0", "Division by 0, or by too little"),
+    (("RealDiv", "Div", "Reciprocal"), "inf", "division by 0", "Division by 0 or by a very small number"),
     (("RealDiv", "Div"), "nan", "0/0", "0/0 = NaN"),
 )
 

@@ -15,10 +15,10 @@ def total(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     """A sum of many elements: of infinities of both signs, of nothing (mean), or it overflows."""
     (x, *_) = ins
     if not x.size and out.nan:
-        text = f"The mean of nothing is 0/0 = NaN: {x.tensor} is empty."
-        return Explanation("mean of nothing", text, "Leave the term out where there are no elements.")
+        text = f"The mean of an empty tensor is 0/0 = NaN: {x.tensor}."
+        return Explanation("mean of an empty tensor", text, "Skip this term if there are no elements.")
     if out.nan and x.pos_inf and x.neg_inf:
-        text = f"inf - inf = NaN: {x.tensor} holds infinities of both signs, which are added up."
+        text = f"inf - inf = NaN: {x.tensor} contains infinities of both signs, which are summed."
         return Explanation("inf - inf", text, "Find the origin of the infinities.")
     if x.abs_max * max(x.finite, 1) > largest(out.dtype):
         limit = number(largest(out.dtype))
@@ -36,7 +36,7 @@ def product_sum(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     for one, other in ((x, y), (y, x)):
         if out.nan and one.inf and other.zero:
             what = f"{elements(one.inf)} of {one.tensor} {be_verb(one.inf)} infinite"
-            text = f"0 * inf = NaN in the sums of products: {what}, where {other.tensor} holds zeros."
+            text = f"0 * inf = NaN in the sums of products: {what}, and {other.tensor} contains zeros."
             return Explanation("0 * inf", text, "Find the origin of the infinities.")
     if out.nan and (x.inf or y.inf):
         one = x if x.inf else y
@@ -61,8 +61,8 @@ def softmax(ins: Sequence[Operand], out: Operand) -> Explanation | None:
         return Explanation("softmax of inf", text, "Find the origin of the infinities.")
     if x.neg_inf:
         row = x.shape[-1] if x.shape else 0
-        what = f"{elements(x.neg_inf)} of {x.tensor} are -inf, rows of {row}"
-        text = f"softmax of a row of -inf only is NaN: {what}."
+        what = f"{elements(x.neg_inf)} of {x.tensor} are -inf, in rows of {row}"
+        text = f"softmax of an all -inf row is NaN: {what}."
         return Explanation("softmax of all -inf", text, _MASK, certain=bool(row) and x.neg_inf >= row)
     return None
 
@@ -80,7 +80,7 @@ def cross_entropy(ins: Sequence[Operand], out: Operand) -> Explanation | None:
         span = f"{number(labels.min)}…{number(labels.max)}"
         text = f"Labels outside 0…{classes - 1} give NaN: {labels.tensor} spans {span}."
         return Explanation(
-            "label out of range", text, "Check the number of classes, and padding labels as -1."
+            "label out of range", text, "Check the number of classes, and padding labels such as -1."
         )
     return None
 
@@ -89,9 +89,11 @@ def normalised(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     """Batch normalization: the squares in the variance overflow, or the batch is empty."""
     (x, *_) = ins
     if not x.size:
-        return Explanation("mean of nothing", f"{x.tensor} is empty: its mean and variance are 0/0.", "")
+        return Explanation(
+            "mean of an empty tensor", f"{x.tensor} is empty: its mean and variance are 0/0.", ""
+        )
     if x.abs_max > largest(x.dtype) ** 0.5:
-        text = f"The variance overflows: |{x.tensor}| goes up to {number(x.abs_max)}."
+        text = f"The variance overflows: |{x.tensor}| reaches {number(x.abs_max)}."
         return Explanation(f"{prefix(x.dtype)}overflow", text, OVERFLOW)
     return None
 
@@ -102,15 +104,15 @@ def product(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     if x.abs_max > 1:
         what = f"|{x.tensor}| reaches {number(x.abs_max)}"
         text = f"The product of {elements(x.size)} overflows {out.dtype}: {what}."
-        return Explanation("product overflow", text, "Add logarithms instead.", certain=False)
+        return Explanation("product overflow", text, "Sum the logarithms instead.", certain=False)
     return None
 
 
 def decomposition(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     """A matrix that is singular, or not positive definite."""
     (x, *_) = ins
-    text = f"{x.tensor} is singular, or not positive definite (to this precision)."
-    return Explanation("singular matrix", text, "Add a small multiple of the identity.", certain=False)
+    text = f"{x.tensor} is singular or not positive definite at this precision."
+    return Explanation("singular matrix", text, "Add a small multiple of the identity matrix.", certain=False)
 
 
 _MASK = (

@@ -125,7 +125,10 @@ def beyond(limit: float, name: str) -> Check:
     def check(ins: Sequence[Operand], out: Operand) -> Explanation | None:
         (x, *_) = ins
         if x.abs_max >= limit:
-            text = f"{name} is not finite there: |{x.tensor}| goes up to {number_beside(x.abs_max, limit)}."
+            text = (
+                f"{name} is not finite outside its domain: |{x.tensor}| goes up to "
+                f"{number_beside(x.abs_max, limit)}."
+            )
             return Explanation("outside the domain", text, "Clip the operand into the function's domain.")
         return None
 
@@ -145,9 +148,11 @@ def poles(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     """lgamma and digamma have poles at 0, -1, -2, …."""
     (x, *_) = ins
     if x.zero or x.negative:
-        text = f"{x.tensor} has {elements(x.zero + x.negative)} at or below 0, where the function has poles."
+        text = (
+            f"{x.tensor} has {elements(x.zero + x.negative)} at or below 0, where the function is not finite."
+        )
         return Explanation(
-            "outside the domain", text, "Keep the operand positive, as with softplus.", certain=False
+            "outside the domain", text, "Keep the operand positive, e.g. with softplus.", certain=False
         )
     return None
 
@@ -157,15 +162,15 @@ def prefix(dtype: str) -> str:
 
 
 LOG = (
-    "Take the logarithm from logits instead (log_softmax, from_logits=True), "
-    "or keep the operand off 0: log(x + 1e-7), tf.maximum(x, tiny)."
+    "Compute the logarithm from logits (log_softmax, from_logits=True), or keep the operand above "
+    "0: log(x + 1e-7), tf.maximum(x, tiny)."
 )
 _EXP = "Subtract the maximum first (softmax, logsumexp), use a stable form (softplus), or clip the operand."
-SQRT = "Add a small epsilon under the root, or clip at 0: sqrt(maximum(x, 0) + 1e-12)."
+SQRT = "Clip at 0 and add an epsilon under the root: sqrt(maximum(x, 0) + 1e-12)."
 DIVISION = "Add an epsilon to the divisor, or use tf.math.divide_no_nan."
 OVERFLOW = (
-    "Keep the numbers smaller (normalise, scale the loss), or compute this op in float32 "
-    "(bfloat16 has float32's range)."
+    "Keep the values smaller (normalise, scale the loss), or compute this op in float32 or "
+    "bfloat16, which has the range of float32."
 )
 
 
@@ -175,11 +180,11 @@ def python(ins: Sequence[Operand], out: Operand) -> Explanation | None:
         return None
     zeros = [f"{elements(x.zero)} of {x.tensor} {be_verb(x.zero)} exactly 0" for x in ins if x.zero]
     beside = f"; {zeros[0]}" if zeros else ""
-    text = f"The Python function that it calls returned it for finite inputs{beside}."
+    text = f"The Python function returned NaN or Inf for finite inputs{beside}."
     return Explanation("Python function", text, _PYTHON)
 
 
-_PYTHON = "Check the Python function: np.seterr(all='raise') stops where NumPy makes it."
+_PYTHON = "Check the Python function: with np.seterr(all='raise') NumPy raises an error at the origin."
 
 UNARY: dict[str, Check] = {
     "EagerPyFunc": python,
@@ -252,9 +257,7 @@ GRADIENTS: dict[str, Check] = {
     "SigmoidGrad": slope("sigmoid", of=0, flat=_zero_or_one, where="where {} is exactly 0 or 1"),
     "TanhGrad": slope("tanh", of=0, flat=_at_either_end, where="where {} is exactly 1 or -1"),
     "EluGrad": slope("ELU", of=1, flat=lambda y: int(y.min <= -1), where="where {} is exactly -1"),
-    "SeluGrad": slope(
-        "SELU", of=1, flat=lambda y: int(y.min <= -1.758), where="where {} is at its lower end"
-    ),
+    "SeluGrad": slope("SELU", of=1, flat=lambda y: int(y.min <= -1.758), where="where {} is at its minimum"),
     "SoftplusGrad": slope(
         "softplus", of=1, flat=lambda x: int(x.min <= -100), where="where {} is far below 0"
     ),

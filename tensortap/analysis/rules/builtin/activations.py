@@ -31,13 +31,14 @@ def _how_many(share: float) -> str:
 
 @rule(
     "DeadRelu",
-    "ReLU units that hardly ever fire",
+    "ReLU units that are almost never active",
     title="Dead ReLU units",
     thresholds={"active": 0.01, "layer_share": 0.5},
     severity="high",
     source="SageMaker Debugger",
-    help="A lower learning rate, a bias that starts at 0 or above, LeakyReLU or GELU, or normalised inputs.",
-    next_look="The input of the ReLU: its histogram over steps shows when it went below 0.",
+    help="Lower the learning rate, start biases at 0 or above, use LeakyReLU or GELU, or normalise the "
+    "inputs.",
+    next_look="Check the input of the ReLU: its histogram over steps shows when it went below 0.",
 )
 def dead_relu(view: RunView, limits: Limits) -> Iterable[Hit]:
     relus = view.where(lambda t: t.op_type in ("Relu", "Relu6") and not t.backward)
@@ -104,7 +105,7 @@ def _dead_units(view: RunView, tensor: TensorRole, rows: SnapshotRows, limits: L
     active = np.mean(shares, axis=0)
     dead = active < limits["active"]
     if dead.mean() > limits["layer_share"]:
-        text = f"{int(dead.sum())} of {len(dead)} units of {tensor.name} hardly ever fire."
+        text = f"{int(dead.sum())} of {len(dead)} units of {tensor.name} are almost never active."
         evidence = Evidence(steps[-1], "share of dead units", float(dead.mean()), limits["layer_share"])
         at = distinct(np.array(steps))
         of = view.run.catalog.tensors.kept.of(tensor.code)
@@ -118,8 +119,9 @@ def _dead_units(view: RunView, tensor: TensorRole, rows: SnapshotRows, limits: L
     thresholds={"tanh": 9.4999, "sigmoid_low": -23.0, "sigmoid_high": 16.99999, "layer_share": 0.5},
     severity="high",
     source="SageMaker Debugger",
-    help="Normalised inputs, smaller initial weights, normalization layers, or a lower learning rate.",
-    next_look="The input of the activation: its histogram over steps shows how large it is.",
+    help="Normalise inputs, use smaller initial weights, add normalization layers, or lower the "
+    "learning rate.",
+    next_look="Check the input of the activation: its histogram over steps shows its range.",
 )
 def saturated_activation(view: RunView, limits: Limits) -> Iterable[Hit]:
     pairs = list(_activations(view))
@@ -137,11 +139,11 @@ def saturated_activation(view: RunView, limits: Limits) -> Iterable[Hit]:
         fired = beyond > limits["layer_share"]
         if len(steps) and fired.sum() >= max(1, MOSTLY * len(steps)):
             worst = int(np.argmax(beyond))
-            text = f"{beyond[worst]:.0%} of the inputs of {activation.name} lie outside {low:g}…{high:g}."
+            text = f"{beyond[worst]:.0%} of the inputs of {activation.name} are outside {low:g}…{high:g}."
             share = float(beyond[worst])
             evidence = Evidence(int(steps[worst]), "share saturated", share, limits["layer_share"])
             of, captured = len(distinct(steps)), snapshot_counts_of(view).steps(source.code)
-            looked_at = f"histograms, chosen evenly of {captured:,} steps" if of < captured else ""
+            looked_at = f"histograms, sampled evenly from {captured:,} steps" if of < captured else ""
             yield Hit.at(distinct(steps[fired]), of, activation, text, evidence, looked_at=looked_at)
 
 
@@ -189,9 +191,9 @@ def share_beyond(
     "a dropout rate close to 1",
     thresholds={"rate": 0.8, "high": 0.9},
     severity="medium",
-    source="tensortap: the rate as the graph holds it; Srivastava et al. 2014 use 0.2 to 0.5",
-    help="rate is the share of elements that is dropped, not the share that is kept.",
-    next_look="The layer's rate, and the % zeros of its output.",
+    source="tensortap: the rate in the graph; Srivastava et al. 2014 use 0.2 to 0.5",
+    help="Lower the rate: it is the share of elements to drop, not to keep.",
+    next_look="Check the rate of the layer and the % zeros of its output.",
 )
 def high_dropout(view: RunView, limits: Limits) -> Iterable[Hit]:
     for graph in sorted({tensor.graph for tensor in view.of_kind("gradient")}):
@@ -215,7 +217,7 @@ def _dropped(view: RunView, roles: Roles, row: int, rate: float, limits: Limits)
     rows = view.rows([tensor] if tensor else [])
     if tensor is not None and len(rows):
         layer = roles.graph.layer[row] or roles.graph.names[row].rpartition("/")[0]
-        text = f"{layer} drops {rate:.3g} of what it is given at each training step."
+        text = f"{layer} drops {rate:.3g} of its input at each training step."
         severity: Severity | None = "high" if rate >= limits["high"] else None
         evidence = Evidence(int(rows.step[0]), "dropout rate", rate, limits["rate"])
         yield Hit.at(rows.steps, len(rows.steps), tensor, text, evidence, severity=severity)

@@ -29,9 +29,9 @@ _PRODUCTS = MATRIX_PRODUCTS | CONVOLUTIONS
     "a softmax over a single element, or over the batch",
     title="Softmax over the wrong axis",
     severity="high",
-    source="tensortap: the shapes of the softmax and of what it takes",
-    help="One output of two classes: a sigmoid, or two units with a softmax. Else axis=-1, the classes.",
-    next_look="The shape of the softmax, and its values: over the classes they sum to 1.",
+    source="tensortap: the shapes of the softmax and of its input",
+    help="For two classes, use one unit with a sigmoid or two with a softmax; otherwise axis=-1.",
+    next_look="Check the shape of the softmax: its values must sum to 1 over the classes.",
 )
 def softmax_axis(view: RunView, limits: Limits) -> Iterable[Hit]:
     del limits
@@ -39,12 +39,13 @@ def softmax_axis(view: RunView, limits: Limits) -> Iterable[Hit]:
         for row in forward_rows(roles, "Softmax".__eq__):
             shape, name = shape_of(roles, (row, 0)), roles.graph.names[row]
             if shape and shape[-1] == 1 and _is_layer_output(roles, row):
-                text = f"{name} ({_text(shape)}) is a softmax over one element: that is always 1."
+                text = f"{name} ({_text(shape)}) is a softmax over one element, which is always 1."
                 yield from _at(view, roles, row, text, Evidence(0, "elements of the softmax", 1.0, 2.0))
             elif taken := _transposed_batch(roles, row):
                 text = (
-                    f"{name} is a softmax over the batch: its input was {_text(taken)} and is transposed to"
-                    f" {_text(shape or ())}. What a sample gets depends on the other samples of its batch."
+                    f"{name} is a softmax over the batch: its input was {_text(taken)} and is "
+                    f"transposed to {_text(shape or ())}. The result of a sample depends on the "
+                    "other samples in its batch."
                 )
                 evidence = Evidence(0, "axis of the softmax", 0.0, len(taken) - 1)
                 yield from _at(view, roles, row, text, evidence)
@@ -83,12 +84,12 @@ def _is_batch(roles: Roles, extent: int | None) -> bool:
 
 @rule(
     "BroadcastLoss",
-    "targets and outputs whose difference broadcasts",
+    "targets and outputs of different shapes, so that their difference broadcasts",
     title="Broadcast in the loss",
     severity="high",
     source="tensortap: the shapes of the targets, of the output and of their difference",
-    help="Give both the same shape, as by tf.squeeze(outputs, -1) or targets[:, None].",
-    next_look="The shapes of the two inputs of this difference.",
+    help="Give both the same shape, e.g. with tf.squeeze(outputs, -1) or targets[:, None].",
+    next_look="Check the shapes of the two inputs of this difference.",
 )
 def broadcast_loss(view: RunView, limits: Limits) -> Iterable[Hit]:
     del limits
@@ -104,9 +105,9 @@ def broadcast_loss(view: RunView, limits: Limits) -> Iterable[Hit]:
                     of = dict(zip(places, map(_text, shapes), strict=True))
                     names = roles.graph.names
                     text = (
-                        f"{names[row]} compares targets of shape {of[target]} with outputs of shape"
-                        f" {of[output]}: the difference is {_text(shape_of(roles, (row, 0)))}, of each output"
-                        " and every target."
+                        f"{names[row]} compares targets of shape {of[target]} with outputs of shape "
+                        f"{of[output]}: the difference is {_text(shape_of(roles, (row, 0)))}, every "
+                        "output minus every target."
                     )
                     yield from _at(view, roles, row, text, Evidence(0, "rank of the difference", 2.0, 1.0))
                     break

@@ -28,13 +28,13 @@ _TURNS = 2  # times as long as any stretch of zeros before: longer than it takes
 
 @rule(
     "DeadGradient",
-    "gradients that are exactly zero, and where the zeros begin",
+    "gradients that are exactly zero, and where the zeros start",
     title="Zero gradient",
     thresholds={"steps_share": MOSTLY, "last_steps": 5},
     severity="high",
     source="tensortap: exact zeros, followed back through the graph",
-    help="A dead or saturated activation, a mask, or a dtype too narrow: look where the zeros begin.",
-    next_look="The tensor at which the zeros begin, and its inputs.",
+    help="Look where the zeros start: a dead or saturated activation, a mask, or a dtype that is too narrow.",
+    next_look="Check the tensor where the zeros start, and its inputs.",
 )
 def dead_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
     for entry, tensor in _entries(view):
@@ -69,29 +69,29 @@ def _dead(view: RunView, entry: LedgerEntry, tensor: TensorRole) -> Hit:
 
 
 def _at_times(view: RunView, entry: LedgerEntry, tensor: TensorRole) -> Hit:
-    """A gradient that is 0 at most captured steps, and comes back: what a part of the batches trains."""
+    """A gradient that is 0 at most captured steps, but recovers: what a part of the batches trains."""
     first, share = entry.first_zero_step or 0, entry.zero_steps / entry.steps
     seen = f"is exactly 0 at {entry.zero_steps:,} of {counted(entry.steps, 'captured step')}"
-    more = "and comes back" if entry.zero_steps < entry.steps else "but not in every iteration"
+    more = "but recovers" if entry.zero_steps < entry.steps else "but not in every iteration"
     text = f"The gradient of {entry.variable} {seen}, {more}: {entry.why}."
-    evidence = [Evidence(first, "share of steps with zeros only", share, 1.0)]
+    evidence = [Evidence(first, "share of all-zero steps", share, 1.0)]
     at = (first, snapshot_counts_of(view).last(tensor.code), entry.zero_steps, entry.steps)
     return Hit(tensor.code, text, evidence, *at, "low", help=_BY_TURNS, next_look=_WHICH_STEPS)
 
 
 _BY_TURNS = (
-    "Fine where only a part of the batches uses the layer (an expert of several, a task by turns). If all "
-    "should, look where the zeros begin."
+    "This is fine if only some batches use the layer (mixture of experts, alternating tasks). "
+    "Otherwise look where the zeros start."
 )
-_WHICH_STEPS = "The gradient's history: at which steps is it 0, and which batches are these?"
+_WHICH_STEPS = "Check the history of the gradient: at which steps, and for which batches, is it 0?"
 
 
 _OTHER_OP = (
-    "An op with a gradient there (softmax instead of argmax, a straight-through estimator). If it is meant, "
-    "exclude it from training (trainable=False)."
+    "Use an op that has a gradient (softmax instead of argmax, a straight-through estimator). If "
+    "this is intended, set trainable=False."
 )
-_NO_STOP = "Let the gradient through, or exclude it from training (trainable=False)."
-_UNUSED_HELP = "Let the loss use the layer, or leave it out of what is trained (trainable=False)."
+_NO_STOP = "Remove the stop_gradient, or set trainable=False."
+_UNUSED_HELP = "Use the layer in the loss, or set trainable=False."
 
 
 def _cut_off(view: RunView) -> Iterator[Hit]:
@@ -108,9 +108,9 @@ def _cut_off(view: RunView) -> Iterator[Hit]:
             continue
         steps = view.rows([tensor]).steps
         if len(steps):
-            note = "The step asks for its gradient." if asked else "Fine if it is frozen."
+            note = "The step requests its gradient." if asked else "This is fine if it is frozen."
             if asked and _moves(view, tensor):  # a target network, a codebook of moving averages
-                asked, note = False, "It still changes: something else updates it."
+                asked, note = False, "It still changes, so something else updates it."
             text = f"{entry.variable} gets no gradient: {entry.why}. {note}"
             evidence = Evidence(int(steps[0]), "steps with a gradient", 0.0)
             meant = not entry.cut_by  # perhaps: a head that is not used yet
@@ -129,9 +129,9 @@ def _advised(hit: Hit, entry: LedgerEntry) -> Hit:
     """Add what to do about a variable that the loss gives no gradient, and where to look."""
     advice = {"": _UNUSED_HELP, STOPS: _NO_STOP}.get(entry.cut_by, _OTHER_OP)
     if not entry.cut_by:
-        return replace(hit, help=advice, next_look="What the layer's output is for.")
+        return replace(hit, help=advice, next_look="Check where the output of the layer is used.")
     node = entry.begins.rpartition(":")[0]
-    look = "The node that lets no gradient through."
+    look = "Check the node that blocks the gradient."
     return replace(hit, help=advice, next_look=look, source_node=node)
 
 
@@ -139,9 +139,9 @@ def _advised(hit: Hit, entry: LedgerEntry) -> Hit:
     "UnusedLayer",
     "trainable layers that the step never calls",
     severity="high",
-    source="tensortap: variables whose gradients the step asks for, though nothing reads them",
-    help="Call the layer where the model computes its output, or remove it from the model.",
-    next_look="The line that makes the layer, and the model's call().",
+    source="tensortap: variables that nothing reads, although the step requests their gradients",
+    help="Call the layer in the model, or remove it.",
+    next_look="Check the line that creates the layer, and call() of the model.",
 )
 def unused_layer(view: RunView, limits: Limits) -> Iterable[Hit]:
     del limits
@@ -181,9 +181,9 @@ def _ledger(view: RunView) -> list[LedgerEntry]:
     "updates lost to rounding: w + update == w",
     title="Updates lost to rounding",
     thresholds={"share": 0.5},
-    source="tensortap: counted in stored values of consecutive steps",
-    help="Keep a float32 copy of the weights (mixed precision), or a larger learning rate.",
-    next_look="The weights' dtype, and the size of the update beside theirs.",
+    source="tensortap: comparison of stored values of consecutive steps",
+    help="Keep a float32 copy of the weights (mixed precision), or raise the learning rate.",
+    next_look="Compare the update with the weights, and check the dtype of the weights.",
 )
 def absorbed_update(view: RunView, limits: Limits) -> Iterable[Hit]:
     weights = {(tensor.graph, tensor.variable): tensor for tensor in view.of_kind("weight")}
@@ -200,7 +200,7 @@ def absorbed_update(view: RunView, limits: Limits) -> Iterable[Hit]:
             severity: Severity | None = "high" if whole else None
             kept = "pairs of steps with stored values"
             if entry.absorbed_steps < entry.absorbed_of:
-                kept += f", chosen evenly of {entry.absorbed_of:,}"
+                kept += f", sampled evenly from {entry.absorbed_of:,}"
             yield Hit(tensor.code, text, evidence, *at, severity=severity, looked_at=kept)
 
 

@@ -32,8 +32,8 @@ def _for_kernels(tensor: TensorRole) -> Severity | None:
     thresholds={"mean_abs": 1e-7, "first_last_ratio": 1e-3, "first_norm": 1e-4},
     severity="high",
     source="mean_abs: SageMaker Debugger (MindInsight: 1e-9); first_last_ratio, first_norm: AutoTrainer",
-    help="ReLU-like activations, residual connections, normalization layers, or He initialization.",
-    next_look="The gradients of the layers after it: where along the backward pass do they shrink?",
+    help="Use ReLU-like activations, residual connections, normalization layers, or He initialization.",
+    next_look="Compare the gradients layer by layer: where in the backward pass do they shrink?",
 )
 def vanishing_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
     def measure(rows: SnapshotRows) -> tuple[Array, Array]:
@@ -45,13 +45,13 @@ def vanishing_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
         ("VanishingGradient", limits["mean_abs"]),
         trained_gradients(view),
         measure,
-        "mean of absolute values, at most",
+        "upper bound of the mean absolute value",
         limits["mean_abs"],
         share=MOSTLY,
         least=2,
         low=True,
         text=lambda t, value: (
-            f"The gradient of {t.variable or t.name} is {value:.3g} (mean of absolute values, at most)."
+            f"The gradient of {t.variable or t.name} is {value:.3g} (upper bound of the mean absolute value)."
         ),
         severity=_for_kernels,
     )
@@ -67,7 +67,7 @@ def vanishing_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
         if before is None or before is tensor or size < _ARRIVES * limits["mean_abs"]:
             yield hit
             continue
-        text = f"{hit.text[:-1]}; that of {before.variable}, which is before it, is {size:.3g}."
+        text = f"{hit.text[:-1]}; the gradient of {before.variable}, an earlier layer, is {size:.3g}."
         yield replace(hit, severity="low", text=text, help=_LOCAL)
     for first, last, steps, one, other in _ends(view, most_of_first=True):
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -98,24 +98,26 @@ def _earliest(view: RunView, graph: str) -> tuple[TensorRole | None, float]:
 
 _ARRIVES = 100.0  # times the limit: a gradient before it that is larger has not vanished
 _OF_BIAS = (
-    "Nothing, if this is a bias before a normalization or the bias of an attention's keys: its gradient is"
-    " zero by mathematics. Such a bias can go (use_bias=False)."
+    "No fix is needed for a bias before a normalization or for the key bias of attention: their "
+    "gradient is always zero. You can remove it (use_bias=False)."
 )
 _LOCAL = (
-    "Often nothing: gradients reach the layers before it by another path. Queries and keys get little from"
-    " an attention that is still uniform. If it lasts, look for a saturated activation in this branch."
+    "Often no fix is needed: earlier layers get gradients through another path, and uniform "
+    "attention gives queries and keys small ones. If it lasts, look for a saturated activation in "
+    "this branch."
 )
-_CONVERGED = "Nothing: the loss has fallen to less than a millionth of what it was, and gradients with it."
+_CONVERGED = "No fix is needed: loss and gradients have fallen below a millionth of their initial values."
 
 
 @rule(
     "ExplodingGradient",
-    "gradients grow on their way back to the first layer",
+    "gradients that grow towards the first layer",
     thresholds={"first_last_ratio": 70.0},
     severity="high",
     source="AutoTrainer",
-    help="Clip gradients (clipnorm=1.0), a lower learning rate, gated or normalised recurrent layers.",
-    next_look="The gradients of the layers after it: where along the backward pass do they grow?",
+    help="Clip gradients (clipnorm=1.0), lower the learning rate, or use gated or normalised recurrent "
+    "layers.",
+    next_look="Compare the gradients layer by layer: where in the backward pass do they grow?",
 )
 def exploding_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
     for first, last, steps, one, other in _ends(view):

@@ -63,11 +63,12 @@ class _Scale:
 
 @rule(
     "PoorWeightInit",
-    "initial weights that are hard to train",
+    "initial weights of an unsuitable scale",
     thresholds={"variance_ratio": 10.0, "far": 100.0, "gradient_range": 1e-3, "steps": 10},
-    source="SageMaker Debugger; what fans ask for: Glorot & Bengio 2010, He et al. 2015; far: tensortap",
-    help="The initializer that fits the activation: HeNormal for ReLU, GlorotUniform for tanh and sigmoid.",
-    next_look="The histogram of the weights at the first step, and of what the layer gives.",
+    source="SageMaker Debugger; scale by fan-in and fan-out: Glorot & Bengio 2010, He et al. 2015; far: "
+    "tensortap",
+    help="Use the initializer for the activation: HeNormal for ReLU, GlorotUniform for tanh and sigmoid.",
+    next_look="Check the histograms of the weights and of the layer output at the first step.",
 )
 def poor_weight_init(view: RunView, limits: Limits) -> Iterable[Hit]:
     # What is looked up and not multiplied, no fan-in asks for a variance of; what is not trained, no

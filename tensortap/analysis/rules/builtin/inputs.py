@@ -72,12 +72,12 @@ def is_number(view: RunView, tensor: TensorRole, rows: SnapshotRows) -> bool:
 
 @rule(
     "InputNotNormalised",
-    "inputs that are not centred, or far outside -1 … 1",
+    "inputs that are not centred or far outside -1 … 1",
     title="Input not normalized",
     thresholds={"abs_mean": 0.2, "range": 1.0, "far": 10.0, "samples": 50},
     source="abs_mean: SageMaker Debugger (over 500 samples); range: UMLAUT; far, samples: tensortap",
-    help="keras.layers.Normalization, or (x - mean) / std; pixels divided by 255.",
-    next_look="The histogram of the input.",
+    help="Use keras.layers.Normalization or (x - mean) / std; divide pixels by 255.",
+    next_look="Check the histogram of the input.",
 )
 def input_not_normalised(view: RunView, limits: Limits) -> Iterable[Hit]:
     for fed in view.of_kind("input"):
@@ -124,11 +124,11 @@ def _judged(view: RunView, fed: TensorRole) -> tuple[TensorRole, bool]:
 
 @rule(
     "ClassImbalance",
-    "classes of very different frequency",
+    "classes with very different frequencies",
     thresholds={"ratio": 10.0, "samples": 100},
     source="ratio: SageMaker Debugger; samples: tensortap",
-    help="class_weight, resampling, or a loss that balances (focal loss); judge by recall per class.",
-    next_look="The values of the labels.",
+    help="Use class_weight, resampling, or a balancing loss such as focal loss; evaluate recall per class.",
+    next_look="Check the values of the labels.",
 )
 def class_imbalance(view: RunView, limits: Limits) -> Iterable[Hit]:
     for tensor in view.of_kind("input"):
@@ -166,12 +166,12 @@ def _count_classes(view: RunView, rows: SnapshotRows) -> tuple[Array, Array]:
 
 @rule(
     "LabelInInput",
-    "a feature that is the label",
+    "a feature that equals the label",
     thresholds={"correlation": 0.9999, "samples": 64},
     severity="high",
     source="tensortap: correlation of each feature with the labels, in stored values",
-    help="Leave that feature out: it is not known when the model is used.",
-    next_look="That column of the input, beside the labels.",
+    help="Remove this feature: it will not be available at inference.",
+    next_look="Compare this column of the input with the labels.",
 )
 def label_in_input(view: RunView, limits: Limits) -> Iterable[Hit]:
     for graph in sorted({tensor.graph for tensor in view.of_kind("gradient")}):

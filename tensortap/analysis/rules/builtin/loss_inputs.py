@@ -38,12 +38,12 @@ _MAX_NODES = 2000  # nodes that are followed from one cross-entropy
 
 @rule(
     "LossInputMismatch",
-    "a loss that expects logits but gets probabilities or a ReLU's output, or the reverse",
+    "a loss that expects logits but gets probabilities or ReLU outputs, or the reverse",
     severity="high",
-    source="tensortap: the ops between the model's output and the loss, and the values captured there",
-    help="from_logits=True for a model that ends without an activation (more exact), from_logits=False for"
-    " one that ends in a softmax or sigmoid.",
-    next_look="The last layer's activation, and from_logits of the loss.",
+    source="tensortap: ops and values between the model output and the loss",
+    help="Use from_logits=True if the model has no final activation (more precise), from_logits=False "
+    "if it ends in a softmax or sigmoid.",
+    next_look="Check the activation of the last layer, and from_logits of the loss.",
 )
 def loss_input_mismatch(view: RunView, limits: Limits) -> Iterable[Hit]:
     del limits
@@ -81,12 +81,9 @@ def _mismatch(view: RunView, roles: Roles, output: Slot, loss: int, activation: 
     names = roles.graph.names
     text = f"{names[output[0]]} is a {activation}, and the loss ({names[loss]})"
     if activation == "ReLU":
-        text += " takes it for logits: none of them can be below 0, and one that is 0 gets no gradient."
+        text += " expects logits: ReLU outputs are never negative, and zeros get no gradient."
     else:
-        text += (
-            " applies another one to it: the loss expects logits but gets probabilities (gradients become"
-            " small)."
-        )
+        text += " applies another one: it expects logits but gets probabilities, so gradients become small."
     steps = view.rows([tensor]).steps
     if len(steps):
         count = 1.0 if activation == "ReLU" else 2.0
@@ -118,8 +115,8 @@ def _logits_as_probabilities(view: RunView, roles: Roles) -> Iterator[Hit]:
         first = int(np.flatnonzero(outside)[0])
         low, high = float(rows["min"][first]), float(rows["max"][first])
         text = (
-            f"The loss takes probabilities, and {tensor.name} reaches from {low:.3g} to {high:.3g}: what lies"
-            " outside of 0 … 1 is clipped, and gets no gradient."
+            f"The loss expects probabilities, but {tensor.name} ranges from {low:.3g} to "
+            f"{high:.3g}: values outside 0 … 1 are clipped and get no gradient."
         )
         steps = np.unique(rows.step[outside])
         evidence = Evidence(int(rows.step[first]), "max", high, 1.0)
@@ -133,12 +130,12 @@ def _constants(roles: Roles, row: int) -> list[float]:
 
 @rule(
     "TargetOutOfRange",
-    "targets that the activation of the output cannot reach",
+    "targets outside the range of the output activation",
     thresholds={"share": 0.5},
     severity="high",
-    source="tensortap: the range of the activation, and the extremes of the targets",
-    help="Leave the activation of the last layer out, or scale the targets to its range.",
-    next_look="The histograms of the targets and of the output.",
+    source="tensortap: the range of the activation and of the targets",
+    help="Remove the activation of the last layer, or scale the targets to its range.",
+    next_look="Compare the histograms of the targets and of the output.",
 )
 def target_out_of_range(view: RunView, limits: Limits) -> Iterable[Hit]:
     for roles in trained_graphs(view):
@@ -160,8 +157,9 @@ def target_out_of_range(view: RunView, limits: Limits) -> Iterable[Hit]:
                         f"{bounds[0]:g} or more" if np.isinf(bounds[1]) else f"{bounds[0]:g} … {bounds[1]:g}"
                     )
                     text = (
-                        f"The targets {tensor.name} reach from {low:.3g} to {high:.3g}, but the output"
-                        f" {graph.names[output[0]]} ({graph.op_type[output[0]]}) can only be {reach}."
+                        f"The targets {tensor.name} range from {low:.3g} to {high:.3g}, but the "
+                        f"output {graph.names[output[0]]} ({graph.op_type[output[0]]}) can only be "
+                        f"{reach}."
                     )
                     end = low if low < bounds[0] else high
                     evidence = Evidence(
@@ -175,8 +173,8 @@ def target_out_of_range(view: RunView, limits: Limits) -> Iterable[Hit]:
     "a cross-entropy that is maximised",
     severity="high",
     source="tensortap: the ops between the cross-entropy and the loss",
-    help="Minimise the cross-entropy itself: take the minus sign out.",
-    next_look="The line that computes the loss.",
+    help="Minimise the cross-entropy itself: remove the minus sign.",
+    next_look="Check the line that computes the loss.",
 )
 def negated_loss(view: RunView, limits: Limits) -> Iterable[Hit]:
     """Where a graph has one loss, and that is a cross-entropy but for averages, constants and its sign.
@@ -194,8 +192,8 @@ def negated_loss(view: RunView, limits: Limits) -> Iterable[Hit]:
         if {sign for sign, _ in found} == {-1} and tensor is not None and len(rows):
             lowest = float(np.nanmin(rows["min"]))
             text = (
-                f"The loss is the negative of a cross-entropy ({rows['mean'][0]:.3g} at step {rows.step[0]},"
-                f" down to {lowest:.3g}): training makes the model's answers worse."
+                f"The loss is the negative of a cross-entropy ({rows['mean'][0]:.3g} at step "
+                f"{rows.step[0]}, down to {lowest:.3g}): training makes the predictions worse."
             )
             evidence = Evidence(int(rows.step[0]), "loss", lowest, 0.0)
             hit = Hit.at(rows.steps, len(rows.steps), tensor, text, evidence)

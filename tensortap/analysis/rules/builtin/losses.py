@@ -101,8 +101,8 @@ def _clear(loss: Array, third: int) -> bool:
     thresholds={"percent": 0.1, "steps": 10, "most_percent": 10.0},
     severity="high",
     source="percent, steps: SageMaker Debugger; most_percent: tensortap",
-    help="Another learning rate (try a tenth, and ten times); check labels, loss and the last activation.",
-    next_look="The history of the loss, and the findings on gradients.",
+    help="Try a tenth or ten times the learning rate; check labels, loss and the last activation.",
+    next_look="Check the history of the loss, and findings about gradients.",
 )
 def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
     for tensor in _training_losses(view):
@@ -134,7 +134,10 @@ def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
             text = f"{text} It began with {loss[0]:.4g}."
         elif classes and not grew:
             guess = f"{math.log(classes):.4g}"
-            text = f"{text} Guessing among {classes} classes gives {guess}: do labels belong to their inputs?"
+            text = (
+                f"{text} Guessing among {classes} classes gives {guess}: check that the labels belong "
+                "to the inputs."
+            )
         if scattered := fallen >= wanted and not clearly and not jumped:
             text = f"{text} The decrease is smaller than the noise."
             wanted = min(scatter / abs(begin), limits["most_percent"] / 100) if begin else wanted
@@ -174,8 +177,9 @@ def classes_guessed(roles: Roles, loss: float) -> int:
     "a huge loss",
     thresholds={"loss": 1e3},
     source="AutoTrainer",
-    help="Normalise inputs and targets; a lower learning rate; mean instead of sum in the loss.",
-    next_look="The history of the loss.",
+    help="Normalise inputs and targets, lower the learning rate, or use the mean instead of the sum in "
+    "the loss.",
+    next_look="Check the history of the loss.",
 )
 def large_loss(view: RunView, limits: Limits) -> Iterable[Hit]:
     yield from incremental_hits(
@@ -196,8 +200,8 @@ def large_loss(view: RunView, limits: Limits) -> Iterable[Hit]:
     title="Overfitting",
     thresholds={"ratio": 0.1, "steps": 10},
     source="SageMaker Debugger; for logged epochs the generalization loss of Prechelt 1998",
-    help="More data or augmentation, dropout, weight decay, a smaller model, or stopping earlier.",
-    next_look="Both losses over steps.",
+    help="Use more data, augmentation, dropout, weight decay, a smaller model, or early stopping.",
+    next_look="Compare both losses over steps.",
 )
 def overfit(view: RunView, limits: Limits) -> Iterable[Hit]:
     training = _training_losses(view)
@@ -218,7 +222,7 @@ def overfit(view: RunView, limits: Limits) -> Iterable[Hit]:
         if one > 0 and (other - one) / one > limits["ratio"]:
             ratio = (other - one) / one
             above = f"{ratio:.0%}" if ratio < 3 else f"{ratio:.3g} times"
-            text = f"The loss without training is {other:.4g}, {above} above the training's {one:.4g}."
+            text = f"The validation loss is {other:.4g}, {above} above the training loss of {one:.4g}."
             evidence = Evidence(int(steps[-1]), "(validation - training)/training", ratio, limits["ratio"])
             yield Hit.at(steps, len(steps), tensor, text, evidence)
 
@@ -259,8 +263,8 @@ def _overfit_epochs(epochs: list[StepLogs], tensors: list[TensorRole], limits: L
     "an unusual learning rate",
     thresholds={"largest": 0.01, "smallest": 1e-7},
     source="UMLAUT",
-    help="Common first choices: 1e-3 for Adam, 1e-2 for SGD.",
-    next_look="The loss over steps.",
+    help="Start with 1e-3 for Adam or 1e-2 for SGD.",
+    next_look="Check the loss over steps.",
 )
 def learning_rate(view: RunView, limits: Limits) -> Iterable[Hit]:
     rates = learning_rates(view)

@@ -25,20 +25,20 @@ _SCALES = ("dynamic_scale", "loss_scale", "current_loss_scale")
 _SKIPPED: dict[str, Any] = {"share": MOSTLY, "least": 20}
 # What is said of those that no pattern explains.
 _OTHERWISE = {
-    "from_variable": ": no captured step before made it.",
-    "suspected": ": not all of its inputs were captured.",
+    "from_variable": ": its origin is before the captured steps.",
+    "suspected": ": some of its inputs were not captured.",
 }
 
 
 @rule(
     "ExplodingTensor",
-    "NaN and infinities that originate in the run and matter",
+    "NaN and infinities that matter, at their origin",
     title="Exploding values",
     thresholds={"elements": 1},
     severity="high",
     source="SageMaker Debugger (any NaN or Inf); their origins: tensortap nan",
     help="See 'tensortap nan'.",
-    next_look="The path from the origin to the loss, and the inputs of the node.",
+    next_look="Check the inputs of the node, and the path from the origin to the loss.",
 )
 def exploding_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
     reported = set[str]()
@@ -66,9 +66,9 @@ def _origin(view: RunView, origin: Origin, *, alone: bool) -> Iterable[Hit]:
     first = int(steps[0]) if constant and len(steps) else origin.step  # it was there before it did harm
     verb = "originates in" if origin.verdict in ("origin", "inf_to_nan") else "appears first in"
     text = f"{kind} {verb} {origin.node} at step {origin.step}"
-    text = f"{kind} in {origin.node} is a constant of the program" if constant else text
+    text = f"{kind} in {origin.node} is a constant in the program" if constant else text
     if origin.verdict == "from_variable" and origin.variable:
-        text = f"{kind} was in the variable {origin.variable} when step {origin.step} began"
+        text = f"{kind} was already in the variable {origin.variable} at the start of step {origin.step}"
     why = f": {origin.explanation.text}" if origin.explanation else _OTHERWISE.get(origin.verdict, ".")
     evidence = [
         Evidence(origin.step, name, float(count), 0.0)
@@ -94,8 +94,8 @@ def _origin(view: RunView, origin: Origin, *, alone: bool) -> Iterable[Hit]:
     thresholds={"float16": 65500.0, "headroom": 0.9},
     severity="high",
     source="float16: MindInsight; headroom: TorchLens",
-    help="Loss scaling, a lower learning rate, normalization; or this layer in float32 or bfloat16.",
-    next_look="The history of its max |x|: how fast does it grow?",
+    help="Use loss scaling, a lower learning rate, normalization, or float32 or bfloat16 for this layer.",
+    next_look="Check the history of its max |x|: how fast does it grow?",
 )
 def float16_overflow(view: RunView, limits: Limits) -> Iterable[Hit]:
     def measure(rows: SnapshotRows) -> tuple[Array, Array]:
@@ -122,7 +122,7 @@ def float16_overflow(view: RunView, limits: Limits) -> Iterable[Hit]:
             some,
             measure,
             "max |x|",
-            text=lambda t, value: f"{t.name} reaches {value:.5g}, close to or beyond what its dtype holds.",
+            text=lambda t, value: f"{t.name} reaches {value:.5g}, close to or beyond the limit of its dtype.",
             **options,
         )
 
@@ -141,12 +141,13 @@ def _end(dtype: str, limits: Limits) -> float:
 
 @rule(
     "Subnormals",
-    "many numbers below the smallest normal one",
+    "many subnormal numbers",
     title="Subnormal numbers",
     thresholds={"share": 0.1},
     severity="low",
     source="TorchLens",
-    help="Loss scaling for float16; otherwise a sign of vanishing signals. Subnormals are slow, and inexact.",
+    help="Use loss scaling for float16. Otherwise signals may be vanishing; subnormals are slow and "
+    "imprecise.",
 )
 def subnormals(view: RunView, limits: Limits) -> Iterable[Hit]:
     def measure(rows: SnapshotRows) -> tuple[Array, Array]:

@@ -30,12 +30,13 @@ _BATCH_TENSORS = 64  # tensors whose rows are in memory at once
 
 @rule(
     "ReplicaDrift",
-    "a worker whose weights or all-reduced gradients leave those of the other workers",
+    "a worker whose weights or all-reduced gradients differ from the other workers",
     thresholds={"tolerance": 1e-12, "agreed_steps": 3},
     severity="high",
-    source="tensortap: replicas that apply equal updates to equal weights keep equal statistics",
-    help="Restart that worker from a checkpoint of another, and compare the two: tensortap diff --worker.",
-    next_look="That tensor on both workers, at the step before and at this one.",
+    source="tensortap: equal updates of equal weights give equal statistics on all replicas",
+    help="Restart the worker from a checkpoint of another one, and compare them with tensortap diff "
+    "--worker.",
+    next_look="Compare the tensor on both workers, at this step and the previous one.",
 )
 def replica_drift(view: RunView, limits: Limits) -> Iterable[Hit]:
     if len(view.run.catalog.workers) < 2:
@@ -163,7 +164,7 @@ def _hit(view: RunView, drift: _Drift, others: Sequence[_Drift], tolerance: floa
         f"{who} from step {drift.first_step} on: {drift.column} {drift.own:.9g} instead of {drift.usual:.9g}."
     )
     if others:
-        text += f" {counted(len(others), 'other tensor')} of it differ{'s' if len(others) == 1 else ''}, too,"
+        text += f" {counted(len(others), 'other tensor')} of it also differ{'s' if len(others) == 1 else ''},"
         text += f" the first from step {min(other.first_step for other in others)} on."
     evidence = [Evidence(drift.first_step, "share of workers that differ", len(drift.workers) / drift.of)]
     if math.isfinite(drift.own) and math.isfinite(drift.usual) and drift.usual:

@@ -41,11 +41,11 @@ def layer_weights(view: RunView) -> list[TensorRole]:
 
 @rule(
     "WeightUpdateRatio",
-    "updates that are too large, or too small, for their weights",
+    "updates that are too large or too small for their weights",
     thresholds={"largest": 10.0, "smallest": 1e-8},
     source="SageMaker Debugger (MindInsight: 1e-4 … 0.1)",
-    help="Change the learning rate of that layer: about 1e-3 of the weights' norm a step is usual.",
-    next_look="The weights' history, and the gradient that belongs to them.",
+    help="Change the learning rate of the layer; a typical update is 1e-3 of the weight norm per step.",
+    next_look="Check the history of the weights and of their gradient.",
 )
 def weight_update_ratio(view: RunView, limits: Limits) -> Iterable[Hit]:
     largest = limits["largest"]
@@ -61,9 +61,9 @@ def weight_update_ratio(view: RunView, limits: Limits) -> Iterable[Hit]:
                 continue
             worst = int(np.argmax(np.where(fired, np.abs(np.log(np.maximum(ratio, 1e-300))), -1)))
             name = tensor.variable or tensor.name
-            text = f"An update of {name} is {ratio[worst]:.3g} times the weights' norm."
+            text = f"An update of {name} is {ratio[worst]:.3g} times the norm of the weights."
             if not np.isfinite(ratio[worst]):
-                text = f"An update makes elements of {name} infinite, that were finite before."
+                text = f"An update makes elements of {name} infinite that were finite before."
             name = "norm(update)/norm(weight)"
             evidence = Evidence(int(steps[worst]), name, float(ratio[worst]), limits[limit])
             yield Hit.at(steps[fired], of, tensor, text, evidence)
@@ -74,8 +74,9 @@ def weight_update_ratio(view: RunView, limits: Limits) -> Iterable[Hit]:
     "weights that do not change",
     thresholds={"rtol": 1e-5, "atol": 1e-8, "steps": 3},
     source="SageMaker Debugger",
-    help="Is the layer meant to be frozen (trainable=False)? Is the learning rate large enough?",
-    next_look="The gradient that belongs to it, in the ledger of dead layers.",
+    help="Check whether the layer is frozen on purpose (trainable=False), and whether the learning rate "
+    "is large enough.",
+    next_look="Check its gradient in the list of variables with zero gradient.",
 )
 def unchanged_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
     trained = {(t.graph, t.variable): t for t in trained_gradients(view)}
@@ -125,17 +126,17 @@ def _is_frozen_statistic(tensor: TensorRole, trained: Collection[tuple[str, str]
 
 
 _OMITTED = f"and {WHY_OMITTED}"
-_NOT_AVERAGED = "although its layer is trained: the model is called without training=True"
+_NOT_AVERAGED = "although its layer is trained: call the model with training=True"
 _FORGOTTEN = (
-    "Add it to the variables whose gradients are asked for and that the optimizer is given. If it is not "
-    "meant to be trained: trainable=False, or compute it outside of the tape."
+    "Add it to the variables passed to tape.gradient and to the optimizer. If it should not be "
+    "trained, set trainable=False or compute it outside the tape."
 )
-_FROZEN_RANDOM = "and frozen (trainable=False) at random numbers, as made by"
+_FROZEN_RANDOM = "and frozen (trainable=False) at random values from"
 _NOT_LOADED = (
-    "If it is to be trained: trainable=True before compile(). If it is pretrained: load its weights, as these"
-    " are what an initializer makes."
+    "To train it, set trainable=True before compile(). If it is pretrained, load its weights: "
+    "these come from an initializer."
 )
-_ASKING = "The line that asks the tape for gradients: which variables does it name?"
+_ASKING = "Check the variables passed to tape.gradient."
 
 
 def _at_rest(
@@ -144,7 +145,7 @@ def _at_rest(
     """How bad it is that a weight stays as it is, and what is known of its gradient."""
     if gradient:
         if zero:
-            return "low", "as its gradient is exactly 0"
+            return "low", "because its gradient is exactly 0"
         return "high" if tensor.is_kernel else "medium", "although it has a gradient"
     if tensor.is_statistic:
         return "high", _NOT_AVERAGED
@@ -154,7 +155,7 @@ def _at_rest(
         initializer = random_initializer(view, tensor) if tensor.is_kernel else ""
         if initializer:
             return "medium", f"{_FROZEN_RANDOM} {initializer}"
-        return "low", "and the step asks for no gradient of it: it is frozen or trained elsewhere"
+        return "low", "and the step does not request its gradient: it is frozen or trained elsewhere"
     return "medium", "and the step computes no gradient for it"
 
 
@@ -200,12 +201,12 @@ def _first_and_last_value(view: RunView, same: Stretch) -> list[Array]:
 
 @rule(
     "AllZero",
-    "tensors that hold nothing but zeros",
+    "tensors that are all zeros",
     title="All zeros",
     thresholds={"zeros": 1.0, "steps": 3},
     source="SageMaker Debugger",
-    help="Look where the zeros begin: a dead activation, a mask, a disconnected branch, or an initializer.",
-    next_look="The ledger of dead layers says why a gradient is zero.",
+    help="Look where the zeros start: a dead activation, a mask, a disconnected branch, or an initializer.",
+    next_look="Check the list of variables with zero gradient for the cause.",
 )
 def all_zero(view: RunView, limits: Limits) -> Iterable[Hit]:
     found = incremental_hits(
@@ -256,7 +257,7 @@ def _subject(tensor: TensorRole) -> str:
     thresholds={"abs_max": 5.0},
     severity="low",
     source="AutoTrainer",
-    help="Weight decay, a lower learning rate, or a smaller initializer.",
+    help="Use weight decay, a lower learning rate, or a smaller initializer.",
 )
 def large_weights(view: RunView, limits: Limits) -> Iterable[Hit]:
     yield from incremental_hits(

@@ -13,26 +13,29 @@ from tensortap.core.text import bytes_text
 from ...argument_types import add_follow_links, local, source
 from ...console import cell, console, print_json
 
-HELP = "write one recorded step into a file that replays anywhere, without the model's code"
+HELP = "write one recorded step to a file that replays anywhere, without the model's code"
 EXAMPLE = """tensortap bundle logs/digits --step 100 --out step.tapbundle
          tensortap bundle logs/digits --step 100 --out step.tapbundle --script step.py"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_path", type=source, metavar="RUN", help="a run with recordings")
-    parser.add_argument("--step", type=int, help="default: the last one that was recorded")
-    parser.add_argument("--call", type=int, help="which recorded call of the step; default: the last one")
-    parser.add_argument("--out", type=local, required=True, metavar="FILE", help="as in step.tapbundle")
+    parser.add_argument("--step", type=int, help="recorded step (default: the last one)")
+    parser.add_argument("--call", type=int, help="recorded call within the step (default: the last one)")
+    parser.add_argument(
+        "--out", type=local, required=True, metavar="FILE", help="the file to write, e.g. step.tapbundle"
+    )
     parser.add_argument(
         "--script",
         type=local,
         metavar="FILE",
-        help="also write a Python script that runs the step eagerly, with the program's lines, as in step.py",
+        help="also write a Python script that runs the step eagerly, with source lines as comments, "
+        "e.g. step.py",
     )
     parser.add_argument(
         "--no-graph",
         action="store_true",
-        help="leave the graph out: layers, and the lines of the program that made nodes",
+        help="omit the graph (layers and source lines)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_follow_links(parser)
@@ -54,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
         print_json({"path": str(arguments.out), "step": recording.step, "bytes": size})
     else:
         out = arguments.out
-        text = f"{out}: step {recording.step}, {bytes_text(size)}; run it: tensortap replay {out}"
+        text = f"{out}: step {recording.step}, {bytes_text(size)}; replay it: tensortap replay {out}"
         console().print(cell(text))
         if arguments.script is not None:
             console().print(cell(f"{arguments.script}: step through it: python -m pdb {arguments.script}"))

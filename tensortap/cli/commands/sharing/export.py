@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tensortap.index.run_index import RunIndex
 
-HELP = "write a run, or some of its snapshots, to a file for other people and programs"
+HELP = "write a run, or some of its snapshots, to a file to share or process"
 EXAMPLE = "tensortap export logs/digits --out digits.tap.zip"
 _SHOWN = 8  # sentences about what was skipped
 _SECONDS = 3600.0  # for the viewer's part
@@ -43,11 +43,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add_path(parser)
     parser.add_argument(
-        "--out", type=target, required=True, metavar="FILE", help="must not exist yet; also as s3://…"
+        "--out",
+        type=target,
+        required=True,
+        metavar="FILE",
+        help="the file to write (must not exist); a path or s3://…",
     )
-    parser.add_argument(
-        "--format", metavar="NAME", help=f"{_FORMATS}; by default what the name of FILE stands for"
-    )
+    parser.add_argument("--format", metavar="NAME", help=f"{_FORMATS} (default: by the name of FILE)")
     parser.add_argument(
         "--nodes", metavar="REGEX", help="only tensors whose name contains a match (RE2 syntax)"
     )
@@ -55,14 +57,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--step", type=steps, metavar="STEPS", help="only these steps: 7, 3:10, 3:, or -1 for the last one"
     )
     parser.add_argument(
-        "--where", type=condition, metavar="CONDITION", help="only snapshots that fit, as in 'nan > 0'"
+        "--where", type=condition, metavar="CONDITION", help="only snapshots that match, e.g. 'nan > 0'"
     )
     parser.add_argument(
         "--viewer",
         action="store_true",
-        help="of a tap.zip: also store what the static viewer shows of it, without a server",
+        help="for a tap.zip: also store data for the static viewer, which needs no server",
     )
-    add_engine(parser, of=", of a tap.zip of a whole run, whose checksums are verified")
+    add_engine(parser, of=", for a tap.zip of a whole run (verifies its checksums)")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -79,13 +81,12 @@ def run(arguments: argparse.Namespace) -> int:
         from tensortap.server.story import add_viewer_part, story_of
 
         if exporter.name != "tap.zip":
-            raise SelectionError("--viewer is for .tap.zip files.", "Name the file FILE.tap.zip.")
+            raise SelectionError("--viewer is for .tap.zip files.", "Use a file name ending in .tap.zip.")
     whole = arguments.nodes is None and arguments.step is None and arguments.where is None
     if (arguments.engine or arguments.processes) and not (whole and exporter.name == "tap.zip"):
         raise SelectionError(
-            "--engine and --processes are for a .tap.zip of a whole run: other exports are written by one"
-            " process.",
-            "Leave them out.",
+            "--engine and --processes only apply to a .tap.zip of a whole run.",
+            "Remove them.",
         )
     found = only_run(arguments.path)
     rows = None if whole else _rows(found, arguments)

@@ -23,25 +23,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             f"example: {EXAMPLE}",
             "  tensortap story logs/digits --step 20:30 --tensor conv1/Relu:0 --out part.html",
             "  tensortap story logs/digits-nan --compare logs/digits --out compared.html",
-            "The file holds source code, file names and values of the run: read it before you publish it.",
+            (
+                "The file contains source code, file names and values of the run: review it before you "
+                "publish it."
+            ),
         ]
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add_path(parser)
-    parser.add_argument("--out", type=target, required=True, metavar="FILE", help="must not exist yet")
+    parser.add_argument(
+        "--out", type=target, required=True, metavar="FILE", help="the file to write (must not exist)"
+    )
     parser.add_argument(
         "--step",
         type=steps,
         metavar="STEPS",
-        help="hold these steps: 7, 3:10, 3:, or -1 for the last one; by default some 16 of them,"
-        " among them the first with NaN or Inf",
+        help="steps to store: 7, 3:10, 3:, or -1 for the last (default: about 16, including the first "
+        "with NaN or Inf)",
     )
     parser.add_argument(
-        "--tensor", action="append", default=[], metavar="NAME", help="hold this one first; repeatable"
+        "--tensor", action="append", default=[], metavar="NAME", help="store this tensor first; repeatable"
     )
-    parser.add_argument("--compare", type=source, metavar="RUN", help="hold the comparison with this run")
     parser.add_argument(
-        "--max-mb", type=int, default=24, metavar="MB", help="stop there, and say what is missing (24)"
+        "--compare", type=source, metavar="RUN", help="also store the comparison with this run"
+    )
+    parser.add_argument(
+        "--max-mb",
+        type=int,
+        default=24,
+        metavar="MB",
+        help="maximum size; the rest is skipped and listed (default: 24)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -54,11 +65,13 @@ def run(arguments: argparse.Namespace) -> int:
     from tensortap.server.story import story_html, story_of
 
     if not arguments.out.name.endswith((".html", ".htm")):
-        raise InvalidNameError(f"{arguments.out.name!r} is not the name of an HTML file.", "End it in .html.")
+        raise InvalidNameError(
+            f"{arguments.out.name!r} is not the name of an HTML file.", "Use a name ending in .html."
+        )
     found = only_run(arguments.path)
     other = None if arguments.compare is None else only_run(arguments.compare)
     if other is not None and other.path == found.path:
-        raise InvalidNameError(f"--compare names {found.name!r} itself.", "Name another run.")
+        raise InvalidNameError(f"--compare names {found.name!r} itself.", "Pass another run.")
     held = None
     if arguments.step is not None:
         held = parse_steps(chosen_steps(found, arguments.step)).of(found.steps.step).tolist()

@@ -17,7 +17,7 @@ from ...progress import part_progress
 if TYPE_CHECKING:
     from tensortap.compact.compactor import Compaction
 
-HELP = "write the statistics of runs as Parquet files beside them, sorted and merged"
+HELP = "write the statistics of runs as sorted and merged Parquet files, for faster reading"
 EXAMPLE = "tensortap compact logs/digits"
 _SHOWN = 8  # sentences about damage
 
@@ -25,12 +25,12 @@ _SHOWN = 8  # sentences about damage
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "path",
-        type=on_disk("compact the run where it was written, then copy it"),
+        type=on_disk("only local runs can be compacted: compact the original, then copy it"),
         metavar="LOGDIR|RUN",
         help="a directory of runs, or one run",
     )
     add_engine(parser)
-    parser.add_argument("--rebuild", action="store_true", help="rewrite all files, not only what is new")
+    parser.add_argument("--rebuild", action="store_true", help="rewrite all files, not only new ones")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -40,9 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     runs = find_runs(arguments.path) if arguments.path.is_dir() else []
     if not runs:
-        raise NotARunError(
-            f"There is no run in {str(arguments.path)!r}.", "Name a directory with a run.json."
-        )
+        raise NotARunError(f"No run found in {str(arguments.path)!r}.", "Pass a directory with a run.json.")
     found: dict[str, Compaction] = {}
     with open_engine(arguments.engine, arguments.processes) as engine:
         for name, path in runs:
@@ -63,7 +61,7 @@ def _sentences(name: str, done: Compaction) -> list[str]:
     held = f"{counted(done.snapshots, 'snapshot')} in {counted(done.parts, 'part')}, {bytes_text(done.bytes)}"
     lines = [f"{name}: {held}; {done.added:,} added, {counted(done.written, 'part')} written"]
     if done.rebuilt:
-        lines.append(f"  made anew: {done.rebuilt}")
+        lines.append(f"  rebuilt: {done.rebuilt}")
     lines += [f"  skipped: {sentence}" for sentence in done.damage[:_SHOWN]]
     if len(done.damage) > _SHOWN:
         lines.append(f"  … and {len(done.damage) - _SHOWN:,} more (--json lists them)")

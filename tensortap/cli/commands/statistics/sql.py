@@ -14,7 +14,7 @@ from tensortap.storage.uri import shown_path
 from ...console import cell, console, number_text, print_json, print_table
 from ...select_run import add_path, print_damage
 
-HELP = "ask the statistics of a run in SQL; compact a large run first"
+HELP = "query the statistics of a run with SQL; compact large runs first"
 EXAMPLE = 'tensortap sql logs/digits "SELECT tensor, abs_max FROM by_tensor ORDER BY 2 DESC LIMIT 5"'
 _SHOWN = 1000  # rows
 
@@ -23,8 +23,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "\n".join(
         [
             f"example: {EXAMPLE}",
-            "tables: snapshots, histograms, by_step (workers merged), by_tensor (steps merged, too), workers",
-            "  'SELECT * FROM snapshots LIMIT 1' shows the columns of one",
+            (
+                "tables: snapshots, histograms, by_step (merges workers), by_tensor (merges workers "
+                "and steps), workers"
+            ),
+            "  'SELECT * FROM snapshots LIMIT 1' shows the columns of a table",
         ]
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -49,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     ]
     print_table(console(), [cell(name).plain for name in found.column_names], cells)
     if found.num_rows > _SHOWN:
-        more = f"… and {found.num_rows - _SHOWN:,} more rows: add a LIMIT, or print all with --json"
+        more = f"… and {found.num_rows - _SHOWN:,} more rows; add a LIMIT, or use --json to print all"
         console(stderr=True).print(cell(more, "dim"))
     return 0
 
@@ -59,11 +62,11 @@ def _run_dir(path: Path) -> Path:
     logdir = as_logdir(path)
     runs = find_runs(logdir)
     if not runs:
-        raise NotARunError(f"There is no run in {shown_path(path)!r}.", "Name a directory with a run.json.")
+        raise NotARunError(f"No run found in {shown_path(path)!r}.", "Pass a directory with a run.json.")
     if len(runs) > 1:
         names = ", ".join(name for name, _ in runs[:10])
         raise NotFoundError(
-            f"There are {len(runs)} runs in {shown_path(path)!r}.", f"Name one of them: {names}"
+            f"There are {len(runs)} runs in {shown_path(path)!r}.", f"Pass one of them: {names}"
         )
     return runs[0][1]
 

@@ -22,7 +22,7 @@ export const GRAPH_KEYS: readonly GraphKey[] = [
   { keys: ['drag', 'Shift+wheel'], does: 'Pan' },
   {
     keys: ['wheel', 'pinch', '+', '-'],
-    does: 'Zoom at the pointer; with + and - around the selection in view, or at the centre',
+    does: 'Zoom at the pointer (+ and -: at the selection or centre)',
     each: { '+': 'Zoom in', '-': 'Zoom out' },
     actions: {
       '+': (m) => zoomBy(m, ZOOM),
@@ -30,23 +30,23 @@ export const GRAPH_KEYS: readonly GraphKey[] = [
       '-': (m) => zoomBy(m, 1 / ZOOM),
     },
   },
-  { keys: ['f'], does: 'Fit the whole graph into view', actions: { f: (m) => m.fit() } },
+  { keys: ['f'], does: 'Fit to view', actions: { f: (m) => m.fit() } },
   {
     keys: ['z'],
     selected: true,
     does: 'Centre on the selection',
     actions: { z: (m) => m.selected >= 0 && m.centre(m.shown(m.selected), true) },
   },
-  { keys: ['/', 'Ctrl+F'], does: 'Search; Enter and Shift+Enter go to the next and the previous hit' },
+  { keys: ['/', 'Ctrl+F'], does: 'Search (Enter: next hit, Shift+Enter: previous)' },
   {
     keys: ['n', 'N'],
-    does: 'Next, previous search hit, or node of the trace',
-    each: { n: 'Next search hit, or node of the trace', N: 'Previous search hit, or node of the trace' },
+    does: 'Next / previous search hit or traced node',
+    each: { n: 'Next search hit or traced node', N: 'Previous search hit or traced node' },
     actions: { n: (m) => nextHit(m, 1) || nextTraced(m, 1), N: (m) => nextHit(m, -1) || nextTraced(m, -1) },
   },
   {
     keys: ['m', 'M'],
-    does: 'Next, previous node with NaN or Inf at this step',
+    does: 'Next / previous node with NaN or Inf at this step',
     each: { m: 'Next node with NaN or Inf at this step', M: 'Previous node with NaN or Inf at this step' },
     actions: { m: (m) => nextBad(m, 1), M: (m) => nextBad(m, -1) },
   },
@@ -60,36 +60,36 @@ export const GRAPH_KEYS: readonly GraphKey[] = [
   {
     keys: ['b'],
     selected: true,
-    does: 'Mark path start, then path end: all paths between them',
+    does: 'Mark start, then end: show all paths between them',
     actions: { b: (m) => traceSelection(m, 'paths') },
   },
   {
     keys: ['↑', '↓'],
-    does: 'Go to an input, to a consumer',
+    does: 'Go to input / consumer',
     actions: { ArrowUp: (m) => moveSelection(m, 'up'), ArrowDown: (m) => moveSelection(m, 'down') },
   },
   {
     keys: ['←', '→'],
-    does: 'Go to the neighbour on the left, on the right',
+    does: 'Go to left / right neighbour',
     actions: { ArrowLeft: (m) => moveSelection(m, 'left'), ArrowRight: (m) => moveSelection(m, 'right') },
   },
   { keys: ['Enter', 'double click'], does: 'Expand or collapse the scope', actions: { Enter: toggleSelected } },
   { keys: ['Backspace'], selected: true, does: 'Go to parent scope', actions: { Backspace: selectOuter } },
   {
     keys: ['[', ']'],
-    does: 'Collapse all, expand all',
+    does: 'Collapse all / expand all',
     each: { '[': 'Collapse all', ']': 'Expand all' },
     actions: { '[': (m) => m.setAllOpen(false), ']': (m) => m.setAllOpen(true) },
   },
   {
     keys: ['u', 'U'],
-    does: 'Ungroup / group repeated blocks; all groups',
+    does: 'Ungroup / group repeated blocks (U: all)',
     each: { u: 'Ungroup / group repeated blocks', U: 'Ungroup / group all repeated blocks' },
     actions: { u: (m) => toggleBlockGroup(m, m.shown(m.selected)), U: toggleAllBlockGroups },
   },
   { keys: ['right click', 'Shift+F10'], does: 'Context menu' },
   { keys: ['c'], does: 'Show or hide control dependencies', actions: { c: (m) => m.setShowControl(!m.showControl.value) } },
-  { keys: ['Esc'], does: 'Clear the search, then the trace, then the selection', actions: { Escape: clearOne } },
+  { keys: ['Esc'], does: 'Clear search, then trace, then selection', actions: { Escape: clearOne } },
 ];
 
 const ACTIONS = new Map(GRAPH_KEYS.flatMap((row) => Object.entries(row.actions ?? {})));

@@ -56,7 +56,7 @@ export class Picture {
     const begun = layouts.peek();
     const pause = (share: number): void => {
       abort.throwIfAborted();
-      if (layouts.peek() !== begun) throw new Error('Scopes were opened or closed while the picture was drawn. Save it again.');
+      if (layouts.peek() !== begun) throw new Error('Scopes changed during the export. Try again.');
       progress(share);
     };
     const highlights = { ...highlightsOf(this.model), ...NO_POINTER };
@@ -94,7 +94,7 @@ export class Picture {
     this.footer.draw(context, view.height);
     const blob = await new Promise<Blob | null>((done) => canvas.toBlob(done, 'image/png'));
     pause(1);
-    if (!blob) throw new Error(`This browser makes no picture of ${width} × ${height} pixels. Choose a smaller one, or SVG.`);
+    if (!blob) throw new Error(`This browser cannot export ${width} × ${height} pixels. Use a smaller size or SVG.`);
     return blob;
   }
 
@@ -140,7 +140,7 @@ export function canvasOf(width: number, height: number): { canvas: HTMLCanvasEle
   const canvas = document.createElement('canvas');
   [canvas.width, canvas.height] = [width, height];
   const context = canvas.getContext('2d');
-  if (!context) throw new Error(`This browser cannot make a canvas of ${width} × ${height} pixels. Choose a smaller picture, or SVG.`);
+  if (!context) throw new Error(`This browser cannot export ${width} × ${height} pixels. Use a smaller size or SVG.`);
   return { canvas, context };
 }
 
