@@ -42,7 +42,7 @@ def replay(request: Request, progress: Notice = ignore_notice) -> dict[str, Any]
         name: parse_changes(text, value_at_step(source, name)) for name, text in request.changes.items()
     }
     changed = override(recording, changes) if changes else recording
-    progress(f"replaying step {recording.step}")
+    progress(f"running step {recording.step}")
     with LoadedCall(changed) as call:
         wanted = _wanted(request, call)
         again = call.run(wanted)

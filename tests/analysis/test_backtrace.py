@@ -92,7 +92,7 @@ def test_both_operands_of_a_difference_that_is_0_are_reported(tmp_path: Path) ->
     assert (operand.equal.tensor, operand.equal.index, operand.equal.value) == ("y:0", (1,), 2.0)
     reported = StringIO()
     print_report(report, Console(file=reported, width=200))
-    assert "row 1 of x:0 = 2, as is row 1 of y:0: the difference is 0" in reported.getvalue()
+    assert "row 1 of x:0 = 2, equal to row 1 of y:0, so the difference is 0" in reported.getvalue()
 
 
 @pytest.mark.parametrize(

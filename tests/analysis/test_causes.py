@@ -137,7 +137,7 @@ def test_what_was_forgotten_is_loud_and_what_is_frozen_quiet(
     )
     first, *others = check_rules(run).findings
     assert (first.rule, first.severity, says in first.text) == ("UnchangedTensor", severity, True)
-    assert ("trainable=False, or compute it outside" in first.help) is (says == LEFT_OUT)
+    assert ("trainable=False or compute it outside" in first.help) is (says == LEFT_OUT)
     assert [finding.rule for finding in others if finding.rule == "AllZero"] == []
     (entry,) = (entry for entry in dead_layer_ledger(run) if entry.variable == "encoder/kernel")
     assert says in entry.why

@@ -322,7 +322,7 @@ def test_random_numbers_of_another_dtype_are_no_other_seed(tmp_path: Path) -> No
     tensor, text = reported("dtype", drawn(7, others.astype(np.float16)), drawn(7, draws))
     assert tensor == "draw:0"
     assert "float16 draws different numbers than float32 from the same seed (its inputs agree)." in text
-    assert text.endswith("tensortap replay A --recast float16.")
+    assert text.endswith("tensortap replay A --dtype float16.")
     computes = "All its inputs are equal, so the op itself computes something different."
     assert reported("kernel", drawn(7, others), drawn(7, draws)) == ("draw:0", computes)
     rounded = drawn(7, others.astype(np.float16), normal)

@@ -79,7 +79,7 @@ def test_zeros_behind_the_tape_begin_where_nan_was_replaced(tmp_path: Path) -> N
     fed += [(name, zero, 0) for name in ("zeros", "chosen", "clip/Minimum", "clip")]
     (entry,) = (e for e in dead_layer_ledger(synthetic_run(tmp_path, masked(), fed)) if e.zero_steps)
     assert (entry.reason, entry.begins) == ("mask", "chosen:0")
-    assert "gradient_tape/g:0 holds 4 NaN or infinite elements" in entry.why
+    assert "gradient_tape/g:0 has 4 NaN or infinite elements" in entry.why
 
 
 def test_a_sum_that_cancels_is_reported_so(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from tensortap.index.run_index import RunIndex
 FILE = Path(__file__).resolve().parents[1] / "support/intent_programs.py"
 FOUND_BY = {  # program -> (rule, part of the text)
     "probabilities_as_logits": ("LossInputMismatch", "Softmax is a softmax"),
-    "logits_as_probabilities": ("LossInputMismatch", "takes probabilities"),
+    "logits_as_probabilities": ("LossInputMismatch", "expects probabilities"),
     "sigmoid_as_logits": ("LossInputMismatch", "Sigmoid is a sigmoid"),
     "frozen_norm": ("UnchangedTensor", "norm/moving_mean"),
     "forgotten_encoder": ("UnchangedTensor", "encoder/inner/kernel"),

@@ -194,10 +194,10 @@ def test_a_loop_says_which_visit(run_named: Get) -> None:
         ("attention_mask", "attention mask"),
         ("maximum_from_minus_inf", "neutral element"),
         ("initial_minimum", "neutral element"),
-        ("guarded_division", "leaves the infinity out"),
+        ("guarded_division", "masks out the infinity"),
         (
             "deterministic_loss",
-            "leaves the NaN out",
+            "masks out the NaN",
         ),  # enable_op_determinism broadcasts a NaN that is never used
     ],
 )

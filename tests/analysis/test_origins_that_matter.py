@@ -98,7 +98,7 @@ def test_what_ends_in_a_comparison_alone_is_harmless(tmp_path: Path) -> None:
     fed = [("x", np.float32([1, 0]), 0), ("log", np.float32([0, -np.inf]), 0), ("large", [False, False], 0)]
     report = nan_report(synthetic_run(tmp_path, nodes, fed))
     assert report.origins == []
-    assert "only compared" in report.demoted[0].demoted
+    assert "only used in the comparison" in report.demoted[0].demoted
 
 
 def test_each_of_many_origins_knows_what_it_reaches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

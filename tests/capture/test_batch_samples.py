@@ -182,7 +182,7 @@ def test_ids_and_files_may_be_reported_one_by_one_but_before_the_step(tmp_path: 
 def test_what_changes_the_order_afterwards_is_reported(tmp_path: Path) -> None:
     tap = Tap(tmp_path / "r", Watch(steps=[0]))
     dataset = traced(tap, numbered().batch(4)).shuffle(3)
-    with pytest.warns(TapWarning, match=r"because ShuffleDataset comes after trace_batches.*last"):
+    with pytest.warns(TapWarning, match=r": ShuffleDataset comes after trace_batches.*last"):
         model_of().fit(dataset, verbose=0, shuffle=False, callbacks=[tap.callback()])
     tap.close()
     assert tensortap.open(tmp_path).runs["r"].batch(0) == []
@@ -193,7 +193,7 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
     for call, message in (
         (lambda: tap.batch(), "needs an argument"),
         (lambda: tap.batch(ids=object()), "is not a list of samples"),
-        (lambda: tap.trace_batches(numbered()), "notes nothing"),
+        (lambda: tap.trace_batches(numbered()), "nothing to record"),
         (lambda: tap.trace_batches([1], ids=len), "list is not a tf.data.Dataset"),
     ):
         with pytest.raises(WatchError, match=message):

@@ -281,7 +281,7 @@ def test_choices_that_raise(tmp_path: Path) -> None:
 
     with pytest.warns(TapWarning, match="nodes=confused of a Watch failed on node .* .KeyError"):
         assert same(fit_tapped(Tap(tmp_path / "a", Watch(confused, steps=1))), fit_plain())
-    with pytest.warns(TapWarning, match="Correct steps="):
+    with pytest.warns(TapWarning, match="Fix steps="):
         assert same(fit_tapped(Tap(tmp_path / "b", Watch(steps=lambda step: step < 1 / 0))), fit_plain())
 
 

@@ -72,7 +72,8 @@ def test_a_note_that_fails_is_reported_once_and_ends_nothing(
     with Tap(tmp_path / "r", ALL) as tap, pytest.warns(TapWarning) as reported:
         model.fit(tf.ones([4, 2]), tf.ones([4, 1]), verbose=0, callbacks=[tap.callback()])
     assert (
-        len([each for each in reported if "noted (ValueError: an unknown layer)" in str(each.message)]) == 1
+        len([each for each in reported if "recorded (ValueError: an unknown layer)" in str(each.message)])
+        == 1
     )
     assert Dumped(tmp_path / "r").steps == [0]
 

@@ -181,7 +181,7 @@ def test_what_cannot_run_again_is_said_when_it_would_be_recorded(tmp_path: Path)
     with (
         Tap(tmp_path / "run", NEVER, record=every(1)) as tap,
         pytest.warns(
-            TapWarning, match=r"stamped cannot be recorded: it holds the op Timestamp \(node"
+            TapWarning, match=r"stamped cannot be recorded: it contains the op Timestamp \(node"
         ) as reported,
     ):
 

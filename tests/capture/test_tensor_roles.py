@@ -160,7 +160,7 @@ def test_a_watch_for_a_kind_that_there_is_not_says_which_there_are(tmp_path: Pat
         weight.assign(tf.sign(tape.gradient(loss, weight)))  # a new value, as Ftrl's
 
     train(tf.constant([1.0, 3.0]))
-    with pytest.warns(TapWarning, match="Known kinds: gradient, input, loss, weight; Watch"):
+    with pytest.warns(TapWarning, match="Known kinds: gradient, input, loss, weight; capture with Watch"):
         tap.close()
 
 

@@ -187,7 +187,7 @@ def test_what_was_not_uploaded_in_time_is_kept(
     writer = DumpWriter(logs, "r", upload_seconds=0.1)
     address.refuses = True
     writer.log("big", BIG, step=0)
-    with pytest.raises(OSError, match=r"were not uploaded in 0\.1 s.*kept in") as caught:
+    with pytest.raises(OSError, match=r"were not uploaded in 0\.1 s.*stored in") as caught:
         writer.close()
     (spool,) = tmp_path.iterdir()
     assert str(spool) in str(caught.value)

@@ -111,7 +111,7 @@ def test_a_rule_that_stays_does_not_begin_again(job: Job) -> None:
         ("{", "was ignored. It is not JSON"),
         ('{"rules": [{"nodes": "("}]}', "In rule 1: nodes='\\(' is not a regular expression"),
         ('[{"program": 3}]', "In rule 1: "),
-        ("\udcff", "It cannot be read"),
+        ("\udcff", "it cannot be read"),
     ],
 )
 def test_a_broken_watch_json_is_reported_and_the_old_watch_stays(
@@ -145,7 +145,7 @@ def test_a_file_that_is_swapped_once_it_was_looked_at_stops_nothing(
     change = file.poll(3)
     assert change is not None
     assert change.watches is None
-    assert "watch.json was ignored. It cannot be read" in change.error
+    assert "watch.json was ignored: it cannot be read" in change.error
 
 
 def test_a_file_from_before_the_job_is_not_obeyed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,7 +203,7 @@ def test_the_command_asks_and_the_job_answers(job: Job, capsys: pytest.CaptureFi
             raise AssertionError(capsys.readouterr().err.replace("\n", " "))
     assert dispatch(["watch", run + "x"]) == 1
     assert ask("--nodes", "x") == 1
-    assert "is finished" in capsys.readouterr().err
+    assert "has finished" in capsys.readouterr().err
 
 
 def test_a_rule_that_the_job_refuses_does_not_stay(

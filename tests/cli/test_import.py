@@ -69,7 +69,7 @@ def test_failures_are_sentences(run: Run, source: Path, tmp_path: Path) -> None:
     status, _, err = run("import", source, tmp_path / "logs")
     assert (status, "exists already" in err) == (1, True)
     status, _, err = run("import", tmp_path / "none", tmp_path / "logs")
-    assert (status, "There is no" in err) == (1, True)
+    assert (status, "does not exist" in err) == (1, True)
     status, _, err = run("import", source, tmp_path / "logs", "--run", "b", "--format", "keras")
     assert (status, "HDF5" in err) == (1, True)
 

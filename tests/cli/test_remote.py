@@ -337,8 +337,8 @@ def test_what_lies_at_an_address_is_imported(weights: Path, run, tmp_path: Path)
     assert log.runs["checkpoint"].find("v").to_arrow().num_rows == 1
     assert log.runs["checkpoint"].steps.tolist() == log.runs["checkpoint-2"].steps.tolist() == [1]
     status, _, err = run("import", f"{address}/arrays", tmp_path / "more", "--max-bytes", "100")
-    assert (status, "more than 100 bytes" in err) == (1, True)
-    assert "There is nothing" in run("import", f"{address}/none", tmp_path / "more")[2]
+    assert (status, "above 100 bytes" in err) == (1, True)
+    assert "does not exist" in run("import", f"{address}/none", tmp_path / "more")[2]
 
 
 def test_without_fsspec_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,7 +106,7 @@ def test_options_choose_what_is_listed_or_are_refused(run, tmp_path):
         writer.log("nan", np.ones(2), step=0, graph="run-1")
     for option, value in (("--out", tmp_path / "x.npy"), ("--selection", "0"), ("--highlight", "nan")):
         status, out, err = run("show", tmp_path, "--match", "nan", option, value)
-        assert (status, out) == (2, "") and f"{option} needs TENSOR" in err
+        assert (status, out) == (2, "") and f"{option} needs a TENSOR" in err
     status, _, err = run("show", tmp_path, "nan", "--where", "nan > 0")
     assert status == 2 and "--where only applies to lists; remove TENSOR" in err
     for options in (("--worker", "zz"), ("--graph", "zz")):

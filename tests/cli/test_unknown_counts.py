@@ -141,5 +141,5 @@ def test_frames_of_the_statistics_have_gaps(tmp_path: Path) -> None:
     assert found.to_arrow()["nan"].to_pylist() == [None]
     assert found[0]["zero"] is None and found[0]["size"] == 4
     assert "unknown" in repr(found)
-    with pytest.raises(NotFoundError, match="nothing of 't:0' to draw"):
+    with pytest.raises(NotFoundError, match="nothing of 't:0' to plot"):
         found.plot("nan")

@@ -117,7 +117,7 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert main(["sql", str(tmp_path), "SELECT nosuch FROM snapshots"]) == 1
     assert "nosuch" in capsys.readouterr().err
     assert main(["compact", str(tmp_path / "no")]) == 1
-    assert "There is no run" in capsys.readouterr().err
+    assert "No run found" in capsys.readouterr().err
     assert main(["compact", str(tmp_path), "--engine", "spark"]) == 1
     assert "There is no engine 'spark'" in capsys.readouterr().err
 

@@ -233,7 +233,7 @@ def test_what_is_to_stay_of_a_file_moves(tmp_path, capsys, limits):
     assert main(["prune", str(tmp_path), *limits]) == 0
     out = capsys.readouterr().out
     assert "r lost 4 values in 1 file, 6.4 MB" in out
-    assert "2 values of the same files were kept, in a new file" in out
+    assert "2 values from the same files were kept, in a new file" in out
     assert kept_steps(tmp_path) == (list(range(6)), [4, 5])
     (after,) = values_files(tmp_path)
     assert after.name == "values-000001.safetensors"

@@ -78,5 +78,5 @@ def test_ordinary_values_have_no_components() -> None:
 
 @pytest.mark.parametrize("rows", [[[1], 2], [np.ones((1, 2)), np.ones((2, 3))]])
 def test_rows_that_do_not_fit_together(rows: Any) -> None:
-    with pytest.raises(InvalidValueError, match="fit together"):
+    with pytest.raises(InvalidValueError, match="different shapes or dtypes"):
         component_arrays("r", rows)

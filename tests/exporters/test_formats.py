@@ -261,7 +261,7 @@ def test_nothing_is_overwritten_and_nothing_exported_is_an_error(run, tmp_path, 
 def test_formats_are_known_by_name(tmp_path):
     assert exporter_for(tmp_path / "a.tap.zip").name == "tap.zip"
     assert exporter_for(tmp_path / "x", "csv").name == "csv"
-    with pytest.raises(SelectionError, match="does not say which"):
+    with pytest.raises(SelectionError, match="has no known format"):
         exporter_for(tmp_path / "a.txt")
     with pytest.raises(SelectionError, match="not a format"):
         exporter_for(tmp_path / "a.csv", "doc")

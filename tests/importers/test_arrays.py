@@ -131,7 +131,7 @@ def test_an_unknown_format_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("hello")
     with pytest.raises(UnknownFormatError, match=r"docs/import\.md"):
         import_source(tmp_path / "a.txt", tmp_path / "logs")
-    with pytest.raises(UnknownFormatError, match="There is no"):
+    with pytest.raises(UnknownFormatError, match="does not exist"):
         import_source(tmp_path / "none", tmp_path / "logs")
     with pytest.raises(UnknownFormatError, match="npz"):
         import_source(tmp_path / "a.txt", tmp_path / "logs", format="nothing")

@@ -372,7 +372,7 @@ def test_levels_of_the_cache_that_others_may_write_to_are_closed_or_refused(tmp_
     shutil.rmtree(folder)
     (tmp_path / "elsewhere").mkdir()
     folder.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(PermissionError, match="or a link"):
+    with pytest.raises(PermissionError, match="or is a link"):
         claim(cache, folder, run_dir)
     assert not list((tmp_path / "elsewhere").iterdir())
 

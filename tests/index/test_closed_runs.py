@@ -40,7 +40,11 @@ DAMAGE: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
     "end mark damaged": ("stats-*", lambda data: flipped(data, -1), "was closed, but"),
     "last event damaged": ("events-*", lambda data: flipped(data, -5), "does not match its checksum"),
     "last event cut": ("events-*", lambda data: data[:-3], "2 events of 3 can be read"),
-    "last event gone": ("events-*", lambda data: data[: data.rindex(b"\n", 0, -1) + 1], "2 events can be"),
+    "last event gone": (
+        "events-*",
+        lambda data: data[: data.rindex(b"\n", 0, -1) + 1],
+        "2 events of 3 can be",
+    ),
     "closed.json damaged": ("closed.json", lambda data: flipped(data, 30), "closed.json"),
 }
 

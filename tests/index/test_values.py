@@ -128,7 +128,7 @@ def test_damage_is_noticed(tmp_path):
         read_slice(run, snapshot, "50")
     assert read_slice(run, snapshot, "5000") == 5000
     values.write_bytes(data[:330_000])
-    with pytest.raises(DamagedError, match="cut"):
+    with pytest.raises(DamagedError, match="truncated"):
         read_slice(run, snapshot, "9999")
     assert read_slice(run, snapshot, "5000") == 5000
     values.unlink()

@@ -45,7 +45,7 @@ def test_what_expressions_mean(text: str, wanted: np.ndarray) -> None:
 
 @pytest.mark.parametrize("text", ["put(x, 0, 1)", "put(x, (0, 0, 0), 1)"])
 def test_an_element_has_an_index_for_each_axis(text: str) -> None:
-    with pytest.raises(ValueError, match=r"shape \[2, 3\] has 2 indices, not \(0"):
+    with pytest.raises(ValueError, match=r"shape \[2, 3\] needs 2 indices, not \(0"):
         parse_change(text)(tf.constant(X))
 
 

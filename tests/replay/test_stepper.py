@@ -96,7 +96,7 @@ def test_an_infinity_that_a_mask_holds_is_no_origin() -> None:
     stepper.to("mask")
     assert stepper.next_nonfinite(known).name == "scores"
     stepper.to("loss")
-    with pytest.raises(NotFoundError, match="makes"):
+    with pytest.raises(NotFoundError, match="creates"):
         stepper.next_origin(known)
     body = [
         Node("state", "_Arg", ["x:0"], function="body", output_dtypes=FLOAT),

@@ -164,7 +164,7 @@ def test_a_page_is_reported_what_a_terminal_is() -> None:
     assert proofs is not None and proofs["step"] == results_proof(answer).to_json()
     text = results_proof(answer).text
     assert text.startswith(
-        "of 2 outputs, 2 differ: w, v, by up to 3 ULP of their largest values. Only because"
+        "of 2 outputs, 2 differ: w, v, by up to 3 ULP of their largest values. The taps cause"
     )
     assert not text.endswith(".") and text in str(proof(answer))
     assert [proofs["tensor"][each]["proven"] for each in ("true", "false", "null")] == [True, False, False]

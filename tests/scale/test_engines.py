@@ -126,7 +126,7 @@ def test_processes_have_enough_memory(
 def test_engines_that_do_not_exist() -> None:
     with pytest.raises(InvalidValueError, match="no engine 'ray'"):
         open_engine("ray")
-    with pytest.raises(InvalidValueError, match="0 is not a number of processes"):
+    with pytest.raises(InvalidValueError, match="0 is not a valid number of processes"):
         open_engine(processes=0)
 
 

@@ -32,7 +32,7 @@ def test_nan_tells_the_origin_and_the_chain(api: Api, first: str) -> None:
     origin = report["origins"][0]
     element = origin["elements"][0]["trail"][0]
     assert element["place"] and element["text"].startswith(f"{element['place']} of dense/MatMul:0 = ")
-    assert origin["title"].startswith(f"First {origin['kind']} at step 1: dense/MatMul; not all")
+    assert origin["title"].startswith(f"First {origin['kind']} at step 1: dense/MatMul; some of its inputs")
     assert origin["reason"]
     assert " of " in origin["output"]["text"]
     assert report["goal"] == "dense/Relu:0" and report["summary"].endswith("The previous captured step is 0.")

@@ -105,7 +105,7 @@ def _read() -> dict[str, list[str]]:
     if not isinstance(found, dict) or not all(isinstance(mine, list) for mine in found.values()):
         raise MutedFindingsError(
             f"{path} is not a list of muted findings: it is damaged, or larger than {MAX_BYTES:,} bytes.",
-            "Repair or move the file; without it nothing is muted.",
+            "Repair or move the file; then no findings are muted.",
         )
     return {key: [entry for entry in mine if isinstance(entry, str)] for key, mine in found.items()}
 

@@ -110,9 +110,10 @@ def print_repair(found: Mapping[str, Any], out: Console) -> None:
         return
     _print_origins(found, out)
     if not found["repair"]:
-        none = f"no repair found in {counted(found['trials'], 'replay')}, the limit"
+        none = f"the search hit its limit ({counted(found['trials'], 'replay')}) without a repair"
         none = none if found["cut"] else "no known repair works"
-        out.print(cell(f"{none}; {_some(found['left'])} remain NaN or infinite", "yellow"))
+        left = f"; {_some(found['left'])} remain NaN or infinite" if found["left"] else ""
+        out.print(cell(f"{none}{left}", "yellow"))
         largest = found["largest"]
         if largest["value"] >= _HUGE:
             given = f"Inputs of the step reach {largest['value']:.3g} ({largest['name']})"

@@ -34,7 +34,7 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
         "--where",
         type=condition,
         metavar="CONDITION",
-        help='e.g. "nan > 0 and op == \'MatMul\'" or "zeros > 90%"',
+        help='e.g. "nan > 0 and op == \'MatMul\'" or "zeros > 90%%"',
     )
     group.add_argument("--op", metavar="TYPE", help="only tensors of nodes with this op type")
     group.add_argument("--layer", metavar="PATH", help="only tensors of this Keras layer and its sublayers")

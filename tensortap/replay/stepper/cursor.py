@@ -47,7 +47,7 @@ class Stepper:
         return self.node
 
     def out(self) -> StepperNode:
-        """To the first node behind that is not in the scope of this one; the last node if there is none."""
+        """To the first node after this one that is not in the scope of this one; the last node if there is none."""
         scope = self.node.scope
         if scope:
             return self._next(lambda node: not node.name.startswith(f"{scope}/"), fallback=True)
@@ -67,7 +67,7 @@ class Stepper:
         try:
             return self._next(bad, back=back)
         except NotFoundError:
-            where = "before" if back else "behind"
+            where = "before" if back else "after"
             raise NotFoundError(
                 f"No node {where} this one outputs NaN or Inf.", "Search in the other direction."
             ) from None
@@ -82,7 +82,7 @@ class Stepper:
         try:
             return self._next(lambda node: node.name in origins, back=back)
         except NotFoundError:
-            where = "before" if back else "behind"
+            where = "before" if back else "after"
             raise NotFoundError(
                 f"No node {where} this one creates NaN or Inf.",
                 "Use 'nonfinite' to stop at nodes that propagate them, 'back' to search backwards.",
