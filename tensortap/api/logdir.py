@@ -98,7 +98,7 @@ class Runs(Mapping[str, Run]):
                 f"Look up runs by name, not by {name!r}.", f"list(log.runs) gives {list(ids)[:5]}."
             )
         if name not in ids:
-            hint = did_you_mean(name, list(ids), f"It holds {counted(len(ids), 'run')}.")
+            hint = did_you_mean(name, list(ids), f"It has {counted(len(ids), 'run')}.")
             raise NotFoundError(f"No run {name!r}.", hint)
         return Run(self._index, ids[name], name)
 

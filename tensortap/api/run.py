@@ -304,7 +304,7 @@ def check_filters_of(filters: Mapping[str, object]) -> None:
         if name not in known:
             hint = did_you_mean(name, known, f"There are: {', '.join(known)}.")
             if name in _PYTHON_NAMES:
-                hint = f"Write {_PYTHON_NAMES[name]}=…, as in find('relu', step='3:10')."
+                hint = f"Use {_PYTHON_NAMES[name]}=…, e.g. find('relu', step='3:10')."
             raise SelectionError(f"Unknown filter {name!r:.80}.", hint)
         if name in ("nonfinite", "kept") and not isinstance(value, bool):
             raise SelectionError(f"{name}={value!r:.80} is not True or False.", f"Use {name}=True or False.")

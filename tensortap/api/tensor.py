@@ -183,7 +183,7 @@ def _statistics(snapshot: Snapshot) -> list[str]:
         return known
     if not snapshot.size and "size" not in snapshot.unknown:
         return ["no elements"]
-    return ["statistics unknown" if snapshot.unknown else "nothing finite"]
+    return ["statistics unknown" if snapshot.unknown else "no finite elements"]
 
 
 def _no_value(code: str) -> str:

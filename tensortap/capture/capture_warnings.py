@@ -73,7 +73,7 @@ class CaptureWarnings:
         self.warn(
             f"function {name}: {what}",
             f"the function {name} {what}",
-            "It runs untapped; training continues. A narrower Watch may leave out what cannot be tapped.",
+            "It runs untapped; training continues. Try a narrower Watch that excludes the failing part.",
             error,
         )
 

@@ -25,7 +25,7 @@ from .watching.selection import Selected
 from .watching.watch import Watch
 
 # What `record=` cannot record, and why.
-UNRECORDED_OPS = "ops outside of functions", "they cannot be replayed as one call"
+UNRECORDED_OPS = "ops outside functions", "they cannot be replayed as one call"
 UNRECORDED_RUNS = "the runs of a session", "session state cannot be written to a file"
 
 

@@ -305,7 +305,7 @@ def _nothing_further(changed: Sequence[str], node: StepperNode, back: bool) -> s
     if not changed:
         return "nothing changed"
     here = " except the output of this node" if not set(changed).isdisjoint(node.outputs) else ""
-    return f"nothing further changed {'before' if back else 'after'} this node{here}"
+    return f"no more changes {'before' if back else 'after'} this node{here}"
 
 
 def _count(text: str) -> int:

@@ -267,7 +267,7 @@ def _parse(record: Mapping[str, Any]) -> Manifest:
 def _parse_part(record: Mapping[str, Any]) -> CompactedPart:
     first, last, snapshots, size = (_count(record[name]) for name in ("first", "last", "snapshots", "bytes"))
     if first > last:
-        raise ValueError("a part that ends before it begins")
+        raise ValueError("a part whose end is before its start")
     return CompactedPart(first, last, snapshots, size, *(_parse_file(record[table]) for table in TABLES))
 
 

@@ -42,7 +42,8 @@ class Sample:
     def __post_init__(self) -> None:
         if not _is_number(self.count) or not 1 <= self.count <= MAX_COUNT:
             raise InvalidValueError(
-                f"sample={self.count!r} keeps no elements.", "Use a whole number of at least 1."
+                f"sample={self.count!r} is not a valid number of elements.",
+                "Use a whole number of at least 1.",
             )
         if self.how not in get_args(SamplingMethod):
             raise InvalidValueError(f"how={self.how!r} is unknown.", "Use 'even' or 'random'.")
@@ -100,4 +101,4 @@ def split_sample(codec: str) -> tuple[Sample | None, str]:
         how: SamplingMethod = "even" if match[2] == "even" else "random"
         return Sample(int(match[1]), how, int(match[3] or 0)), codec[match.end() :]
     except InvalidValueError as error:
-        raise DamagedError(f"The codec {codec[:60]!r} is not known.", "Upgrade tensortap.") from error
+        raise DamagedError(f"The codec {codec[:60]!r} is unknown.", "Upgrade tensortap.") from error

@@ -72,5 +72,5 @@ def all_rows(run: RunIndex, rows: Array | None) -> Array:
     """
     found = np.arange(run.catalog.rows) if rows is None else rows
     if not len(found):
-        raise NotFoundError("No snapshots match.", "'tensortap show RUN' lists what was captured.")
+        raise NotFoundError("No snapshots match.", "List the snapshots with 'tensortap show RUN'.")
     return found

@@ -26,7 +26,7 @@ def measured_numbers(array: Array, what: str) -> Floats:
         RefusedError: it is text or complex, which no measurement is; the sentence calls it `what`.
     """
     if array.dtype.kind in "OSUc":
-        raise RefusedError(f"{what} holds {dtype_name(array.dtype)} instead of real numbers.")
+        raise RefusedError(f"{what} has {dtype_name(array.dtype)} instead of real numbers.")
     return array.astype(np.float64).reshape(-1)
 
 

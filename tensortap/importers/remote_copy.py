@@ -71,7 +71,7 @@ def _named(place: Path, most: int, most_folders: int) -> list[RemoteFile]:
                 found.append(RemoteFile(folder / inside.name, below, inside))
         if len(found) > most or at == most_folders:
             raise LimitError(
-                f"{shown_path(place)} holds more than {most:,} files, or {most_folders:,} folders.",
+                f"{shown_path(place)} has more than {most:,} files, or {most_folders:,} folders.",
                 "Pass a part of it.",
             )
     return found

@@ -109,7 +109,7 @@ class RunBuilder:
         room = MAX_RUN_DEPTH - 1 - self.run.count("/")
         if not room:
             raise InvalidNameError(
-                f"The source holds several runs, and {self.run[:120]!r} has {MAX_RUN_DEPTH} folders already.",
+                f"The source has several runs, and {self.run[:120]!r} has {MAX_RUN_DEPTH} folders already.",
                 "Choose a name with fewer folders with --run.",
             )
         plain = name = f"{self.run}/{run_name_of(below, room)}"
@@ -239,7 +239,7 @@ class RunWriter:
     def _place(self, name: str, step: int) -> Iterator[None]:
         imported = self._builder.imported
         if imported.snapshots >= MAX_TENSORS:
-            raise RefusedError(f"The source holds more than {MAX_TENSORS:,} snapshots, the limit.")
+            raise RefusedError(f"The source has more than {MAX_TENSORS:,} snapshots, the limit.")
         try:
             yield
         except (InvalidValueError, InvalidNameError) as error:
@@ -275,5 +275,5 @@ def check_array_size(shape: tuple[int, ...], itemsize: int, what: str) -> int:
     if math.prod(shape) * max(itemsize, 1) > MAX_TENSOR:
         raise RefusedError(f"{what} takes {size:,} bytes; the limit is 4 GiB.")
     if math.prod(extent or 1 for extent in shape) * max(itemsize, 1) > _MAX_STRIDE:
-        raise RefusedError(f"{what} is empty, but its shape {str(shape)[:100]} is more than NumPy can hold.")
+        raise RefusedError(f"{what} is empty, but its shape {str(shape)[:100]} exceeds the limit of NumPy.")
     return size

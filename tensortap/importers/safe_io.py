@@ -167,7 +167,7 @@ def read_range(file: BinaryIO, offset: int, length: int, what: str) -> bytes:
     """
     size = file_size(file)
     if offset < 0 or length < 0 or offset + length > size:
-        raise RefusedError(f"{what} should lie at {offset:,}+{length:,}; the file has {size:,} bytes.")
+        raise RefusedError(f"{what} should be at {offset:,}+{length:,}; the file has {size:,} bytes.")
     file.seek(offset)
     data = file.read(length)
     if len(data) != length:
@@ -213,7 +213,7 @@ def files_below(folder: Path) -> Iterator[Path]:
     """
     for number, path in enumerate(_walk(folder, MAX_FOLDERS, folder.resolve())):
         if number >= MAX_FILES:
-            raise RefusedError(f"{folder} holds more than {MAX_FILES:,} files.")
+            raise RefusedError(f"{folder} has more than {MAX_FILES:,} files.")
         yield path
 
 
@@ -279,7 +279,7 @@ def _check(archive: zipfile.ZipFile, what: str) -> None:
                 f"{what}: {member.filename[:100]!r} is encrypted, or neither stored nor deflated."
             )
         if member.header_offset < 0:
-            raise RefusedError(f"{what}: {member.filename[:100]!r} begins before the archive.")
+            raise RefusedError(f"{what}: {member.filename[:100]!r} starts before the archive.")
         if member.file_size > MAX_RATIO * member.compress_size + 1024:
             raise RefusedError(
                 f"{what}: {member.filename[:100]!r} claims that {member.compress_size:,} bytes "

@@ -175,7 +175,7 @@ class CompactedRun:
 def _like_stream(column: pa.ChunkedArray, name: str) -> Any:
     """A column with the type that it has in a stream. Raises DamagedError: it holds something else."""
     if column.null_count:
-        raise DamagedError(f"The column {name!r} holds nulls.")
+        raise DamagedError(f"The column {name!r} has nulls.")
     kind = SCHEMA.field(name).type if name in SCHEMA.names else pa.string()
     if kind == pa.string():
         column = column.cast(_TEXTS)

@@ -57,7 +57,7 @@ def resolve_selection(selection: object, shape: Sequence[int]) -> Selection:
         SelectionError: it cannot be parsed, has too many parts, or an index lies outside its dimension.
     """
     if any(length < 0 for length in shape):  # a damaged or made-up dump
-        raise SelectionError("The shape holds a negative number: nothing can be selected.")
+        raise SelectionError("The shape has a negative number, so no slice can be selected.")
     items = parse_selection(selection) if isinstance(selection, str) else _from_python(selection)
     parts = _expand(items, len(shape))
     pairs = enumerate(zip(parts, shape, strict=True))

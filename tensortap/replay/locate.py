@@ -75,7 +75,7 @@ def locate_beside(source: Path, step: int, run: str) -> Path:
         beside = dict(find_runs(run_dir.parent))  # never a path that a name leads to
         if run not in beside:
             known = ", ".join(list(beside)[:10])
-            raise NotFoundError(f"No run {run[:100]!r} beside this one.", f"This folder contains {known}.")
+            raise NotFoundError(f"No run {run[:100]!r} in the same folder.", f"This folder contains {known}.")
         run_dir = beside[run]
     return locate(run_dir, step, None)
 

@@ -96,7 +96,7 @@ class Archive:
         ):
             raise ValueError(f"{name[:80]!r} is compressed, encrypted or a link")
         if info.header_offset < 0:
-            raise ValueError(f"{name[:80]!r} begins before the archive")
+            raise ValueError(f"{name[:80]!r} starts before the archive")
         if info.file_size != info.compress_size or info.header_offset + _LOCAL.size + info.file_size > size:
             raise ValueError(f"{name[:80]!r} is longer than the archive")
         if name in self.files:

@@ -98,7 +98,7 @@ def _repeated(proto: Any, name: str, dtype: np.dtype[Any], size: int) -> Array:
         return given
     stored = proto.ByteSize()
     if size * dtype.itemsize > max(_ALWAYS, _MAX_RATIO * stored):
-        raise InvalidValueError(f"A tensor of {size:,} elements repeats a number that {stored:,} bytes hold.")
+        raise InvalidValueError(f"A tensor of {size:,} elements repeats a number stored in {stored:,} bytes.")
     last = given[-1] if len(given) else (b"" if name == STRING else dtype.type(0))
     filled = np.full(size, last, dtype)
     filled[: len(given)] = given

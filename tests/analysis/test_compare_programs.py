@@ -47,8 +47,8 @@ def test_it_begins_in_the_forward_pass_and_names_the_node_that_is_another(tmp_pa
     assert found.first is not None
     assert found.first.difference.tensor == "mul:0"
     assert found.first.text == (
-        "Its captured inputs agree. Its input Rsqrt (Rsqrt) is computed differently in B; that begins at "
-        "Mean_1 (Mean): model.py:15."
+        "Its captured inputs agree. Its input Rsqrt (Rsqrt) is computed differently in B; that "
+        "starts at Mean_1 (Mean): model.py:15."
     )
 
 
@@ -300,7 +300,7 @@ def test_a_bias_that_one_side_lacks_is_named_by_its_variable(tmp_path: Path) -> 
     b = [X, node("relu", "Relu", "x", shape=[2, 4])]
     found = compared(tmp_path, (a, {"x": DATA, "relu": DATA + 1}), (b, {"x": DATA, "relu": DATA}))
     assert found.first is not None
-    assert "exists only in A; that begins at the variable net/bias" in found.first.text
+    assert "exists only in A; that starts at the variable net/bias" in found.first.text
 
 
 def drawn(key: int, draws: np.ndarray, op: str = "StatelessRandomUniformV2") -> tuple[list[Node], Values]:

@@ -118,7 +118,7 @@ def test_an_eager_op_between_functions_is_named_with_its_line(report_of: Report)
     origin = report.origins[0]
     assert origin.made_by.startswith("Log (test_nan_across_calls.py:")
     assert first(report)[2].startswith("log(0) = -inf: 1 element of Identity:0 is exactly 0.")
-    assert report_text(report).origins[0].title.endswith("outside of functions")
+    assert report_text(report).origins[0].title.endswith("outside functions")
 
 
 def test_an_eager_scope_between_functions_holds_the_origin(report_of: Report) -> None:

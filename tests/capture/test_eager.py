@@ -1,4 +1,4 @@
-"""`tap.eager()`: ops outside of functions."""
+"""`tap.eager()`: ops outside functions."""
 
 from __future__ import annotations
 

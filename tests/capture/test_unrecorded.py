@@ -37,7 +37,7 @@ def test_runs_of_a_session_say_that_they_are_not_recorded(tmp_path: Path) -> Non
 
 def test_eager_code_says_that_it_is_not_recorded(tmp_path: Path) -> None:
     with Tap(tmp_path / "r", record=every(1)) as tap:
-        warned = pytest.warns(TapWarning, match="does not record ops outside of functions")
+        warned = pytest.warns(TapWarning, match="does not record ops outside functions")
         with warned, tap.eager():
             tf.square(tf.ones([2]))
     assert len(missing(tmp_path / "r")) == 1
@@ -45,7 +45,7 @@ def test_eager_code_says_that_it_is_not_recorded(tmp_path: Path) -> None:
 
 def test_a_step_without_a_function_says_that_it_is_not_recorded(tmp_path: Path) -> None:
     with Tap(tmp_path / "r", record=every(1)) as tap:
-        match = "does not record ops outside of functions"
+        match = "does not record ops outside functions"
         with pytest.warns(TapWarning, match=match):
             for step in range(3):
                 with tap.step(step):

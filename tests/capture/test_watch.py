@@ -107,7 +107,7 @@ def test_steps(steps: Any, wanted: list[int]) -> None:
         ({"min_size": -1}, "min_size=-1 is not a number of elements"),
         ({"max_size": 1.5}, "max_size=1.5 is not a number of elements"),
         ({"min_size": 5, "max_size": 2}, "min_size=5 is above max_size=2"),
-        ({"sample": 0, "keep": "value"}, "sample=0 keeps no elements"),
+        ({"sample": 0, "keep": "value"}, "sample=0 is not a valid number of elements"),
         ({"sample": 10}, "sample=10 needs values, but keep='summary'.*keep='value'"),
         ({"steps": [range(3, 3)]}, "Invalid step selection"),
         ({"steps": [3, "x"]}, "Invalid step selection"),

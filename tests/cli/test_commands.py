@@ -80,7 +80,7 @@ def test_no_runs_is_status_1_and_a_sentence(run: Run, tmp_path: Path, command: s
     for path in (tmp_path, tmp_path / "none"):
         status, out, err = run(command, path)
         assert status == 1
-        assert err.startswith("tensortap: No run found in ")
+        assert err.startswith(("tensortap: No run found in ", "tensortap: There is no directory "))
         assert not out
 
 

@@ -40,9 +40,9 @@ def test_what_has_no_numbers_has_no_statistics(tmp_path: Path, capsys: pytest.Ca
     with DumpWriter(tmp_path, run="r") as writer:
         writer.log("text:0", np.array([b"a"], object), step=0)
         writer.log("empty:0", np.zeros((0, 3)), step=0)
-    assert "  text: neither statistics nor histogram" in show(tmp_path / "r", "text:0", capsys)
+    assert "  text: no statistics or histogram" in show(tmp_path / "r", "text:0", capsys)
     shown = show(tmp_path / "r", "empty:0", capsys)
-    assert "  no elements: neither statistics nor histogram" in shown
+    assert "  no elements: no statistics or histogram" in shown
     assert "abs_max" not in shown
 
 

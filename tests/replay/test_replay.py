@@ -248,9 +248,12 @@ def test_a_graph_that_was_edited_is_called_damaged(logdir: Path, edited: dict[st
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"failed": "InvalidArgumentError: x"}, "not as recorded: the step raises"),
-        ({"recorded_failure": "ValueError: y"}, "not as recorded: the recorded step raised ValueError: y"),
-        ({"differing": ["w"]}, "not as recorded: 1 of the step's results (2 variables) differ"),
+        ({"failed": "InvalidArgumentError: x"}, "not bit-identical: the step raises"),
+        (
+            {"recorded_failure": "ValueError: y"},
+            ("not bit-identical: the recorded step raised ValueError: y"),
+        ),
+        ({"differing": ["w"]}, "not bit-identical: 1 of the step's results (2 variables) differ"),
     ],
 )
 def test_what_is_not_as_recorded_is_said(fields: dict[str, Any], says: str) -> None:

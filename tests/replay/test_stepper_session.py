@@ -207,7 +207,7 @@ def test_nothing_further_changed_and_commands_that_fail(
     total = tensor(session, "Sum")
     assert shell.run_all(["nan", f"to {total}", "set = 7", "changed", "changed"]) == 0
     out = capsys.readouterr().out
-    assert "from 1 origin" in out and "nothing further changed after this node" in out
+    assert "from 1 origin" in out and "no more changes after this node" in out
     with pytest.raises(TensortapError, match=r"'to nobody' failed: No node"):
         shell.run_all(["to nobody"])
 

@@ -109,7 +109,7 @@ def test_equal_columns_of_text_travel_once() -> None:
 
 
 def test_other_bytes_are_refused() -> None:
-    with pytest.raises(ValueError, match="does not begin with TTCOLS01"):
+    with pytest.raises(ValueError, match="does not start with TTCOLS01"):
         read_columns(b"nonsense")
 
 

@@ -95,7 +95,7 @@ def title_text(origin: Origin, previous: int | None, *, kind: str, when: str, no
         where = f"the variable {origin.variable}" if origin.variable else "a variable"
         return f"{kind} was already in {where} at the start of step {origin.step}; it arose {since}"
     if origin.made_by:
-        return f"{kind} originates{when} in {origin.made_by}, outside of functions"
+        return f"{kind} originates{when} in {origin.made_by}, outside functions"
     if origin.verdict == "data":
         return f"Input {origin.tensor} contains {kind}{when or f' (step {origin.step})'}"
     if origin.verdict == "constant":

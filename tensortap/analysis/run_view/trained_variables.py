@@ -76,7 +76,7 @@ def _asked(view: RunView) -> set[str]:
         trainables = (view.roles(graph).trainable for graph in {tensor.graph for tensor in view.tensors})
         return {path for trainable in trainables for path, asked in trainable.items() if asked}
 
-    return view.cached("variables that are asked for", find)
+    return view.cached("requested gradients", find)
 
 
 def _graphs_that_train(view: RunView) -> dict[str, set[str]]:

@@ -189,8 +189,8 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
         if self._steps.current is not None:
             self._steps.warn(
                 "batches",
-                "fit, evaluate and predict were called inside a step, but each of their batches "
-                "becomes a step of its own",
+                "fit, evaluate and predict were called inside a step, but each of their batches is "
+                "a separate step",
                 "Call them outside tap.step().",
             )
         self._running = attribute
@@ -286,7 +286,7 @@ def _without_finished(function: Any) -> Any:
 
 def no_attribute(tap: object, name: str) -> AttributeError:
     """The error for an attribute that a tap lacks; Keras may ask for one, taking it for a callback."""
-    wanted = ": Keras takes callbacks=[tap.callback()]" if hasattr(TapCallback, name) else ""
+    wanted = ": pass callbacks=[tap.callback()] to Keras" if hasattr(TapCallback, name) else ""
     return AttributeError(f"'Tap' object has no attribute {name!r}{wanted}", name=name, obj=tap)
 
 

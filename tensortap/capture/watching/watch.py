@@ -216,7 +216,7 @@ class Watches(tuple[Watch, ...]):
     def __new__(cls, watches: Iterable[Watch]) -> Watches:
         found = tuple(watches)
         if not found or not all(isinstance(watch, Watch) for watch in found):
-            raise WatchError(f"{list(found)!r} watches nothing.", "Use Watch(…) | Watch(…).")
+            raise WatchError(f"{list(found)!r} selects nothing.", "Use Watch(…) | Watch(…).")
         return super().__new__(cls, found)
 
     def __or__(self, other: Watch | Watches) -> Watches:
@@ -322,7 +322,7 @@ def rules_of(text: str) -> list[Rule]:
     if not isinstance(found, list) or not found or not all(isinstance(rule, dict) for rule in found):
         raise WatchError("It has no rules.", _JSON_HINT)
     if len(found) > _MAX_RULES:
-        raise WatchError(f"It holds {len(found)} rules.", f"The limit is {_MAX_RULES} rules.")
+        raise WatchError(f"It has {len(found)} rules.", f"The limit is {_MAX_RULES} rules.")
     return found
 
 
@@ -366,7 +366,7 @@ def _not_json(argument: str, value: Any) -> WatchError:
     name = getattr(value, "__name__", None) or repr(value)
     return WatchError(
         f"{argument}={name} is a callable, which cannot be written as JSON.",
-        "Use a regular expression, kinds, sizes or step numbers, or keep the watch in Python.",
+        "Use a regular expression, kinds, sizes or step numbers, or define the watch in Python.",
     )
 
 

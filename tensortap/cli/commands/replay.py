@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=_change,
         metavar="NAME=EXPR",
-        help="change a tensor x, as in 'a/Relu:0=clip(x, 0, 6)', and compute everything downstream",
+        help="change a tensor x, e.g. 'a/Relu:0=clip(x, 0, 6)', and recompute everything downstream",
     )
     parser.add_argument(
         "--accuracy",

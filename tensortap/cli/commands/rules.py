@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
             print_rules(rules, console())
         return 0
     if arguments.path is None:
-        raise NotARunError("No run given.", "Pass a run, as in 'tensortap rules logs/digits', or use --list.")
+        raise NotARunError("No run given.", "Pass a run, e.g. 'tensortap rules logs/digits', or use --list.")
     if arguments.mute:
         settings.check_names([arguments.mute.partition(":")[0].strip()], all_rules())
     found = _awaited(arguments.path) if arguments.follow else only_run(arguments.path)

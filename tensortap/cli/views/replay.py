@@ -195,8 +195,8 @@ def comparison_line(answer: Answer) -> Any:
         unlike = (
             "the step raises" if answer.failed else (f"the recorded step raised {answer.recorded_failure}")
         )
-        return cell(f"not as recorded: {unlike}", "red")
-    return cell(f"not as recorded: {unlike} differ", "red")
+        return cell(f"not bit-identical: {unlike}", "red")
+    return cell(f"not bit-identical: {unlike} differ", "red")
 
 
 def _print_tensors(views: list[TensorView], proofs: list[Verification | None], out: Console) -> None:

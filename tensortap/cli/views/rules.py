@@ -36,7 +36,7 @@ def print_findings(run: str, found: Findings, out: Console, *, muted: bool) -> N
         out.print(cell(f"{run}: {counted(len(shown), 'finding')} ({counts})", colour))
     else:
         what = f"{counted(found.rules, 'rule')} in {counted(found.rows, 'snapshot')}"
-        out.print(cell(f"{run}: nothing found by {what}", colour))
+        out.print(cell(f"{run}: no findings by {what}", colour))
     for sentence in found.raised:
         out.print(cell(sentence, "bold red"))
     for group in _groups(shown):

@@ -181,7 +181,7 @@ class TensorView:
         """Statistics and histogram, or why there are none."""
         nothing = _no_numbers(self.snapshot)
         if nothing:
-            out.print(f"  {nothing}: neither statistics nor histogram")
+            out.print(f"  {nothing}: no statistics or histogram")
             return
         for name in STATISTICS:
             out.print(f"  {name:<10}{statistic_text(self.snapshot, name):>14}")

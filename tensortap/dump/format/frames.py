@@ -136,7 +136,7 @@ def read_schema_message(file: FileReader, limit: int = MAX_METADATA) -> bytes:
         raise DamagedError("The schema is cut short.")
     mark, length = struct.unpack("<II", head)
     if mark != 0xFFFFFFFF or length % 8 or not 0 < length <= limit:
-        raise DamagedError("The file does not begin with a schema.")
+        raise DamagedError("The file does not start with a schema.")
     return file.read_exactly(0, 8 + length)
 
 

@@ -222,7 +222,7 @@ def _with_no_blocks(batch: pa.RecordBatch) -> pa.RecordBatch:
 def _check_range(name: str, numbers: pa.ChunkedArray, limit: int = 2**63 - 1) -> None:
     found = pc.min_max(numbers).as_py()  # None where there are no numbers
     if found["min"] is not None and not 0 <= found["min"] <= found["max"] <= limit:
-        raise DamagedError(f"The column {name!r} holds numbers out of range.")
+        raise DamagedError(f"The column {name!r} has numbers out of range.")
 
 
 def _check_histograms(ids: pa.ChunkedArray, counts: pa.ChunkedArray) -> None:
@@ -231,4 +231,4 @@ def _check_histograms(ids: pa.ChunkedArray, counts: pa.ChunkedArray) -> None:
     used = pc.list_flatten(ids).to_numpy()
     half = BUCKETS // 2
     if used.size and (int(used.max()) >= BUCKETS or int((used & (half - 1)).max()) == half - 1):
-        raise DamagedError("A histogram has a bucket that cannot hold a finite value.")
+        raise DamagedError("A histogram has an invalid bucket.")

@@ -81,14 +81,14 @@ def chunk_size(codec: str) -> int:
 def _parsed(codec: str) -> re.Match[str]:
     match = _CHUNKED.match(codec)
     if match is None or not 0 < int(match[2]) <= MAX_CHUNK:
-        raise DamagedError(f"The codec {codec[:40]!r} is not known.", "Upgrade tensortap.")
+        raise DamagedError(f"The codec {codec[:40]!r} is unknown.", "Upgrade tensortap.")
     return match
 
 
 def check_ratio(raw: int, stored: int) -> None:
     """Refuses a value that claims more bytes than its compressed form can hold, before they are allocated."""
     if raw > (stored + 64) * _MAX_RATIO:
-        raise DamagedError(f"A value of {stored} stored bytes claims to hold {raw}.")
+        raise DamagedError(f"A value of {stored} stored bytes claims to have {raw}.")
 
 
 def unpack(codec: str, frame: bytes | memoryview, size: int) -> memoryview:

@@ -303,7 +303,7 @@ def read_commit(
         DamagedError: it is not there any more, or fails its checks.
     """
     if not is_worker_name(worker) or not 0 <= file < 1_000_000:
-        raise DamagedError(f"Statistics file {file} of {worker[:80]!r} cannot exist.")
+        raise DamagedError(f"Worker {worker[:80]!r} cannot have a statistics file {file}.")
     path = stats_path(Path(run_dir) / worker, file)
     try:
         with FileReader(path) as source:

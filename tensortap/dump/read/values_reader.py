@@ -161,7 +161,7 @@ def check_shape(ref: ValueRef) -> None:
         DamagedError: the shape does not fit what is stored, or no array can have it.
     """
     if any(extent < 0 for extent in ref.shape):
-        raise DamagedError("A shape holds a negative number.")
+        raise DamagedError("A shape has a negative number.")
     if len(ref.shape) > MOST_DIMENSIONS:
         raise DamagedError(
             f"A value has {len(ref.shape)} dimensions; the limit of arrays is {MOST_DIMENSIONS}.",
@@ -352,7 +352,7 @@ def _wrong(ref: ValueRef, part: str = "") -> DamagedError:
 
 def _path(ref: ValueRef) -> Path:
     if not is_worker_name(ref.worker) or not 0 <= ref.file < 1_000_000:
-        raise DamagedError(f"Values file {ref.file} of {ref.worker[:80]!r} cannot exist.")
+        raise DamagedError(f"Worker {ref.worker[:80]!r} cannot have a values file {ref.file}.")
     return values_path(ref.run_dir / ref.worker, ref.file)
 
 

@@ -106,7 +106,7 @@ class _ZipBlobs:
         try:
             known = self._archive.getinfo(name)
             if offset + length > known.file_size or length > (known.compress_size + 64) * _MAX_RATIO:
-                raise DamagedError(f"{name} does not hold {length} bytes at {offset}.")
+                raise DamagedError(f"{name} does not have {length} bytes at {offset}.")
             with self._archive.open(known) as member:
                 member.seek(offset)
                 data = member.read(length)
@@ -144,7 +144,7 @@ def _manifest(archive: zipfile.ZipFile, name: str) -> object:
     try:
         size = archive.getinfo(MANIFEST).file_size
     except KeyError as error:
-        raise DamagedError(f"{name} holds no {MANIFEST}.", "It is not a bundle.") from error
+        raise DamagedError(f"{name} has no {MANIFEST}.", "It is not a bundle.") from error
     if size > MAX_MANIFEST:
         raise DamagedError(f"The manifest of {name} has {size} bytes, more than {MAX_MANIFEST}.")
     return parse_json(_ZipBlobs(archive).read(MANIFEST, 0, size), f"The manifest of {name}")

@@ -155,7 +155,7 @@ def array_of(data: bytes, dtype: str, shape: tuple[int, ...]) -> Array:
         raise DamagedError(error.message, error.hint) from error
     if dtype == STRING:
         if size > len(data) // 8:
-            raise DamagedError(f"{len(data)} bytes cannot hold {size} texts.")
+            raise DamagedError(f"{len(data)} bytes are too few for {size} texts.")
         return bytes_to_strings(data, size).reshape(shape)
     if size * width != len(data):
         raise DamagedError(f"{len(data)} bytes are not {dtype} of shape {list(shape)}.")

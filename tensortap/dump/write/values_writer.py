@@ -252,7 +252,7 @@ def encode_kept(kept: Any, sample: Sample, size: int) -> EncodedValue:
     if values.shape != (sample.kept(size),):
         raise InvalidValueError(
             f"A sample of shape {values.shape} does not match {size} elements.",
-            f"Give {sample.kept(size)} elements.",
+            f"Pass {sample.kept(size)} elements.",
         )
     encoded = encode_value(values, dtype, 0)
     return encoded._replace(codec=with_sample(encoded.codec, sample))

@@ -85,7 +85,7 @@ def read_npy(
             "Save it as numbers or text, e.g. with array.astype(float).",
         )
     if dtype.names is not None or dtype.subdtype is not None or dtype.kind == "V":
-        raise RefusedError(f"{what} holds structs ({str(dtype)[:80]}).", "Save their fields one by one.")
+        raise RefusedError(f"{what} contains structs ({str(dtype)[:80]}).", "Save their fields one by one.")
     length = check_array_size(shape, dtype.itemsize, what)
     if length > available:
         raise RefusedError(f"{what} is cut off: {length:,} bytes are missing.")
@@ -105,7 +105,7 @@ def read_npy(
 def _empty_texts(shape: tuple[int, ...], dtype: np.dtype[Any], what: str) -> Array:
     """An array of `S0` or `U0`: of its texts, which are all empty, the file holds no bytes."""
     if math.prod(shape) > _MAX_EMPTY_TEXTS:
-        raise RefusedError(f"{what} holds more than {_MAX_EMPTY_TEXTS:,} texts that are all empty.")
+        raise RefusedError(f"{what} has more than {_MAX_EMPTY_TEXTS:,} texts that are all empty.")
     return np.zeros(shape, dtype)
 
 
@@ -122,7 +122,7 @@ def _header(file: BinaryIO, what: str) -> tuple[tuple[int, ...], bool, np.dtype[
         raise
     except Exception as error:  # NumPy evaluates literals here, which fail in many ways
         raise RefusedError(f"{what} is not an .npy file, or is damaged: {str(error)[:200]}") from error
-    raise RefusedError(f"{what} is a .npy file of version {version}, which holds structs only.")
+    raise RefusedError(f"{what} is a .npy file of version {version}, which only contains structs.")
 
 
 def _read_into(file: BinaryIO, room: memoryview) -> int:

@@ -130,7 +130,7 @@ class _Reader:
         if plugin in _TRACES:
             self._traced_graphs(value.tensor)
         elif event.step < 0:
-            self._out.note(f"Skipped: {tag[:200]} at step {event.step}: steps begin at 0.", "negative steps")
+            self._out.note(f"Skipped: {tag[:200]} at step {event.step}: steps start at 0.", "negative steps")
         elif which in ("image", "audio") or plugin in _SHOWN_BY_TENSORBOARD:
             kind = plugin or which
             self._out.note(f"Skipped: data of TensorBoard's {kind!r} tab ({tag[:200]} …).", f"{kind}")

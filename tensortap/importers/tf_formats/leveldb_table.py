@@ -42,7 +42,7 @@ def entries(data: bytes) -> Iterator[tuple[bytes, bytes]]:
         for entry in _block(data, block):
             count += 1
             if count > MAX_ENTRIES:
-                raise RefusedError(f"The index holds more than {MAX_ENTRIES:,} entries.")
+                raise RefusedError(f"The index has more than {MAX_ENTRIES:,} entries.")
             yield entry
 
 

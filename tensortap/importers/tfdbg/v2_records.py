@@ -85,7 +85,7 @@ def read_file_set(metadata: Path, note: Note) -> FileSet:
     """
     first = next((parse("DebugEvent", data, metadata.name) for data in records(metadata, note)), None)
     if first is None or first.WhichOneof("value") != "debug_metadata":
-        raise RefusedError(f"{metadata.name} does not begin with tfdbg's metadata.")
+        raise RefusedError(f"{metadata.name} does not start with tfdbg's metadata.")
     about = first.debug_metadata
     if not about.file_version.startswith("debug.Event:"):
         raise RefusedError(f"{metadata.name} is of version {about.file_version[:40]!r}, which is unknown.")

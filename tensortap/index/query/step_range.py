@@ -67,9 +67,7 @@ def step_from_end(whose: str, steps: Sequence[int], at: int) -> int:
         NotFoundError: there are not so many.
     """
     if not 0 < -at <= len(steps):
-        raise NotFoundError(
-            f"{whose} has no step {at} from the end.", f"It has {counted(len(steps), 'step')}."
-        )
+        raise NotFoundError(f"{whose} has fewer than {-at} steps.", f"It has {counted(len(steps), 'step')}.")
     return int(steps[at])
 
 

@@ -199,7 +199,7 @@ def _embedding(chosen: SelectedNodes, values: Mapping[str, Any], shape: tuple[in
         if "Gather" in operation.type and fits and not operation.name.startswith("gradient"):
             return name
     raise NotFoundError(
-        "No embedding found whose padding could be changed.",
+        "No embedding with padding found.",
         "Pass a tensor [batch, time, …] downstream of the mask: --at.",
     )
 

@@ -47,7 +47,7 @@ class Stepper:
         return self.node
 
     def out(self) -> StepperNode:
-        """To the first node after this one that is not in the scope of this one; the last node if there is none."""
+        """Move to the next node outside the current scope, or to the last node."""
         scope = self.node.scope
         if scope:
             return self._next(lambda node: not node.name.startswith(f"{scope}/"), fallback=True)

@@ -258,7 +258,7 @@ def deep_q_learning(capture: Capture) -> Results:
 
 
 def policy_gradient(capture: Capture) -> Results:
-    """REINFORCE: actions are drawn eagerly, outside of functions; only the update is one."""
+    """REINFORCE: actions are drawn eagerly, outside functions; only the update is one."""
     policy = keras.Sequential([layers.Input((4,)), layers.Dense(8, "tanh"), layers.Dense(3)])
     optimizer = keras.optimizers.SGD(0.1)
 

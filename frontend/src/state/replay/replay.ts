@@ -130,7 +130,7 @@ export async function askReplay<T>(
       const answer = await send(run, at);
       if (mine === asks) computingProgress.value = answer.progress;
       if (answer.result !== null) return answer.result;
-      if (!answer.working) throw new ApiError(0, answer.error ?? 'Nothing was computed.', answer.hint);
+      if (!answer.working) throw new ApiError(0, answer.error ?? 'No result was computed.', answer.hint);
       await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
     }
   } finally {

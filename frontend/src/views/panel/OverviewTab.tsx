@@ -27,7 +27,7 @@ const MEANING = 'tensortap.meaning';
 
 function facts(detail: NonNullable<typeof node.data.value>): [string, string][] {
   const rows: [string, string][] = [
-    ['what it does', detail.attributes[MEANING] ?? ''],
+    ['purpose', detail.attributes[MEANING] ?? ''],
     ['function', detail.function],
     ['device', detail.device],
     ['layer', detail.layer],

@@ -71,7 +71,7 @@ export function RunSummary() {
 
 function hint(graphs: number): string {
   if (!nothingCaptured.value) return 'Select a node to see its values, histograms and history. Press / to search.';
-  if (runPhase.value !== 'over') return 'Nothing captured yet. Values, histograms and history appear here.';
+  if (runPhase.value !== 'over') return 'No tensors captured yet. Values, histograms and history will appear here.';
   if (graphs === 0 || recordedSteps.value.length > 0) return 'No tensors were captured.';
   return 'Graph only: no tensors were captured. Tensors lists the likely causes.';
 }

@@ -114,7 +114,7 @@ const COURSE = { width: 300, height: 44 };
 function Course({ trend, several }: { trend: Trend; several: boolean }) {
   const { path, dots, bad, low, high } = sparkline(trend, COURSE.width, COURSE.height);
   const last = trend.step[trend.step.length - 1];
-  const span = Number.isNaN(low) ? 'nothing finite' : `${formatNumber(low)} … ${formatNumber(high)}`;
+  const span = Number.isNaN(low) ? 'no finite elements' : `${formatNumber(low)} … ${formatNumber(high)}`;
   return (
     <figure class="side-course">
       <figcaption class="row">

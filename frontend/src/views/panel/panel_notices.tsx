@@ -28,7 +28,7 @@ export function escapeRegex(text: string): string {
 /** Stands where a chart of text, or of a tensor without elements, would have empty axes. */
 export function NoNumbers({ text }: { text: string }) {
   return (
-    <Message title="Nothing to draw" testid="no-numbers">
+    <Message title="No data to plot" testid="no-numbers">
       <p>{text}</p>
     </Message>
   );

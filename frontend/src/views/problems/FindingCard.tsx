@@ -89,7 +89,7 @@ function FindingBody({ finding }: { finding: Finding }) {
           ))}
         </dd>
         <dt>Threshold source</dt>
-        <dd>{finding.source || 'no source given'}</dd>
+        <dd>{finding.source || 'not specified'}</dd>
         {finding.next_look && <dt>Next step</dt>}
         {finding.next_look && (
           <dd>

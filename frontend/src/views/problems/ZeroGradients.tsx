@@ -64,7 +64,7 @@ function Row({ entry }: { entry: LedgerEntry }) {
     <tr data-reason={entry.reason}>
       <td>{breakable(visible(entry.variable))}</td>
       <td>
-        {entry.reason && <b>{entry.reason === 'unknown' ? 'not known' : entry.reason}</b>}
+        {entry.reason && <b>{entry.reason === 'unknown' ? 'unknown' : entry.reason}</b>}
         {entry.why && (
           <div>
             <LinkedProse
@@ -80,7 +80,7 @@ function Row({ entry }: { entry: LedgerEntry }) {
         {entry.first_zero_step !== null && <div class="faint">since {entry.first_zero_step}</div>}
       </td>
       <td class="num">
-        {entry.absorbed === null ? <span class="faint">not known</span> : `${(100 * entry.absorbed).toFixed(0)} %`}
+        {entry.absorbed === null ? <span class="faint">unknown</span> : `${(100 * entry.absorbed).toFixed(0)} %`}
         {comparedPairs(entry) && <div class="faint">{comparedPairs(entry)}</div>}
       </td>
     </tr>

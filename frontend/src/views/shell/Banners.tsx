@@ -28,7 +28,8 @@ function NotLookedInto() {
     <div class="banner" role="status" data-testid="unread">
       <Icon name="warning" />
       <b>
-        {visible(first.folder)} cannot be read{others > 0 && `, nor can ${counted(others, 'other folder')}`}: {first.reason}
+        {visible(first.folder)}
+        {others > 0 && ` and ${counted(others, 'other folder')}`} cannot be read: {first.reason}
       </b>
       <span>Runs in it are not listed. {first.hint}.</span>
       <button type="button" class="button" onClick={hideUnread}>

@@ -56,7 +56,7 @@ function Which({ called, files }: { called: string; files: readonly { file: stri
   const name = visible(called);
   return (
     <Message
-      title={files.length > 0 ? `${formatCount(files.length)} files have the name ${name}` : `No file ${name} made this graph`}
+      title={files.length > 0 ? `${formatCount(files.length)} files have the name ${name}` : `No file ${name} in this graph`}
       testid="source-which"
     >
       <p>{files.length > 0 ? 'Choose one:' : 'Files with nodes:'}</p>

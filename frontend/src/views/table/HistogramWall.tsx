@@ -93,7 +93,7 @@ function Card({ row, selected, step }: { row: Snapshot; selected: boolean; step:
             <Ticks shape={shape} />
           </>
         ) : (
-          <span class="wall-none faint">{histogram ? 'nothing finite' : ''}</span>
+          <span class="wall-none faint">{histogram ? 'no finite elements' : ''}</span>
         )}
       </span>
       <span class="wall-facts faint">

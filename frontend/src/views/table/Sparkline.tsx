@@ -6,7 +6,7 @@ const SPARK = { width: 76, height: 18 };
 /** A statistic of the tensor over all its steps, small; red where it had a NaN or Inf. */
 export function Sparkline({ trend, name }: { trend: Trend; name: string }) {
   const { path, dots, bad, low, high } = sparkline(trend, SPARK.width, SPARK.height);
-  const span = Number.isNaN(low) ? 'nothing finite' : `${formatNumber(low)} … ${formatNumber(high)}`;
+  const span = Number.isNaN(low) ? 'no finite elements' : `${formatNumber(low)} … ${formatNumber(high)}`;
   const steps = `steps ${trend.step[0]}–${trend.step[trend.step.length - 1]}`;
   const text = `${name} over ${steps}: ${span}${bad.length > 0 ? ', with NaN or Inf' : ''}`;
   return (

@@ -56,9 +56,9 @@ def unpaired_notes(matching: Matching) -> Iterator[str]:
         were = "was" if count == 1 else "were"
         their = "its inputs" if count == 1 else "their inputs"
         yield (
-            f"{counted(count, 'matched pair')} of nodes {were} not compared ({which}):"
-            f" {their} differ, and what is computed from them agrees."
-            " To compare such a pair, match it by hand (--matches)."
+            f"{counted(count, 'matched pair')} of nodes {were} not compared ({which}): {their} "
+            "differ, but tensors downstream agree. To compare a pair, match it manually "
+            "(--matches)."
         )
 
 

@@ -106,13 +106,13 @@ def _hit(scale: _Scale, count: int, limits: Limits, narrow: TensorRole | None = 
     ratio, fits = max((scale.above, f"{scale.most:.3g}"), (scale.below, f"{scale.least:.3g}"))
     times = f"{ratio:.3g} times" if scale.above > 1 else f"1/{ratio:.3g} of"
     text = (
-        f"The variance of {scale.tensor.variable} is {scale.variance:.3g} at step {scale.step}, {times} what "
-        f"fits its shape {'×'.join(map(str, scale.shape))} ({fits})"
+        f"The variance of {scale.tensor.variable} is {scale.variance:.3g} at step {scale.step}, "
+        f"{times} the expected value for shape {'×'.join(map(str, scale.shape))} ({fits})"
     )
     if narrow is not None:
         span = limits["gradient_range"]
-        text += f", and 90 % of the first gradients of {narrow.variable} lie within {span:g}"
-    text += f". {counted(count - 1, 'further kernel')} likewise." if count > 1 else "."
+        text += f", and 90 % of the first gradients of {narrow.variable} are within {span:g}"
+    text += f". The same applies to {counted(count - 1, 'more kernel')}." if count > 1 else "."
     evidence = Evidence(scale.step, "variance ratio", ratio, limits["variance_ratio"])
     hit = Hit.at(np.array([scale.step]), 1, scale.tensor, text, evidence)
     return replace(hit, explains=_FOLLOWS)

@@ -85,7 +85,7 @@ def _check_new(bundle: Path, script: Path) -> None:
 
     if script.absolute() == bundle.absolute():
         raise InvalidValueError(
-            "--out and --script name the same file.", "Give the script a name of its own."
+            "--out and --script are the same file.", "Choose another name for the script."
         )
     if os.path.lexists(script):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(script))
