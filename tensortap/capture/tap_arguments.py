@@ -87,7 +87,7 @@ def byte_count(argument: str, value: Any) -> int:
     if not is_whole_number(value):
         raise WatchError(
             f"{argument}={value!r} is not a number of bytes.",
-            f"Use a whole number of at least 0, as {argument}=512 << 20 for 512 MiB.",
+            f"Use a whole number of at least 0, e.g. {argument}=512 << 20 for 512 MiB.",
         )
     return int(value)
 
@@ -114,7 +114,8 @@ def seconds(argument: str, value: Any) -> float:
     number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
     if not 0 <= number <= threading.TIMEOUT_MAX:
         raise WatchError(
-            f"{argument}={value!r} is not a valid wait time.", f"Use seconds from 0, as {argument}=30."
+            f"{argument}={value!r} is not a valid wait time.",
+            f"Use a number of seconds of at least 0, e.g. {argument}=30.",
         )
     return number
 
@@ -131,7 +132,7 @@ def budget_share(value: Any, on: Any) -> float | None:
     if not 0 < share < 1:
         raise WatchError(
             f"budget={value!r} is not a share of a step's time.",
-            "Use a number between 0 and 1, as budget=0.03.",
+            "Use a number between 0 and 1, e.g. budget=0.03.",
         )
     if on is not None:
         raise WatchError(
@@ -214,5 +215,5 @@ def run_facts(info: Any) -> dict[str, Any]:
     shown = repr(info)
     raise WatchError(
         f"info={shown[:80]}{'…' if len(shown) > 80 else ''} is not a JSON object.",
-        "Use a dict with names as keys, as info={'lr': 0.1}.",
+        "Use a dict with names as keys, e.g. info={'lr': 0.1}.",
     )

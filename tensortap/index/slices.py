@@ -161,7 +161,7 @@ def read_selected_strings(
     starts = read_selected(read, _OFFSET, shape, selection)
     stops = read_selected(lambda at, length: read(at + _OFFSET.itemsize, length), _OFFSET, shape, selection)
     if starts.size and not (starts.min() >= 0 and (starts <= stops).all() and stops.max() <= stored - base):
-        raise DamagedError("The offsets of a string value do not ascend to its end.")
+        raise DamagedError("The offsets of a string value are not ascending.")
     size = int((stops - starts).sum())
     if size > stored - base:  # texts that overlap, which would take more memory than there are bytes
         raise DamagedError("The texts of a string value overlap.")

@@ -75,7 +75,9 @@ def _compile(name: str, result: str, arguments: tuple[str, ...]) -> Kernel:
             return _compile_now(name, result, arguments)
     except Exception as error:
         _broken().add(key)
-        logging.getLogger("tensortap").warning("Statistics run 10 times slower, as numba failed: %s", error)
+        logging.getLogger("tensortap").warning(
+            "Statistics are 10 times slower because numba failed: %s", error
+        )
         raise CannotCompileError(key) from error
 
 

@@ -512,7 +512,7 @@ def dtype_name(dtype: Any) -> str:
         numpy_dtype(name)
     except (TypeError, InvalidValueError) as error:
         raise WatchError(
-            f"dtypes={dtype!r} is not a dtype.", "Use names as 'float32', or NumPy or TensorFlow dtypes."
+            f"dtypes={dtype!r} is not a dtype.", "Use names such as 'float32', or NumPy or TensorFlow dtypes."
         ) from error
     return str(name)
 
@@ -520,7 +520,9 @@ def dtype_name(dtype: Any) -> str:
 def _check_ops(ops: Iterable[Any]) -> None:
     for op in ops:
         if not isinstance(op, str) or not op:
-            raise WatchError(f"ops={op!r} is not an op type.", "Use a name as 'MatMul', or a list of them.")
+            raise WatchError(
+                f"ops={op!r} is not an op type.", "Use a name such as 'MatMul', or a list of names."
+            )
 
 
 def _text(value: Any) -> str:

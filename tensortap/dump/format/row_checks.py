@@ -114,7 +114,7 @@ def check_info(info: Any) -> dict[str, Any]:
         return {}
     if not isinstance(info, dict) or not all(isinstance(name, str) for name in info):
         raise InvalidValueError(
-            f"info={info!r:.80} is not a JSON object.", "Use a dict, as info={'lr': 0.1}."
+            f"info={info!r:.80} is not a JSON object.", "Use a dict, e.g. info={'lr': 0.1}."
         )
     return dict(info)
 

@@ -103,7 +103,9 @@ class DumpWriter:
         upload_seconds: float = 60.0,
     ) -> None:
         if compression not in _COMPRESSIONS:
-            raise InvalidValueError(f"{compression!r} is not a compression.", "Use 'zstd', 'lz4' or None.")
+            raise InvalidValueError(
+                f"{compression!r} is not a compression codec.", "Use 'zstd', 'lz4' or None."
+            )
         check_run_name(run)
         target = target_path(logdir)
         self._info = check_info(info)

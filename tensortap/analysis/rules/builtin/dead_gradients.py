@@ -191,7 +191,7 @@ def absorbed_update(view: RunView, limits: Limits) -> Iterable[Hit]:
         if entry.absorbed is not None and entry.absorbed_at and entry.absorbed > limits["share"]:
             weight = weights.get((entry.graph, entry.variable))
             dtype = f" in {_dtype(view, weight)}" if weight else ""
-            text = f"{entry.absorbed:.0%} of the updates of {entry.variable} change nothing"
+            text = f"{entry.absorbed:.0%} of the updates of {entry.variable} have no effect"
             text += f": w + update == w{dtype}."
             first, last = entry.absorbed_at[0], entry.absorbed_at[-1]
             evidence = [Evidence(last, "share of absorbed updates", entry.absorbed, limits["share"])]
