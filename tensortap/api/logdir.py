@@ -18,11 +18,11 @@ from .run import Run
 
 
 def open_any(path: str | os.PathLike[str]) -> Log:
-    """Opens a log directory, one run in it, or anything that can be imported, and reads it to its end.
+    """Open a log directory, a run in it, or any source that can be imported.
 
-    Also by an address that fsspec knows, as `s3://bucket/logs` (docs/remote.md).
+    Addresses that fsspec supports also work, e.g. `s3://bucket/logs` (docs/remote.md).
 
-    What is in a foreign format (docs/import.md) is imported into the cache first, and read from there.
+    Foreign formats (docs/import.md) are imported into the cache first.
 
     Example:
         ```python
@@ -31,7 +31,7 @@ def open_any(path: str | os.PathLike[str]) -> Log:
         ```
 
     Raises:
-        NotARunError: there is no such directory. RemoteError: nothing can be read at the address.
+        NotARunError: the directory does not exist. RemoteError: the address cannot be read.
         TensortapError: it could not be imported.
     """
     if not os.fspath(path):

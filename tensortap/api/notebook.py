@@ -57,13 +57,13 @@ class Viewer:
 
 
 def show(logdir: str | os.PathLike[str], *, port: int | None = None) -> Viewer:
-    """Serves the page for a log directory, a run, or whatever `tensortap.open` reads, from a thread.
+    """Serve the page from a thread, for a log directory, a run, or another source of `tensortap.open`.
 
-    It listens on 127.0.0.1 only and asks for a token, which the address carries. Shown again, the same
-    log directory has the same page.
+    The server only listens on 127.0.0.1 and needs the token in the URL. A second call for the same log
+    directory returns the same page.
 
     Args:
-        port: default: 6016, or the next free one; 0: any free one.
+        port: 6016 or the next free port by default; 0: any free port.
 
     Example:
         ```python
@@ -73,7 +73,7 @@ def show(logdir: str | os.PathLike[str], *, port: int | None = None) -> Viewer:
         ```
 
     Raises:
-        TensortapError: there is no such port, or the source cannot be imported.
+        TensortapError: the port is invalid, or the source cannot be imported.
     """
     from tensortap.storage.uri import path_of
 
@@ -110,14 +110,14 @@ class PageFrame:
 def notebook(
     logdir: str | os.PathLike[str], *, run: str = "", height: int = 600, origins: Sequence[str] = ()
 ) -> PageFrame:
-    """The page for a log directory, a run, or whatever `tensortap.open` reads, inside a notebook.
+    """Show the page in a notebook, for a log directory, a run, or another source of `tensortap.open`.
 
-    The server listens on 127.0.0.1 only, so that the browser must be on the kernel's machine (or its port
-    be forwarded, with the same number). Notebooks at `localhost`, `127.0.0.1` and `origins` may embed it.
+    The server only listens on 127.0.0.1, so the browser must run on the kernel's machine, or the same port
+    must be forwarded. Notebooks at `localhost`, `127.0.0.1` and `origins` may embed it.
 
     Args:
-        run: the run to begin with. height: of the frame, in pixels.
-        origins: addresses of other notebook servers, as in `https://hub.example.org`.
+        run: the run to open first. height: height of the frame in pixels.
+        origins: URLs of other notebook servers, e.g. `https://hub.example.org`.
 
     Example:
         ```python
@@ -125,7 +125,7 @@ def notebook(
         ```
 
     Raises:
-        TensortapError: an origin is none, or the source cannot be imported.
+        TensortapError: an origin is invalid, or the source cannot be imported.
     """
     from tensortap.storage.uri import path_of
 

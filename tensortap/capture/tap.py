@@ -50,52 +50,50 @@ note_lines()
 class Tap:
     """Captures the tensors of a TensorFlow program into a run.
 
-    One object for every way to run TensorFlow: `callback()` for `model.fit`, `function` for a training
-    loop of your own, `eager()` for code outside of functions, `saved_model()` for a loaded model. A
-    context manager; without `with`, everything is flushed when training ends and closed when the program
-    does.
+    One object for every way to run TensorFlow: `callback()` for `model.fit`, `function` for a custom
+    training loop, `eager()` for code outside functions, `saved_model()` for a loaded model. A context
+    manager. Without `with`, data are flushed when training ends, and the run is closed when the program
+    exits.
 
-    Capturing never raises into the program and never changes what steps compute that are not watched:
-    these run the untouched functions. What cannot be captured is skipped, and said once as a `TapWarning`.
+    Capture never raises into the program. Unwatched steps run the original functions. Tensors that cannot be
+    captured are skipped, with one `TapWarning`.
 
     Args:
-        path: directory of the run: `Tap("logs/r")` writes the run `r` of the log directory `logs`; or its
-            address, as in `Tap("s3://bucket/logs/r")` (docs/remote.md).
-        watch: what to keep, one watch or several (`Watch(…) | Watch(…)`); by default summaries of all nodes
-            at every 10th step.
-        sources: whether the graph embeds the text of the user's own source files.
-        exact: whether the untouched function makes every step, and a tapped copy of it runs before, as a
-            shadow, on copies of the variables. Then no bit of the training can change, whatever is
-            watched, for the price of a second run of each watched step. A function with state that cannot
-            be copied is not captured, and named. Of one that draws by ops with their own random streams
-            (`tf.random.normal`) a copy makes every step; only what it draws is tapped in it.
-        record: steps of which everything is kept that they need to run again: `Record(…)`, or just steps as
-            in `Watch`, `every(100)`. Not by default.
+        path: directory of the run: `Tap("logs/r")` writes the run `r` of the log directory `logs`; or a
+            remote address, e.g. `Tap("s3://bucket/logs/r")` (docs/remote.md).
+        watch: what to capture: one watch or several (`Watch(…) | Watch(…)`). The default is summaries of all
+            nodes at every 10th step.
+        sources: whether to embed the text of the user's source files.
+        exact: capture from a shadow copy, which runs before each watched step on copies of the variables.
+            Training then stays bit-identical in all cases, at the cost of a second run of each watched step.
+            A function whose state cannot be copied is skipped with a warning. A function with random ops
+            that have their own stream (`tf.random.normal`) runs as a copy at every step, with taps on the
+            random numbers only.
+        record: steps to record for replay: `Record(…)`, or steps as in `Watch`, e.g. `every(100)`. None by
+            default.
         on: a trigger: `NonFinite()`, `LossSpike(10)`, a callable over the summaries of a step
-            (`StepSummaries`), or several joined by `|`. It looks at every step; when it fires, the values of
-            that step are written, and the dump says why (`Firing`).
-        before: steps before the one that fired to write as well: a `FlightRecorder`, or their number.
-        stop: ends training when a trigger fires: True by a `TrainingStoppedError` at the end of the step (the
-            one exception to the rule above), `"return"` by having Keras' `fit` return; a loop of your own
-            looks at `fired`. Each step then waits until it was checked.
-        budget: share of the time of the steps that capture may take, as 0.03: of the steps that `watch` wants
-            only as many are captured as fit (docs/how-to/keep-the-cost-low.md). Not with `on`.
-        summarize: where tensors are summarized whose values are not kept: on the `"host"`, or on the
-            `"device"` that computes them, by ops of TensorFlow, so that kilobytes leave a GPU and not the
-            tensors (docs/what-it-costs.md). Not with `on` or `record`, which need values.
-        queue_bytes: host memory that captured tensors may take while they wait to be written.
-        when_full: `"wait"` (up to `wait_seconds`) when they take more, or `"drop"` at once. Drops are
-            counted.
+            (`StepSummaries`), or several joined by `|`. It checks every step. When it fires, the values of
+            that step and the reason (`Firing`) are written.
+        before: steps to write before the one that fired: a `FlightRecorder` or a number.
+        stop: stop training when a trigger fires. True raises a `TrainingStoppedError` at the end of the step
+            (the only error that a tap raises), `"return"` makes Keras' `fit` return; a custom loop can check
+            `fired`. Each step then waits for its check.
+        budget: maximum share of the step time for capture, e.g. 0.03. Watched steps beyond it are skipped
+            (docs/how-to/keep-the-cost-low.md). Not with `on`.
+        summarize: where to compute summaries of tensors without stored values: on the `"host"`, or with
+            TensorFlow ops on the `"device"`, so that only kilobytes leave a GPU (docs/what-it-costs.md). Not
+            with `on` or `record`, which need values.
+        queue_bytes: maximum host memory of captured tensors that wait to be written.
+        when_full: beyond it, `"wait"` up to `wait_seconds`, or `"drop"` immediately. Drops are counted.
         wait_seconds: see `when_full`.
-        disk_reserve: bytes of free disk space that are left alone: below that neither snapshots nor
-            recordings are written.
-        close_seconds: how long `close` and the end of the program wait for what is still to be written.
-        keep_last: keep the values of so many steps, the last ones: old values go first, summaries stay
-            (docs/store.md). Not at an address, and neither is `record`.
-        max_bytes: keep so many bytes of values in the run; the rest as for `keep_last`.
-        rank: number of this process in a distributed job; None takes it from `TF_CONFIG`, Horovod, MPI,
-            Slurm or torchrun (`RANK`), where one of these started the process.
-        info: free facts for the run, a JSON object.
+        disk_reserve: minimum free disk space in bytes; below it no snapshots or recordings are written.
+        close_seconds: how long `close` and the program exit wait for pending data.
+        keep_last: keep the values of this number of last steps; summaries stay (docs/store.md). Local runs
+            only, like `record`.
+        max_bytes: keep at most this many bytes of values in the run, as for `keep_last`.
+        rank: number of this process in a distributed job. None: from `TF_CONFIG`, Horovod, MPI, Slurm or
+            torchrun (`RANK`).
+        info: additional facts about the run, a JSON object.
 
     Example:
         ```python
@@ -104,8 +102,8 @@ class Tap:
         ```
 
     Raises:
-        InvalidNameError: the last part of `path` cannot be the name of a run.
-        WatchError: `path` is empty or no path, or another argument is invalid.
+        InvalidNameError: the last part of `path` is not a valid run name.
+        WatchError: `path` or another argument is invalid.
     """
 
     def __init__(
@@ -217,7 +215,7 @@ class Tap:
 
     @property
     def fired(self) -> tuple[Firing, ...]:
-        """Firings of the triggers of `on=` so far, oldest first; with `stop=`, in the last step, too."""
+        """Firings of the triggers of `on=` so far, oldest first; with `stop=`, including the last step."""
         return () if self._state.triggers is None else self._state.triggers.fired
 
     @property
@@ -232,24 +230,24 @@ class Tap:
 
     @property
     def next_step(self) -> int:
-        """The number that the next step gets if it is not given one."""
+        """Default number of the next step."""
         return self._state.numbers.next
 
     def flush(self) -> bool:
-        """Waits until all that was captured is committed; False if that took more than `close_seconds`."""
+        """Wait until all captured tensors are committed. Returns False after `close_seconds`."""
         return self._state.flush()
 
     def close(self) -> None:
-        """Writes what is left and closes the run. A second call does nothing."""
+        """Write all pending data and close the run. A second call does nothing."""
         self._steps.close()
 
     def callback(self) -> TapCallback:
         """A Keras callback for `fit`, `evaluate` or `predict`: `model.fit(…, callbacks=[tap.callback()])`.
 
-        A step is a batch; steps are numbered from 0 and go on across epochs, and across several `fit` of
-        one tap. With `steps_per_execution=k` a call makes k steps (fewer at the end of the data); it is
-        captured if one of them is watched, under the number of the first, and its batches are visits.
-        Validation inside `fit` is not captured.
+        A step is a batch. Steps are numbered from 0 across epochs and across several `fit` of one tap. With
+        `steps_per_execution=k` a call has k steps (fewer at the end of the data). It is captured if one of
+        them is watched, with the number of the first, and its batches are visits. Of the validation in
+        `fit`, the first batch of an epoch is captured.
 
         Raises:
             TapClosedError: the tap is closed.
@@ -266,10 +264,10 @@ class Tap:
     ) -> Callable[[Callable[..., Any]], TappedFunction]: ...
 
     def function(self, function: Callable[..., Any] | None = None, **options: Any) -> Any:
-        """Like `tf.function` (whose options it takes), tapped; also a decorator. Each call is a step.
+        """A tapped `tf.function`, with the same options; also a decorator. Each call is a step.
 
-        A function counts its own steps from 0. Inside `with tap.step(n): …` that step is taken instead.
-        What is already a `tf.function` is tapped as it is. `tf.saved_model.save` saves the `tf.function`.
+        Steps are counted from 0 per function. Inside `with tap.step(n): …`, that step is used. An existing
+        `tf.function` is tapped unchanged. `tf.saved_model.save` saves the `tf.function`.
 
         Raises:
             TapClosedError: the tap is closed.
@@ -284,16 +282,16 @@ class Tap:
     def step(self, number: int | None = None) -> Iterator[int]:
         """Captures the functions that this thread calls in the body as one step; yields its number.
 
-        Gradients that a tape computes outside of a tapped function belong in the body, too. In an event loop
-        the body is that of this task and of those that are started in it, as long as it lasts: coroutines
-        that take turns have steps of their own.
+        Gradients computed by a tape outside a tapped function belong in the body as well. In an event loop
+        the step belongs to this task and to tasks started in the body; other coroutines have their own
+        steps.
 
         Args:
-            number: the step, >= 0; counted by the tap if left out.
+            number: the step, >= 0; counted by the tap by default.
 
         Raises:
             TapClosedError: the tap is closed.
-            WatchError: it is no number from 0.
+            WatchError: it is not a number >= 0.
         """
         self._check_open()
         self._state.hold_call_hook()
@@ -306,9 +304,9 @@ class Tap:
 
     @contextmanager
     def eager(self) -> Iterator[None]:
-        """Captures every op that this thread runs in the body, inside of functions and outside.
+        """Captures every op that this thread runs in the body, inside and outside functions.
 
-        The body is one step, the tap's next; `with tap.step(n), tap.eager():` says which, and so does
+        The body is the next step of the tap. To set its number, use `with tap.step(n), tap.eager():`, or
         `with tap.step(n):` in the body. Nodes are named by layer, op type and order: `mlp/dense/MatMul`,
         `mlp/dense/MatMul_1`.
 
@@ -323,10 +321,10 @@ class Tap:
             yield
 
     def saved_model(self, model: Any) -> TappedModel:
-        """A SavedModel whose signatures are tapped: each call of one is a step.
+        """A SavedModel with tapped signatures; each call is a step.
 
         Args:
-            model: its directory, or what `tf.saved_model.load` returned.
+            model: its directory, or the result of `tf.saved_model.load`.
 
         Raises:
             TapClosedError: the tap is closed.
@@ -337,12 +335,12 @@ class Tap:
         return tap_model(self._steps, model)
 
     def session(self, session: Any) -> TappedSession:
-        """A `tf.compat.v1.Session` (or MonitoredSession) whose `run` is tapped: each call of it is a step,
-        numbered on through all sessions of the tap.
+        """A `tf.compat.v1.Session` (or MonitoredSession) with a tapped `run`. Each call is a step; all
+        sessions of the tap share the numbering.
 
-        What a run is fed and computes is captured, with one visit for each iteration of a loop. For that,
-        ops named `tensortap/…` are added to the graph beside watched tensors inside of version 1 loops and
-        branches. `make_callable` and `partial_run` are not captured.
+        Fed and computed tensors are captured, with one visit per loop iteration. To this end, ops named
+        `tensortap/…` are added to the graph for watched tensors in version 1 loops and branches.
+        `make_callable` and `partial_run` are not captured.
 
         Raises:
             TapClosedError: the tap is closed.
@@ -352,34 +350,34 @@ class Tap:
         return TappedSession(self._steps, session)
 
     def batch(self, *, ids: Any = None, files: Any = None) -> None:
-        """Notes which samples feed the step that this thread is in, or else its next one.
+        """Record the samples of the current step of this thread, or else of its next step.
 
         Args:
             ids: ids of the samples: a list, array or tensor of numbers or text.
-            files: names of the files they come from, likewise.
+            files: names of their files: a list, array or tensor of text.
 
         Raises:
-            WatchError: neither is given, or one is no list.
+            WatchError: neither is given, or one is not a list.
         """
         self._state.samples.note(ids, files)
 
     def trace_batches(
         self, dataset: Any, ids: Choose | None = None, files: Choose | None = None, feed: Choose | None = None
     ) -> Any:
-        """A dataset that is trained on as the given one, and notes which samples feed each step.
+        """Return an equivalent dataset that records the samples of each step.
 
-        Call it last, behind `shuffle` and `batch`; `prefetch` and `repeat` may follow. In a loop of your own
-        each step is taken to use the next batch.
+        Call it last, after `shuffle` and `batch`; only `prefetch` and `repeat` may follow. In a custom loop,
+        each step uses the next batch.
 
         Args:
             dataset: a `tf.data.Dataset` of batches.
             ids: element -> a tensor of the samples' ids: `ids=lambda element: element["id"]`, or of tuples
                 `ids=lambda pair: pair[0]`.
-            files: element -> a tensor of the files they come from.
-            feed: element -> what of it goes on to the model; all of it by default.
+            files: element -> a tensor of their file names.
+            feed: element -> the part for the model; the whole element by default.
 
         Raises:
-            WatchError: nothing is to be noted, or it is no dataset.
+            WatchError: there is nothing to record, or it is not a dataset.
         """
         return self._state.samples.trace(dataset, ids, files, feed)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 
 class TensortapError(Exception):
-    """Base of all errors that tensortap raises on purpose.
+    """Base class of all errors that tensortap raises on purpose.
 
     Attributes:
-        hint: what to do about it, a sentence (may be empty).
+        hint: how to fix it, a sentence (may be empty).
 
     Example:
         ```python
@@ -28,7 +28,7 @@ class TensortapError(Exception):
 
     @property
     def message(self) -> str:
-        """The sentence that says what is wrong, without the hint."""
+        """The problem as a sentence, without the hint."""
         return super().__str__()
 
 

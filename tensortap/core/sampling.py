@@ -19,10 +19,10 @@ _CODEC = re.compile(r"sample:(\d{1,10}):(even|random:(\d{1,10}))\+")
 
 @dataclass(frozen=True)
 class Sample:
-    """Keeps at most `count` elements of a value; its summary is still that of the whole.
+    """Stores at most `count` elements of a value; the summary covers the whole value.
 
     Args:
-        count: most elements that are kept, in C order.
+        count: maximum number of stored elements, in C order.
         how: `"even"`: evenly spaced; `"random"`: one drawn from each of `count` equal stretches.
         seed: of the random draw, from 0 to 2^32 - 1.
 

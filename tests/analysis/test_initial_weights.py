@@ -72,7 +72,11 @@ def test_what_is_reported_is_how_weights_began(tmp_path: Path) -> None:
 def test_several_are_reported_once_and_an_output_may_begin_near_0(tmp_path: Path) -> None:
     tiny = WIDE / 1024
     (both,) = reported(tmp_path / "both", network(), 2 * WIDE, last=WIDE)
-    assert (both.layer, both.evidence[0].value, both.text.endswith("applies to 1 more kernel.")) == ("", 64, True)
+    assert (both.layer, both.evidence[0].value, both.text.endswith("applies to 1 more kernel.")) == (
+        "",
+        64,
+        True,
+    )
     assert reported(tmp_path / "last", network(), FITS, last=tiny) == []
     (first,) = reported(tmp_path / "first", network(), tiny, last=tiny)
     assert "first/kernel" in first.text

@@ -20,9 +20,9 @@ ASKED_FOR = "steps="  # how the reason of a recording begins that no trigger cho
 
 @dataclass(frozen=True)
 class Record:
-    """Which steps a tap records: what they need to run again, variables and inputs.
+    """Steps to record for replay, with variables and inputs.
 
-    A recording takes the size of the variables, once; of the next one only what changed is written.
+    The first recording has the size of the variables; later ones only store changes.
 
     Example:
         ```python
@@ -33,17 +33,16 @@ class Record:
 
     Args:
         steps: as in `Watch`: `every(100)`, a range, step numbers, or a callable; None: those of `on_trigger`.
-        keep_last: so many recordings that `steps` asked for stay in the run, and as many that a trigger
-            chose; those made before them are removed, with the bytes that only they held. None: all.
-        on_trigger: also the step at which a trigger of the tap (`on=`) fires, or which fails, and the steps
-            before it. To that end each step is recorded into memory. The calls of `before` + 2 steps are
-            held at most (two were not looked at yet), each with all variables before and after it, inputs,
-            captured constants, outputs and up to 16 MiB of what the tap captured. In host memory,
-            n calls in a row take n + 1 copies of what they change, and none of the rest, which shares its
-            buffer; of a model on a GPU all is copied, the variables twice a call. With a slow disk, calls of
-            `before` + 3 steps more may wait to be written, up to 16 of a step.
-        before: how many steps before the one that fired. One that is entered twice, as by a GAN with
-            `with tap.step(n)` for each of its networks, counts as two.
+        keep_last: number of recordings to keep, counted separately for `steps` and for triggers. Older ones
+            are removed. None: all.
+        on_trigger: also record the step at which a trigger (`on=`) fires or which raises, and the steps
+            before it. So each step is recorded in memory: calls of at most `before` + 2 steps, each with
+            variables before and after, inputs, captured constants, outputs and up to 16 MiB of captured
+            tensors. On a CPU, n consecutive calls take n + 1 copies of the changed variables; unchanged data
+            share memory. On a GPU everything is copied, variables twice per call. With a slow disk, calls of
+            `before` + 3 more steps may wait, up to 16 per step.
+        before: number of steps before the one that fired. A step entered twice, e.g. by a GAN with `with
+            tap.step(n)` for each network, counts twice.
 
     Raises:
         WatchError: an argument is invalid.

@@ -118,10 +118,10 @@ def _plain(number: float | None) -> float | None:
 
 
 class TrainingStoppedError(TensortapError):
-    """A trigger of a tap fired, and the tap was asked to stop training: `Tap(on=…, stop=True)`.
+    """Raised by a tap with `stop=True` after a trigger fired: `Tap(on=…, stop=True)`.
 
     Attributes:
-        firing: what fired, when and why.
+        firing: the trigger, step and reason.
 
     Example:
         ```python

@@ -16,14 +16,14 @@ from .triggers import every_step
 
 @dataclass(frozen=True)
 class FlightRecorder:
-    """Holds the last steps in memory; they are written when a trigger of the tap fires, or a step fails.
+    """Holds the last steps in memory, and writes them when a trigger fires or a step raises.
 
     Args:
-        steps: how many steps before the one that fired are written.
-        watch: which tensors it holds, and how much of them; by default the values of all that are captured
-            for the tap's watches and triggers. Without `steps=`, of every step.
-        max_bytes: host memory it may take. When the steps need more, fewer are held.
-        after: how many of the steps that run after the one that fired are written, too.
+        steps: number of steps to write before the one that fired.
+        watch: tensors to hold. The default is the values of all tensors captured for the tap's watches and
+            triggers, at every step.
+        max_bytes: limit of host memory. Fewer steps are held if they need more.
+        after: number of steps to write after the one that fired.
 
     Example:
         ```python

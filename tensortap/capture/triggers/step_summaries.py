@@ -53,8 +53,8 @@ class Examined:
 class StepSummaries(Mapping[str, Summary]):
     """The summaries of one step's tensors by tensor name: `step["dense/Relu:0"].abs_max`.
 
-    Of a tensor that was computed several times the last visit counts; `tensors` has all of them, in the order
-    of the graph.
+    For a tensor with several visits, this is the last one. `tensors` has all visits in the order of the
+    graph.
 
     Example:
         ```python

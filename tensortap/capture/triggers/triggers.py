@@ -33,9 +33,9 @@ _LEAST_LOSSES = 5  # before there are as many, nothing is called a spike
 
 
 class Finding(NamedTuple):
-    """Why a trigger fires: a sentence without a full stop, and the tensor it is about, if it is about one.
+    """Reason of a firing: a sentence without a full stop, and the tensor concerned, if any.
 
-    `trigger` says which one of several it was; empty where there is one.
+    `trigger` names the trigger if there are several, else it is empty.
 
     Example:
         ```python
@@ -61,7 +61,7 @@ class Trigger(ABC):
     """A condition on the tensors of a step; `a | b` fires when either does.
 
     Attributes:
-        watches: what must be captured for it; empty for what the tap watches anyway, at every step.
+        watches: tensors that must be captured for it; empty for those of the tap's own watch, at every step.
 
     Example:
         ```python
@@ -74,7 +74,8 @@ class Trigger(ABC):
 
     @abstractmethod
     def check(self, step: StepSummaries) -> Finding | None:
-        """Looks at one step, after it ran; None if all is well. Called once a step, in order."""
+        """Check one step after it ran. Called once per step, in order. Returns None if the trigger does not
+        fire."""
 
     def __or__(self, other: Any) -> Trigger:
         return AnyTrigger((self, as_trigger(other)))
@@ -84,14 +85,14 @@ class Trigger(ABC):
 
 
 class NonFinite(Trigger):
-    """Fires when a NaN or infinity appears; names the tensor that it comes from.
+    """Fires when a NaN or infinity appears, and names its origin.
 
-    Gradients that overflow because the loss is scaled dynamically (`mixed_float16`) do not count: such a step
-    is skipped, and the scale halved. Twenty such steps in a row do: no scale would help. Infinities that the
-    program writes itself do not count, either: a constant that is moved or added, as in masks.
+    Gradient overflows of dynamic loss scaling (`mixed_float16`) do not count, because the optimizer skips
+    such a step, unless twenty steps in a row overflow. Infinite constants of the program, as in masks, do
+    not count either.
 
     Args:
-        watch: which tensors to look at; all floating point ones by default. Without `steps=`, at every step.
+        watch: tensors to check; the default is all floating-point tensors, at every step.
         inf: whether infinities count, or only NaN.
 
     Example:
@@ -165,13 +166,13 @@ class NonFinite(Trigger):
 class LossSpike(Trigger):
     """Fires when the loss is more than `factor` times the median of the last `window` steps, or not finite.
 
-    For losses around zero or below it, the distance from the median counts, in medians. Before five steps
-    were seen, nothing fires but a loss that is not finite.
+    For losses around or below zero, the distance from the median counts, in medians. During the first five
+    steps only a non-finite loss fires.
 
     Args:
         factor: above 1.
-        tensor: regular expression searched in tensor names, to say which tensor is the loss; by default it is
-            what gradient tapes derive from. Of several the largest counts.
+        tensor: regular expression for the name of the loss. The default is the tensor that gradient tapes
+            differentiate; of several, the largest counts.
         window: number of steps.
 
     Example:

@@ -13,7 +13,7 @@ from ..errors import WatchError
 
 @dataclass(frozen=True)
 class every:  # noqa: N801  reads as a word: Watch(steps=every(100))
-    """Every `interval`-th step from `start` (included) to `stop` (excluded; None: for ever).
+    """Every `interval`-th step from `start` (included) to `stop` (excluded; None: unlimited).
 
     Example:
         ```python
@@ -21,7 +21,7 @@ class every:  # noqa: N801  reads as a word: Watch(steps=every(100))
         ```
 
     Raises:
-        WatchError: `interval` is less than 1, `start` negative, or `stop` no step number.
+        WatchError: `interval` is less than 1, `start` negative, or `stop` is not a step number.
     """
 
     interval: int
@@ -55,7 +55,7 @@ class every:  # noqa: N801  reads as a word: Watch(steps=every(100))
 
 @dataclass(frozen=True)
 class log_spaced:  # noqa: N801  as every
-    """Steps ever farther apart: 0, 1, 2, … and then `per_decade` of them from each power of ten to the next.
+    """Steps at growing intervals: 0, 1, 2, … and then `per_decade` steps per power of ten.
 
     Those are the steps nearest to `10 ** (k / per_decade)` for whole `k` from 0.
 

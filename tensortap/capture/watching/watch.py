@@ -52,36 +52,35 @@ Rule = dict[str, Any]
 
 @dataclass(frozen=True, repr=False)
 class Watch:
-    """Selects tensors and steps. Everything that is given must fit; `Watch()` keeps summaries of all nodes.
+    """Selects tensors and steps. All conditions must match; `Watch()` captures summaries of all nodes.
 
     Args:
         nodes: a regular expression searched in the node name, or a callable `Candidate -> bool`.
         ops: an op type (`"MatMul"`) or several.
         layers: a regular expression searched in the path of the Keras layer, or a callable `Candidate ->
             bool`.
-        dtypes: a dtype (`"float32"`, `np.float16`, `tf.bfloat16`) or several; all that a dump can hold by
-            default.
-        kinds: roles, which need no names of ops: `"input"`, `"output"` (of layers; or `"activation"`),
-            `"weight"`, `"gradient"`, `"update"` (what an optimizer changes a weight by), `"loss"`, or several
-            of them; of one layer: `"gradients of dense_2"`.
+        dtypes: a dtype (`"float32"`, `np.float16`, `tf.bfloat16`) or several; the default is all supported
+            dtypes.
+        kinds: roles instead of names: `"input"`, `"output"` (of layers; or `"activation"`), `"weight"`,
+            `"gradient"`, `"update"` (what an optimizer changes a weight by), `"loss"`, or several of them;
+            of one layer: `"gradients of dense_2"`.
         steps: `every(n)`, `log_spaced(n)`, a range, a list of these and of step numbers, a callable `step ->
             bool`, or an int `n` for `every(n)`.
         keep: `"summary"` (counts, statistics, histogram) or `"value"` (the array too).
-        exclude: leaves out what it matches: a regular expression or callable, as for `nodes`.
+        exclude: tensors to skip: a regular expression or callable, as for `nodes`.
         min_size: number of elements; smaller tensors are skipped.
         max_size: number of elements; larger tensors are skipped.
-        sample: of a kept value with more elements than this number, or than that of a `Sample`, only so many
-            are kept (evenly spaced, or drawn at random); the summary is still that of the whole.
-        visits: of a tensor that is computed more often in a step, as in loops, only so many visits are kept:
-            the first, the last and every k-th, and where a NaN or an infinity comes first. None: all of them.
+        sample: store at most this number of elements of a value, evenly spaced, or a `Sample`. The summary
+            covers the whole tensor.
+        visits: maximum number of stored visits (loop iterations) of a tensor per step: the first, the last,
+            every k-th, and the first with a NaN or infinity. None: all.
 
-    Constants and the like are skipped unless `nodes` or `ops` selects them. `Watch(…) | Watch(…)` keeps what
-    any of them does, each with its own steps and `keep`; of a tensor that several select, as much as any
-    wants.
+    Constants are skipped unless `nodes` or `ops` selects them. `Watch(…) | Watch(…)` captures the union,
+    each with its own steps and `keep`.
 
-    Does capturing change the training? Not with `kinds=["output", "gradient", "weight"]`, as far as was
-    compared; with all nodes the last bit of a result of a watched step may differ in some programs
-    (docs/capture.md). `Tap(exact=True)` never changes any.
+    With `kinds=["output", "gradient", "weight"]`, training stayed bit-identical in all tests. With all
+    nodes, last bits of a watched step may change in some programs (docs/how-a-tap-works.md).
+    `Tap(exact=True)` never changes a bit.
 
     Example:
         ```python
@@ -91,7 +90,7 @@ class Watch:
         ```
 
     Raises:
-        WatchError: an argument cannot be understood.
+        WatchError: an argument is invalid.
     """
 
     nodes: Choice | None = None
@@ -126,11 +125,11 @@ class Watch:
         object.__setattr__(self, "_tests", tuple(self._make_tests()))
 
     def wants_step(self, step: int) -> bool:
-        """Whether something is kept at `step`."""
+        """Whether `step` is watched."""
         return self._step(step)
 
     def selects(self, candidate: Candidate) -> bool:
-        """Whether a tensor is kept at the steps that are.
+        """Whether a tensor is selected at watched steps.
 
         Raises:
             ChoiceFailedError: a callable of the watch raised.
@@ -138,7 +137,7 @@ class Watch:
         return all(test(candidate) for test in self._tests)
 
     def fits_size(self, size: int) -> bool:
-        """Whether a tensor of `size` elements is neither too small nor too large."""
+        """Whether `size` is within `min_size` and `max_size`."""
         return (self.min_size or 0) <= size and (self.max_size is None or size <= self.max_size)
 
     def __or__(self, other: Watch | Watches) -> Watches:
@@ -149,7 +148,7 @@ class Watch:
         """The watch as JSON text, for `watch.json` and for `Watch.from_json`.
 
         Raises:
-            WatchError: it holds a callable, which JSON cannot.
+            WatchError: it has a callable, which cannot be written as JSON.
         """
         return Watches((self,)).to_json()
 
@@ -158,10 +157,10 @@ class Watch:
         """The inverse of `to_json`, also of several watches.
 
         Args:
-            step: where `{"next": n}` begins.
+            step: first step of `{"next": n}`.
 
         Raises:
-            WatchError: it is no JSON, or no watch; the message says where.
+            WatchError: it is not JSON or not a watch; the message says where.
         """
         found = watches_of_text(text, step)
         return found[0] if len(found) == 1 else Watches(found)
@@ -201,7 +200,7 @@ class Watch:
 
 
 class Watches(tuple[Watch, ...]):
-    """Several watches: keeps what any of them does. `Watch(…) | Watch(…)` makes one.
+    """Union of several watches, created by `Watch(…) | Watch(…)`.
 
     Example:
         ```python
@@ -210,7 +209,7 @@ class Watches(tuple[Watch, ...]):
         ```
 
     Raises:
-        WatchError: from the constructor, for something that is no watch, or nothing.
+        WatchError: an argument is not a watch, or there is none.
     """
 
     def __new__(cls, watches: Iterable[Watch]) -> Watches:

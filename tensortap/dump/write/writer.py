@@ -49,29 +49,29 @@ _COMPRESSIONS = ("zstd", "lz4", None)
 
 
 class DumpWriter:
-    """Writes a run, as one worker of it. A context manager; thread safe.
+    """Writes a run as one of its workers. A context manager; thread-safe.
 
-    A row is committed (readable, and safe from the process being killed) after at most 500 rows, at the first
-    `log` that comes 0.5 s after the last commit (0.1 s with 100 rows), and when `flush` or `close` return. A
-    forked child that goes on using its parent's writer becomes a worker of its own; what the parent had not
-    committed stays the parent's.
+    Rows are committed (readable, and safe if the process is killed) after at most 500 rows, at the first
+    `log` 0.5 s after the last commit (0.1 s with 100 rows), and when `flush` or `close` return. If a forked
+    child uses the writer of its parent, it becomes a separate worker; uncommitted rows stay with the parent.
 
-    A full or failing disk, or a directory that was removed, shows as OSError from `log`, `flush` or `close`.
-    The rows stay queued (10,000 at most; the oldest, and what waits at `close`, are dropped and counted,
-    `lost` in all); `log` tries again every 0.5 s, `flush` at once. A value that is refused is a summary.
+    If the disk is full or fails, or the directory was removed, `log`, `flush` and `close` raise OSError. Up
+    to 10,000 rows stay queued; older rows, and rows that still wait at `close`, are dropped and counted in
+    `lost`. `log` retries every 0.5 s, `flush` immediately. A value that cannot be stored becomes a summary.
 
     Args:
         logdir: the log directory, or its address (`s3://bucket/logs`, docs/remote.md).
-        run: name of the run, a path below `logdir`; if it exists it gets a further worker.
-        info: free facts for `run.json` (if this is the first worker) and `worker.json`.
+        run: name of the run, a path below `logdir`. An existing run gets another worker.
+        info: additional facts for `run.json` (only from the first worker) and `worker.json`.
         rank: number of this process in a distributed job.
-        compression: `"zstd"`, `"lz4"` or None, of the statistics; with None values stay uncompressed, too.
-        fsync: force every commit to the disk, so that it survives a power loss as well.
-        keep_last: keep the values of so many last steps: old ones go first, by whole files; summaries stay
-            (see `Retention`). Not at an address.
-        max_bytes: keep so many bytes of values in the run; the rest as for `keep_last`.
-        spool_bytes: where `logdir` is an address, most bytes that wait on the disk to be uploaded. Beyond
-            them it is as if the disk were full.
+        compression: codec of the statistics: `"zstd"`, `"lz4"` or None; with None, values are also
+            uncompressed.
+        fsync: force every commit to the disk, so that it survives a power loss.
+        keep_last: keep the values of this number of last steps. Old values are removed in whole files;
+            summaries stay (see `Retention`). Local runs only.
+        max_bytes: keep at most this many bytes of values in the run, as for `keep_last`.
+        spool_bytes: for a remote `logdir`, maximum size of the local files that wait to be uploaded. Beyond
+            it, the disk counts as full.
         upload_seconds: how long `close` waits for the last uploads.
 
     Example:
@@ -81,9 +81,9 @@ class DumpWriter:
         ```
 
     Raises:
-        InvalidNameError, InvalidValueError: `run` is no run name, or another argument is not possible.
+        InvalidNameError, InvalidValueError: `run` is not a valid name, or another argument is invalid.
         NotARunError, FormatVersionError: the run was written by something else, or a newer tensortap.
-        RemoteError, OSError: nothing can be written to such an address; the directory cannot be made.
+        RemoteError, OSError: the address cannot be written, or the directory cannot be created.
     """
 
     _worker: WorkerFiles | None
@@ -123,7 +123,7 @@ class DumpWriter:
 
     @property
     def run_dir(self) -> Path:
-        """The directory that is written: the run's, or, where that is at an address, the one in the spool."""
+        """The local directory of the run; for a remote run, its directory in the spool."""
         return self._destination.run_dir
 
     @property
@@ -133,12 +133,12 @@ class DumpWriter:
 
     @property
     def worker(self) -> str:
-        """Name of the worker that this process writes as."""
+        """Name of the worker of this process."""
         with self._lock:
             return self._worker.name if self._worker is not None else self._current().name
 
     def graph(self, graph: Graph) -> str:
-        """Writes a graph, once for all workers that trace the same one; returns its id.
+        """Write a graph and return its id. Workers that trace the same graph write it once.
 
         Raises:
             DumpClosedError: the writer is closed. OSError: the file cannot be written.
@@ -160,25 +160,26 @@ class DumpWriter:
         time: float | None = None,
         sample: Sample | None = None,
     ) -> Summary:
-        """Dumps one snapshot.
+        """Write one snapshot.
 
         Args:
-            name: tensor name, `node:slot`; slot 0 if it is left out.
+            name: tensor name, `node:slot`; the default slot is 0.
             array: array, scalar, eager tensor, text; any shape. A ragged or sparse tensor, or a list of
-                arrays of unequal length, becomes several (`node/values:slot`, `node/row_splits_0:slot`, …).
+                arrays of unequal length, is stored as several tensors (`node/values:slot`,
+                `node/row_splits_0:slot`, …).
             step: training step, >= 0.
-            visit: which time the tensor is seen at this step; counted up by itself if left out.
-            graph: id that `graph()` returned, or empty.
+            visit: index of the tensor's execution in this step; counted automatically by default.
+            graph: id from `graph()`, or empty.
             device: where it was computed, or empty.
-            keep: `"value"`, or `"summary"` to keep statistics and histogram only.
-            time: seconds since 1970; now if left out.
-            sample: which elements to keep of a value that has more than `sample.count`.
+            keep: `"value"`, or `"summary"` for statistics and histogram only.
+            time: seconds since 1970; the default is now.
+            sample: which elements to store if the value has more than `sample.count`.
 
         Returns:
-            The array's summary (that of the values, for a ragged or sparse tensor).
+            The summary of the array (for a ragged or sparse tensor, of its values).
 
         Raises:
-            InvalidNameError, InvalidValueError: nothing was dumped.
+            InvalidNameError, InvalidValueError: nothing was written.
             DumpClosedError: the writer is closed. OSError: see the class.
         """
         parts = component_arrays(name, array)
@@ -191,22 +192,21 @@ class DumpWriter:
     def log_many(
         self, snapshots: Sequence[LoggedTensor], *, step: int, graph: str = "", time: float | None = None
     ) -> Sequence[Summary]:
-        """Dumps many snapshots of one step, in a tenth of the time that `log` takes for small ones.
+        """Write many snapshots of one step; for small arrays ten times faster than `log`.
 
-        Arrays that show the same memory are measured and stored once. `step`, `graph` and `time` are of all.
+        Arrays that share memory are measured and stored once. `step`, `graph` and `time` apply to all.
 
         Args:
-            snapshots: what `log` takes, but no ragged or sparse tensors: `Snapshot`, or any objects that have
-                its attributes.
+            snapshots: `Snapshot`, or objects with its attributes, as for `log`; no ragged or sparse tensors.
 
         Returns:
-            The summaries, one a snapshot, made when they are asked for.
+            The summaries, one per snapshot, created on access.
 
         Raises:
-            InvalidNameError, InvalidValueError: one of them cannot be dumped; nothing was.
+            InvalidNameError, InvalidValueError: one of them is invalid; nothing was written.
             DumpClosedError: the writer is closed.
-            OSError: see the class. The values of snapshots behind the first one that was refused are not
-                kept either; all summaries are queued.
+            OSError: see the class. Values after the first failed one are not stored; all summaries are
+                queued.
         """
         return self._log(snapshots, step, graph, time)
 
@@ -222,10 +222,11 @@ class DumpWriter:
         time: float | None = None,
         kept: tuple[Any, Sample] | Stored | None = None,
     ) -> None:
-        """Dumps a snapshot of which only the summary is known. Arguments and errors as for `log`.
+        """Write a snapshot of a known summary. Arguments and errors as for `log`.
 
         Args:
-            summary: what is known. One that readers would refuse, as of a shape of 255 extents, is refused.
+            summary: the summary. Summaries that readers would refuse, e.g. with 255 dimensions, are an
+                error.
             kept: elements of the value, [sample.kept(summary.size)], and which; or `REFUSED` or `LOST`.
         """
         node, slot = split_name(name)
@@ -251,21 +252,22 @@ class DumpWriter:
             self._commit_if_due(worker)
 
     def dropped(self, count: int) -> None:
-        """Adds to the number of snapshots lost before they came here; written with the next commit."""
+        """Add to the number of snapshots lost before they reached the writer; written with the next
+        commit."""
         with self._lock:
             self._current().drop(count)
 
     def event(self, kind: str, /, *, step: int | None = None, **facts: Any) -> None:
-        """Writes an event (FORMAT.md, "Events"), at once: what happened to the run besides snapshots.
+        """Write an event immediately (FORMAT.md, "Events").
 
         Args:
             kind: what kind of event it is.
-            step: the step it belongs to, if it belongs to one.
+            step: its step, if any.
             facts: JSON.
 
         Raises:
-            InvalidValueError: it is no JSON, or more than 1 MiB. DumpClosedError: the writer is closed.
-            OSError: the disk refused; the event is lost.
+            InvalidValueError: it is not JSON, or larger than 1 MiB. DumpClosedError: the writer is closed.
+            OSError: the disk failed; the event is lost.
         """
         record: dict[str, Any] = {"kind": kind, "time": clock.time()}
         if step is not None:
@@ -274,17 +276,17 @@ class DumpWriter:
             self._current().event(record | facts)
 
     def flush(self) -> None:
-        """Commits everything logged so far, and returns once that is done; uploads follow within seconds.
+        """Commit everything logged so far, and wait for it; uploads follow within seconds.
 
         Raises:
-            DumpClosedError: the writer is closed. OSError: the disk refused; the rows stay queued. Or an
-                upload failed, and is tried again.
+            DumpClosedError: the writer is closed. OSError: the disk failed, and the rows stay queued; or an
+                upload failed and will be retried.
         """
         self.commit()
         self._destination.wake()
 
     def commit(self) -> None:
-        """Commits everything logged so far; unlike `flush`, it leaves uploads to their own time.
+        """Commit everything logged so far, without waiting for uploads.
 
         Raises:
             DumpClosedError: the writer is closed. OSError: the disk refused; the rows stay queued.
@@ -293,13 +295,13 @@ class DumpWriter:
             self._commit(self._current())
 
     def close(self) -> None:
-        """Commits, seals the files and ends them in order, and waits until all is uploaded.
+        """Commit, seal and close all files, and wait for uploads.
 
         Does nothing if the writer is closed already.
 
         Raises:
-            OSError: the disk refused; what was not committed is lost, and counted in `lost`. Or the address
-                did, for `upload_seconds`; the error says where it lies.
+            OSError: the disk failed; uncommitted rows are lost and counted in `lost`. Or uploads failed for
+                `upload_seconds`; the error names the local copy.
         """
         with self._lock:
             worker, self._worker = self._worker, None
