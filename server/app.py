@@ -43,21 +43,22 @@ def create_app(
     framing: Framing | None = None,
     rules: Path | None = None,
 ) -> Flask:
-    """The WSGI application that shows the runs below `logdir` (one or several; they may not exist yet).
+    """Create the WSGI application for the runs below `logdir` (one or several directories, which may not
+    exist yet).
 
     Args:
-        token: what a browser must present; None: anybody who can connect is let in.
-        allowed_hosts: names besides the loopback ones that a `Host` header may carry, `name` or `name:port`;
-            None accepts any (TensorBoard's choice when it listens on the network).
-        port: the port that loopback names must carry; None accepts any.
-        mode: `plugin` words the refusals for a tab of TensorBoard.
+        token: access token; None: anybody who can connect has access.
+        allowed_hosts: allowed `Host` names in addition to loopback, `name` or `name:port`; None accepts any
+            (as TensorBoard does on the network).
+        port: required port of loopback names; None accepts any.
+        mode: `plugin` adapts error messages to a tab of TensorBoard.
         any_address: accept any IP address as `Host`, for a server that listens on the network.
-        replay_process: what replays recorded steps; None: requests for that are refused.
-        framing: who may embed the page, below a path of its own; None: nobody.
-        rules: a file of rule settings, read again whenever it changes.
+        replay_process: process for replays; None: replay requests are refused.
+        framing: origins that may embed the page, below a separate path; None: none.
+        rules: a file of rule settings, reloaded when it changes.
 
     Raises:
-        ValueError: one of `allowed_hosts` is no host name, or a replay process is given without a token.
+        ValueError: one of `allowed_hosts` is not a host name, or there is a replay process but no token.
     """
     if replay_process is not None and token is None:
         raise ValueError("Replay needs a token.")

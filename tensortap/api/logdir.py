@@ -54,22 +54,22 @@ def open_logdir(path: str | os.PathLike[str]) -> Log:
 
 
 class Log:
-    """The runs below a log directory. `log.runs["exp1/baseline"]` is a run; `refresh()` reads on."""
+    """The runs below a log directory. `log.runs["exp1/baseline"]` is a run; `refresh()` reads new data."""
 
     def __init__(self, index: LogIndex) -> None:
         self._index = index
 
     @property
     def runs(self) -> Runs:
-        """The runs by name, the newest first."""
+        """The runs by name, newest first."""
         return Runs(self._index)
 
     def refresh(self) -> bool:
-        """Looks for new runs and reads on in all of them; returns whether anything changed."""
+        """Find new runs and read new data of all runs. Returns whether anything changed."""
         return self._index.refresh()
 
     def view(self, *, height: int = 600, origins: Sequence[str] = ()) -> Any:
-        """The page inside a notebook; see `tensortap.notebook`."""
+        """Show the page in a notebook; see `tensortap.notebook`."""
         from .notebook import view
 
         return view(self._index.logdirs, "", height, origins)

@@ -34,7 +34,7 @@ _FACTS = ("host", "command", "python")  # of a run's info, in a notebook
 
 
 class Run:
-    """One run of a log; live: after `refresh()` it shows what was captured since."""
+    """One run of a log directory; `refresh()` reads new data."""
 
     def __init__(self, log: LogIndex, run_id: str, name: str) -> None:
         self._log, self._id = log, run_id
@@ -48,12 +48,12 @@ class Run:
         return run
 
     def refresh(self) -> bool:
-        """Reads on; returns whether anything changed."""
+        """Read new data. Returns whether anything changed."""
         return self._log.refresh()
 
     @property
     def info(self) -> dict[str, Any]:
-        """Free facts that the writer left: host, command, versions."""
+        """Facts about the run: host, command, versions."""
         return dict(self._index.info)
 
     @property
@@ -68,11 +68,11 @@ class Run:
 
     @property
     def graphs(self) -> list[GraphOverview]:
-        """The graphs in numbers, most snapshots first; `-` stands for snapshots without a graph."""
+        """The graphs with their counts, most snapshots first; `-` has the snapshots without a graph."""
         return self._index.graphs
 
     def graph(self, graph_id: str | None = None) -> GraphIndex:
-        """A graph's nodes, edges and display paths; by default those of the graph with most snapshots.
+        """Nodes, edges and display paths of a graph. The default is the graph with most snapshots.
 
         Raises:
             NotFoundError: there is no such graph.
@@ -82,23 +82,23 @@ class Run:
 
     @property
     def workers(self) -> list[WorkerStatus]:
-        """The processes that wrote it."""
+        """The processes that wrote the run."""
         return self._index.workers
 
     @property
     def events(self) -> list[RunEvent]:
-        """Events of the run by time: triggers that fired, what was watched from which step."""
+        """Events of the run by time: fired triggers, changed capture rules."""
         return self._index.events.events()
 
     def batch(self, step: int) -> list[StepBatch]:
-        """Which samples fed a step, one entry a worker and call; empty if that was not noted."""
+        """Samples of a step, one entry per worker and call; empty if they were not recorded."""
         return self._index.events.batches(step)
 
     def steps_of(self, *, id: object = None, file: object = None) -> list[int]:
-        """The steps that a sample, or samples of a file, fed; ascending.
+        """Steps whose batch has a sample, or samples of a file; ascending.
 
         Raises:
-            NotFoundError: the run does not say which samples fed its steps.
+            NotFoundError: samples were not recorded.
         """
         as_text = [None if each is None else str(each) for each in (id, file)]
         return self._index.events.steps_of(id=as_text[0], file=as_text[1])
@@ -115,8 +115,8 @@ class Run:
         """One snapshot.
 
         Args:
-            name: tensor name, `node:slot`; slot 0 if it is missing.
-            step: may be left out if there is one only; negative ones count from the last.
+            name: tensor name, `node:slot`; the default slot is 0.
+            step: optional if there is only one; negative numbers count from the last.
             visit: needed where the tensor has several there.
             worker: needed where the tensor has several there.
             graph: needed where the tensor has several there.
@@ -124,7 +124,7 @@ class Run:
         Raises:
             NotFoundError: there is none; the hint names close ones.
             AmbiguousError: several fit; the hint says how to choose.
-            SelectionError: an argument is no text, or no whole number.
+            SelectionError: an argument has the wrong type.
         """
         index = self._index
         check_name(name)
@@ -136,7 +136,7 @@ class Run:
     def history(
         self, name: str, *, steps: object = None, worker: str | None = None, graph: str | None = None
     ) -> Table:
-        """The statistics of a tensor over steps, one row a snapshot, ordered by step, visit, worker.
+        """Statistics of a tensor over steps, one row per snapshot, ordered by step, visit, worker.
 
         Args:
             steps: `"3:10"`, `slice(3, 10)`, a step, … (all by default).
@@ -150,10 +150,10 @@ class Run:
         return Table(found.columns, f"{found.tensor}: ")
 
     def histograms(self, name: str, **options: Any) -> Histograms:
-        """The histograms of a tensor over steps, on common edges. `plot()` draws them.
+        """Histograms of a tensor over steps, with common edges. `plot()` draws them.
 
         Args:
-            options: as `tensortap.index.series.histograms` takes them.
+            options: those of `tensortap.index.series.histograms`.
 
         Raises:
             NotFoundError: the tensor was not captured. SelectionError: an option is invalid.
@@ -165,19 +165,19 @@ class Run:
     def find(
         self, nodes: str | None = None, *, step: object = None, where: str | None = None, **filters: Any
     ) -> Tensors:
-        """Snapshots, in the order of their steps.
+        """Find snapshots, ordered by step.
 
         Args:
-            nodes: regular expression (RE2) searched in the tensor names.
+            nodes: regular expression (RE2) for tensor names.
             step: a step or a range of steps, as in `history`; a negative one counts from the run's last.
             where: `"nan > 0"`, `"abs_max >= 1e4 and step < 100"`.
-            filters: others of `tensortap.index.query.search.Filters`: graph (`-`: of none), worker, node,
-                tensor, op_type, layer, dtype, visit, and yes or no: nonfinite (holds a NaN or infinity;
-                `False`: known to hold none), kept (its value is there).
+            filters: fields of `tensortap.index.query.search.Filters`: graph (`-`: none), worker, node,
+                tensor, op_type, layer, dtype, visit, and the booleans nonfinite (has NaN or infinity;
+                `False`: certainly has none) and kept (has a stored value).
 
         Raises:
-            SelectionError: the pattern, condition or range cannot be parsed, or there is no such filter.
-            NotFoundError: the run has fewer steps; no such graph or worker.
+            SelectionError: the pattern, condition or range is invalid, or the filter is unknown.
+            NotFoundError: the step, graph or worker does not exist.
         """
         check_texts(nodes=nodes, where=where)
         check_filters_of(filters)
@@ -189,19 +189,19 @@ class Run:
 
     @property
     def damage(self) -> list[str]:
-        """Sentences about what cannot be read, and is missing in all answers; graphs count once they are
-        read. `tensortap check` reads everything."""
+        """Sentences about unreadable data, which are missing in all results; graphs are included once they
+        are read. `tensortap check` verifies everything."""
         return list(self._index.damage)
 
     def sql(self, query: str) -> Table:
         """Run a SELECT in DuckDB's dialect over the run's statistics.
 
-        Tables: `snapshots` and `histograms` (a row a snapshot), `by_step` (a row a tensor and step, workers
-        and iterations merged), `by_tensor` (all steps merged) and `workers`. What `tensortap compact` wrote
-        is read as it is, anything newer from the run's own files: compact a large run first.
+        Tables: `snapshots` and `histograms` (one row per snapshot), `by_step` (one row per tensor and step,
+        with workers and iterations merged), `by_tensor` (all steps merged) and `workers`. Compacted data are
+        read from `compact/`, newer data from the run itself, so compact large runs first.
 
         Raises:
-            SelectionError: it is no SELECT, or is invalid. DamagedError: a compacted file is damaged.
+            SelectionError: it is not a valid SELECT. DamagedError: a compacted file is damaged.
         """
         from tensortap.compact.queries import query_run
 
@@ -222,7 +222,7 @@ class Run:
         return f"<run {self.name!r}: {counts}{span}{bad}>"
 
     def view(self, *, height: int = 600, origins: Sequence[str] = ()) -> Any:
-        """The page inside a notebook, at this run; see `tensortap.notebook`."""
+        """Show the page in a notebook, at this run; see `tensortap.notebook`."""
         from .notebook import view
 
         return view(self._log.logdirs, self._id, height, origins)

@@ -24,8 +24,8 @@ class Table:
     """Rows of named columns. `table["mean"]` is a column (a NumPy array), `table[3]` a row (a dict),
     `table[:10]` a table.
 
-    Iterating gives rows. `to_arrow()`, `to_pandas()` and `to_polars()` make frames, `plot()` a figure of
-    statistics over steps.
+    Iteration yields rows. `to_arrow()`, `to_pandas()` and `to_polars()` return tables and data frames,
+    `plot()` a figure of statistics over steps.
     """
 
     def __init__(
@@ -90,10 +90,11 @@ class Table:
         return import_optional("polars", "to_polars()", "polars").from_arrow(self.to_arrow())
 
     def plot(self, *names: str) -> Any:
-        """A plotly figure over steps: of the columns in `names`, or mean, standard deviation and extremes.
+        """A plotly figure over steps: columns in `names`, or mean, standard deviation and extremes.
 
         Raises:
-            ImportError: plotly is not installed. NotFoundError: there is no such column, or no steps.
+            ImportError: plotly is not installed. NotFoundError: the column does not exist, or there are no
+                steps.
         """
         return statistics_figure(self._columns, names, self._title.rstrip(": "))
 

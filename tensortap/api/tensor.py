@@ -31,13 +31,14 @@ REPLICA = "tensortap.replica"  # attribute of a node
 class Tensor:
     """One tensor captured at one (step, visit).
 
-    `tensor[0, :, 10:20]` reads a slice, and only the bytes it needs; `np.asarray(tensor)` reads the whole
-    value. Both raise ValueNotKeptError where it is not there: the message says why.
+    `tensor[0, :, 10:20]` reads a slice, and only the needed bytes; `np.asarray(tensor)` reads the whole
+    value. Both raise ValueNotKeptError if the value is missing; the message says why.
 
     Attributes:
-        name, node, slot, graph, step, visit, worker, device: what it is; `graph` is `-` for none.
-        time: when it was captured, seconds since 1970.
-        kept: whether the value was, and is still there.
+        name, node, slot, graph, step, visit, worker, device: identity of the snapshot; `graph` is `-`
+            without a graph.
+        time: time of capture, in seconds since 1970.
+        kept: whether the value is stored.
     """
 
     def __init__(self, run: RunIndex, snapshot: Snapshot) -> None:
@@ -49,8 +50,8 @@ class Tensor:
 
     @property
     def replica(self) -> int | None:
-        """Number of the replica of a distribution strategy that computed it; None if there is only one, or
-        the node is shared by all."""
+        """Replica of a distribution strategy that computed the tensor; None for a single replica or a shared
+        node."""
         if self.graph == "-":
             return None
         number = node_detail(self._run, self.node, graph=self.graph).attributes.get(REPLICA, "")
@@ -66,7 +67,7 @@ class Tensor:
         """NumPy dtype of the value; `object` for text.
 
         Raises:
-            InvalidValueError: the installed ml_dtypes does not know it.
+            InvalidValueError: the installed ml_dtypes does not support it.
         """
         return numpy_dtype(self._snapshot.dtype)
 
@@ -82,12 +83,12 @@ class Tensor:
 
     @property
     def sample(self) -> Sample | None:
-        """Which elements were kept of the value; None for all. A sample is read with one dimension."""
+        """The sample that was stored; None for the whole value. A sample has one dimension."""
         return stored_sample(self._run, self._snapshot)
 
     @property
     def histogram(self) -> Histogram:
-        """Histogram of the finite, non-zero elements; read from the dump."""
+        """Histogram of the finite, non-zero elements, read from the dump."""
         return find_histogram(self._run, self._snapshot)
 
     @property
@@ -118,18 +119,18 @@ class Tensor:
         return array if dtype is None else array.astype(dtype, copy=False)
 
     def numpy(self) -> Array:
-        """The whole value as a new array, checked against its checksum."""
+        """The whole value as a new array, verified by checksum."""
         return read_slice(self._run, self._snapshot)
 
     def plot(self, selection: object = None) -> Any:
         """A plotly figure of a slice: a heatmap of two dimensions, or a line of one.
 
         Args:
-            selection: as in `tensor[…]`, or a text, `"0,:,:,3"`; by default the last two dimensions, at index
-                0 of the others.
+            selection: as in `tensor[…]`, or text such as `"0,:,:,3"`. The default is the last two
+                dimensions, with index 0 in the others.
 
         Raises:
-            ImportError: plotly is not installed. InvalidValueError: it is text, or another number of
+            ImportError: plotly is not installed. InvalidValueError: it is text, or has another number of
                 dimensions. SelectionError, ValueNotKeptError, DamagedError: see the class.
         """
         if selection is None:
@@ -207,7 +208,7 @@ def _part_text(part: object) -> str:
 
 
 class Tensors(Sequence[Tensor]):
-    """A sequence of tensors. `table()` gives their statistics as columns."""
+    """A sequence of tensors. `table()` returns their statistics as columns."""
 
     def __init__(self, run: RunIndex, rows: np.ndarray[Any, np.dtype[Any]]) -> None:
         self._run, self._rows = run, rows
@@ -227,7 +228,7 @@ class Tensors(Sequence[Tensor]):
         return Tensor(self._run, snapshots_at(self._run.catalog, row)[0])
 
     def table(self) -> Table:
-        """One row a snapshot: tensor, step, visit, graph, worker, time, dtype, shape, counts, statistics,
+        """One row per snapshot: tensor, step, visit, graph, worker, time, dtype, shape, counts, statistics,
         kept."""
         catalog = self._run.catalog
         codes = catalog.column("tensor", self._rows).tolist()

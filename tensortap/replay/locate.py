@@ -43,10 +43,10 @@ def _why_unrecorded(run_dir: Path) -> list[str]:
 
 
 def locate(path: Path, step: int | None, call: int | None) -> Path:
-    """The bundle itself, or the folder of a recording; by default the last one, and the last call of a step.
+    """Path of a bundle, or folder of a recording. The default is the last step and its last call.
 
     Raises:
-        NotFoundError: that step was not recorded; the hint lists the steps that were.
+        NotFoundError: the step was not recorded; the hint lists the recorded steps.
     """
     if is_plain_file(path):
         return path
@@ -81,7 +81,7 @@ def locate_beside(source: Path, step: int, run: str) -> Path:
 
 
 def open_recording(path: Path) -> Recording:
-    """The recording in a folder or bundle.
+    """Open the recording in a folder or bundle.
 
     Raises:
         DamagedError, NotFoundError, FormatVersionError: it cannot be read.

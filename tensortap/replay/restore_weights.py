@@ -19,22 +19,22 @@ _WORD = re.compile(r"[^/_]+(?:_(\d+)(?=[/_]|$))?")  # of a path, with its number
 
 
 def restore_variables(recording: Recording, model: Any) -> list[str]:
-    """Sets a model as it was before the recorded step: weights, states of layers and seeds, optimizer.
+    """Restore the state of a model before the recorded step: weights, layer states, seeds, optimizer.
 
-    Variables are paired by path. Of those whose paths differ only in the numbers of names that Keras made
-    (`dense_3`), all are, or none: then they are paired in the order of these numbers, where there are as many
-    on both sides. A layer's seed that the step does not read (of a GRU without dropout) is not recorded: it
-    is left as it is, with a TapWarning.
+    Variables are paired by path. If paths only differ in the numbers that Keras adds to names (`dense_3`),
+    they are paired in the order of these numbers, provided that both sides have the same count. A layer seed
+    that the step does not read (of a GRU without dropout) is not recorded; it stays unchanged, with a
+    TapWarning.
 
     Args:
-        model: a built Keras model of the class that was recorded; compiled, if the optimizer is to be set.
+        model: a built Keras model of the recorded class; compiled, to restore the optimizer.
 
     Returns:
-        Paths of recorded variables that the model lacks, as those of metrics and losses.
+        Paths of recorded variables that the model lacks, e.g. of metrics and losses.
 
     Raises:
         NotFoundError: the recording lacks one of the model's own variables.
-        InvalidValueError: one has another shape or dtype. Nothing is set then.
+        InvalidValueError: a shape or dtype differs; nothing is changed then.
     """
     recorded = [each for each in recording.arguments if each.kind == "variable" and each.arrays]
     variables = [*model.variables, *_of_optimizer(model)]

@@ -85,11 +85,11 @@ class LedgerEntry:
 def dead_layer_ledger(
     run: RunIndex, view: RunView | None = None, advance: Advance = ignore_advance
 ) -> list[LedgerEntry]:
-    """An entry for each variable of a layer in a graph that computes gradients, the deadest first.
+    """One entry per layer variable in graphs that compute gradients, most affected first.
 
     Args:
-        view: of the run, where there is one already.
-        advance: called with the progress; what it raises ends the work.
+        view: an existing view of the run.
+        advance: called with the progress; an exception in it stops the work.
     """
     if view is None:
         with memory_of(run) as memory:

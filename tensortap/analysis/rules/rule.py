@@ -53,7 +53,7 @@ class Rule:
 
 
 def rule(name: str, about: str, **options: Any) -> Callable[[Check], Rule]:
-    """Makes a rule of a function `(view, limits) -> hits`.
+    """Create a rule from a function `(view, limits) -> hits`.
 
         @rule("HotEmbedding", "an embedding grows", thresholds={"abs_max": 5.0}, help="Clip it.")
         def hot_embedding(view, limits):
@@ -61,7 +61,7 @@ def rule(name: str, about: str, **options: Any) -> Callable[[Check], Rule]:
             yield from hits(view, rows, rows["abs_max"] > limits["abs_max"], rows["abs_max"], "max |x|")
 
     Args:
-        options: further fields of `Rule`.
+        options: other fields of `Rule`.
     """
     return lambda check: Rule(name, about, check, **options)
 
@@ -77,13 +77,13 @@ def hits(
     low: bool = False,
     **options: Any,
 ) -> Iterable[Hit]:
-    """One hit for each tensor of which enough snapshots broke a rule.
+    """One hit for each tensor with enough snapshots that break a rule.
 
     Args:
-        broken: which snapshots did. values: what was measured of each; `name` says what.
-        limit: what it was compared with.
-        low: the smallest value is the worst, not the largest.
-        options: as of `hits_of`.
+        broken: which snapshots break it. values: measured number of each, described by `name`.
+        limit: the threshold.
+        low: whether the smallest value is the worst.
+        options: those of `hits_of`.
     """
     fired, counted = HitCounts(), SnapshotCounts()
     if len(rows):

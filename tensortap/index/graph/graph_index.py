@@ -41,14 +41,15 @@ class FunctionInfo:
 
 
 class GraphIndex:
-    """Nodes in the dump's order; nodes that only snapshots name are appended, with empty columns. Immutable.
+    """Nodes in the order of the dump; nodes that only occur in snapshots are appended with empty columns.
+    Immutable.
 
     Attributes:
-        edges: the edges. recorded: how many nodes the dump holds.
+        edges: the edges. recorded: number of nodes in the dump.
 
     Args:
-        table: the nodes that `RunReader.graph_table` returned; None for a graph that was not recorded.
-        about: what it returned beside them.
+        table: nodes from `RunReader.graph_table`; None for a graph that was not recorded.
+        about: its other results.
         captured: names of the captured nodes.
         slots_of: (dtype, shape as JSON) of a captured node's output slots, as far as known; asked for the
             nodes that are not in the table only, which mostly are none.
@@ -85,20 +86,20 @@ class GraphIndex:
 
     @cached_property
     def names(self) -> list[str]:
-        """The names, by row."""
+        """Node names by row."""
         names: list[str] = self._found.names.to_pylist()
         return names
 
     @cached_property
     def rows(self) -> dict[str, int]:
-        """The row of each name, the first of equal ones."""
+        """Row of each name; for equal names the first."""
         rows: dict[str, int] = {}
         # backwards: the first of equal names stays
         rows.update(zip(reversed(self.names), range(len(self) - 1, -1, -1), strict=True))
         return rows
 
     def row(self, node: str) -> int:
-        """The row of a node.
+        """Row of a node.
 
         Raises:
             NotFoundError: the graph has no such node.
@@ -128,7 +129,7 @@ class GraphIndex:
 
     @cached_property
     def function(self) -> Coded:
-        """Names of the functions that the nodes belong to."""
+        """Names of the functions of the nodes."""
         return self._coded("function")
 
     @cached_property
@@ -144,17 +145,17 @@ class GraphIndex:
 
     @cached_property
     def kind(self) -> Coded:
-        """Role of each node in the model (`weight`, `gradient`, `loss`, …); empty if that is not known."""
+        """Role of each node in the model (`weight`, `gradient`, `loss`, …); empty if unknown."""
         return self._noted("tensortap.kind")
 
     @cached_property
     def variable(self) -> Coded:
-        """The path of the variable that each node reads, or is the gradient or update of; empty if none."""
+        """Path of the variable that each node reads, or whose gradient or update it is; empty if none."""
         return self._noted("tensortap.variable")
 
     @cached_property
     def frozen_variables(self) -> list[str]:
-        """Paths of the variables that are weights and have no gradient asked for."""
+        """Paths of weights whose gradients are not requested."""
         noted = self._notes.values()
         return sorted(
             {note["tensortap.variable"] for note in noted if note.get("tensortap.trainable") == "false"}
@@ -162,20 +163,20 @@ class GraphIndex:
 
     @cached_property
     def replicas(self) -> dict[int, int]:
-        """Row -> replica of a distribution strategy, where there are several."""
+        """Row -> replica of a distribution strategy, if there are several."""
         noted = {row: note.get("tensortap.replica", "") for row, note in self._notes.items()}
         return {row: int(replica) for row, replica in noted.items() if replica.isdecimal()}
 
     @cached_property
     def layer_calls(self) -> list[LayerCall]:
-        """One call of each Keras layer that was recorded, by its path: what they share."""
+        """One call of each recorded Keras layer, by path: their common facts."""
         calls: dict[str, LayerCall] = {}
         for call in self.about.get("layers", ()):
             calls.setdefault(call.path, call)
         return list(calls.values())
 
     def returned(self, function: str) -> list[tuple[int, int]]:
-        """Row and output slot of each tensor that a function returns; -1 for a node that is not there."""
+        """Row and output slot of each tensor that a function returns; -1 for an unknown node."""
         found = []
         for output in self.about.get("functions", {})[function]["outputs"]:
             node, _, slot = output.rpartition(":")
@@ -194,7 +195,7 @@ class GraphIndex:
 
     @cached_property
     def slots(self) -> Int32s:
-        """How many outputs each node has."""
+        """Number of outputs of each node."""
         known = [] if self.table is None else self.table.column("output_dtypes").value_lengths().to_numpy()
         return np.concatenate((known, [len(slots) for slots in self._extra_slots])).astype(np.int32)
 

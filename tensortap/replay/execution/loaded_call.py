@@ -45,12 +45,12 @@ class CallResult:
 
 
 class LoadedCall:
-    """A recorded call whose functions are registered, under names of their own, until `close`.
+    """A recorded call whose functions are registered under unique names until `close`.
 
     Raises:
-        DamagedError: the library cannot be read, lacks the function, or is invalid to TensorFlow, which
-            may show only when the call is checked or run.
-        InvalidValueError: it holds an op that reaches beyond the call.
+        DamagedError: the library cannot be read, lacks the function, or is invalid for TensorFlow; this may
+            only show when the call is inspected or run.
+        InvalidValueError: it has an op that is not allowed.
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -78,7 +78,7 @@ class LoadedCall:
 
     @cached_property
     def recorded(self) -> TracedRoot:
-        """The traced function; read on first use, as that takes longer than a run."""
+        """The traced function, read on first use."""
         with RecordedInputs(self._recording.arguments) as inputs, _damage_reported():
             return trace_root(self._root, inputs, LayerTracker())
 
@@ -98,12 +98,12 @@ class LoadedCall:
         self._names[definition.signature.name] = original
 
     def original(self, function: str) -> str:
-        """The name in the recording of a function of `recorded`."""
+        """Name of a function of `recorded` in the recording."""
         return self._names[function]
 
     @property
     def candidates(self) -> list[Candidate]:
-        """The tensors that can be asked for."""
+        """The tensors that can be computed."""
         return list(self.recorded.candidates.values())
 
     def run(
@@ -113,13 +113,13 @@ class LoadedCall:
         *,
         as_written: bool = False,
     ) -> CallResult:
-        """Runs the call on fresh copies of its recorded inputs.
+        """Run the call on fresh copies of its recorded inputs.
 
         Args:
-            wanted: which tensors to return; None: none.
+            wanted: tensors to return; None: none.
             arguments: other inputs, of the same kinds and dtypes.
-            as_written: leaves the graph optimiser out, which takes most of the first run of a call; last bits
-                may differ.
+            as_written: run without the graph optimiser, which takes most of the time of a first run; last
+                bits may differ.
         """
         arguments = self._recording.arguments if arguments is None else arguments
         places: frozenset[Place] = frozenset()
@@ -153,7 +153,7 @@ class LoadedCall:
         )
 
     def close(self) -> None:
-        """Takes the functions out of TensorFlow again."""
+        """Remove the functions from TensorFlow."""
         for copy in self._copies.values():
             copy.discard()
         for name in self._names:
