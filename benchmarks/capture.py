@@ -127,7 +127,7 @@ def goals(model: str, rows: list[Row], figures: Figures) -> list[list[str]]:
     found = [
         (f"steps not watched / plain (+-{error:.3f}; {own:.0f} us of Python)", 1.01, figures["unwatched"]),
         (
-            f"values of all nodes handed over / plain ({ratios[RETURNED]:.2f} without taps)",
+            f"values of all nodes / plain ({ratios[RETURNED]:.2f} without taps)",
             1.3,
             ratios[DELIVERED],
         ),

@@ -1,4 +1,4 @@
-"""What compacting a run costs: CPU and memory of a process, bytes a snapshot, beside reading the streams.
+"""What compacting a run costs: CPU and memory of a process, bytes per snapshot, compared with reading the streams.
 
     python benchmarks/compact.py [--snapshots 1000000] [--tensors 500] [--workers 4] [--rounds 3]
 
@@ -154,15 +154,16 @@ def measure(base: Path, snapshots: int, tensors: int, workers: int, rounds: int)
         for kind, each in medians.items()
     ]
     title = (
-        f"{snapshots:,} snapshots of {workers} workers: {streams / snapshots:.0f} bytes a snapshot in streams"
+        f"{snapshots:,} snapshots of {workers} workers: {streams / snapshots:.0f} bytes per "
+        "snapshot in streams"
     )
-    head = ["", "CPU s a million", "s a million", "peak MB a process"]
+    head = ["", "CPU s a million", "s a million", "peak MB per process"]
     print_table(f"{title}, {size / snapshots:.0f} compacted", head, table)
     rows = [
         [name, f"{each['wall'] * 1e3:.0f}", f"{each['cpu'] * 1e3:.0f}", f"{each['answer']:,.0f}"]
         for name, each in queries.items()
     ]
-    print_table("SQL, checksums of the files compared first", ["", "ms", "CPU ms", "rows"], rows)
+    print_table("SQL, with checksums of the files verified first", ["", "ms", "CPU ms", "rows"], rows)
 
 
 def main() -> None:

@@ -119,7 +119,7 @@ def measure(step: Callable[[], Any], logdir: str, rounds: int) -> dict[str, dict
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small models")
-    parser.add_argument("--json", type=Path, help="write the figures to this file, too")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
     parser.add_argument("--rounds", type=int, default=15)
     arguments = parser.parse_args()
 
@@ -135,7 +135,7 @@ def main() -> None:
     where = f"on {device}" + (", small models" if small else "")
     print_table(
         f"Summaries of all nodes, {where}",
-        ("model", "summaries", "ms a step", "of plain", f"goal on a GPU: {GOAL}", "dropped"),
+        ("model", "summaries", "ms per step", "of plain", f"goal on a GPU: {GOAL}", "dropped"),
         [
             (
                 name,

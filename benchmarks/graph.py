@@ -261,7 +261,7 @@ def measure_peer(browser: Browser, peer: Peer, nodes: int, limit_s: float) -> di
                 page.goto(url)
                 while not _evaluate(session, peer.ready):
                     if time.perf_counter() - start > limit_s:
-                        raise TimeoutError(f"nothing on show after {limit_s:.0f} s")
+                        raise TimeoutError(f"no graph after {limit_s:.0f} s")
                     page.wait_for_timeout(50)
                 found["usable s"] = time.perf_counter() - start
                 page.wait_for_timeout(1000)
@@ -284,11 +284,13 @@ def _call(page: Page, name: str, argument: str | int | None = None) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="The graph in a browser, measured.")
-    parser.add_argument("--nodes", default="5000,50000,200000", help="sizes of the graphs, by commas")
+    parser.add_argument(
+        "--nodes", default="5000,50000,200000", help="sizes of the graphs, separated by commas"
+    )
     parser.add_argument(
         "--peers", action="store_true", help="also measure TensorBoard, Netron, Model Explorer"
     )
-    parser.add_argument("--limit", type=float, default=120, help="seconds that a peer has to show a graph")
+    parser.add_argument("--limit", type=float, default=120, help="time limit of a peer in seconds")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args()
     sizes = [int(size) for size in options.nodes.split(",")]

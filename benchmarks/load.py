@@ -261,8 +261,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--viewers", type=int, default=50)
     parser.add_argument("--half-open", type=int, default=300)
-    parser.add_argument("--grown", type=int, default=0, help="steps written before the viewers come")
-    parser.add_argument("--peers", action="store_true", help="TensorBoard's own server, too")
+    parser.add_argument("--grown", type=int, default=0, help="steps written before the viewers connect")
+    parser.add_argument("--peers", action="store_true", help="also measure TensorBoard's server")
     arguments = parser.parse_args()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's '&' has ignored
     for measured in (tensortap, tensorboard) if arguments.peers else (tensortap,):

@@ -151,7 +151,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="shorter loops")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--program", choices=PROGRAMS, action="append")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to this file")
     arguments = parser.parse_args()
     found = {
         program: measure(program, arguments.quick, arguments.rounds)

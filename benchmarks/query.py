@@ -166,7 +166,7 @@ def main() -> None:
     )
     parser.add_argument("--snapshots", type=int, default=200_000)
     parser.add_argument("--tensors", type=int, default=200)
-    parser.add_argument("--no-tensorboard", action="store_true", help="leave the comparison out")
+    parser.add_argument("--no-tensorboard", action="store_true", help="skip the comparison")
     parser.add_argument("--ask", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.ask:
@@ -181,7 +181,7 @@ def main() -> None:
         if not options.no_tensorboard:
             write_events(events, options.snapshots, options.tensors)
             results["tensorboard"] = in_a_process_of_its_own("tensorboard", events, tensor)
-        print(f"{options.snapshots:,} snapshots of {options.tensors} tensors, {_COMMIT} rows a commit")
+        print(f"{options.snapshots:,} snapshots of {options.tensors} tensors, {_COMMIT} rows per commit")
         print_table(results)
 
 

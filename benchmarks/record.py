@@ -85,18 +85,16 @@ def show(model: str, timings: dict[str, Timings], first: float, written: float) 
         rows.append(
             [mode, f"{waits * 1e3:.1f} ms", f"{ratios[0]:.2f}", f"{cpu * 1e3:.1f} ms", f"{ratios[1]:.2f}"]
         )
-    print_table(f"{model}, a step", ["mode", "step", "/ plain", "cpu", "/ plain"], rows)
+    print_table(f"{model}, per step", ["mode", "step", "/ plain", "cpu", "/ plain"], rows)
     recorded = timings[RECORDED]
     cost = (median(recorded.cpu) / median(plain.cpu) - 1) / EVERY
     waits = (median(recorded.steps) / median(plain.steps) - 1) / EVERY
     reached = "reached" if cost <= GOAL else "not reached"
-    print(f"every {EVERY}th step recorded: {cost:.2%} of CPU time, {waits:.2%} of the time that steps take;"
-          f" goal {GOAL:.0%}: {reached}")  # fmt: skip
+    print(f"every {EVERY}th step recorded: {cost:.2%} of CPU time, {waits:.2%} of the step time; goal "
+        f"{GOAL:.0%}: {reached}")  # fmt: skip
     hashed = (median(timings[HASHED].cpu) - median(timings[CAPTURED].cpu)) / median(plain.cpu) / EVERY
-    print(
-        f"with summaries of all nodes, whose hashes it holds then, a recording adds {hashed:.2%} of CPU time"
-    )
-    print(f"on the disk: the first recording {first / 1e6:.1f} MB, each further one {written / 1e6:.1f} MB")
+    print(f"with summaries of all nodes, a recording adds {hashed:.2%} of CPU time")
+    print(f"on disk: the first recording {first / 1e6:.1f} MB, each later one {written / 1e6:.1f} MB")
 
 
 def main() -> None:

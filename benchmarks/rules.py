@@ -73,7 +73,7 @@ def first_text(found: list[Finding]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--only", nargs="*", default=[], help="names of programs")
-    parser.add_argument("--keep", type=Path, help="where the runs are left")
+    parser.add_argument("--keep", type=Path, help="folder for the runs")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.keep or Path(temporary)

@@ -134,8 +134,8 @@ def measure_writing(folder: Path, side: int, seconds: float) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=1.0, help="of measuring each slice")
-    parser.add_argument("--side", type=int, default=4096, help="of the matrices, float32")
+    parser.add_argument("--seconds", type=float, default=1.0, help="seconds to measure each slice")
+    parser.add_argument("--side", type=int, default=4096, help="side of the float32 matrices")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         write(Path(name) / "logs", arguments.side)

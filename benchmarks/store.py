@@ -1,4 +1,4 @@
-"""How the store grows: bytes a snapshot, opening (cold, warm), every query of the HTTP API, memory.
+"""How the store grows: bytes per snapshot, opening (cold, warm), every query of the HTTP API, memory.
 
     python benchmarks/store.py [--sizes 20000x200,200000x200,200000x2000,1000000x2000] [--runs 1,10]
                                [--tensorboard 200000x200] [--calls 60]
@@ -120,7 +120,7 @@ def measure(snapshots: int, tensors: int, runs: int, calls: int) -> Measured:
         warm = in_a_process_of_its_own("ask", dump, cache, tensors, steps, calls)
         sizes = {"dump": folder_size(dump) / snapshots, "saved index": folder_size(cache) / snapshots}
     head = {"snapshots": snapshots, "tensors": tensors, "steps": steps, "runs": runs}
-    head |= {f"{name}, bytes a snapshot": size for name, size in sizes.items()}
+    head |= {f"{name}, bytes per snapshot": size for name, size in sizes.items()}
     names = ("open, s", "open, CPU s", "peak, MB")
     return head | {f"cold: {name}": cold[name] for name in names} | {f"warm: {k}": v for k, v in warm.items()}
 
@@ -130,7 +130,7 @@ def measure_tensorboard(snapshots: int, tensors: int) -> Measured:
         write_events(Path(folder), snapshots, tensors)
         size = folder_size(Path(folder)) / snapshots
         found = in_a_process_of_its_own("tensorboard", Path(folder), Path(folder), 0, 0, 0)
-    return {"snapshots": snapshots, "tensors": tensors, "bytes a snapshot": size, **found}
+    return {"snapshots": snapshots, "tensors": tensors, "bytes per snapshot": size, **found}
 
 
 def answer(what: str, folder: Path, tensors: int, steps: int, calls: int) -> Measured:
@@ -147,7 +147,7 @@ def verdicts(found: Measured) -> list[str]:
     """What the store promises, and whether it keeps it."""
     slowest = max((value, name) for name, value in found.items() if name.endswith("p99"))
     checks = [
-        ("bytes a snapshot", found["dump, bytes a snapshot"], MAX_BYTES),
+        ("bytes per snapshot", found["dump, bytes per snapshot"], MAX_BYTES),
         ("opened, s", found["warm: open, s"] + found["warm: first page, ms"] / 1e3, MAX_OPEN_S),
         (f"slowest p99, ms ({slowest[1]})", slowest[0], MAX_P99_MS),
         ("memory, MB", max(found["warm: peak, MB"], found["warm: memory after all, MB"]), MAX_MB),

@@ -148,7 +148,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="The list of tensors in a browser, measured.")
     parser.add_argument("--rows", type=int, default=1_000_000, help="snapshots of the run")
     parser.add_argument("--tensors", type=int, default=1000, help="tensors of the run")
-    parser.add_argument("--logdir", type=Path, help="where the run is kept, and found the next time")
+    parser.add_argument("--logdir", type=Path, help="folder of the run, reused the next time")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args()
     with (

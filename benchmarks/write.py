@@ -79,7 +79,7 @@ def measure_rows(base: Path, rows: int) -> None:
                 f"{reading / count * 1e6:.1f}",
             ]
         )
-    head = ["rows a commit", "rows/s", "us/row", "bytes/row", "us/row to read back"]
+    head = ["rows per commit", "rows/s", "us/row", "bytes/row", "us/row to read back"]
     print_table("Statistics", head, table)
 
 
@@ -116,7 +116,7 @@ def measure_steps(base: Path, rows: int, rounds: int) -> None:
         seconds, size, reading, commits = sorted(found)[rounds // 2]
         each = [f"{seconds / rows * 1e6:.1f}", f"{size / rows:.0f}", f"{reading / rows * 1e6:.1f}"]
         table.append([f"{tensors}", *each, f"{rows / commits:.0f}"])
-    head = ["tensors a step", "us/row", "bytes/row", "us/row to read back", "rows a commit"]
+    head = ["tensors a step", "us/row", "bytes/row", "us/row to read back", "rows per commit"]
     print_table("Steps of summaries, measured and committed as they come", head, table)
 
 

@@ -17,7 +17,7 @@ code { background: rgb(127 127 127 / 18%); border-radius: 4px; padding: .1em .35
 
 NOT_BUILT_MODULE = """\
 export function render() {
-  document.body.textContent = "tensortap's page has not been built yet. Run 'make frontend' in its checkout.";
+  document.body.textContent = "The page has not been built. Run 'make frontend' in the checkout.";
 }
 """
 

@@ -1,13 +1,15 @@
 """Plain English wherever a user reads: no coined words, one name for one thing.
 
-Checked: the documents, the strings of the page, the help of every command, and the sentences of errors and
-warnings. `INSTEAD` has the words that are refused, each with the field's term.
+Checked: the documents, the strings of the page, the help of every command, the sentences of errors and
+warnings, the HTML templates, what the benchmarks print, and the docstrings of the public API. `INSTEAD`
+has the words that are refused, each with the field's term.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,8 +18,17 @@ import pytest
 from docs_text import paragraphs
 from documents import ALL_DOCUMENTS, CHECKOUT
 
+import tensortap
 from tensortap.cli.main import COMMANDS, build_parser
 
+_UNITS = (
+    "one|rows?|objects?|bytes|bits?|modules?|once|times|entry|entries|columns?|files?|lines?"
+    "|folder|kB|MB|GB|ms|us"
+)
+_PER = (
+    "line|snapshot|step|row|tensor|node|batch|process|dimension|tile|minute|second|worker|package|core|cell|run|item"
+    "|element|visit|call|page|million|rule|scope|commit"
+)
 # Pattern -> what to write instead. Matched in any case, at the beginning and end of words.
 INSTEAD = {
     r"(?<!there )(?<!which )is no (?!longer|more)\w+": "is not a …",
@@ -49,6 +60,24 @@ INSTEAD = {
     r"(?<!there )is no (?!longer|such|other|more|less)\w+": "is not a",
     r"says? no(?:thing)?": "report none, or say what is missing",
     r"came with the data|handed over": "name the input; stored",
+    r"go(?:es|ing)? on|went on": "continues",
+    r"anew|again and again": "again, repeatedly",
+    r"likewise": "also",
+    r"untouched": "unchanged",
+    r"so many|the ones? (?:that|which)": "be specific",
+    r"not known(?! to)": "unknown",
+    r"(?:inside|outside) of": "inside, outside",
+    r"by hand": "manually",
+    r"an? [\w-]+ of (?:its|their|your|our) own": "a separate …, your own …",
+    r"(?:is|are|was|were) to be \w+ed": "must be …",
+    r"what (?:it|they) (?:is|are|was|were|ha[sd]|does|did|needs?|gives?|takes?|holds?|asks?)": "be specific",
+    r"(?:leaves?|leaving) (?:it |them |\w+ )?out|left out": "skip, omit",
+    r"ask(?:s|ed)? for(?! the origin)": "requests",
+    r"hands? (?:it|them|its)": "passes",
+    r"(?:lies?|lying) (?:in|at|outside|inside|below|above|within|behind|elsewhere)": "is",
+    r"can(?:not)? be told|be told apart": "distinguish",
+    r"is none of|(?<!there )is nothing(?! to)": "is not …",
+    rf"(?:{_UNITS}) an? (?:{_PER})": "one … per …",
 }
 # One name for one thing, on the page and in the docs.
 ONE_NAME = {
@@ -57,12 +86,16 @@ ONE_NAME = {
     r"largest magnitude first": "Largest first",
     r"open all scopes|close all scopes": "expand all, collapse all",
     r"keyboard help": "Keyboard shortcuts",
+    r"zeros %": "% zeros",
+    r"up to rounding": "within rounding",
 }
 REFUSED = {
     re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE): word for pattern, word in (INSTEAD | ONE_NAME).items()
 }
 PYTHON = [
-    path for folder in ("tensortap", "server", "plugin") for path in sorted((CHECKOUT / folder).rglob("*.py"))
+    path
+    for folder in ("tensortap", "server", "plugin", "benchmarks")
+    for path in sorted((CHECKOUT / folder).rglob("*.py"))
 ]
 
 
@@ -122,6 +155,32 @@ def test_sentences_of_errors_and_warnings() -> None:
         for line, text in python_sentences(path)
         for bad in wrong(text)
     ]
+    assert found == []
+
+
+def test_html_templates() -> None:
+    found = []
+    for path in sorted((CHECKOUT / "tensortap" / "html" / "templates").glob("*.j2")):
+        text = re.sub(r"<(style|script)\b.*?</\1>", " ", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        text = re.sub(r"{#.*?#}|{%.*?%}", " ", text, flags=re.DOTALL)
+        text = re.sub(r"{{.*?}}", "…", text, flags=re.DOTALL)
+        found += [f"{path.name}: {bad}" for bad in wrong(" ".join(re.sub(r"<[^>]*>", " ", text).split()))]
+    assert found == []
+
+
+def test_docstrings_of_the_public_api() -> None:
+    found = []
+    for name in tensortap.__all__:
+        value = getattr(tensortap, name)
+        members = [
+            (f"{name}.{key}", getattr(value, key))
+            for key in (vars(value) if inspect.isclass(value) else {})
+            if not key.startswith("_")
+        ]
+        for label, member in [(name, value), *members]:
+            if callable(member) or isinstance(member, property):
+                text = " ".join((member.__doc__ or "").split())
+                found += [f"{label}: {bad}" for bad in wrong(text)]
     assert found == []
 
 

@@ -74,7 +74,7 @@ class Tap:
         on: a trigger: `NonFinite()`, `LossSpike(10)`, a callable over the summaries of a step
             (`StepSummaries`), or several joined by `|`. It checks every step. When it fires, the values of
             that step and the reason (`Firing`) are written.
-        before: steps to write before the one that fired: a `FlightRecorder` or a number.
+        before: steps to write before the step that fired: a `FlightRecorder` or a number.
         stop: stop training when a trigger fires. True raises a `TrainingStoppedError` at the end of the step
             (the only error that a tap raises), `"return"` makes Keras' `fit` return; a custom loop can check
             `fired`. Each step then waits for its check.

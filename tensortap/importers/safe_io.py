@@ -36,7 +36,7 @@ _LOCAL_HEADER = struct.Struct("<26xHH")  # of a zip member: lengths of its name 
 USUAL_RATIO = 32  # unpacked to stored bytes; of arrays that shrink more, `max_unpacked` counts the rest
 MAX_UNPACKED_ARRAYS = 256 << 20  # bytes
 imported_folder: ContextVar[Path | None] = ContextVar("imported_folder", default=None)
-"""The folder that is imported; files outside of it are not opened."""
+"""The imported folder; files outside it are not opened."""
 FOLLOW_HINT = "Add --follow-links if you trust it."
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
@@ -104,7 +104,7 @@ def file_size(file: BinaryIO) -> int:
 
 
 max_unpacked: ContextVar[int] = ContextVar("max_unpacked", default=MAX_UNPACKED_ARRAYS)
-"""Bytes that the arrays of one file may unpack to beyond 32 times what they are stored in."""
+"""Bytes that the arrays of one file may expand to, beyond 32 times their stored size."""
 
 
 class UnpackBudget:

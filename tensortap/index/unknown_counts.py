@@ -1,4 +1,4 @@
-"""Counts that are not known: foreign formats report only some (FORMAT.md, "Counts that are not known")."""
+"""Counts that are not known: foreign formats tell only some (FORMAT.md, "Unknown counts")."""
 
 from __future__ import annotations
 

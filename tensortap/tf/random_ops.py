@@ -27,7 +27,7 @@ RANDOM_OPS = frozenset(
         "UniformCandidateSampler",
     }
 )
-"""A copy of such an op has a stream of its own, so that it draws other numbers than the original."""
+"""A copy of such an op has a separate stream, so it draws other numbers than the original."""
 
 
 def has_own_stream(node: Any) -> bool:

@@ -84,7 +84,7 @@ def test_updates_that_are_rounded_away_are_why_nothing_changes(tmp_path: Path) -
     expected = ("AbsorbedUpdate", "LossNotDecreasing")
     assert reported(run) == [("high", expected[0]), ("high", expected[1]), ("medium", expected[0])]
     (first, *_) = findings_of("AbsorbedUpdate", run)
-    assert first.text == "100% of the updates of dense/kernel change nothing: w + update == w in bfloat16."
+    assert first.text == "100% of the updates of dense/kernel have no effect: w + update == w in bfloat16."
 
 
 def test_weights_that_are_zero_are_why_layers_are_dead(tmp_path: Path) -> None:

@@ -38,9 +38,11 @@ BROKEN = {  # run -> findings that must be there: (rule, severity, part of the t
     "exploding_rnn": [("ExplodingGradient", "high", "recurrent_kernel")],
     "unnormalised": [("InputNotNormalised", "high", "mean"), ("SaturatedActivation", "high", "Tanh")],
     "frozen": [("UnchangedTensor", "low", "does not request its gradient: it is frozen")],
-    "wide_init": [("PoorWeightInit", "medium", "odd/kernel is 1.01 at step 0, 32.3 times what fits")],
+    "wide_init": [
+        ("PoorWeightInit", "medium", "odd/kernel is 1.01 at step 0, 32.3 times the expected value")
+    ],
     "narrow_init": [
-        ("PoorWeightInit", "medium", "odd/kernel is 1.01e-12 at step 0, 1/3.87e+09 of what fits")
+        ("PoorWeightInit", "medium", "odd/kernel is 1.01e-12 at step 0, 1/3.87e+09 of the expected value")
     ],
     "dies_late": [("DeadGradient", "high", "hidden/kernel is exactly 0 since step 16: ")],
     "cut_off": [("DeadGradient", "high", "low/kernel gets no gradient: model_1/rounded_1/Round (Round, ")],

@@ -99,7 +99,7 @@ def test_tensors_are_reported_and_converted_as_what_they_are(tmp_path):
     reported = {tensor.node: repr(tensor).partition(": ")[2] for tensor in run.find()}
     assert reported["text"] == "string (1,)>"
     assert reported["empty"] == "float64 (0, 3), no elements>"
-    assert reported["bad"] == "float64 (2,), 2 nan, nothing finite>"
+    assert reported["bad"] == "float64 (2,), 2 nan, no finite elements>"
     assert reported["shape"] == "float32 (3, 3), statistics unknown, summary only>"
     assert run.tensor("shape")._repr_html_().count("unknown") >= 3
     assert float(run.tensor("untold")) == 2.5 and int(run.tensor("untold")) == 2
@@ -184,7 +184,7 @@ def test_snapshots_are_found(run):
     for name in ("steps", "match"):
         with pytest.raises(SelectionError) as refused:
             run.find(**{name: "3:10"})
-        assert "Write step=…" in refused.value.hint or "Write nodes=…" in refused.value.hint
+        assert "Use step=…" in refused.value.hint or "Use nodes=…" in refused.value.hint
     with pytest.raises(SelectionError) as refused:
         run.find(bogus=1)
     assert " step," in refused.value.hint and "steps" not in refused.value.hint

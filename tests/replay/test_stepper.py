@@ -68,7 +68,7 @@ def test_the_next_nan_and_the_next_change() -> None:
     known = {"loop:0": facts(), "loop/body/log:0": facts(nan=2), "loss/sum:0": facts(nan=1)}
     assert stepper.next_nonfinite(known).name == "loop/body/log"
     assert stepper.next_nonfinite(known).name == "loss/sum"
-    with pytest.raises(NotFoundError, match="behind"):
+    with pytest.raises(NotFoundError, match="after"):
         stepper.next_nonfinite(known)
     assert stepper.next_nonfinite(known, back=True).name == "loop/body/log"
     assert stepper.next_of(["loop:0"]).name == "loop"

@@ -111,7 +111,7 @@ def made(members, path, **changes):
         ([("n" * 2000, "x")], {}, "not valid"),
         ([("a", "x" * 500)], {"compress_type": zipfile.ZIP_DEFLATED}, "compressed"),
         ([("a", "target")], {"external_attr": 0o120777 << 16}, "a link"),
-        ([("a", "x"), ("a/b", "y")], {}, "twice"),
+        ([("a", "x"), ("a/b", "y")], {}, "same name"),
     ],
 )
 def test_what_cannot_be_read_in_place_is_refused(tmp_path, members, changes, sentence):

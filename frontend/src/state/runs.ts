@@ -58,7 +58,7 @@ export const detailOutdated = computed(() => {
   return detail.created === 0 || (detail.graphs.length === 0 && entry.graphs > 0);
 });
 
-/** Whether the source of an imported run does not tell NaN (FORMAT.md, "Counts that are not known"). */
+/** Whether the source of an imported run does not tell NaN (FORMAT.md, "Unknown counts"). */
 export const nanUncounted = computed(() => {
   const text = String(runDetail.value?.info['not counted'] ?? '');
   return text === 'NaN and infinities' || text.split(', ').includes('nan'); // the former in older imports

@@ -373,7 +373,7 @@ class RandomDrawValues:
                 yield Argument("iterator", name, flat, parts=parts, drawn=True)
                 continue
             if len(visits) > 1:
-                raise UnrecordableError(f"its random draws cannot be told apart (node {draw.node!r})")
+                raise UnrecordableError(f"its random draws cannot be distinguished (node {draw.node!r})")
             for array in visits[0] if visits else _never_read(draw):
                 yield Argument("tensor", name, (array,), drawn=True)
 

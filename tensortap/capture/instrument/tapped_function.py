@@ -37,7 +37,7 @@ class TappedVisit(NamedTuple):
 
 
 TapValues = list[TappedVisit]
-"""In the order in which they are to be delivered."""
+"""In the order of delivery."""
 
 
 class Receiver(Protocol):

@@ -41,7 +41,7 @@ class Record:
             tensors. On a CPU, n consecutive calls take n + 1 copies of the changed variables; unchanged data
             share memory. On a GPU everything is copied, variables twice per call. With a slow disk, calls of
             `before` + 3 more steps may wait, up to 16 per step.
-        before: number of steps before the one that fired. A step entered twice, e.g. by a GAN with `with
+        before: number of steps before the step that fired. A step entered twice, e.g. by a GAN with `with
             tap.step(n)` for each network, counts twice.
 
     Raises:

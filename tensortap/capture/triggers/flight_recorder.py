@@ -19,11 +19,11 @@ class FlightRecorder:
     """Holds the last steps in memory, and writes them when a trigger fires or a step raises.
 
     Args:
-        steps: number of steps to write before the one that fired.
+        steps: number of steps to write before the step that fired.
         watch: tensors to hold. The default is the values of all tensors captured for the tap's watches and
             triggers, at every step.
         max_bytes: limit of host memory. Fewer steps are held if they need more.
-        after: number of steps to write after the one that fired.
+        after: number of steps to write after the step that fired.
 
     Example:
         ```python

@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--mute", metavar="RULE[:REGEX]", help="mute a rule (on some tensors) in this run")
     parser.add_argument("--unmute", metavar="RULE[:REGEX]", help="unmute a rule")
-    parser.add_argument("--muted", action="store_true", help="show muted findings too")
+    parser.add_argument("--muted", action="store_true", help="also show muted findings")
     parser.add_argument(
         "--follow", action="store_true", help="wait for the run and check it again as it grows"
     )

@@ -70,7 +70,7 @@ CHECKS: Mapping[str, Callable[[Recording, Graph | None, Mapping[str, Any]], Chec
     "determinism": check_determinism,
     "sensitivity": check_sensitivity,
 }
-"""One row each; what it asks is in `protocol.TESTS`."""
+"""One row each; the questions are in `protocol.TESTS`."""
 
 
 def run_check(recording: Recording, graph: Graph | None, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from tensortap.dump.recording.recording import Argument, Recording
 from ..execution.float_arrays import is_float
 
 Change = Callable[[Array], Array | None]
-"""An array -> another one; None: nothing in it is to be changed."""
+"""An array -> another one; None: no change."""
 
 
 @dataclass(frozen=True, slots=True)
