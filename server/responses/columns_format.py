@@ -72,7 +72,7 @@ def read_columns(data: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
     Raises ValueError if `data` is no such answer.
     """
     if data[: len(MAGIC)] != MAGIC:
-        raise ValueError("not a columns answer: it does not start with TTCOLS01")
+        raise ValueError("not a columns response: it does not start with TTCOLS01")
     (length,) = struct.unpack_from("<I", data, len(MAGIC))
     header = json.loads(data[_FIXED : _FIXED + length])
     body = memoryview(data)[_FIXED + length :]

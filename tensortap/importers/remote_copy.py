@@ -72,7 +72,7 @@ def _named(place: Path, most: int, most_folders: int) -> list[RemoteFile]:
         if len(found) > most or at == most_folders:
             raise LimitError(
                 f"{shown_path(place)} has more than {most:,} files, or {most_folders:,} folders.",
-                "Pass a part of it.",
+                "Pass a subdirectory.",
             )
     return found
 

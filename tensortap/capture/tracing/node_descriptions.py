@@ -40,7 +40,7 @@ _KEPT = {
     "StackPopV2": "loads the value saved by the same forward iteration",
 }
 _ROLES: dict[Role, str] = {
-    "body": "once an iteration of a loop",
+    "body": "once per iteration of a loop",
     "cond": "loop condition, checked before each iteration and at the end",
     "then": "in the true branch",
     "else": "in the false branch",

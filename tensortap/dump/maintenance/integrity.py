@@ -150,7 +150,7 @@ class Completeness:
             return
         said, there = self._closing.snapshots, self._snapshots
         if said != there:
-            few = f"{said - there:,} are lost" if said > there else "there are more than it recorded"
+            few = f"{said - there:,} are lost" if said > there else "the file lists fewer"
             rest = f", and {bytes_of_values} are not referenced" if unnamed else ""
             cut = f" ({tail.pending})" if tail.pending else ""
             self.damage.append(

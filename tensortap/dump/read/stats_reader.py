@@ -233,7 +233,7 @@ class StatsTail:
             self._report(0, "no commit confirms the schema; the file is skipped.")
             self._offset = file.size
         else:
-            self.pending = f"{file.path.name} has no schema that a commit confirms yet."
+            self.pending = f"The schema of {file.path.name} is not committed yet."
         return self._layout is not None
 
     def _take(self, frames: list[Frame], commits: list[Commit], columns: Sequence[str] | None) -> None:

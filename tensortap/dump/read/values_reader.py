@@ -164,7 +164,7 @@ def check_shape(ref: ValueRef) -> None:
         raise DamagedError("A shape has a negative number.")
     if len(ref.shape) > MOST_DIMENSIONS:
         raise DamagedError(
-            f"A value has {len(ref.shape)} dimensions; the limit of arrays is {MOST_DIMENSIONS}.",
+            f"A value has {len(ref.shape)} dimensions; the maximum is {MOST_DIMENSIONS}.",
             "Its statistics are still valid.",
         )
     if ref.codec == RAW and ref.dtype != STRING and ref.nbytes != ref.length:
