@@ -1,5 +1,5 @@
-"""Analyses: what is wrong with a run, and how two runs differ, pure functions over an index, without HTTP
-or HTML.
+"""Analyses: what is wrong with a run, and how two runs differ. Pure functions over an index, without HTTP or
+HTML.
 
 Data flows one way: `model_graph` (facts of a graph) -> `run_view` (snapshots of a run as columns) -> the
 analyses `nonfinite`, `dead_layers`, `rules` and `compare`; `overview` lists the non-finite tensors of a

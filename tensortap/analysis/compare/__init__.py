@@ -1,4 +1,5 @@
-"""Two runs, two steps or two workers compared: what corresponds, how far it differs, where it begins.
+"""Comparisons of two runs, steps or workers: which tensors correspond, how they differ, and where that
+begins.
 
 `matching` pairs the nodes of two graphs, `metrics` measures pairs of tensors, `propagation` follows
 differences through the graph and separates rounding from what a node does otherwise. `compare.py` puts them

@@ -1,4 +1,4 @@
-"""Compares two runs, steps or workers: tensor by tensor, up to the first step at which they differ."""
+"""Compares two runs, steps or workers tensor by tensor, up to the first step at which they differ."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ def compare(
 def _steps_to_compare(
     matcher: Matcher, a: Side, b: Side, steps: list[tuple[int, int]], progress: Advance
 ) -> Iterator[int]:
-    """The numbers of the steps that are compared tensor by tensor: the first, those at which anything
-    differs or values were kept, and the last."""
+    """The steps to compare tensor by tensor: the first, the last, and those with any difference or stored
+    values."""
     yield 0
     if len(steps) > 1:
         progress(0, len(steps), "steps")
@@ -93,7 +93,7 @@ def _advance(progress: Advance, total: int, doing: str, done: int) -> None:
 
 
 def check_pairs(a: RunIndex, b: RunIndex, matches: Mapping[str, str]) -> None:
-    """Raises NotFoundError if a match by hand names a node that no captured graph of the runs has."""
+    """Raises NotFoundError if a manual match names a node that is in no captured graph of the runs."""
     if matches:
         check_matches(matches, graphs_of(a), graphs_of(b))
 

@@ -1,4 +1,4 @@
-"""Files of a comparison: pairs of nodes chosen by hand (JSON), and the table of differences (CSV)."""
+"""Files of a comparison: manually chosen pairs of nodes (JSON), and the table of differences (CSV)."""
 
 from __future__ import annotations
 

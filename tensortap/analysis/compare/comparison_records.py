@@ -75,8 +75,8 @@ class Unmatched:
 
 @dataclass(frozen=True, slots=True)
 class GraphPair:
-    """Two graphs that were taken for the same. `matched`: how -> nodes; `renames`: (scope in A, in B,
-    nodes); `matches`: node in A -> node in B, of all pairs that equal names do not show."""
+    """Two paired graphs. `matched`: method -> number of nodes; `renames`: (scope in A, in B, nodes);
+    `matches`: node in A -> node in B, for all pairs whose names differ."""
 
     a: str
     b: str
@@ -90,9 +90,9 @@ class GraphPair:
 
 @dataclass(frozen=True, slots=True)
 class FirstDivergence:
-    """The tensor where the difference begins: why in a sentence, what it takes, the line that made it in
-    A and in B. `extra`: the layer, node or constant where the programs begin to differ, if that is what
-    explains it, or empty. `variable`: path of the variable that it is the value of, or empty."""
+    """The tensor where the difference begins: the reason in a sentence, its inputs, and its source line in A
+    and in B. `extra`: the layer, node or constant where the programs begin to differ, if that explains the
+    difference, or empty. `variable`: path of the variable that the tensor reads, or empty."""
 
     difference: TensorDifference
     text: str
@@ -105,7 +105,8 @@ class FirstDivergence:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two runs (steps, workers) compared at the first pair of steps at which they differ, or at the last.
+    """Two runs (steps, workers), compared at the first pair of steps at which they differ, or at the last
+    pair.
 
     Attributes:
         steps: captured steps that were compared up to this one. tensors: in data flow order. counts:

@@ -1,4 +1,4 @@
-"""The first divergence of two runs: which tensor it is, why, and what its node takes."""
+"""Finds the first divergence of two runs: the tensor, the reason, and the inputs of its node."""
 
 from __future__ import annotations
 
@@ -152,8 +152,8 @@ def _variable_text(flow: Flow, first: TensorDifference, variable: str, steps: in
 
 
 def _random_numbers(first: TensorDifference, inputs: list[TensorDifference], missing: list[str]) -> str:
-    """Explain random numbers that differ: other seeds, or another dtype, which draws others from the same
-    seed (normal ones of 32 and of 16 bits are the same, rounded)."""
+    """Explains different random numbers by the seed or the dtype. One seed gives other numbers in another
+    dtype, except that normal numbers of 32 and of 16 bits agree up to rounding."""
     stateless = first.op_type.startswith("Stateless")
     given = stateless and first.verdict == "diverges" and bool(inputs) and not missing
     dtypes = {first.dtype_a, first.dtype_b}
@@ -209,8 +209,8 @@ def earliest(
     matchings: Mapping[str, Matching],
     known: ComparedTensors,
 ) -> TensorDifference:
-    """The tensor where the difference begins, of several that do not depend on each other, so that data flow
-    order alone would pick the one whose node happens to be listed first.
+    """The tensor where the difference begins. Several candidates may not depend on each other; data flow
+    order alone would choose whichever node is listed first.
 
     What enters the step (data, weights) comes first, then the forward pass before the backward one, and in
     both numbers that are computed with before the whole numbers that shapes are worked out with. What is
@@ -247,8 +247,8 @@ def earliest(
 
 
 def rank(entry: TensorDifference, matching: Matching) -> int:
-    """0 for what enters the step; then forward before backward, floats before whole numbers; what an
-    optimizer keeps for itself, which follows from gradients, last."""
+    """Rank for ties: 0 for inputs of the step; forward before backward; floats before integers; optimizer
+    state last, because it follows from gradients."""
     roles, row = roles_of(matching.a), matching.a.rows[entry.node]
     if entry.op_type in VARIABLE_READS and _is_moment(roles, row):
         return _SLOT
@@ -260,7 +260,7 @@ def rank(entry: TensorDifference, matching: Matching) -> int:
 
 
 def _is_moment(roles: Roles, row: int) -> bool:
-    """Whether a node reads what an optimizer keeps for itself; not so its learning rate."""
+    """Whether a node reads the state of an optimizer, except its learning rate."""
     path = roles.variable.get(row, "")
     return bool(path) and roles.kind.get(row) != "weight" and not path.endswith("learning_rate")
 
@@ -273,7 +273,7 @@ _MAX_PATH = 1000  # arguments and calls, one behind the other
 
 
 class InputTensor(NamedTuple):
-    """A tensor that a node takes. `visit`: at which it was made; None where visits are not comparable."""
+    """An input of a node. `visit`: the visit that produced it; None where visits are not comparable."""
 
     slot: Slot
     visit: int | None
@@ -292,7 +292,7 @@ class ComparedTensors(Protocol):
 def compared_inputs(
     matching: Matching, entry: TensorDifference, known: ComparedTensors
 ) -> tuple[list[InputTensor], list[str]]:
-    """Inputs of a tensor of A: those that both sides captured, and the names of what they did not.
+    """Inputs of a tensor of A: those that both sides captured, and the names of the others.
 
     Arguments of functions are followed to what is passed, those of a loop also to what its body returned the
     visit before. Constants that both graphs write out alike need no capture.
@@ -327,7 +327,7 @@ def _visit(matching: Matching, source: int, row: int, visit: int | None) -> int 
 
 
 def _passed(matching: Matching, at: InputTensor) -> Iterator[InputTensor]:
-    """Tensors that are passed as an argument, or returned by what a node calls."""
+    """Tensors passed as an argument, or returned by the function that a node calls."""
     passing = dataflow_of(matching.a)
     if matching.a.op_type[at.slot[0]] == "_Arg":
         yield from (InputTensor(*passed) for passed in passing.passed(at.slot[0], at.visit))
@@ -336,7 +336,7 @@ def _passed(matching: Matching, at: InputTensor) -> Iterator[InputTensor]:
 
 
 def _same_constant(matching: Matching, row: int) -> bool:
-    """Whether a node is a constant whose elements both graphs write out alike."""
+    """Whether a node is a constant with the same elements in both graphs."""
     partner = matching.partner.get(row)
     if partner is None or matching.a.op_type[row] != "Const":
         return False

@@ -68,8 +68,8 @@ def distance_text(entry: TensorDifference) -> str:
 
 
 def sorted_tensors(tensors: Iterable[TensorDifference], by: str) -> list[TensorDifference]:
-    """Sorted by data flow (`order`), `verdict`, `tensor`, or a metric, the worst first: by distances, what
-    NaN or infinity on one side only comes before all others.
+    """Sorts by data flow (`order`), `verdict`, `tensor`, or a metric, worst first. Distances sort NaN and
+    infinity mismatches before all others.
 
     Raises:
         ValueError: `by` is none of these.

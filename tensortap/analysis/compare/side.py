@@ -16,14 +16,15 @@ from ..run_view.step_tensors import StepTensors
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A run, at a step, by a worker (an id). `worker` None: the first that wrote at the step."""
+    """A run, at a step, by a worker (an id). `worker` None: the first that wrote the step."""
 
     run: RunIndex
     step: int | None = None
     worker: str | None = None
 
     def check(self) -> None:
-        """Raises NotFoundError if the run has no such step or worker, or the worker no such step."""
+        """Raises NotFoundError if the run has no such step or worker, or the worker did not write the
+        step."""
         catalog = self.run.catalog
         if self.step is not None and catalog.steps.code(self.step) is None:
             steps = self.run.steps.step

@@ -1,4 +1,4 @@
-"""Which of many runs is worth comparing with one: the run that captured most of the same tensors."""
+"""Suggests a run to compare with: the one that captured most of the same tensors."""
 
 from __future__ import annotations
 

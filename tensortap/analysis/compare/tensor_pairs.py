@@ -144,7 +144,8 @@ class StepPairs:
                 self._values[number] = metrics if whole else _beyond(metrics, self._bounds, number, a.size)
 
     def _read_histograms(self) -> None:
-        """Read the histograms of pairs whose other statistics differ, but not that any element does much."""
+        """Reads the histograms of pairs whose other statistics differ without proving that any element
+        differs much."""
         bounds = self._bounds
         decided = self._equal | (bounds.max_abs > 0) | (bounds.nonfinite_a > 0) | (bounds.nonfinite_b > 0)
         unknown = np.flatnonzero(~decided & np.isin(self._basis, ("summaries", "sample")))
@@ -156,7 +157,7 @@ class StepPairs:
                     bounds.max_abs[number] = distance_bound(a, b, *histograms)
 
     def _histograms(self, numbers: Array) -> list[Any]:
-        """Both histograms of each pair; None where the dump is damaged."""
+        """Both histograms of each pair; None if the dump is damaged."""
         try:
             left, right = (
                 find_histograms(run, snapshots_at(run.catalog, rows[numbers])) for run, rows in self._sides()
@@ -188,7 +189,7 @@ class StepPairs:
 def read_both(
     run_a: RunIndex, run_b: RunIndex, a: Snapshot, b: Snapshot, selection: str = "", limit: int = MAX_BYTES
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | None:
-    """Both values, or the same sample of them; None if one was not kept, is damaged or too large."""
+    """Reads both values, or the same sample of both; None if one was not stored, is damaged or too large."""
     if not (a.kept and b.kept):
         return None
     try:
@@ -202,8 +203,8 @@ def read_both(
 
 
 def _beyond(sample: Metrics, bounds: Bounds, number: int, size: int) -> Metrics:
-    """The metrics of a sample of two tensors, and what their summaries say of the rest: `max_abs`, `l2` and
-    what follows from them as lower bounds, the others of the sample."""
+    """The metrics of a sample of two tensors, extended by their summaries: `max_abs`, `l2` and metrics
+    derived from them are lower bounds, the others are those of the sample."""
     proved = bounds.metrics(number, NAN)
     max_abs, l2 = _larger(sample.max_abs, proved.max_abs), _larger(sample.l2, proved.l2)
     scale = _larger(sample.scale, proved.scale)

@@ -120,8 +120,8 @@ def dead_layer_ledger(
 
 
 def _is_integer(roles: Roles, weight: TensorRole) -> bool:
-    """Whether a variable holds whole numbers, as the state of a seed: those have no gradient, and no layer
-    learns them."""
+    """Whether a variable has integers, e.g. the state of a seed. Such variables have no gradient and are not
+    trained."""
     texts = roles.graph.slot_texts(weight.row) if weight.row >= 0 else []
     dtype = texts[weight.slot][0] if weight.slot < len(texts) else ""
     return dtype.startswith(_INTEGERS)
@@ -180,7 +180,7 @@ _ELEMENTS = 1 << 16  # that are compared where that takes more than the fewest p
 
 
 class LostUpdates(NamedTuple):
-    """Elements with a non-zero gradient whose weight is the same a step later.
+    """Elements with a non-zero gradient whose weight is unchanged one step later.
 
     Attributes:
         share: of all of them; None where it is unknown.
@@ -219,7 +219,7 @@ def count_lost_updates(view: RunView, tensor: TensorRole, weight: TensorRole | N
 
 
 def _chosen(pairs: list[int], size: int) -> list[int]:
-    """Pairs that are compared, evenly, of tensors of so many elements."""
+    """Evenly chosen pairs to compare, of tensors with this number of elements."""
     most = max(_FEWEST, min(_MOST, _ELEMENTS // max(size, 1)))
     if len(pairs) <= most:
         return pairs

@@ -58,8 +58,8 @@ class ZeroOrigin(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """Output of a captured node at a step: nothing but zeros (or False); how much of it is NaN or infinite;
-    whether no element is zero (or False)."""
+    """Output of a captured node at a step: whether all elements are zero (or False), how many are NaN or
+    infinite, and whether no element is zero (or False)."""
 
     zero: bool
     bad: int
@@ -67,32 +67,32 @@ class _Seen(NamedTuple):
 
 
 class _Flow(NamedTuple):
-    """A graph, what its captured nodes gave at a step by row, and the nodes that belong to the backward pass
-    or take numbers of it."""
+    """A graph, the outputs of its captured nodes at a step by row, and the nodes of the backward pass with
+    those that take numbers from it."""
 
     roles: Roles
     seen: dict[int, _Seen]
     backward: set[int]
 
     def gradients(self, inputs: list[int]) -> list[int]:
-        """Inputs of a node that are gradients or made of some, what a program fills in last."""
+        """Inputs of a node that are gradients or computed from some; filled-in constants come last."""
         return sorted((row for row in inputs if row in self.backward), key=self._is_filled)
 
     def _is_filled(self, row: int) -> bool:
-        """Whether a program filled in what a node gives, or what a loop's argument that it hands on began
-        with, as that of the sum that a loop makes of a gradient."""
+        """Whether the program filled in the output of a node, or the initial value of the loop argument that
+        it forwards, as in a loop that sums a gradient."""
         op_type = self.roles.graph.op_type
         sources = _float_inputs(self.roles, row, ()) if op_type[row] in _COPYING else [row]
         return all(op_type[source] in _FILLING for source in sources)
 
     def zeros(self, rows: list[int]) -> list[int]:
-        """Nodes whose output is all zero."""
+        """Nodes whose outputs are all zero."""
         return [row for row in rows if row in self.seen and self.seen[row].zero]
 
 
 def find_zero_origin(view: RunView, tensor: TensorRole, step: int) -> ZeroOrigin:
-    """Where the zeros of a gradient begin at a step: the first node, backwards, whose output is all zeros
-    while what it takes from the backward pass is not; `unknown` where that, or a factor, was not captured."""
+    """Finds where the zeros of a gradient begin at a step: backwards, the first node with an all-zero output
+    and non-zero inputs from the backward pass. `unknown` if those inputs, or a factor, were not captured."""
     roles = view.roles(tensor.graph)
     backward = view.cached(f"backward flow of {tensor.graph}", lambda: _backward_flow(roles))
     flow = _Flow(roles, _seen_at(view, tensor.graph, step), backward)
@@ -109,8 +109,8 @@ def find_zero_origin(view: RunView, tensor: TensorRole, step: int) -> ZeroOrigin
 
 
 def _backward_flow(roles: Roles) -> set[int]:
-    """The backward pass and what takes numbers of it; the lists that it makes for what a loop of the forward
-    pass is to keep are no such numbers."""
+    """The backward pass and the nodes that take numbers from it, without the lists in which a forward loop
+    stores values."""
     found, waiting = set[int](), [row for row in range(len(roles.graph)) if roles.is_backward(row)]
     while waiting:
         row = waiting.pop()
@@ -123,7 +123,7 @@ def _backward_flow(roles: Roles) -> set[int]:
 
 
 def _walk(flow: _Flow, row: int) -> int:
-    """The node at which zeros begin that a node gives."""
+    """The node where the zeros of a node's output begin."""
     walked = set[int]()
     while row not in walked and len(walked) < _MAX_WALK:
         walked.add(row)
@@ -141,7 +141,7 @@ def _nonzero_gradients(flow: _Flow, inputs: list[int]) -> list[int]:
 
 
 def _reason(flow: _Flow, row: int) -> tuple[str, str, bool]:
-    """(reason, why, whether what was captured proves it) of zeros that begin in a node."""
+    """(reason, why, whether captured values prove it) for zeros that begin in a node."""
     op_type = flow.roles.graph.op_type[row]
     reason, why = next(((reason, why) for kinds, reason, why in _WHY if op_type in kinds), _OTHER)
     inputs = _float_inputs(flow.roles, row, flow.seen)
@@ -164,7 +164,7 @@ def _reason(flow: _Flow, row: int) -> tuple[str, str, bool]:
 
 
 def _why_chosen(flow: _Flow, row: int, nonzero: list[int]) -> str:
-    """Why a node that chooses gives zeros, though gradients are offered that are not; empty if none is."""
+    """Why a selecting node returns zeros although some of its gradients are not zero; empty if all are."""
     names = flow.roles.graph.names
     for source in nonzero:
         if flow.seen[source].bad:
@@ -178,7 +178,8 @@ def _why_chosen(flow: _Flow, row: int, nonzero: list[int]) -> str:
 
 
 def _is_at_its_upper_end(flow: _Flow, row: int) -> bool:
-    """Whether the output of a Relu6 that passes nothing on is nowhere 0: then it is 6, its upper end."""
+    """Whether the output of a Relu6 that blocks its gradient has no zero: then all elements are at the upper
+    end, 6."""
     outputs = [source for source, _, position in flow.roles.inputs(row) if position == 1]
     relu6 = [source for source in outputs if flow.roles.graph.op_type[source] == "Relu6"]
     return any(source in flow.seen and flow.seen[source].full for source in relu6)
@@ -192,8 +193,8 @@ def _dead_factor(flow: _Flow, zero: list[int], why: str) -> tuple[str, str, bool
 
 
 def _float_inputs(roles: Roles, row: int, captured: Container[int]) -> list[int]:
-    """Rows of the nodes whose numbers a node takes, through what only hands them on and was not captured,
-    lists that a loop is given or makes, and loops; shapes, axes and handles are no such numbers."""
+    """Rows of the nodes whose numbers a node uses. Skips uncaptured nodes that only forward, lists of loops,
+    and loops; shapes, axes and handles are no numbers."""
     found, met = dict[int, None](), set[tuple[int, int]]()
     waiting = deque((source, slot) for source, slot, _ in roles.inputs(row))
     while waiting and len(met) < _MAX_WALK:
@@ -212,7 +213,7 @@ def _float_inputs(roles: Roles, row: int, captured: Container[int]) -> list[int]
 def _passed_through(
     roles: Roles, row: int, slot: int, dtype: str, captured: Container[int]
 ) -> list[tuple[int, int]]:
-    """What an output of a node only hands on, as (row, slot); nothing where its numbers are its own."""
+    """The (row, slot) that an output only forwards; empty if the node computes its own numbers."""
     called = dataflow_of(roles.graph).called.get(row, ())
     if len(called) == 1:  # of branches, one alone was taken
         return dataflow_of(roles.graph).returned((row, slot))
@@ -235,7 +236,7 @@ def _is_float(dtype: str) -> bool:
 
 
 def _seen_at(view: RunView, graph: str, step: int) -> dict[int, _Seen]:
-    """Row of each captured node of a graph -> what its first output was at a step."""
+    """Row of each captured node of a graph -> the content of its first output at a step."""
 
     def find() -> dict[int, _Seen]:
         rows = view.rows_at(step)

@@ -1,4 +1,4 @@
-"""Arguments and results of the functions of a graph, and what a loop carries from one visit to the next."""
+"""Arguments and results of the functions of a graph, and the values that a loop carries between visits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class CallDataflow:
 
     @cached_property
     def called(self) -> dict[int, list[str]]:
-        """Row of each calling node -> the functions it calls that return what it returns."""
+        """Row of each calling node -> the called functions whose results it returns."""
         called: dict[int, list[str]] = {}
         for name, info in self.graph.functions.items():
             row = None if info.caller is None else self.graph.rows.get(info.caller)
@@ -31,7 +31,7 @@ class CallDataflow:
 
     @cached_property
     def repeated_calls(self) -> dict[int, str]:
-        """Row of each further call of a function, behind the one that the graph names -> the function."""
+        """Row of each further call of a function, after the call that the graph names -> the function."""
         first = {info.caller: name for name, info in self.graph.functions.items() if info.role == "call"}
         found: dict[int, str] = {}
         for row in range(len(self.graph)):
@@ -52,7 +52,7 @@ class CallDataflow:
 
     @cached_property
     def outputs(self) -> dict[str, list[Slot]]:
-        """Results of each function, in order; (-1, 0) for what is not in the graph."""
+        """Results of each function, in order; (-1, 0) for results outside the graph."""
         found: dict[str, list[Slot]] = {}
         for name, about in self.graph.about.get("functions", {}).items():
             parts = (str(output).rpartition(":") for output in about["outputs"])
@@ -85,8 +85,8 @@ class CallDataflow:
         return info is not None and info.role in _LOOPS
 
     def previous_iteration_value(self, row: int) -> list[Slot]:
-        """What a loop's body returned in the iteration before for an argument of its body or condition;
-        nothing for arguments of other functions."""
+        """The result of the loop body's previous iteration for an argument of its body or condition; empty
+        for arguments of other functions."""
         graph, place = self.graph, self.places.get(row)
         function = graph.functions.get(graph.function[row])
         if place is None or function is None or function.role not in _LOOPS:
@@ -95,8 +95,8 @@ class CallDataflow:
         return self._returned_by(bodies, place)
 
     def returned(self, slot: Slot) -> list[Slot]:
-        """Tensors that the functions called by a node return as one of its outputs; nothing where the graph
-        does not hold it."""
+        """Tensors that the functions called by a node return as one of its outputs; empty if the graph does
+        not contain them."""
         return self._returned_by(self.called.get(slot[0], ()), slot[1])
 
     def _returned_by(self, functions: Iterable[str], place: int) -> list[Slot]:
@@ -104,9 +104,9 @@ class CallDataflow:
         return [outputs[place] for outputs in returned if place < len(outputs) and outputs[place][0] >= 0]
 
     def passed(self, row: int, visit: int | None) -> Iterator[tuple[Slot, int | None]]:
-        """What an argument of a function is at a visit (None: at any), and the visit at which that was made
-        (None: they are not comparable): what the caller passes; in a loop also what the body returned the
-        time before."""
+        """The tensors passed to an argument at a visit (None: at any visit), each with the visit that
+        produced it (None: not comparable). They come from the caller, and in a loop also from the previous
+        iteration of the body."""
         if not (visit and self.replaced(row)):
             for given in self._passed_by_calls(row, visit):
                 yield given, None
@@ -115,7 +115,7 @@ class CallDataflow:
                 yield returned, None if visit is None else visit - 1
 
     def _passed_by_calls(self, row: int, visit: int | None) -> Iterator[Slot]:
-        """Tensors that the calls of a function pass to an argument: that of one visit, where the call is
+        """Tensors that calls of a function pass to an argument; only those of the visit's call, if it is
         known."""
         roles, calls = roles_of(self.graph), self._calls.get(self.graph.function[row], [])
         if not calls:
@@ -129,8 +129,8 @@ class CallDataflow:
             yield from ((source, slot) for source, slot, at in roles.inputs(call) if at == place)
 
     def replaced(self, row: int) -> bool:
-        """Whether an argument of a loop that is entered once a step holds what the loop began with at its
-        first visit only."""
+        """Whether an argument of a loop that is entered once per step has the initial value at the first
+        visit only."""
         graph = self.graph
         loop = graph.functions.get(graph.function[row])
         if loop is None or loop.role not in _LOOPS or self._repeats(loop.caller):
@@ -139,7 +139,7 @@ class CallDataflow:
         return bool(returned) and all(graph.op_type[source] != "_Arg" for source, _ in returned)
 
     def _repeats(self, node: str | None) -> bool:
-        """Whether a node runs several times a step, as far as the graph shows."""
+        """Whether a node runs several times per step, as far as the graph shows."""
         row = self.graph.rows.get(node or "")
         return row is not None and self._loops.get(self.graph.function[row]) is not None
 
@@ -150,8 +150,8 @@ class CallDataflow:
 
     @cached_property
     def _loops(self) -> dict[str, int | None]:
-        """Function -> row of the outermost loop that it runs in; -1 where the graph does not hold that row,
-        None outside of loops. Each function is checked once, however deep they are nested."""
+        """Function -> row of the outermost loop that runs it; -1 if the graph lacks that row, None outside
+        loops. Each function is visited once, however deep the nesting."""
         graph, found = self.graph, dict[str, int | None]()
         for function in graph.functions:
             for name in reversed(self._outwards(function, found)):
@@ -163,7 +163,7 @@ class CallDataflow:
         return found
 
     def _outwards(self, function: str, known: Container[str]) -> list[str]:
-        """A function, the one that calls it, and so on, up to one that is known, or was met before."""
+        """A function, its caller, and so on, up to one that is known or already visited."""
         graph, met = self.graph, dict[str, None]()
         while function in graph.functions and function not in known and function not in met:
             met[function] = None

@@ -1,4 +1,4 @@
-"""Ops that let no gradient of the loss through to a variable."""
+"""Finds ops that block every gradient of the loss to a variable."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Cut:
 
 
 def find_gradient_cut(run: RunIndex, roles: Roles, variable: str) -> Cut | None:
-    """Find the node that cuts a variable off from the loss; None if nothing does, nobody knows the loss, or
-    it does not depend on the variable at all."""
+    """Finds the node that blocks the gradient of a variable. None if there is none, the loss is unknown, or
+    it does not depend on the variable."""
     reads = roles.reads.get(variable, [])
     losses = [each for each in _losses(roles, variable) if not _derived_from(roles, each)[reads].any()]
     if not losses:
@@ -59,14 +59,14 @@ def find_gradient_cut(run: RunIndex, roles: Roles, variable: str) -> Cut | None:
 
 
 def is_unused(roles: Roles, variable: str) -> bool:
-    """Whether nothing that a loss is made of depends on a variable."""
+    """Whether no node that a loss depends on uses a variable."""
     losses, reads = _losses(roles, variable), roles.reads.get(variable, [])
     return bool(losses) and not any(_upstream(roles, loss)[reads].any() for loss in losses)
 
 
 def _losses(roles: Roles, variable: str) -> set[int]:
-    """Losses that a variable may be trained by: of one whose gradient is asked for, all that a tape derives
-    from (there is no gradient from any of them); else the loss of the step."""
+    """Losses that may train a variable: if a gradient of one is requested, all losses that a tape
+    differentiates (none of them has a gradient); else the loss of the step."""
     marked = roles.of_kind("loss") if roles.trainable.get(variable) else []
     return set(marked) or ({roles.loss} if roles.loss is not None else set())
 
@@ -80,7 +80,7 @@ def _cuts(roles: Roles, row: int) -> bool:
 
 
 def _ends(roles: Roles, rows: list[int]) -> list[int]:
-    """The first nodes of the forward pass, of those that depend on some, that give these no gradient."""
+    """Among nodes of the forward pass, the first that give the others no gradient."""
     reached, ends, waiting = set[int](), dict[int, None](), list(rows)
     while waiting:
         row = waiting.pop()
@@ -102,7 +102,7 @@ def _upstream(roles: Roles, loss: int) -> Array:
 
 @lru_cache(maxsize=_LOSSES)
 def _derived_from(roles: Roles, loss: int) -> Array:
-    """bool[nodes]: those of them that it gives a gradient."""
+    """bool[nodes]: whether the op gives this input a gradient."""
     return _before(roles, loss, cut=True)
 
 
@@ -117,7 +117,7 @@ def _before(roles: Roles, loss: int, *, cut: bool) -> Array:
 
 
 def source_of(run: RunIndex, graph: str, node: str) -> str:
-    """The line of the program that made a node, `file:line`; empty if the dump does not say."""
+    """The source line that created a node, `file:line`; empty if the dump lacks it."""
     try:
         stack = node_detail(run, node, graph=graph).stack
     except TensortapError:

@@ -1,4 +1,5 @@
-"""Sets of op types that several analyses share, and what attributes say: elements of a Const, flags."""
+"""Sets of op types that several analyses share, and helpers that read attributes: elements of a Const,
+flags."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ _WORDS = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
 def nested_list(text: str) -> Any:
-    """A nested list of numbers as Python writes it, with `nan` and `inf`; None if it is cut or none."""
+    """A nested list of numbers in Python syntax, with `nan` and `inf`; None if it is cut or is not a list."""
     try:
         return json.loads(re.sub(r"(?<![\w.])-?(nan|inf)\b", lambda word: _WORDS[word.group()], text))
     except (ValueError, RecursionError, KeyError):
@@ -53,7 +54,7 @@ def constant_text(attributes: Mapping[str, str]) -> str | None:
 
 
 def constant_number(attributes: Mapping[str, str]) -> float | None:
-    """The number that a scalar Const holds, if the graph writes it out."""
+    """The number in a scalar Const, if the graph stores it."""
     try:
         return float(constant_text(attributes) or "")
     except ValueError:

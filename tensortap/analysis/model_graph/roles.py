@@ -90,7 +90,7 @@ class Roles:
         return order, starts
 
     def inputs(self, row: int) -> list[tuple[int, int, int]]:
-        """(row, slot, input position) of what a node takes, in order; what it returns (-1) comes first."""
+        """(row, slot, input position) of a node's inputs in order; its returned tensors (-1) come first."""
         order, starts = self.by_target
         edges, of_node = self.graph.edges, order[starts[row] : starts[row + 1]]
         columns = (edges.source[of_node], edges.slot[of_node], edges.input[of_node])
@@ -131,14 +131,14 @@ class Roles:
 
     @cached_property
     def trained(self) -> dict[str, int]:
-        """Path of each variable that gets a gradient -> row of the gradient. A constant is none: the program
-        puts zeros where a tape gives None."""
+        """Path of each variable with a gradient -> row of the gradient. Constants are skipped: the program
+        puts zeros where a tape returns None."""
         rows = (row for row in self.of_kind("gradient") if self.graph.op_type[row] != "Const")
         return {self.variable[row]: row for row in rows if row in self.variable}
 
     @cached_property
     def reached(self) -> Array:
-        """Which nodes of the forward pass depend on a weight; without any, on what is fed."""
+        """The nodes of the forward pass that depend on a weight; if there are no weights, on an input."""
         mask = np.zeros(len(self.graph), np.bool_)
         stack = self.of_kind("weight") or self._of_op(VARIABLE_READS) or self._of_op(INPUTS)
         while stack:
@@ -154,9 +154,9 @@ class Roles:
 
     @cached_property
     def loss(self) -> int | None:
-        """Row of the scalar that is minimised: the last scalar of the forward pass that depends on weights
-        and has `loss` in its name, or else the last that a gradient tape is given, or else the scalar that a
-        root function returns; None if nothing fits."""
+        """Row of the scalar to minimise: the last scalar of the forward pass that depends on weights and has
+        `loss` in its name; else the last one that a gradient tape differentiates; else the scalar that a root
+        function returns; else None."""
         graph = self.graph
         floats = [row for row in np.flatnonzero(self.reached).tolist() if is_floating(graph.dtype[row])]
         scalars = [row for row in floats if graph.shape[row] == "scalar"]
@@ -171,7 +171,7 @@ class Roles:
         return min(feeds or returned or computed, key=lambda row: int(graph.order[row]), default=None)
 
     def _tape_losses(self, rows: Iterable[int]) -> list[int]:
-        """Losses that a tape is given; a product may be the loss times a loss scale."""
+        """Losses that a tape differentiates; a product may be the loss times a loss scale."""
         return [row for row in rows if self.kind.get(row) == "loss" and self.graph.op_type[row] != "Mul"]
 
     def _named(self, rows: Iterable[int]) -> list[int]:
@@ -199,7 +199,7 @@ def _marked(graph: GraphIndex) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 def _lines(text: str) -> dict[str, tuple[str, int, str] | None]:
-    """The lines of variables that nothing reads; what is not as it should be counts as unknown."""
+    """The source lines of variables that no node reads; malformed ones count as unknown."""
     found: dict[str, tuple[str, int, str] | None] = {}
     for path, line in _read_json(text).items():
         match line:
@@ -215,7 +215,7 @@ def _parsed(text: str | None) -> dict[str, str]:
 
 
 def _read_json(text: str | None) -> dict[str, Any]:
-    """A JSON object; empty if it is none."""
+    """A JSON object; empty if the text is not one."""
     try:
         found = json.loads(text or "{}")
     except (ValueError, RecursionError):
@@ -268,14 +268,15 @@ def first_input(roles: Roles, row: int) -> int:
 
 
 def is_ambiguous_read(roles: Roles, row: int) -> bool:
-    """Whether a node reads a variable whose path another one has too, which its gradient may belong to."""
+    """Whether a node reads a variable that shares its path with another one, so that the gradient is
+    ambiguous."""
     return row in _ambiguous_reads(roles)
 
 
 @lru_cache(maxsize=GRAPHS)
 def _ambiguous_reads(roles: Roles) -> set[int]:
-    """Rows of the reads of variables whose path another variable of the graph has, too; without those of the
-    one that the graph updates, if it updates only one: the gradient belongs to that."""
+    """Rows of reads of variables that share their path with another variable of the graph. If the graph
+    updates only one of these, its reads are not listed: the gradient belongs to it."""
     ambiguous = set[int]()
     for rows in roles.reads.values():
         handles: dict[int, list[int]] = {}

@@ -62,9 +62,9 @@ def recovery_text(flow: NonfiniteFlow, origin: FlowTensor, reached: Reached) -> 
 
 
 def discard_text(flow: NonfiniteFlow, origin: FlowTensor, reached: Reached) -> str:
-    """How the program itself keeps NaN and infinities of the backward pass out of the weights, a sentence;
-    empty if it does not, or if nobody knows: all gradients that `origin` reaches are replaced before they are
-    applied, and neither loss, weights nor what the function returns see them."""
+    """A sentence about how the program discards NaN and infinities of the backward pass; empty if it does
+    not, or if that is unknown. It does if all gradients that `origin` reaches are replaced before they are
+    applied, and loss, weights and results stay finite."""
     ends, roles = reached.ends, flow.tensors.roles
     replaced = [slot for slot in reached.slots if slot in flow.replaced]
     if not replaced or ends.loss or ends.weights or ends.returned or reached.open:
@@ -77,7 +77,7 @@ def discard_text(flow: NonfiniteFlow, origin: FlowTensor, reached: Reached) -> s
 
 
 def replacement_text(flow: NonfiniteFlow, replaced: list[Slot]) -> str:
-    """Describe what the program does with gradients (some of `flow.replaced`), without a full stop."""
+    """Describes how the program replaces gradients (some of `flow.replaced`), without a full stop."""
     graph, row = flow.tensors.graph, flow.replaced[replaced[0]]
     more = f" (and in {counted(len(replaced) - 1, 'more gradient')})" if len(replaced) > 1 else ""
     return (
@@ -87,7 +87,7 @@ def replacement_text(flow: NonfiniteFlow, replaced: list[Slot]) -> str:
 
 
 def _is_stored(flow: NonfiniteFlow, reached: Reached) -> bool:
-    """Whether the step puts it into a variable, which nobody looks at again before the next one."""
+    """Whether the step assigns it to a variable that no node reads before the next step."""
     return any(map(flow.updates, reached.slots))
 
 
@@ -122,7 +122,7 @@ def _sentence(healers: list[RecoveryOp], *, nan: bool, meant: bool) -> str:
 
 
 def nonfinite_gradient_text(reason: str, gradient: str, *, loss_finite: bool) -> str:
-    """Why infinities do not reach the loss, of an op whose gradient (a tensor name) is not finite.
+    """Why infinities do not reach the loss, for an op whose gradient (a tensor name) is not finite.
 
     Args:
         loss_finite: the loss was seen to be finite; otherwise it may be NaN through something else.
@@ -134,7 +134,7 @@ def nonfinite_gradient_text(reason: str, gradient: str, *, loss_finite: bool) ->
 
 
 def _vanishes(flow: NonfiniteFlow, reached: list[Slot]) -> bool:
-    """Whether a NaN is in a tensor that no node takes: what it was computed for is not in the graph."""
+    """Whether a NaN is in a tensor without consumers, so that the graph does not show its purpose."""
     roles = flow.tensors.roles
     return any(
         flow.tensors.snapshot(slot, flow.bad[slot].visit).nan and not roles.consumers(*slot)

@@ -1,4 +1,4 @@
-"""An explanation: the known pattern behind a non-finite value, in a sentence."""
+"""An explanation of a non-finite value by a known pattern, in a sentence."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from .operand import Operand
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """`pattern`: its short name, as docs/problems.md lists it. `text`: what happened, a sentence. `help`:
-    what usually helps. `certain`: whether the numbers at hand prove it, or only fit it."""
+    """`pattern`: its short name, as in docs/problems.md. `text`: what happened, a sentence. `help`: the usual
+    fix. `certain`: whether the captured numbers prove it, rather than only fit it."""
 
     pattern: str
     text: str
@@ -36,7 +36,7 @@ def number(value: float) -> str:
 
 
 def number_beside(value: float, limit: float) -> str:
-    """Format a number with as many digits, at least four, as distinguish it from a limit beside it."""
+    """A value with at least four digits, and enough to differ from a limit and from the limit's text."""
     written = (limit, float(number(limit)))
     texts = (f"{value:.{digits}g}" for digits in range(4, 18))
     return next((text for text in texts if float(text) not in written), number(value))

@@ -1,4 +1,4 @@
-"""From a node of the backward pass to the op of the forward pass whose gradient it is."""
+"""Finds the op of the forward pass whose gradient a node of the backward pass computes."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ _WRITTEN = {"Log": "tf.math.log", "Sqrt": "tf.sqrt", "Rsqrt": "tf.math.rsqrt"}
 
 @dataclass(frozen=True, slots=True)
 class Forward:
-    """An op of the forward pass. `frame`: the innermost line of user code that made it, or None; `chosen`:
-    the select behind it that was seen to leave out what is not finite in its output, or empty."""
+    """An op of the forward pass. `frame`: the innermost line of user code that created it, or None; `chosen`:
+    the select after it that discards its non-finite elements, or empty."""
 
     tensor: str
     node: str
@@ -51,7 +51,7 @@ class Forward:
 
 
 def forward_op_of(flow: NonfiniteFlow, row: int) -> Forward | None:
-    """The op whose gradient a node computes; None for nodes of the forward pass, and where none fits."""
+    """The op whose gradient a node computes; None for nodes of the forward pass, or if no op fits."""
     roles = flow.tensors.roles
     if not roles.is_backward(row):
         return None
@@ -86,7 +86,8 @@ def explain_gradient(
 
 
 def _help(forward: Forward, usual: str) -> str:
-    """Both tf.where: what the outer one leaves out still has a gradient, and 0 * inf = NaN."""
+    """The fix with two tf.where: elements that the outer one discards still have a gradient, and 0 * inf =
+    NaN."""
     op = _WRITTEN.get(forward.op_type, "f")
     safe = "with ok = x > 0" if forward.op_type in _WRITTEN else "where ok marks the safe x"
     twice = f"tf.where(ok, {op}(tf.where(ok, x, 1.0)), 0.0), {safe}"
@@ -130,14 +131,14 @@ def _of_same_name(roles: Roles, row: int) -> int | None:
 
 
 def _fits(roles: Roles, taker: int, source: int) -> bool:
-    """Whether a division divides by what is given; any other op fits."""
+    """Whether a division has the given divisor; any other op fits."""
     if roles.graph.op_type[taker] not in _DIVISIONS:
         return True
     return any(row == source and position == 1 for row, _, position in roles.inputs(taker))
 
 
 def _forward_inputs(roles: Roles, row: int) -> Iterator[Slot]:
-    """The tensors of the forward pass nearest to a node, its own first, through what hands them on."""
+    """The nearest tensors of the forward pass, a node's own inputs first, through ops that only forward."""
     waiting = [(source, slot) for source, slot, _ in roles.inputs(row)]
     for _ in range(_NEAR):
         if not waiting:
@@ -150,8 +151,8 @@ def _forward_inputs(roles: Roles, row: int) -> Iterator[Slot]:
 
 
 def _select_downstream(flow: NonfiniteFlow, row: int) -> int | None:
-    """The select of the forward pass that takes what a node gives and leaves out what is not finite in it;
-    None where the node's output is finite, and where the select's was not captured finite."""
+    """The select of the forward pass that discards the non-finite elements of a node's output. None if that
+    output is finite, or the select's output was not captured as finite."""
     roles, waiting = flow.tensors.roles, [row]
     if (row, 0) not in flow.bad:
         return None

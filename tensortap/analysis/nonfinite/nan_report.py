@@ -94,8 +94,8 @@ def _report(run: RunIndex, step: int | None, advance: Advance) -> NanReport:
 
 
 def _first_that_matters(run: RunIndex, advance: Advance) -> NanReport | None:
-    """The report on the first step with an origin that matters; else on the first whose origins become finite
-    again, or with any non-finite tensor."""
+    """The report on the first step with an origin that matters; else with origins that become finite again;
+    else with any non-finite tensor."""
     fallback: NanReport | None = None
     candidates = steps_with_new_nonfinite(run)
     for number, candidate in enumerate(candidates):
@@ -131,7 +131,7 @@ def empty_report(run: RunIndex, step: int | None) -> NanReport:
 
 
 def steps_with_new_nonfinite(run: RunIndex) -> list[int]:
-    """The steps at which some tensor held NaN, or held infinities, for the first time; ascending."""
+    """The steps at which a tensor had NaN, or infinities, for the first time; ascending."""
     catalog = run.catalog
     rows = find_rows(run, Filters(nonfinite=True))
     if not len(rows):
@@ -203,7 +203,7 @@ def _described(step: StepFlow, advance: Advance) -> tuple[list[Origin], int]:
 
 
 def _with_gradient_note(flow: NonfiniteFlow, harmless: Origin, origins: list[Origin]) -> Origin:
-    """An expected origin, which says so if the gradient of its op is one that matters."""
+    """An origin without effect on the loss, with a note if the gradient of its op matters."""
     loss = flow.tensors.roles.loss
     for origin in origins:
         if origin.forward is not None and origin.forward.node == harmless.node:
@@ -256,12 +256,12 @@ def _notes(flow: NonfiniteFlow, origins: list[Origin], step: int, previous: int 
 
 
 def _is_entry(origin: Origin) -> bool:
-    """Whether the explanation of an origin says what was not captured, and how to."""
+    """Whether the explanation of an origin says what was not captured, and how to capture it."""
     return origin.explanation is not None and origin.explanation.pattern == NOT_CAPTURED
 
 
 def _capture_hint(flow: NonfiniteFlow, missing: list[str]) -> str:
-    """Suggest what to capture where inputs of an origin were not captured."""
+    """Suggests what to capture if inputs of an origin were not captured."""
     if not missing:
         return "The graph does not show the inputs of the first origin."
     text = "Inputs of the first origin were not captured, so it may be further upstream."

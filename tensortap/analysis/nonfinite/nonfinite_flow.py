@@ -25,7 +25,8 @@ _UNARY = ops("Log Log1p Exp Expm1 Sqrt Rsqrt Reciprocal Inv Square Cast Relu Neg
 
 @dataclass(frozen=True, slots=True)
 class FlowTensor:
-    """One non-finite tensor. `visit`: the first at which it was. `sources`: where its inputs come from."""
+    """One non-finite tensor. `visit`: the first visit with NaN or infinities. `sources`: where its inputs
+    come from."""
 
     slot: Slot
     visit: int
@@ -34,7 +35,7 @@ class FlowTensor:
 
     @property
     def missing(self) -> list[Source]:
-        """Sources that were not captured, or lie behind nodes that were not."""
+        """Sources that were not captured, or are downstream of uncaptured nodes."""
         return [s for s in self.sources if s.uncaptured or not (s.captured or s.why == "constant")]
 
 
@@ -114,7 +115,7 @@ class NonfiniteFlow:
         return bool((self.tensors.run.catalog.column("nan", rows) > 0).any())
 
     def _assigned(self, row: int) -> list[Source]:
-        """A variable that is read after the step assigned it holds what was assigned."""
+        """A variable read after an assignment of the step has the assigned value."""
         graph, roles = self.tensors.graph, self.tensors.roles
         if graph.op_type[row] not in VARIABLE_READS:
             return []
@@ -129,13 +130,13 @@ class NonfiniteFlow:
         return found
 
     def origins(self) -> list[FlowTensor]:
-        """The tensors whose non-finite values were not just propagated to them, in data flow order."""
+        """The tensors with non-finite values that their inputs do not explain, in data flow order."""
         return [tensor for tensor in self.bad.values() if tensor.verdict != "propagated"]
 
     @cached_property
     def replaced(self) -> dict[Slot, int]:
-        """Gradients that are not finite and of which the program puts other numbers in place of NaN and
-        infinities, behind the backward pass (`tf.where(is_finite(g), g, 0)`): slot -> row of that node.
+        """Non-finite gradients whose NaN and infinities the program replaces after the backward pass
+        (`tf.where(is_finite(g), g, 0)`): slot -> row of that node.
 
         Only where that node's output was captured finite and no way round it may lead to a variable:
         `tf.clip_by_norm` has a select, too, and hands NaN on beside it.
@@ -159,13 +160,13 @@ class NonfiniteFlow:
         return (row, 0) in self.tensors.captured and (row, 0) not in self.bad
 
     def updates(self, slot: Slot) -> bool:
-        """Whether a tensor is put into a variable, as it is."""
+        """Whether a tensor is assigned to a variable unchanged."""
         roles = self.tensors.roles
         return any(map(roles.is_update, roles.consumers(*slot)))
 
     def may_update(self, slot: Slot) -> bool:
-        """Whether what is not finite in a tensor may get into a variable, or into a gradient made of it:
-        through tensors that are not finite, and through those that were not captured."""
+        """Whether non-finite elements of a tensor may reach a variable or its gradient, through tensors that
+        are not finite or were not captured."""
         roles, waiting = self.tensors.roles, [slot]
         seen = set(waiting)
         while waiting:
@@ -181,15 +182,14 @@ class NonfiniteFlow:
         return False
 
     def _maybe_bad(self, row: int) -> Iterator[Slot]:
-        """The outputs of a node that are not finite, or of which nobody knows."""
+        """The outputs of a node that are not finite or unknown."""
         for at in range(len(self.tensors.graph.slot_texts(row))):
             slot = row, at
             if slot in self.bad or (slot not in self.tensors.captured and self.upstream.may_be_bad(row, at)):
                 yield slot
 
     def descendants(self, slots: Iterable[Slot]) -> dict[Slot, Slot | None]:
-        """All non-finite tensors that some propagated to, each with the one it comes from: the first on the
-        shortest way."""
+        """All non-finite tensors downstream, each with its predecessor on the shortest path."""
         before: dict[Slot, Slot | None] = dict.fromkeys(slots)
         waiting = deque(before)
         while waiting:

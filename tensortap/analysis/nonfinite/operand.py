@@ -1,4 +1,4 @@
-"""An operand: what is known of one tensor at one step and visit."""
+"""An operand: the captured facts about one tensor at one step and visit."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ..model_graph.op_types import CONST, nested_list
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """Counts and extrema of a tensor. `known` is False where it was not captured; `constant` says that it is
-    a constant of the graph. min, max, abs_max are over the finite elements, NaN where there are none; `visit`
-    is the one they are of."""
+    """Counts and extrema of a tensor. `known` is False if it was not captured; `constant`: it is a constant
+    of the graph. min, max and abs_max are over finite elements, NaN without any; `visit` is the visit they
+    belong to."""
 
     tensor: str
     known: bool
@@ -57,7 +57,7 @@ def unknown(tensor: str, dtype: str = "") -> Operand:
 
 
 def of_snapshot(snapshot: Snapshot, tensor: str = "") -> Operand:
-    """Operand of a snapshot; under another name if one is given."""
+    """The operand of a snapshot, under another name if one is given."""
     return Operand(
         tensor or snapshot.tensor,
         known=True,
@@ -108,7 +108,7 @@ def of_constant(tensor: str, text: str) -> Operand:
 
 
 def _numbers(text: str) -> list[float] | None:
-    """The numbers of a nested list as Python writes it; None if it is cut or holds anything else."""
+    """The numbers of a nested list in Python syntax; None if it is cut or contains anything else."""
     found = nested_list(text)
     if found is None:
         return None

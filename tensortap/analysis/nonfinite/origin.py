@@ -1,4 +1,4 @@
-"""An origin: the tensor where non-finite values appear first, with its inputs and what explains it."""
+"""An origin: the first tensor with non-finite values, with its inputs and explanation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .upstream import Source
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A non-finite tensor whose NaN and infinities did not just propagate from its inputs.
+    """A non-finite tensor whose NaN and infinities were not only propagated from its inputs.
 
     Attributes:
         tensor, node, graph, op_type, layer, step, visit, worker: where.
@@ -68,7 +68,7 @@ class Origin:
 
 
 def describe_origin(step: StepFlow, graph_id: str, bad: FlowTensor, reached: Reached) -> Origin:
-    """An origin as far as it is known without reading values."""
+    """Describes an origin without reading values."""
     flow, entry = step.flows[graph_id], step.entries.get((graph_id, bad.slot))
     tensors, graph = flow.tensors, flow.tensors.graph
     row, slot = bad.slot
@@ -115,7 +115,7 @@ def describe_origin(step: StepFlow, graph_id: str, bad: FlowTensor, reached: Rea
 
 
 def with_details(flow: NonfiniteFlow, origin: Origin) -> Origin:
-    """The origin with its source line and, where values were kept, the offending elements."""
+    """The origin with its source line and, if values were stored, the offending elements."""
     tensors = flow.tensors
     forward = origin.forward
     if forward is not None:
@@ -158,7 +158,7 @@ def operands(flow: NonfiniteFlow, bad: FlowTensor) -> list[Operand]:
 
 
 def _source_of_input(sources: list[Source]) -> Source | None:
-    """The source that an input's value is: the non-finite one, or the last (what a loop passed on)."""
+    """The source of an input's value: the non-finite one, else the last (the value a loop passed on)."""
     direct = [source for source in sources if not source.uncaptured]
     return next((source for source in direct if source.bad), direct[-1] if direct else None)
 

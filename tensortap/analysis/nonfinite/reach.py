@@ -52,7 +52,7 @@ class Reached:
 
 
 class Reachability:
-    """Answers what origins reach.
+    """Finds what each origin reaches.
 
     Each tensor is marked with the origins that reach it, a bit each, so that many origins of a large step
     (all weights of a network held NaN) cost as much as one.
@@ -78,7 +78,7 @@ class Reachability:
         self._returned = np.array([flow.tensors.name(slot) in returned for slot in self._slots], np.bool_)
 
     def of(self, origin: int) -> Reached:
-        """Reach of an origin, by its place in the list given."""
+        """The reach of an origin, by its index in the given list."""
         here = (self._marks[:, origin >> 3] >> (origin & 7) & 1).astype(np.bool_)
         tensors, loss = self._flow.tensors, self._flow.tensors.roles.loss
         has_loss = loss is not None and bool((here & self._loss).any())
@@ -112,7 +112,8 @@ class Reachability:
 
 
 def _marks_of_slots(flow: NonfiniteFlow, origins: Sequence[FlowTensor]) -> dict[Slot, int]:
-    """Slot of each tensor that origins reach -> those, as bits. What a loop hands back takes another pass."""
+    """Slot of each tensor that origins reach -> these origins, as bits. Results of loops take another
+    pass."""
     marks = {origin.slot: 1 << number for number, origin in enumerate(origins)}
     place = {slot: at for at, slot in enumerate(flow.bad)}
     again = True
@@ -128,8 +129,8 @@ def _marks_of_slots(flow: NonfiniteFlow, origins: Sequence[FlowTensor]) -> dict[
 
 
 def _propagated_to(flow: NonfiniteFlow, slot: Slot) -> Iterator[Slot]:
-    """The non-finite tensors that a tensor propagated to; also those of its function that were non-finite at
-    an earlier visit: origins are reported for the first one, and this one was not checked."""
+    """The non-finite tensors that a tensor propagated to, including those of its function that were
+    non-finite at an earlier visit, because origins are reported for the first visit only."""
     yield from flow.children.get(slot, ())
     tensors, visit = flow.tensors, flow.bad[slot].visit
     function = tensors.graph.function.codes
@@ -170,7 +171,7 @@ def _uncaptured_paths(flow: NonfiniteFlow, marks: dict[Slot, int]) -> Iterator[t
 
 
 def _never_saw_values(flow: NonfiniteFlow, row: int) -> bool:
-    """Whether a finite node never saw the values: it reads shapes, or calls what was captured inside."""
+    """Whether a finite node never used the values: it reads shapes, or calls captured functions."""
     graph = flow.tensors.graph
     if graph.op_type[row] not in CALLS:
         return graph.op_type[row] in _OF_SHAPES
@@ -179,7 +180,7 @@ def _never_saw_values(flow: NonfiniteFlow, row: int) -> bool:
 
 
 def _is_end(flow: NonfiniteFlow, row: int, returned: set[str]) -> bool:
-    """Whether a node matters by itself, and may hold what is not finite."""
+    """Whether a node matters by itself and may have non-finite elements."""
     roles = flow.tensors.roles
     matters = row == roles.loss or roles.kind.get(row) in ("gradient", "weight")
     return (matters or flow.tensors.name((row, 0)) in returned) and flow.upstream.may_be_bad(row, 0)
@@ -216,7 +217,7 @@ class Impact:
 
     @property
     def affects_training(self) -> bool:
-        """Whether training, or what the function returns, is affected."""
+        """Whether training, or a result of the function, is affected."""
         return bool(self.loss or self.gradients or self.weights or self.returned)
 
 

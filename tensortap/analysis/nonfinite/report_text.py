@@ -1,4 +1,4 @@
-"""Sentences of a NaN report, for the command line and the page: both show these, and word none themselves.
+"""Sentences of a NaN report. The command line and the page both show them and add no wording of their own.
 
 Names in them are as the dump has them: who prints them escapes control characters.
 """
@@ -70,7 +70,7 @@ def report_text(report: NanReport) -> ReportText:
 
 
 def origin_text(origin: Origin, previous: int | None) -> OriginText:
-    """An origin in words; `previous`: the captured step before its own, or None."""
+    """An origin in words; `previous`: the captured step before it, or None."""
     when = f" at step {origin.step}{_visit(origin.visit)}"
     kind = "NaN" if origin.output.nan else "Infinity"
     return OriginText(
@@ -178,7 +178,7 @@ def tensor_text(tensor: str, visit: int) -> str:
 
 
 def element_text(element: Element, row: int | None) -> str:
-    """An element and its value; `row`: that of the batch that it belongs to, or None."""
+    """An element and its value; `row`: its row of the batch, or None."""
     text = f"{_element_name(element, row)} = {exact_text(element.value)}"
     if element.equal is None:
         return text

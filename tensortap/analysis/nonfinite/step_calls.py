@@ -1,4 +1,4 @@
-"""The calls of a step: in which order they ran, and what each argument of one was made of."""
+"""The calls of a step: their order, and the source of each argument."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _MAX_REFERENCES = 500  # references that are followed from one argument
 
 @dataclass(frozen=True, slots=True)
 class CallOutput:
-    """A tensor that a call returned, or an op of an eager scope made. `visit`: which call of that graph it
-    was in the step; None for any."""
+    """A tensor that a call returned or an eager op produced. `visit`: number of the call of that graph in the
+    step; None for any."""
 
     graph: str
     slot: Slot
@@ -70,7 +70,7 @@ class StepCalls:
 
     @property
     def has_call_links(self) -> bool:
-        """Whether it is known what the calls passed to one another."""
+        """Whether the run records which values the calls passed to each other."""
         return bool(self._calls)
 
     def tensors(self, graph: str) -> StepTensors:
@@ -81,7 +81,7 @@ class StepCalls:
 
     @cached_property
     def graphs(self) -> list[str]:
-        """Ids of the graphs of which anything was captured."""
+        """Ids of the graphs with captured tensors."""
         catalog = self._run.catalog
         code = catalog.steps.code(self._step)
         rows = np.zeros(0, np.int64) if code is None else catalog.rows_of_step(code)
@@ -103,7 +103,7 @@ class StepCalls:
         return next((each for each in self.graphs if self._run.graph(each).name == EAGER), None)
 
     def _number(self, graph: str, visit: int) -> int | None:
-        """Which call of the step is that of a graph at a visit."""
+        """The number of a graph's call in the step, for a visit."""
         numbers = [number for number, call in enumerate(self._calls) if call.get("graph") == graph]
         return numbers[visit] if visit < len(numbers) else None
 
@@ -235,7 +235,7 @@ class StepCalls:
         return CallArgument(tuple(results), computing, tuple(functions), before, python, unknown)
 
     def _result(self, text: str) -> CallOutput | None:
-        """The captured graph's tensor that a reference stands for."""
+        """The captured tensor that a reference denotes."""
         kind, _, rest = text.partition(":")
         if kind == "eager" and self.eager_graph is not None:
             node, _, at = rest.rpartition(":")
@@ -266,7 +266,7 @@ class StepCalls:
         return {slot for slot, backward in takers.items() if backward == {True}} - seen
 
     def is_backward(self, graph: str) -> bool:
-        """Whether a graph is the backward function that a tape made of another one."""
+        """Whether a graph is the backward function of another one, created by a tape."""
         return _is_backward(self._run.graph(graph).name)
 
 

@@ -1,4 +1,4 @@
-"""The non-finite tensors of a whole step, joined where one call hands a tensor to another.
+"""The non-finite tensors of a whole step, joined across its calls.
 
 A call is that of a function, a run of a session, or the ops of an eager scope. What an argument was made of
 is known where the run noted it (`step_calls.py`); elsewhere an earlier tensor of equal numbers is taken for
@@ -79,8 +79,8 @@ class StepFlow:
         return self.calls.order(graph, bad.slot, bad.visit)
 
     def is_loss(self, tensor: Tensor) -> bool:
-        """Whether a tensor is the scalar that its graph minimises; what a function returns beside a backward
-        pass of its own may be an argument of the loss."""
+        """Whether a tensor is the scalar that its graph minimises. If a function has a backward pass of its
+        own, its result may be an argument of the loss."""
         graph, slot = tensor
         return slot[0] == self.flows[graph].tensors.roles.loss and not self.calls.is_backward(graph)
 
@@ -147,7 +147,7 @@ class StepFlow:
         self.propagated_from[graph, bad.slot] = source
 
     def _nonfinite_sources(self, result: CallOutput) -> Iterator[Tensor]:
-        """The non-finite tensors that a result is, or is made of where it was not captured."""
+        """The non-finite tensors that a result consists of, or was computed from if it was not captured."""
         flow = self.flows.get(result.graph)
         if flow is None:
             return
@@ -174,7 +174,7 @@ class StepFlow:
         return max(before, key=lambda pair: pair[0])[1] if before else None
 
     def _join_variable(self, graph: str, flow: NonfiniteFlow, bad: FlowTensor) -> None:
-        """A variable that a call of the step reads may hold what an earlier one assigned."""
+        """A variable that a call reads may have the value that an earlier call of the step assigned."""
         begin, row = self.order(graph, bad), bad.slot[0]
         variable = self.calls.variable(graph, row, bad.visit)
         assigned = [
@@ -197,7 +197,7 @@ class StepFlow:
             flow.bad[bad.slot] = replace(bad, verdict=entry.verdict)
 
     def _assigns(self, graph: str, bad: FlowTensor, variable: int | None) -> bool:
-        """Whether a tensor is assigned to a variable; to any, where nobody knows which is which."""
+        """Whether a tensor is assigned to a variable; to any variable, if the variable is unknown."""
         roles = self.flows[graph].tensors.roles
         updates = [row for row in roles.consumers(*bad.slot) if roles.is_update(row)]
         numbers = {self.calls.variable(graph, row, bad.visit) for row in updates}
@@ -254,7 +254,7 @@ class StepFlow:
         return not self.calls.any_before(self.order(graph, bad))
 
     def _computed(self, out: Operand, argument: CallArgument, what: str) -> CallArgumentOrigin:
-        """An argument that ops between calls, or functions of which nothing was captured, made."""
+        """An argument computed by ops between calls, or by functions without captured tensors."""
         if any(op.op_type in DATASET_READS for op in argument.ops[-1:]):
             return CallArgumentOrigin("data", explain_input_data(out))
         inputs = self._captured(argument.results)
@@ -333,12 +333,12 @@ _PYTHON = "Check the data (np.isfinite(x).all() finds bad samples) and the code 
 
 
 def is_bad(snapshot: Snapshot) -> bool:
-    """Whether a snapshot holds NaN or infinities."""
+    """Whether a snapshot has NaN or infinities."""
     return bool(snapshot.nan or snapshot.pos_inf or snapshot.neg_inf)
 
 
 def _numbers(snapshot: Snapshot) -> tuple[object, ...]:
-    """Key that equal tensors have in common. NaN, where nothing is finite, equals NaN."""
+    """A key that is the same for equal tensors. NaN (no finite elements) equals NaN."""
     found = (getattr(snapshot, name) for name in _SAME)
     return (snapshot.dtype, *("nan" if number != number else number for number in found))
 

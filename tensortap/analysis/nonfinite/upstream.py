@@ -40,7 +40,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A tensor that the search has to look at; `visit` bounds when it was computed, None for at any time."""
+    """A tensor to search. `visit` bounds the time of its computation; None for any time."""
 
     slot: Slot
     position: int
@@ -72,7 +72,7 @@ class Upstream:
         return self._followed(waiting)
 
     def tensor(self, slot: Slot, visit: int | None = None) -> list[Source]:
-        """The tensor itself if it was captured, else the nearest captured ones that it is made of."""
+        """The tensor itself if it was captured, else its nearest captured ancestors."""
         return self._followed(deque([_Candidate(slot, 0, visit, ())]))
 
     def _followed(self, waiting: deque[_Candidate]) -> list[Source]:
@@ -140,8 +140,8 @@ class Upstream:
             yield _Candidate(slot, candidate.position, visit, candidate.uncaptured)
 
     def visit_of(self, source: int, row: int, visit: int | None) -> int | None:
-        """The visit at which `source` made what `row` took at a visit: the one before, where a loop passed it
-        on; None (any) where visits of the two are not comparable."""
+        """The visit at which `source` computed what `row` used at a visit: the previous one, if a loop passed
+        it on. None (any) if their visits are not comparable."""
         if visit is None or self._same_time(source, row, visit) is None:
             return None
         later = int(self.graph.order[source]) > int(self.graph.order[row])
@@ -153,7 +153,7 @@ class Upstream:
         return visit if function.codes[source] == function.codes[target] else None
 
     def may_be_bad(self, row: int, slot: int) -> bool:
-        """Whether a tensor's dtype can hold (or hide) a NaN; handles of variables end the search."""
+        """Whether a tensor's dtype can contain (or hide) a NaN; handles of variables end the search."""
         texts = self.graph.slot_texts(row)
         dtype = texts[slot][0] if slot < len(texts) else ""
         return is_floating(dtype) or dtype in _OPAQUE
@@ -182,5 +182,5 @@ PASSIVE = ops(
 
 
 def computes_nothing(op_type: str) -> bool:
-    """Whether an op computes nothing: of finite inputs it never makes a NaN or an infinity."""
+    """Whether an op only moves values, i.e. never makes NaN or infinities from finite inputs."""
     return op_type in PASSIVE or op_type in CALLS or op_type.startswith("TensorList")

@@ -1,4 +1,4 @@
-"""Rules: what usually goes wrong in training, found in statistics and values.
+"""Rules: common faults in training, found in statistics and values.
 
 A rule is one function in `builtin` with the decorator `rule` (name, thresholds, source, advice). It becomes
 part of the product by one row in `registry.py`. `runner.py` runs the rules, removes duplicates

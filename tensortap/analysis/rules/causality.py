@@ -107,13 +107,13 @@ def _peers(finding: Finding, rule: str) -> tuple[str, str, bool, str]:
 
 @cache
 def _all_consequences(rule: str) -> frozenset[str]:
-    """The rules whose findings follow from those of one, at once or by others."""
+    """The rules whose findings follow from those of a rule, directly or through other rules."""
     direct = _LEADS_TO.get(rule, ())
     return frozenset(direct).union(*(_all_consequences(each) for each in direct))
 
 
 def raise_severities(found: Sequence[tuple[Finding, Hit]], chosen: Collection[str]) -> list[Finding]:
-    """The findings made of some hits, those of high severity too that explain one of high severity.
+    """The findings of some hits. Findings that explain one of high severity get high severity, too.
 
     Args:
         chosen: rules of which the user chose the severity.
@@ -135,7 +135,7 @@ _SAY_MORE = {"AllZero": ("DeadGradient", "DeadRelu"), "UnchangedTensor": ("DeadG
 
 
 class Deduplicator:
-    """Leaves out hits that repeat what another one says."""
+    """Drops hits that repeat another one."""
 
     def __init__(self) -> None:
         self._tensors: dict[str, set[int]] = {}
@@ -168,8 +168,8 @@ class Deduplicator:
 
 
 def _once_per_function(view: RunView, hits: Sequence[Hit]) -> list[Hit]:
-    """Of hits on one tensor in several traces of a function, choose the one with the most steps: a function
-    is traced again for inputs of other shapes, and each step runs one of its traces."""
+    """Chooses among hits on one tensor in several traces of a function the one with the most steps. A
+    function is traced again for inputs of other shapes, and each step runs one of its traces."""
     traces: dict[tuple[str, str, str], list[Hit]] = {}
     for hit in hits:
         tensor = view.tensors[hit.tensor]
@@ -198,7 +198,7 @@ def _without_validation(view: RunView, hits: Sequence[Hit]) -> list[Hit]:
 
 
 def _chosen_tensors(keys: Sequence[_Key], found: Sequence[Hit], severity: Severity) -> dict[_Key, int]:
-    """Variable -> the tensor that tells it."""
+    """Variable -> the tensor that represents it."""
 
     def badness(hit: Hit) -> tuple[int, int]:
         return -SEVERITIES.index(hit.severity or severity), hit.steps
@@ -228,7 +228,8 @@ def _variables(view: RunView, found: Iterable[Hit]) -> list[_Key]:
 
 
 def _reads(view: RunView, tensor: TensorRole) -> set[_Read]:
-    """Layer and shape of the reads of a tensor's variable in its graph; those of the tensor without any."""
+    """Layer and shape of the reads of a tensor's variable in its graph; of the tensor itself if it is not a
+    variable."""
     roles = view.roles(tensor.graph)
     rows = roles.reads.get(tensor.variable) or ([tensor.row] if tensor.row >= 0 else [])
     return {(roles.graph.layer[row], roles.graph.shape[row]) for row in rows} or {(tensor.layer, "")}

@@ -1,4 +1,4 @@
-"""A finding: what a rule noticed, where, and on what evidence."""
+"""A finding: what a rule found, where, and the evidence."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low")
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One number behind a finding: `name` of what was measured, at a step, against which limit (None for
-    plain facts)."""
+    """One number of the evidence of a finding: `name` of the statistic, its value at a step, and its limit
+    (None for plain facts)."""
 
     step: int
     name: str
@@ -68,7 +68,7 @@ class Hit:
         severity: Severity | None = None,
         looked_at: str = "",
     ) -> Hit:
-        """A hit at some steps (ascending, each once, at least one), of so many that were checked."""
+        """A hit at some steps (ascending, unique, at least one), out of `of` checked steps."""
         first, last = int(steps[0]), int(steps[-1])
         return cls(
             tensor.code, text, list(evidence), first, last, len(steps), of, severity, looked_at=looked_at

@@ -1,4 +1,4 @@
-"""The forward pass as rules look at it: its ops, where their inputs were computed, and what was captured."""
+"""The forward pass as rules see it: its ops, the sources of their inputs, and captured values."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ def trained_graphs(view: RunView) -> Iterator[Roles]:
 
 
 def forward_rows(roles: Roles, fits: Callable[[str], bool]) -> Iterator[int]:
-    """Rows of the forward pass whose op type fits."""
+    """Rows of the forward pass with a fitting op type."""
     for row in range(len(roles.graph)):
         if fits(roles.graph.op_type[row]) and not roles.is_backward(row):
             yield row
 
 
 def sources_of(roles: Roles, row: int) -> list[Slot]:
-    """Inputs of a node, by position: where it was computed, past ops that only forward it and calls."""
+    """Inputs of a node by position: where each was computed, past calls and ops that only forward."""
     return [source_of(roles, (source, slot)) for source, slot, position in roles.inputs(row) if position >= 0]
 
 
 def source_of(roles: Roles, place: Slot) -> Slot:
-    """Where a tensor was computed, past ops that only forward it."""
+    """Where a tensor was computed, past ops that only forward."""
     for _ in range(_DEEP):
         taken = [(source, slot) for source, slot, position in roles.inputs(place[0]) if position <= 0]
         if roles.graph.op_type[place[0]] not in _HANDING_ON or len(taken) != 1:
@@ -57,7 +57,7 @@ def captured_tensor(view: RunView, roles: Roles, place: Slot, *, exactly: bool =
 
 
 def shape_of(roles: Roles, place: Slot) -> Shape | None:
-    """The recorded shape of an output slot; None if it is not known."""
+    """The recorded shape of an output slot; None if unknown."""
     row, slot = place
     texts = roles.graph.slot_texts(row)
     try:

@@ -21,11 +21,11 @@ MAX_BYTES = 1 << 20
 
 
 class MutedFindingsError(TensortapError):
-    """The file is damaged or full, or does not hold what is to be removed. The hint says what to do."""
+    """The file is damaged or full, or does not contain the entry to remove. The hint has the fix."""
 
 
 class IdentifiedRun(Protocol):
-    """Identity of a run, which stays when its folder is moved."""
+    """Identity of a run, which stays the same when its folder is moved."""
 
     @property
     def name(self) -> str:
@@ -131,8 +131,8 @@ def _write(known: dict[str, list[str]]) -> None:
 
 @contextmanager
 def _locked() -> Iterator[None]:
-    """Changes of several processes follow each other, so that none is lost; not on Windows, and on disks
-    without locks: there, of two at once the last one counts."""
+    """Serializes changes of several processes, so that none is lost. Not on Windows, or on disks without
+    locks: there the last of two concurrent changes wins."""
     folder = config_folder()
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / LOCK).open("ab") as file:

@@ -56,7 +56,7 @@ BUILT_IN: tuple[Rule, ...] = (
 
 
 def all_rules() -> list[Rule]:
-    """The rules, those of installed packages last.
+    """The rules; those of installed packages come last.
 
     A package adds a rule with an entry point of the group `tensortap.rules` that names a `Rule`, or a list of
     them. One that cannot be loaded, or takes a name that is taken, is skipped and logged.

@@ -103,8 +103,7 @@ def incremental_hits(
     low: bool = False,
     **options: Any,
 ) -> Iterable[Hit]:
-    """The hits among all snapshots of some tensors, of which only those are measured that came since an
-    earlier look.
+    """The hits among all snapshots of some tensors; only snapshots since the previous call are measured.
 
     Args:
         key: names what is measured and all limits that `measure` looks at.
@@ -126,7 +125,7 @@ def hits_of(
     text: Callable[[TensorRole, float], str] | None = None,
     severity: Callable[[TensorRole], Severity | None] | None = None,
 ) -> Iterable[Hit]:
-    """One hit for each tensor of which enough snapshots broke a rule.
+    """One hit for each tensor with enough snapshots that break a rule.
 
     Args:
         name: of what was measured. limit: what it was compared with.

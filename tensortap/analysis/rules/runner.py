@@ -54,8 +54,8 @@ def check_rules(
     rules: Sequence[Rule] | None = None,
     progress: Advance | None = None,
 ) -> Findings:
-    """Applies all rules to all snapshots of a run that were read so far. Of a run that has grown since, rules
-    look at what was added: the findings are those of a first look.
+    """Applies all rules to all snapshots of a run read so far. If the run has grown since an earlier call,
+    rules process only the new snapshots; the findings are the same as without the earlier call.
 
     Args:
         settings: thresholds, severities, muted and further rules.

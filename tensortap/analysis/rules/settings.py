@@ -29,7 +29,7 @@ MAX_BYTES = 1 << 20
 
 
 class SettingsError(TensortapError):
-    """A file of rule settings cannot be read, or says something impossible. The hint says what is allowed."""
+    """A file of rule settings cannot be read, or has an invalid entry. The hint lists what is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Settings:
     file: str = ""
 
     def apply(self, rules: Sequence[Rule]) -> list[Rule]:
-        """The rules as the settings want them; those that are not enabled are skipped.
+        """The rules with these settings applied, without disabled ones.
 
         Raises:
             SettingsError: there is no such rule or threshold.
@@ -60,7 +60,7 @@ class Settings:
         return [rule for rule in applied if rule is not None]
 
     def check_names(self, names: Iterable[str], rules: Sequence[Rule]) -> None:
-        """Raises SettingsError where one names none of the rules, nor one that the settings add."""
+        """Raises SettingsError for a name that is not a rule, nor one that the settings add."""
         known = sorted({rule.name for rule in (*rules, *self.added)})
         for name in names:
             if name not in known:
@@ -78,7 +78,7 @@ class Settings:
         return replace(self, mute=[*self.mute, *entries])
 
     def mutes(self, rule: str, *texts: str) -> bool:
-        """Whether a finding of a rule is muted; `texts` are its tensor and what was found."""
+        """Whether a finding of a rule is muted; `texts` are its tensor and its text."""
         return any(muted(entry, rule, texts) for entry in self.mute)
 
 
@@ -133,7 +133,7 @@ def read_table(path: Path) -> dict[str, Any]:
 
 
 def parse_settings(found: Mapping[str, Any]) -> Settings:
-    """Settings from what a file holds. Raises SettingsError."""
+    """Parses the settings in a file. Raises SettingsError."""
     mute = found.get("mute", [])
     if not isinstance(mute, list):
         raise SettingsError("'mute' is not a list.", 'Write mute = ["LargeWeights", "AllZero: dense_3/"].')
@@ -192,7 +192,7 @@ class ConditionError(TensortapError):
 
 
 def condition_rule(name: str, table: Mapping[str, Any]) -> Rule:
-    """A rule that notices snapshots for which `where` holds (`abs_max > 100 and step > 10`).
+    """A rule that reports snapshots for which `where` holds (`abs_max > 100 and step > 10`).
 
     `match` (a regular expression searched in tensor names), `op_type`, `layer` and `kind` restrict it;
     `share` is the least share of a tensor's snapshots that must fit (0 by default: one is enough).

@@ -1,4 +1,4 @@
-"""The longest stretch of steps over which a tensor stays as it is, followed while the run grows."""
+"""Finds the longest stretch of steps over which a tensor is unchanged, incrementally as the run grows."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ STATISTICS = ("min", "max", "mean", "std", "l2", "abs_max")
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Neighbouring captured steps that are close to their first one: how many, the first and last of them,
-    how many have a kept value, the rows of the first and last of these (-1: none), and the last one's L2
-    norm."""
+    """Neighbouring captured steps that are close to their first one: their number, the first and last step,
+    the number of stored values, the rows of the first and last of these (-1: none), and the last L2 norm."""
 
     steps: int
     first: int
@@ -29,7 +28,7 @@ class Stretch:
     l2: float
 
     def merged_with(self, more: Stretch) -> Stretch:
-        """This one and what follows it at once."""
+        """Joins this stretch and the one directly after it."""
         first_kept = self.first_kept if self.kept else more.first_kept
         last_kept = more.last_kept if more.kept else self.last_kept
         kept = self.kept + more.kept
@@ -37,15 +36,15 @@ class Stretch:
 
 
 def _nothing() -> list[Array]:
-    """Statistics, steps, rows, whether a value was kept: of no snapshots."""
+    """Statistics, steps, rows and flags of stored values for no snapshots."""
     numbers = np.zeros(0, np.int64)
     return [np.zeros((len(STATISTICS), 0)), numbers, numbers, np.zeros(0, np.bool_)]
 
 
 @dataclass(slots=True)
 class _Scan:
-    """State of a tensor: its steps, the latest; its longest stretch that is over; the one it is in,
-    with the statistics it began with; else the snapshots at which one may begin that is not seen yet."""
+    """State of a tensor: its steps and the latest one; its longest finished stretch; the current one, with
+    its initial statistics; else the snapshots where an undetected stretch may begin."""
 
     steps: int = 0
     latest: int | None = None
@@ -62,9 +61,9 @@ class _Scan:
 
 
 class Stretches(DependsOnValues):
-    """The longest stretch of at least `least` captured steps of each tensor that are close to its own first
-    one. Stretches are separated from the left: each begins where the one before ended; of a step the first
-    visit counts. Close is as in `numpy.isclose`, in all of `STATISTICS`, NaN being equal."""
+    """For each tensor, the longest stretch of at least `least` captured steps that are close to the first of
+    them. Stretches are found from the left, each after the end of the previous one; the first visit of a step
+    counts. Close as in `numpy.isclose`, in all of `STATISTICS`; NaN equals NaN."""
 
     def __init__(self, least: int, rtol: float, atol: float) -> None:
         self._least, self._rtol, self._atol = least, rtol, atol
@@ -76,11 +75,11 @@ class Stretches(DependsOnValues):
         return (None, 0) if scan is None else (scan.best(), scan.steps)
 
     def forget(self, code: int) -> None:
-        """Drop what is held of a tensor."""
+        """Drops all state of a tensor."""
         self._scans.pop(code, None)
 
-    def add(self, rows: SnapshotRows) -> None:
-        """Adds snapshots, of each tensor behind those that were added before."""
+    def add(self, rows: Rows) -> None:
+        """Adds snapshots, for each tensor in order after those already added."""
         columns = np.stack([rows[name] for name in STATISTICS])
         kept = rows.kept
         for code, part in rows.groups():
@@ -106,7 +105,7 @@ class Stretches(DependsOnValues):
         self._scan(scan, known)
 
     def _scan(self, scan: _Scan, known: list[Array]) -> None:
-        """Goes through snapshots, of which the first may begin a stretch."""
+        """Processes snapshots; the first may begin a stretch."""
         columns, least, at = known[0], self._least, 0
         count = columns.shape[1]
         begins = np.ones(max(count - least + 1, 0), np.bool_)
@@ -126,8 +125,8 @@ class Stretches(DependsOnValues):
         scan.waiting = [column[..., at:].copy() for column in known]
 
     def _reach(self, columns: Array, begin: Array) -> int:
-        """How many of the columns, from the left, are close to one: in pieces that grow, so that a short
-        stretch costs little."""
+        """Number of columns from the left that are close to one. Checks pieces of growing size, so that a
+        short stretch is cheap."""
         at, size = 0, self._least
         while at < columns.shape[1]:
             far = np.flatnonzero(~self._close(columns[:, at : at + size], begin))
@@ -140,7 +139,7 @@ class Stretches(DependsOnValues):
         scan.longest, scan.current, scan.begin = scan.best(), None, None
 
     def _close(self, a: Array, b: Array) -> Array:
-        """Which columns of `a` are close to those of `b` in every statistic."""
+        """The columns of `a` that are close to those of `b` in every statistic."""
         with np.errstate(invalid="ignore"):
             near = np.abs(a - b) <= self._atol + self._rtol * np.abs(b)
         same = (near & np.isfinite(b)) | (a == b) | (np.isnan(a) & np.isnan(b))

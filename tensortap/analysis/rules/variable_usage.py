@@ -1,4 +1,4 @@
-"""Kernels: what the forward pass does with a variable, its fan-in and fan-out, which initializer made it."""
+"""Kernels: how the forward pass uses a variable, its fan-in and fan-out, and its initializer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LIKELY = 10.0  # exp(-10): how seldom the largest of random elements is as far 
 
 
 def random_initializer(view: RunView, tensor: TensorRole) -> str:
-    """The random initializer of Keras whose numbers a kernel holds at its first snapshot: `GlorotUniform`, …
+    """The random initializer of Keras that made a kernel's first snapshot: `GlorotUniform`, …
 
     Told by mean, variance, and the limit that no element exceeds and the largest comes close to. Empty for
     none, and for few elements.
@@ -68,7 +68,7 @@ _COPYING = ops(
 
 
 def is_factor(roles: Roles, variable: str) -> bool:
-    """Whether a product takes a variable unchanged, directly or in a loop or function that is given it."""
+    """Whether a product uses a variable unchanged, directly or in a loop or function that gets it."""
     return variable in _factors(roles)
 
 
@@ -87,7 +87,7 @@ def is_last_factor(roles: Roles, variable: str) -> bool:
 
 
 def is_lookup_table(roles: Roles, variable: str) -> bool:
-    """Whether rows of a variable are taken by index, so that nothing sums over them."""
+    """Whether rows of a variable are read by index, so that no op sums over them."""
     return variable in _lookup_tables(roles)
 
 

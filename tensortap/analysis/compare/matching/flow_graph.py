@@ -1,4 +1,4 @@
-"""A graph as differences flow through it; made once, as they are followed step after step."""
+"""A graph as differences flow through it; built once and used for every step."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class FlowGraph:
         return found
 
     def _loop_argument(self, row: int) -> list[Source]:
-        """The body's result of the previous iteration; its initial value, if entered anew."""
+        """The body's result of the previous iteration; the initial value at the first iteration."""
         passing = dataflow_of(self.graph)
         previous = [source for source in passing.previous_iteration_value(row) if source[0] != row]
         return previous if passing.replaced(row) else self.inputs[row] + previous if previous else []
@@ -89,7 +89,7 @@ def _rounding(op_type: str, dtype: str) -> int:
 
 
 def writers(graph: GraphIndex, row: int) -> list[int]:
-    """The nodes that write variables before a node runs, as its control inputs tell."""
+    """The nodes that write variables before a node runs, according to its control inputs."""
     names = (text[1:] for text in graph.cell("inputs", row) or [] if text.startswith("^"))
     found = [graph.rows[name] for name in names if name in graph.rows]
     return list(filter(roles_of(graph).is_update, found))

@@ -1,5 +1,5 @@
-"""The graphs of two runs, paired and their nodes matched, once for all steps; and the steps at which two runs
-are equal bit for bit."""
+"""Pairs the graphs of two runs and matches their nodes, once for all steps. Also finds the steps at which two
+runs are bit-identical."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Matcher:
         self._codes: dict[int, tuple[Matching, CodeMap]] = {}
 
     def graphs(self, a: Side, b: Side, of_a: tuple[str, ...], of_b: tuple[str, ...]) -> list[Matching]:
-        """The graphs captured at two steps, paired: those of one name in the order of their first capture,
-        then what is left in that order."""
+        """The graphs captured at two steps, paired: equal names in the order of their first capture, then the
+        rest in that order."""
         left, right = [a.run.graph(graph) for graph in of_a], [b.run.graph(graph) for graph in of_b]
         return [self._match(x, y) for x, y in _by_name(left, right)]
 
@@ -48,7 +48,8 @@ class Matcher:
         return found
 
     def codes(self, matching: Matching, a: RunIndex, b: RunIndex) -> CodeMap:
-        """A matching in terms of the catalogs' codes; of what both had captured when first asked."""
+        """A matching in terms of the catalogs' codes, for the tensors that both had captured at the first
+        call."""
         key = id(matching)
         if key not in self._codes or self._codes[key][0] is not matching:
             self._codes[key] = matching, CodeMap(a, b, matching)
@@ -92,8 +93,8 @@ def graph_pair(matching: Matching) -> GraphPair:
 
 
 def unmatched(run: RunIndex, graph: GraphIndex, rows: list[int], captured: set[int]) -> list[Unmatched]:
-    """Nodes without a partner, captured ones first, those of the forward pass before others, in data flow
-    order; the first `MAX_LISTED`."""
+    """Nodes without a partner, the first `MAX_LISTED`: captured ones first, forward pass before others, in
+    data flow order."""
     roles = roles_of(graph)
 
     def key(row: int) -> tuple[bool, bool, int]:
@@ -122,7 +123,7 @@ _MOST_GROUPS = 64  # sets of graphs captured together; of further ones nothing i
 
 
 def equal_steps(matcher: Matcher, a: Side, b: Side, steps: list[int]) -> Array:
-    """bool[steps]: at which steps all pairs of tensors have equal summaries, and no pair has both values.
+    """bool[steps]: whether all pairs of tensors have equal summaries at a step, and no pair has both values.
 
     Args:
         steps: of both sides, ascending.

@@ -1,4 +1,4 @@
-"""Match the nodes of two graphs: by hand, by name, by structure, by renamed scope."""
+"""Matches the nodes of two graphs: manually, by name, by structure, by renamed scope."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def match_nodes(a: GraphIndex, b: GraphIndex, manual_pairs: Mapping[str, str] | 
 
 
 def check_matches(manual_pairs: Mapping[str, str], a: list[GraphIndex], b: list[GraphIndex]) -> None:
-    """Raises NotFoundError if a match by hand names a node that no graph has."""
+    """Raises NotFoundError if a manual match names a node that is not in the graphs."""
     for nodes, graphs, side in ((manual_pairs, a, "A"), (manual_pairs.values(), b, "B")):
         for node in nodes:
             if not any(node in graph.rows for graph in graphs):
@@ -134,9 +134,9 @@ def _operand_gradient(graph: GraphIndex, row: int) -> tuple[str | None, ...]:
 
 
 def _other_variables(found: Matching) -> Excludes:
-    """Whether two nodes read or update different variables, one of which the other graph has, too: with a
-    cast more, what a normalization reads is numbered otherwise (`Cast_1/ReadVariableOp`), and with a variable
-    less to train, all that an optimizer computes (`adam/Mul_3`)."""
+    """Whether two nodes read or update different variables, one of which the other graph has, too. An
+    additional cast renumbers the reads of a normalization (`Cast_1/ReadVariableOp`), and a variable that is
+    no longer trained renumbers an optimizer's ops (`adam/Mul_3`)."""
     paths_a, paths_b = (set(roles_of(graph).variable.values()) for graph in (found.a, found.b))
     updated_a, updated_b = _updated_variables(found.a), _updated_variables(found.b)
 
@@ -153,7 +153,7 @@ def _other_variables(found: Matching) -> Excludes:
 
 
 def _variable(graph: GraphIndex, row: int) -> str | None:
-    """The variable that a node reads, or whose gradient it computes or copies."""
+    """The variable that a node reads, computes the gradient of, or copies."""
     roles = roles_of(graph)
     return roles.variable.get(first_input(roles, row) if graph.op_type[row] == "Identity" else row)
 
@@ -203,8 +203,7 @@ def _in_flow(graph: GraphIndex, rows: Iterable[int]) -> list[int]:
 
 
 def _by_name_and_inputs(found: Matching, excludes: Excludes) -> None:
-    """Nodes of one name and op whose shapes do not fit, though what they take are pairs, too: another batch,
-    another width."""
+    """Nodes with the same name and op, different shapes, but paired inputs: another batch size or width."""
     a, b = found.a, found.b
     left = [row for row in found.unmatched_a() if b.rows.get(a.names[row], -1) >= 0]
     for row in _in_flow(a, left):
@@ -226,7 +225,7 @@ def _takes_the_same(found: Matching, row: int, other: int) -> bool:
 
 
 def _by_use_and_scope(found: Matching, excludes: Excludes) -> None:
-    """Each tells the other more: a scope that turned out to be renamed has nodes that others take."""
+    """Alternates by use and by scope: a renamed scope gives new pairs, which show further renamed scopes."""
     for _ in range(min(max(_SWEPT // (len(found.a) + len(found.b)), 1), _MOST_PASSES)):
         before = len(found.partner)
         _by_use(found, excludes)
@@ -236,9 +235,9 @@ def _by_use_and_scope(found: Matching, excludes: Excludes) -> None:
 
 
 def _by_use(found: Matching, excludes: Excludes) -> None:
-    """Nodes that alone on their side do what they do to what are pairs. Where the batch is another and a
-    framework numbered a layer anew, neither names nor shapes tell; in data flow order each pair tells the
-    next, also those of one name behind it."""
+    """Pairs nodes that are the only ones on their side with this use of paired nodes. If the batch size
+    differs and a framework renumbered a layer, neither names nor shapes match. In data flow order each pair
+    helps to find the next, also among equal names."""
     _by_name_and_inputs(found, excludes)
     left = found.unmatched_a()
     of_a, of_b = _Uses(found.a, left, found.partner), _Uses(found.b, found.unmatched_b(), found.matched_b)
@@ -266,8 +265,8 @@ class _Uses:
         self._alone = {use: found[0] for use, found in rows.items() if len(found) == 1}
 
     def of(self, row: int, partner: Callable[[int], int | None]) -> Use | None:
-        """Op, name without its scopes and number, and what it takes, in terms of `partner`; None where that
-        is nothing, or without one. A constant without a partner is what its elements are."""
+        """Op, name without scopes and number, and inputs in terms of `partner`; None without inputs or if one
+        has no partner. A constant without a partner is represented by its elements."""
         graph, roles = self._graph, roles_of(self._graph)
         taken: list[tuple[int | str, int, int]] = []
         for source, slot, place in roles.inputs(row):
@@ -302,8 +301,8 @@ def _fits(a: str, b: str) -> bool:
 
 
 def _by_structure(found: Matching, excludes: Excludes) -> None:
-    """Pairs nodes whose signature no other node has, until that finds no more; each pair tells the next. What
-    a bounded number of sweeps leaves is paired in order."""
+    """Pairs nodes with a unique signature until no more are found; each pair makes other signatures unique.
+    After a bounded number of sweeps the rest is paired in order."""
     sides = Neighbourhood(found.a), Neighbourhood(found.b)
     rounds, left = list(_ROUNDS), _sweeps(len(found.a) + len(found.b))
     while True:
@@ -328,7 +327,7 @@ def _sweeps(nodes: int) -> int:
 
 
 def _with_anchors(found: Matching, sides: tuple[Neighbourhood, Neighbourhood]) -> list[Array]:
-    """Labels: those of a pair are equal, and unlike all others."""
+    """Labels in which pairs share one that no other node has."""
     labels = [side.base.copy() for side in sides]
     rows = np.fromiter(found.partner, np.int64, len(found.partner))
     partners = np.fromiter(found.partner.values(), np.int64, len(found.partner))
@@ -346,7 +345,8 @@ def _unique_pairs(found: Matching, of_a: Array, of_b: Array) -> list[tuple[int, 
 
 
 def _in_order(found: Matching, of_a: Array, of_b: Array) -> list[tuple[int, int]]:
-    """Twins: as many on both sides that nothing distinguishes; paired in data flow order."""
+    """Pairs twins, i.e. nodes that nothing distinguishes and that are equally many on both sides, in data
+    flow order."""
     groups: tuple[dict[int, list[int]], dict[int, list[int]]] = ({}, {})
     for group, rows, labels, graph in (
         (groups[0], found.unmatched_a(), of_a, found.a),
@@ -363,7 +363,7 @@ def _in_order(found: Matching, of_a: Array, of_b: Array) -> list[tuple[int, int]
 
 
 def _by_scope(found: Matching, excludes: Excludes) -> None:
-    """Scopes that the pairs so far say were renamed; then what is left in them, by its own name."""
+    """Finds scopes that the pairs show to be renamed, then pairs the remaining nodes in them by name."""
     votes: Counter[tuple[str, str]] = Counter()
     for row, partner in found.partner.items():
         if found.how[row] == "structure":
@@ -432,7 +432,7 @@ class Neighbourhood:
         self.base = splitmix64(_text_hashes(graph.op_type.values)[graph.op_type.codes] + splitmix64(shapes))
 
     def refined(self, labels: Array, rounds: int) -> Array:
-        """The labels, each hashed with those of the nodes up to `rounds` edges away."""
+        """The labels, each hashed with those of the nodes within `rounds` edges."""
         for _ in range(rounds):
             above, below = np.zeros_like(labels), np.zeros_like(labels)
             # A sum of hashes: neighbours have no order, other than the place that is hashed with them.
@@ -462,7 +462,7 @@ def _digest(text: str) -> bytes:
 
 
 def _past_identities(source: Array, target: Array, place: Array, passes: Array) -> Array:
-    """The sources, identities among them replaced by what they forward."""
+    """The sources, with identities replaced by what they forward."""
     before = np.arange(len(passes))
     first = (place == 0) & passes[target]
     before[target[first]] = source[first]

@@ -85,9 +85,9 @@ def _attributes(matching: Matching, row: int, partner: int) -> list[str]:
 
 
 def first_change(matching: Matching, frame: Frames) -> str:
-    """Where the programs begin to differ, in data flow order, for what nothing that was captured at the step
-    tells: a constant, an attribute, or a node that only one side has ("head/StopGradient (StopGradient,
-    model.py:14), which only B has"). Empty where they are alike."""
+    """Where the programs begin to differ in data flow order, if no captured tensor of the step shows it: a
+    constant, an attribute, or a node of one side only ("head/StopGradient (StopGradient, model.py:14), which
+    only B has"). Empty if they are equal."""
     a, order = matching.a, matching.a.order
     found = [
         (_first_use(a, row), text)
@@ -116,7 +116,7 @@ def _only_there(graph: GraphIndex, row: int, side: str, frame: Frames) -> str:
 
 def gradient_cut(matching: Matching, row: int, frame: Frames) -> str:
     """The op that stops gradients in one program only ("head/StopGradient (StopGradient, model.py:14), which
-    only B has"), where a node of A computes a gradient from what only one of them has; else empty."""
+    only B has"), if a node of A computes a gradient from nodes of one side only; else empty."""
     if not roles_of(matching.a).is_backward(row) or not any(_alone(matching, row)[2:]):
         return ""
     sides = (("A", matching.a, matching.partner), ("B", matching.b, matching.matched_b))
@@ -130,8 +130,8 @@ def gradient_cut(matching: Matching, row: int, frame: Frames) -> str:
 
 
 def _is_downstream(matching: Matching, side: str, cut: int, gradient: int) -> bool:
-    """Whether what an op stops would pass to a gradient of A: the forward pass makes what it takes of the op
-    whose gradient that is, or of its layer."""
+    """Whether the output of a stopping op would reach a gradient of A: in the forward pass, the op or layer
+    of that gradient feeds it."""
     graph = matching.a if side == "A" else matching.b
     row = gradient if side == "A" else matching.partner[gradient]
     forward = forward_node(graph.names[row], graph.rows)
@@ -173,8 +173,8 @@ def untrained(matching: Matching) -> str:
 
 
 def extra_layer(matching: Matching, row: int) -> str:
-    """The layer that one side has more, if what a node of A or its partner takes begins in one ("the layer
-    net/noise, which only B has"); else empty."""
+    """The layer that only one side has, if an input of a node of A or of its partner begins in one ("the
+    layer net/noise, which only B has"); else empty."""
     only_a, only_b, in_a, in_b = _alone(matching, row)
     if bool(in_a) == bool(in_b):
         return ""
@@ -228,8 +228,8 @@ def _input_differences(matching: Matching, row: int, frame: Frames) -> list[str]
 
 @dataclass(frozen=True, slots=True)
 class _OneSidedNodes:
-    """Nodes of one side without a partner. `known`: rows with a partner; `numbers`: see
-    `numbering`; `others`: those of the other side."""
+    """Nodes of one side without a partner. `known`: rows with a partner; `numbers`: see `numbering`;
+    `others`: nodes of the other side."""
 
     graph: GraphIndex
     known: Collection[int]
@@ -259,15 +259,15 @@ class _OneSidedNodes:
         return found
 
     def first_extra_ancestor(self, row: int) -> int:
-        """The earliest node of that kind that a node is made of, without a break."""
+        """The earliest of these nodes among the unbroken chain of ancestors of a node."""
         return self._unmatched_chain(row)[0]
 
     def layer(self, row: int) -> str:
-        """The layer that it begins in; handles of variables are in none."""
+        """The layer where the chain begins; handles of variables have none."""
         return next((layer for each in self._unmatched_chain(row) if (layer := self.graph.layer[each])), "")
 
     def _unmatched_chain(self, row: int) -> list[int]:
-        """The nodes of that kind that a node is made of, without a break, in data flow order."""
+        """The unbroken chain of these nodes among the ancestors of a node, in data flow order."""
         seen, waiting = {row}, [row]
         while waiting and len(seen) < _MAX_PATH:
             more = [source for source in self.unmatched_inputs(waiting.pop()) if source not in seen]
@@ -287,7 +287,7 @@ def _node(graph: GraphIndex, row: int) -> str:
 
 
 def _variable(graph: GraphIndex, row: int) -> str:
-    """The variable that a node is, or whose handle it is: `the variable dense/bias`; empty for others."""
+    """The variable that a node is, or has the handle of: `the variable dense/bias`; empty for others."""
     paths = roles_of(graph).variable
     handle = graph.op_type[row] in ("_Arg", "VarHandleOp", "Placeholder")
     readers = roles_of(graph).consumers(row) if handle else []
@@ -296,8 +296,8 @@ def _variable(graph: GraphIndex, row: int) -> str:
 
 
 def _as_written(text: str, dtype: str = "float32") -> str:
-    """Numbers in as few digits as distinguish them in their dtype (attributes are float32), as a program has
-    them: `9.999999747378752e-06` is 1e-05. Cut where it is long."""
+    """Numbers with as few digits as distinguish them in their dtype (attributes are float32), as in source
+    code: `9.999999747378752e-06` is 1e-05. Long texts are cut."""
     narrow = _NARROW.get(dtype)
     if narrow is not None and len(text) <= _LONGEST_READ:
         text = _FLOAT.sub(lambda found: str(narrow(found.group())), text)
@@ -308,8 +308,8 @@ Key = tuple[object, ...]
 
 
 def numbering(matching: Matching) -> tuple[list[int], list[int]]:
-    """The number of each node of A and of each of B (value numbering, Cocke 1970). A node of B has that of
-    its partner; a constant has that of its elements, where the dump has them."""
+    """The value number of each node of A and of B (Cocke 1970). A node of B has the number of its partner; a
+    constant has one for its elements, if the dump has them."""
     known: dict[Key, int] = {}
     back = {partner: row for row, partner in matching.partner.items()}
     of_a = _numbers(matching.a, known, lambda row: None)

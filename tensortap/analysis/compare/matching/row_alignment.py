@@ -60,9 +60,9 @@ def _slots(run: RunIndex, graph: str, rows: dict[str, int]) -> list[tuple[int, S
 
 
 def step_rows(side: Side, steps: Array) -> tuple[StepRows, Array]:
-    """The snapshots that are checked (those of one worker a step), and which graphs they are of:
-    int64[k, 2] of place and code of a tensor, ascending. Graphs that only other workers captured are left
-    out: of two workers of one run, they would be paired with themselves.
+    """The snapshots to compare (one worker per step) and their graphs: int64[k, 2] of place and code of a
+    tensor, ascending. Graphs that only other workers captured are skipped: between two workers of one run
+    they would be paired with themselves.
 
     Args:
         steps: int64, ascending.
@@ -100,8 +100,8 @@ def _of_worker(side: Side, found: StepRows, steps: int) -> Array | slice:
 
 
 def joined(a: StepRows, b: StepRows, partner: Array) -> tuple[Array, Array] | None:
-    """The positions in `a` and `b` of each pair, by step, tensor of B and visit; of several snapshots of one
-    visit the last. None if there are too many to distinguish.
+    """The positions of each pair in `a` and `b`, by step, tensor of B and visit. Of several snapshots of one
+    visit the last is taken. None if there are too many to distinguish.
 
     Args:
         partner: code of A -> code of B; a tensor that was captured since it was made has none.

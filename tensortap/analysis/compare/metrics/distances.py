@@ -65,7 +65,8 @@ class Metrics:
 
     @property
     def nonfinite_mismatches(self) -> int:
-        """Elements with a NaN or infinity on one side only: farther than any distance of finite ones."""
+        """Elements that are NaN or infinite on one side only, or differently; they count as further apart
+        than finite ones."""
         return self.nonfinite_a + self.nonfinite_b
 
 
@@ -229,12 +230,13 @@ def noise_limit(rtol: float, depth: int) -> float:
 
 
 def noise_ceiling(rtol: float) -> float:
-    """The part of the scale beyond which nothing is taken for noise: sqrt(eps), as TorchLens bisects."""
+    """The part of the scale beyond which nothing counts as noise: sqrt(eps), as in TorchLens' bisection."""
     return math.sqrt(rtol)
 
 
 def accepted_by_tools(metrics: Metrics, dtype: str) -> dict[str, bool]:
-    """Whether a tool would accept the tensor, by its published defaults; only those whose metrics are known.
+    """Whether tools would accept the tensor with their published defaults; only tools whose metrics are
+    known.
 
     LiteRT's RMSE / scale is skipped: its scale is the quantisation's, which a dump does not hold.
     """

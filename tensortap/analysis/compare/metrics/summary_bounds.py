@@ -19,7 +19,7 @@ _SMOOTHING = 0.5  # counts added to each used bucket (Jeffreys' prior): an empty
 
 
 def equal_summaries(a: RunIndex, b: RunIndex, rows_a: Array, rows_b: Array) -> Array:
-    """bool[pairs]: equal shapes, counts, extrema, means and norms. Histograms are not read."""
+    """bool[pairs]: whether shapes, counts, extrema, means and norms are equal. Histograms are not read."""
     equal = equal_shapes(a, b, rows_a, rows_b)
     for name in _EQUAL:
         left, right = a.catalog.column(name, rows_a), b.catalog.column(name, rows_b)

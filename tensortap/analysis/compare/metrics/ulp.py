@@ -19,7 +19,7 @@ def common_dtype(a: str, b: str) -> str:
 
 
 def ulp_distance(a: Array, b: Array, dtype: str) -> Array:
-    """How many representable numbers of `dtype` lie between the elements of two arrays of equal shape.
+    """Number of representable values of `dtype` between the elements of two arrays of equal shape.
 
     Both are rounded to `dtype` first. +0 and -0 are the same number; the distance to a NaN is NaN, between
     two NaNs 0. Infinities follow the largest finite numbers. Of complex numbers, the larger one of the

@@ -33,9 +33,9 @@ _SQUARE = 2.0  # times the relative error of x is that of x²
 
 
 def reclassify_ill_conditioned(flow: Flow, entry: TensorDifference) -> TensorDifference:
-    """A tensor that diverges though its inputs differ, too: `amplified` if both sides are what the op gives
-    of their own inputs, so that the op is the same and ill-conditioned there. Not where the programs have it
-    take something else, as another constant: that makes a difference, whatever rounding did to the rest."""
+    """Reclassifies a tensor that diverges with different inputs as `amplified` if both outputs are correct
+    for their own inputs: the op is the same and ill-conditioned there. Not if the programs feed it something
+    else, such as another constant, which is a difference of its own."""
     if entry.verdict != "diverges" or not entry.before > 0:
         return entry
     if _differs(flow, entry):
@@ -47,7 +47,7 @@ def reclassify_ill_conditioned(flow: Flow, entry: TensorDifference) -> TensorDif
 
 
 def both(flow: Flow, entry: TensorDifference) -> tuple[Recomputed, Recomputed] | None:
-    """Both sides of a tensor, computed again; None where that is not possible."""
+    """Both sides of a tensor, recomputed; None if that is impossible."""
     matching, a, b = flow
     row, slot = matching.a.rows[entry.node], int(entry.tensor.rpartition(":")[2])
     left = recomputed(a, (row, slot), entry.visit)
@@ -81,14 +81,14 @@ def condition_text(flow: Flow, entry: TensorDifference) -> str:
 
 
 def _call(op_type: str, side: Recomputed, index: tuple[int, ...]) -> str:
-    """`RealDiv(1, 2) = `; of an op that takes more than one element of each input nothing."""
+    """`RealDiv(1, 2) = `; empty for an op that takes more than one element of each input."""
     inputs = ", ".join(f"{value[index]:.4g}" for value in side.inputs)
     return f"{op_type}({inputs}) = " if inputs else ""
 
 
 def rounding_origin(flow: Flow, entry: TensorDifference, tensors: list[TensorDifference]) -> TensorDifference:
-    """The earliest tensor that a tensor is made of whose difference exceeds what one rounding of its own
-    dtype explains; else the earliest that differs; else the tensor itself."""
+    """The earliest ancestor of a tensor whose difference exceeds one rounding of its own dtype; else the
+    earliest that differs; else the tensor itself."""
     graph = flow[0].a
     rows = _before(graph.rows[entry.node], flow)
     found = [
@@ -103,8 +103,8 @@ def rounding_origin(flow: Flow, entry: TensorDifference, tensors: list[TensorDif
 def differing_program(
     flow: Flow, entry: TensorDifference, tensors: list[TensorDifference]
 ) -> TensorDifference | None:
-    """The earliest tensor that a tensor is made of whose difference exceeds what rounding explains, where the
-    programs differ: one that passes for noise, as it is less than ten times its inputs'."""
+    """The earliest ancestor of a tensor whose difference exceeds rounding where the programs differ. Such a
+    tensor may count as noise elsewhere, because it is less than ten times the difference of its inputs."""
     graph = flow[0].a
     rows = _before(graph.rows[entry.node], flow)
     found = (
@@ -123,7 +123,7 @@ def _differs(flow: Flow, entry: TensorDifference) -> bool:
 
 
 def _before(row: int, flow: Flow) -> set[int]:
-    """All nodes of A that a node is made of; through variables that the step has assigned before."""
+    """All ancestors of a node of A, also through variables that the step assigned before."""
     graph = flow[0].a
     roles, seen = roles_of(graph), {row}
     waiting = deque(seen)
@@ -139,8 +139,8 @@ def _before(row: int, flow: Flow) -> set[int]:
 
 
 class Magnitude(NamedTuple):
-    """The scale of a tensor that differs (0: it does not, or not known), and the largest magnitude of what it
-    was added up from."""
+    """The scale of a tensor that differs (0: equal or unknown), and the largest magnitude among its
+    summands."""
 
     scale: float = 0.0
     terms: float = 0.0
@@ -150,7 +150,7 @@ NO_MAGNITUDE = Magnitude()
 
 
 def cancellation_factor(op_type: str, taken: Sequence[Magnitude], scale: float) -> float:
-    """How many times larger the rounding of a tensor is than its scale says; 1 where nothing cancels.
+    """Ratio of the rounding error of a tensor to the one that its scale suggests; 1 without cancellation.
 
     The rounding of a sum is bounded by the magnitudes of its terms (Higham 2002, Accuracy and Stability of
     Numerical Algorithms, 4.2): a sum that is 0 by mathematics consists of it. What is copied, or multiplied,

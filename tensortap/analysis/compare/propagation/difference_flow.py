@@ -47,8 +47,8 @@ def _worst(states: list[State]) -> State:
 
 
 class ClassifiedTensor(NamedTuple):
-    """A tensor at a visit. `limit`: the part of its scale that rounding explains; `before`: what its inputs
-    hand it; `cancels`: it is a sum whose terms are so much larger that nothing of it is known."""
+    """A tensor at a visit. `limit`: the part of its scale that rounding explains; `before`: the difference of
+    its inputs; `cancels`: a sum whose terms are so much larger that no digit of it is reliable."""
 
     slot: Slot
     measured: PairDistance
@@ -90,8 +90,8 @@ class DifferenceFlow:
             self._walk([row for row in outside if function[row] not in repeated], visits[0])
 
     def _follow(self, rows: list[int]) -> None:
-        """All at their first visit; a loop, all its visits, where its caller is, which takes what the last
-        has left."""
+        """Follows all tensors at their first visit. A loop is followed at its caller with all visits, because
+        the caller takes the last result."""
         first = next(iter(self._visits(rows)), 0)
         for row in rows:
             inside = self._flow.loops.get(row, [])
@@ -109,7 +109,7 @@ class DifferenceFlow:
         return list(self._classified.values())
 
     def _repeated(self, rows: Iterable[int]) -> set[str]:
-        """Functions with tensors of several visits."""
+        """Functions with tensors that have several visits."""
         function = self._flow.graph.function
         return {function[row] for row in rows if any(len(m) > 1 for _, m in self._by_node.get(row, ()))}
 
@@ -123,7 +123,7 @@ class DifferenceFlow:
                     self._classify(row, slot, found[visit], given)
 
     def _of_slot(self, row: int, slot: int) -> State:
-        """What a node that hands each input on by itself takes for one of its outputs."""
+        """The inputs that a forwarding node uses for one of its outputs."""
         return self._state_of(self._flow.inputs[row][slot])
 
     def _state_of(self, source: Slot) -> State:
@@ -213,7 +213,8 @@ def _verdict(measure: PairDistance, limit: float, ceiling: float, before: State)
 
 
 def carried_over(classified: list[ClassifiedTensor], before: State) -> State:
-    """Differences that a step hands to the variables of the next: nothing new if all is equal."""
+    """Differences that a step passes to the next one through variables: no new ones if everything is
+    equal."""
     if all(entry.verdict == "same" for entry in classified):
         return before
     after = [entry.before for entry in classified]

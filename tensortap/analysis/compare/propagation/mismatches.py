@@ -63,7 +63,7 @@ def unpaired_notes(matching: Matching) -> Iterator[str]:
 
 
 def _forget_renames(matching: Matching) -> None:
-    """Drops scopes that only unpaired pairs said were renamed."""
+    """Drops scope renames that only unpaired pairs suggested."""
     renamed = [
         (matching.a.names[row], matching.b.names[partner])
         for row, partner in matching.partner.items()
@@ -77,7 +77,7 @@ def _forget_renames(matching: Matching) -> None:
 
 
 def _verdicts(classified: Iterable[ClassifiedTensor]) -> dict[Slot, str]:
-    """The worst of each tensor; nothing of sums that cancel, of which rounding is all there is."""
+    """The worst verdict of each tensor; none for sums that cancel, because only rounding is left of them."""
     found: dict[Slot, str] = {}
     for entry in classified:
         if entry.cancels and entry.verdict == "noise":
@@ -88,7 +88,7 @@ def _verdicts(classified: Iterable[ClassifiedTensor]) -> dict[Slot, str]:
 
 
 def suspicious_pairs(matching: Matching, verdicts: Mapping[Slot, str]) -> set[int]:
-    """Rows of A whose tensors differ and whose inputs do not correspond; those downstream of them, too.
+    """Rows of A with different tensors and inputs that do not correspond, and their downstream rows.
 
     Args:
         verdicts: of the tensors that were compared. Pairs by hand are not suspicious_pairs.
@@ -106,7 +106,7 @@ def suspicious_pairs(matching: Matching, verdicts: Mapping[Slot, str]) -> set[in
 
 
 def wrong_pairs(matching: Matching, verdicts: Mapping[Slot, str], suspicious: Collection[int]) -> list[int]:
-    """Suspicious rows with a downstream node that agrees, and nothing that differs.
+    """Suspicious rows with an equal downstream node and no different one.
 
     Args:
         verdicts: of the tensors that were compared, without those of the suspicious_pairs rows.
@@ -123,7 +123,7 @@ def wrong_pairs(matching: Matching, verdicts: Mapping[Slot, str], suspicious: Co
 def _agrees_downstream(
     graph: GraphIndex, row: int, verdicts: Mapping[int, list[str]], wrong: Mapping[int, bool]
 ) -> bool:
-    """Whether all ways on from a node come to what agrees, or to another pair that is wrong."""
+    """Whether all paths from a node lead to equal tensors or to another wrong pair."""
     roles, seen, waiting, agrees = roles_of(graph), {row}, [row], False
     while waiting:
         for follower in roles.consumers(waiting.pop()):
@@ -141,14 +141,14 @@ def _agrees_downstream(
 
 
 def _partner(matching: Matching, row: int, suspicious: Collection[int]) -> int:
-    """-1 - row where there is none to rely on: no row of B."""
+    """The partner's row; -1 - row without a reliable partner (no row of B)."""
     partner = matching.partner.get(row)
     return -1 - row if partner is None or row in suspicious else partner
 
 
 def sources(graph: GraphIndex, row: int) -> list[int]:
-    """Inputs of a node, without constants no handles of variables; what a change of dtype adds is looked
-    through."""
+    """Inputs of a node, without constants and handles of variables. Ops that a change of dtype adds are
+    skipped."""
     roles = roles_of(graph)
     found = []
     for source, _, _ in roles.inputs(row):

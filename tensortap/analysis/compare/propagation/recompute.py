@@ -1,4 +1,5 @@
-"""Ops computed again in float64 from their stored inputs: whether a side's output is what its op gives."""
+"""Recomputes ops in float64 from their stored inputs, to check whether a side's output is correct for its
+inputs."""
 
 from __future__ import annotations
 
@@ -81,8 +82,8 @@ _TINY = {
 @dataclass(frozen=True, slots=True)
 class Recomputed:
     """An op of one side. `output`: as captured, float64; `inputs`: of elementwise ops, in the same shape;
-    `right`: the output is what the op gives of them, up to the rounding that kernels do; `wrong`: no correct
-    kernel gives it. Neither: not decided."""
+    `right`: the output is correct for the inputs within the rounding of kernels; `wrong`: no correct kernel
+    computes it. Neither: undecided."""
 
     output: Floats
     inputs: list[Floats]
@@ -91,7 +92,7 @@ class Recomputed:
 
 
 def recomputed(tensors: StepTensors, slot: Slot, visit: int) -> Recomputed | None:
-    """Compute an op again; None where it is not known here, or a value was not stored, or not whole."""
+    """Recomputes an op; None if the op is not supported, or a value was not stored or not stored whole."""
     graph = tensors.graph
     op_type, snapshot = graph.op_type[slot[0]], tensors.snapshot(slot, visit)
     if op_type not in _EXPECTED or snapshot.dtype not in RTOL:
@@ -124,7 +125,7 @@ def recomputed(tensors: StepTensors, slot: Slot, visit: int) -> Recomputed | Non
 
 
 def _judged(output: Floats, reference: Reference, dtype: str) -> tuple[bool, bool]:
-    """(right, wrong). Where the op gives NaN, or more than the dtype holds, no finite bound says anything."""
+    """(right, wrong). If the op computes NaN or overflows the dtype, no finite bound applies."""
     largest = LARGEST[dtype]
     error = np.abs(output - reference.value)
     same = (output == reference.value) | (np.isnan(output) & np.isnan(reference.value))

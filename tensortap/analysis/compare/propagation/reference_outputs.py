@@ -81,7 +81,7 @@ class OpCall:
 def elementwise(
     compute: Callable[..., Floats], terms: Callable[..., Floats] | None = None
 ) -> Callable[[OpCall], Reference]:
-    """An op whose output is computed element by element, with broadcasting; `terms` gives the magnitude of
+    """An op that computes its output element by element, with broadcasting. `terms` computes the magnitude of
     intermediate results that cancel, each of which is rounded."""
 
     def reference(call: OpCall) -> Reference:
@@ -116,7 +116,8 @@ def _flushed(compute: Callable[..., Floats], call: OpCall, value: Floats) -> Flo
 
 
 def check_shape(shape: tuple[int, ...], call: OpCall) -> None:
-    """Raises ValueError if the op would not give what was captured: before anything is allocated for it."""
+    """Raises ValueError if the op's result would not have the captured shape, before anything is allocated
+    for it."""
     if shape != call.shape:
         raise ValueError(f"{call.op_type} gives {shape}, not {call.shape}")
 
@@ -124,7 +125,7 @@ def check_shape(shape: tuple[int, ...], call: OpCall) -> None:
 def of_sum(
     call: OpCall, value: Floats, magnitude: Floats, terms: int, *, products: bool = False, mean: bool = False
 ) -> Reference:
-    """The bounds of a sum of so many terms, whose magnitudes add up to `magnitude`; or have that mean."""
+    """The error bounds of a sum with this number of terms and this total magnitude, or of their mean."""
     accumulated = min(call.unit, _ACCUMULATED)
     typical = _SAFETY * math.sqrt(terms) * accumulated * magnitude
     share = gamma(terms + 2, call.unit) + 2 * call.unit
@@ -137,5 +138,5 @@ def of_sum(
 
 
 def gamma(terms: int, unit: float) -> float:
-    """Higham's bound of the relative error of so many roundings; infinite where there is none."""
+    """Higham's bound of the relative error of this number of roundings; infinite if there is none."""
     return terms * unit / (1 - terms * unit) if terms * unit < 0.5 else math.inf

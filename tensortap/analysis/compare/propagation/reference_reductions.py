@@ -45,8 +45,8 @@ def _einsum(call: OpCall) -> Reference | None:
 
 
 def _conv2d(call: OpCall) -> Reference | None:
-    """Of channels last, without groups. Accelerators also convolve in ways (Winograd, FFT) whose error these
-    bounds do not hold for: there nothing is wrong."""
+    """Channels last, without groups. Accelerators also use algorithms (Winograd, FFT) with larger errors than
+    these bounds; on them nothing is called wrong."""
     images, kernel = call.inputs
     if call.attributes.get("data_format", "NHWC") != "NHWC" or images.shape[3] != kernel.shape[2]:
         return None
@@ -70,7 +70,7 @@ def _taps(call: OpCall, dim: int, at: int) -> slice:
 
 
 def _padding(call: OpCall, images: tuple[int, ...], kernel: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Zeros before and behind, for both spatial dimensions; SAME as TensorFlow defines it."""
+    """Zeros before and after, for both spatial dimensions; SAME as TensorFlow defines it."""
     kind, found = call.attributes.get("padding", "VALID"), []
     for dim in (1, 2):
         span = (kernel[dim - 1] - 1) * _entry(call, "dilations", dim) + 1
@@ -123,8 +123,8 @@ def _bias_add_grad(call: OpCall) -> Reference:
 
 
 def _softmax(call: OpCall) -> Reference:
-    """Of the last dimension. Each exponent is off by what rounding does to x - max, and each exponential so
-    much relatively."""
+    """Over the last dimension. Each exponent has the rounding error of x - max, and each exponential the same
+    error relatively."""
     shifted, share = _shifted(call)
     value = np.exp(shifted)
     value /= value.sum(-1, keepdims=True)

@@ -22,9 +22,9 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Facts of a node that a map needs: shapes of its inputs (None if unknown) and of the output slot, the
-    values of small integer inputs (axes, permutations, indices; None if unknown), attributes, and the
-    number of the output slot."""
+    """A node as an index map needs it: shapes of its inputs (None if unknown) and of the output slot, values
+    of small integer inputs (axes, permutations, indices; None if unknown), attributes, and the output's
+    number."""
 
     op_type: str
     shapes: Sequence[Shape | None]
@@ -43,8 +43,8 @@ Map = Callable[[Call, Index], Wanted]
 
 
 def inputs_of_element(call: Call, index: Index) -> Wanted:
-    """(input position, selection) of what the output's element at `index` is computed of; empty if the op is
-    not known here, or what it needs was not captured."""
+    """(input position, selection) of the input elements that the output's element at `index` depends on;
+    empty if the op is not supported or a needed tensor was not captured."""
     try:
         return MAPS.get(call.op_type, _by_position)(call, index)
     except (IndexError, ValueError, KeyError, TypeError):  # a graph whose attributes and shapes do not fit
@@ -58,7 +58,7 @@ def aligned(shape: Shape, index: Index) -> tuple[Part, ...]:
 
 
 def _by_position(call: Call, index: Index) -> Wanted:
-    """Elementwise, with broadcasting: right for every op whose float inputs broadcast to its output."""
+    """Elementwise, with broadcasting: for every op whose float inputs broadcast to its output."""
     found: Wanted = []
     for position, shape in enumerate(call.shapes):
         if shape is None or len(shape) > len(index):
@@ -231,7 +231,7 @@ def _bias_gradient(call: Call, index: Index) -> Wanted:
 
 
 def _batch_norm(call: Call, index: Index) -> Wanted:
-    """In training every output is made of all of its channel, and so are the statistics (one dimension)."""
+    """In training every output depends on its whole channel, as do the statistics (one dimension)."""
     channel_first = call.attributes.get("data_format", "").startswith("NC")
     shape, statistic = call.shapes[0], len(index) == 1
     if shape is None:
@@ -339,7 +339,7 @@ def _convolution(call: Call, index: Index) -> Wanted:
 
 
 def _transposed(call: Call, index: Index) -> Wanted:
-    """Conv2DBackpropInput, which transposed convolutions are: which elements of input 2 saw this position."""
+    """Conv2DBackpropInput (transposed convolution): the elements of input 2 that saw this position."""
     kernel, image = call.shapes[1], call.shapes[2]
     if call.attributes.get("data_format", "NHWC").startswith("NC") or kernel is None or image is None:
         return []

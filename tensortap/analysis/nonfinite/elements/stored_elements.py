@@ -22,7 +22,7 @@ MAX_BYTES = 8 << 20  # of one slice: a sum over more elements is not checked
 
 
 class StoredElements:
-    """Reads elements of a step's tensors; None or nothing where no value was stored."""
+    """Reads elements of a step's tensors; None or empty if no value was stored."""
 
     def __init__(self, flow: NonfiniteFlow) -> None:
         self._flow = flow
@@ -53,7 +53,7 @@ class StoredElements:
             return None
 
     def nonfinite(self, slot: Slot, visit: int, limit: int) -> list[tuple[int, ...]]:
-        """Positions of the first non-finite elements of a whole kept value."""
+        """Positions of the first non-finite elements of a whole stored value."""
         snapshot = self._flow.tensors.snapshot(slot, visit)
         if not snapshot.kept:
             return []
@@ -98,7 +98,7 @@ def image_axes(roles: Roles, row: int) -> tuple[str, ...]:
 
 
 def sample_of(tensors: StepTensors, row: int | None) -> str | None:
-    """The id (or file) of the sample in a row of the batch of a step; None where the run does not say, or the
+    """The id (or file) of the sample in a row of a step's batch; None if the run does not record it, or the
     worker was fed several batches in that step."""
     batches = tensors.run.events.batches(tensors.step)
     mine = [batch for batch in batches if tensors.worker in ("", batch.worker)]
@@ -113,8 +113,8 @@ ElementPlace = tuple[Slot, int | None, tuple[int, ...]]  # a tensor, at which vi
 
 
 def list_item_source(flow: NonfiniteFlow, kept: StoredElements, element: ElementPlace) -> ElementPlace | None:
-    """The element that an element of an item of a list, or of its stack, is; None where nobody knows which
-    item it is, or where several tensors may have filled the list."""
+    """The element that a list item, or an element of its stack, was copied from; None if the item is unknown,
+    or several tensors may have filled the list."""
     slot, visit, index = element
     tensors, row = flow.tensors, slot[0]
     filled = {source.slot for source in flow.upstream.sources(row, visit) if source.position == 0}
@@ -140,7 +140,7 @@ def _puts(flow: NonfiniteFlow, row: int) -> bool:
 
 
 def _number(flow: NonfiniteFlow, kept: StoredElements, row: int, visit: int | None) -> int | None:
-    """Which item of a list a node takes or puts, at a visit."""
+    """The number of the list item that a node reads or writes at a visit."""
     numbers = [(source, slot) for source, slot, position in flow.tensors.roles.inputs(row) if position == 1]
     places = [(each, visit) for each in numbers]
     if numbers and flow.tensors.graph.op_type[numbers[0][0]] == "_Arg":  # of a loop: what it counts

@@ -47,9 +47,9 @@ class EqualOperand:
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """One element of one tensor: `value` is NaN or infinite where it is bad; `kind`: `input`, `weight`, … or
-    empty; `axes`: what the dimensions of an image are called, else empty; `equal`: what makes the difference
-    that it is an operand of 0."""
+    """One element of one tensor. `kind`: `input`, `weight`, … or empty; `axes`: names of the dimensions of an
+    image, else empty; `equal`: the other operand, if the element is subtracted from an equal one and the
+    result 0 explains the trace."""
 
     tensor: str
     node: str
@@ -174,8 +174,8 @@ def _real(value: Array) -> float:
 
 
 def _row_of(flow: NonfiniteFlow, trail: list[Element]) -> int | None:
-    """The row of the batch, by the first dimension alone: that of an element whose tensor is as long as
-    the batch. None where rows may have changed places before."""
+    """The row of the batch, from the first dimension if the tensor is as long as the batch. None if earlier
+    ops may have reordered rows."""
     if _rows_may_move(flow, trail[-1]):
         return None
     lengths = _batch_lengths(flow)
@@ -188,8 +188,7 @@ def _row_of(flow: NonfiniteFlow, trail: list[Element]) -> int | None:
 
 
 def _rows_may_move(flow: NonfiniteFlow, last: Element) -> bool:
-    """Whether a trail ends at an op that is not understood (its inputs were stored), or behind one that moves
-    rows."""
+    """Whether a trail ends at an unsupported op (with stored inputs), or after one that moves rows."""
     graph, roles, tensors = flow.tensors.graph, flow.tensors.roles, flow.tensors
     inputs = [(source, slot) for source, slot, _ in roles.inputs(graph.rows[last.node])]
     if any(slot in tensors.captured and tensors.snapshot(slot).kept for slot in inputs) and last.kind not in (
@@ -281,8 +280,8 @@ class _Step:
         return [each for each in wanted if each[0] == branch]
 
     def _without_weights(self, candidates: list[_Candidate]) -> list[_Candidate]:
-        """Finite weights are the same for the whole batch: what an element got from them says little. In sums
-        of products they stay as factors, so that the largest term is found."""
+        """Drops finite weights, which are the same for the whole batch. In sums of products they stay as
+        factors, to find the largest term."""
         if len(candidates) < 2:
             return candidates
         first, second = candidates[0][3], candidates[1][3]
@@ -356,8 +355,8 @@ class _Culprit:
 def _blame(
     op_type: str, candidates: list[_Candidate], index: tuple[int, ...], value: float
 ) -> _Culprit | None:
-    """Of the elements that an output element is made of, the one to look at: a non-finite one; a 0 that is
-    divided by, or that made a product 0; else the largest in magnitude."""
+    """Chooses among the input elements of an output element: a non-finite one; else a 0 that is a divisor or
+    made a product 0; else the largest magnitude."""
     if not candidates:
         return None
     if op_type in ("Softmax", "LogSoftmax"):
@@ -376,7 +375,7 @@ def _blame(
 
 
 def _own_place(candidate: _Candidate, index: tuple[int, ...]) -> _Candidate:
-    """A softmax's finite element depends most on its own logit; a non-finite row on what is bad in it."""
+    """A finite softmax element depends most on its own logit; a non-finite row on its non-finite elements."""
     position, source, _, values = candidate
     if not np.isfinite(values).all():
         return candidate

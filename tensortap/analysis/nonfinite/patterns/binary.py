@@ -44,7 +44,7 @@ def multiply(ins: Sequence[Operand], out: Operand) -> Explanation | None:
 
 
 def _zero_times(x: Operand, y: Operand, out: Operand) -> str:
-    """How many infinite elements of `y` meet a 0 of `x`, as far as the counts show."""
+    """The number of infinite elements of `y` multiplied by a 0 of `x`, as far as the counts show."""
     what = f"{elements(y.inf)} of {y.tensor} {be_verb(y.inf)} infinite"
     if out.nan >= y.inf:
         return f"{what}, where {x.tensor} is 0"

@@ -25,7 +25,7 @@ _ONLY_CAUSE = (
 
 
 def explain(op_type: str, ins: Sequence[Operand], out: Operand) -> Explanation | None:
-    """The pattern that fits a node's operands and output; None if none does, or the op is not in the table.
+    """The pattern that fits a node's operands and output; None if none fits or the op is not in the table.
 
     Where an operand was not captured, only what the others prove is said.
     """

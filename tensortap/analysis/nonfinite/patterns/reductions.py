@@ -12,7 +12,7 @@ from .unary import OVERFLOW, Check, prefix
 
 
 def total(ins: Sequence[Operand], out: Operand) -> Explanation | None:
-    """A sum of many elements: of infinities of both signs, of nothing (mean), or it overflows."""
+    """A sum of many elements: it has infinities of both signs, is a mean of no elements, or overflows."""
     (x, *_) = ins
     if not x.size and out.nan:
         text = f"The mean of an empty tensor is 0/0 = NaN: {x.tensor}."
@@ -54,7 +54,7 @@ def product_sum(ins: Sequence[Operand], out: Operand) -> Explanation | None:
 
 
 def softmax(ins: Sequence[Operand], out: Operand) -> Explanation | None:
-    """exp(x - max): a row of -inf only, or one with +inf, gives inf - inf."""
+    """exp(x - max): a row of only -inf, or with +inf, computes inf - inf."""
     (x, *_) = ins
     if x.pos_inf:
         text = f"softmax of +inf is NaN (inf - inf): {elements(x.pos_inf)} of {x.tensor}."
@@ -109,7 +109,7 @@ def product(ins: Sequence[Operand], out: Operand) -> Explanation | None:
 
 
 def decomposition(ins: Sequence[Operand], out: Operand) -> Explanation | None:
-    """A matrix that is singular, or not positive definite."""
+    """A matrix that is singular or not positive definite."""
     (x, *_) = ins
     text = f"{x.tensor} is singular or not positive definite at this precision."
     return Explanation("singular matrix", text, "Add a small multiple of the identity matrix.", certain=False)

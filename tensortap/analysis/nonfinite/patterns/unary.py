@@ -175,7 +175,7 @@ OVERFLOW = (
 
 
 def python(ins: Sequence[Operand], out: Operand) -> Explanation | None:
-    """A Python function that TensorFlow calls: nothing is known of what it computes."""
+    """A Python function that TensorFlow calls; its computation is unknown."""
     if any(x.nan or x.inf for x in ins if x.known):
         return None
     zeros = [f"{elements(x.zero)} of {x.tensor} {be_verb(x.zero)} exactly 0" for x in ins if x.zero]

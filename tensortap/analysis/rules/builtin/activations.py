@@ -76,7 +76,7 @@ def dead_relu(view: RunView, limits: Limits) -> Iterable[Hit]:
 
 
 def _takes_nan(view: RunView, by_place: Mapping[tuple[str, int, int], TensorRole], hit: Hit) -> bool:
-    """Whether a ReLU takes NaN when it first seems dead: TensorFlow's gives 0 there."""
+    """Whether the input of a ReLU is NaN when it first seems dead: TensorFlow's ReLU returns 0 then."""
     relu = view.tensors[hit.tensor]
     inputs = view.roles(relu.graph).inputs(relu.row) if relu.row >= 0 else []
     source = by_place.get((relu.graph, *inputs[0][:2])) if inputs else None
@@ -86,13 +86,13 @@ def _takes_nan(view: RunView, by_place: Mapping[tuple[str, int, int], TensorRole
     return bool((rows["nan"][rows.step == hit.first_step] > 0).any())
 
 
-def _active(rows: SnapshotRows) -> Array:
-    """The share of active elements; NaN where a NaN is among them, which says nothing about who fires."""
+def _active(rows: Rows) -> Array:
+    """The share of active elements; NaN if a NaN is among them, because then it is unknown."""
     return np.where(rows.finite == rows["size"], rows.share("positive"), np.nan)
 
 
-def _dead_units(view: RunView, tensor: TensorRole, rows: SnapshotRows, limits: Limits) -> Iterator[Hit]:
-    """Looks into the last kept values: a unit is a position of the last dimension."""
+def _dead_units(view: RunView, tensor: TensorRole, rows: Rows, limits: Limits) -> Iterator[Hit]:
+    """Checks the last stored values: a unit is a position of the last dimension."""
     shares, steps, samples = [], [], 0
     finite = rows.finite == rows["size"]
     for snapshot, value in stored_values(view.run, rows.rows[finite & rows.kept][-_LOOKED_INTO:]):

@@ -52,8 +52,8 @@ def softmax_axis(view: RunView, limits: Limits) -> Iterable[Hit]:
 
 
 def _is_layer_output(roles: Roles, row: int) -> bool:
-    """Whether a node takes what a layer with weights computes, rather than the scores of attention, of which
-    there may be only one."""
+    """Whether a node uses the output of a layer with weights rather than the scores of attention, which may
+    have length 1."""
     found = [source for source, _ in sources_of(roles, row)[:1]]
     if found and roles.graph.op_type[found[0]] in _ADDITIONS:
         found = [source for source, _ in sources_of(roles, found[0])]
@@ -65,7 +65,7 @@ def _is_layer_output(roles: Roles, row: int) -> bool:
 
 
 def _transposed_batch(roles: Roles, row: int) -> Shape | None:
-    """The shape of what a softmax takes, before it is transposed so that its first axis becomes the last."""
+    """The shape of a softmax's input before it was transposed to put its first axis last."""
     for source, _, position in roles.inputs(row):
         if position != 0 or roles.graph.op_type[source] != "Transpose":
             continue
@@ -77,7 +77,7 @@ def _transposed_batch(roles: Roles, row: int) -> Shape | None:
 
 
 def _is_batch(roles: Roles, extent: int | None) -> bool:
-    """Whether the step's inputs begin with such an extent."""
+    """Whether the inputs of the step have this first dimension."""
     inputs = [shape_of(roles, (row, 0)) for row in roles.of_kind("input")]
     return extent is None or any(shape and shape[0] == extent for shape in inputs)
 

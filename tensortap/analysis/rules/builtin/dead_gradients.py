@@ -47,8 +47,8 @@ def dead_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
 
 
 def _is_dead(entry: LedgerEntry, limits: Limits) -> bool:
-    """Whether a gradient is 0 at all captured steps, or from one on without a break: for longer than a part
-    of a model is skipped that only some batches use (an expert, a task by turns)."""
+    """Whether a gradient is 0 at all captured steps, or without a break from one step on. The break must be
+    longer than the pauses of a part that only some batches use (an expert, a task in turn)."""
     if entry.dead_steps == entry.steps:
         return True
     enough = max(limits["last_steps"], entry.steps * _LASTING)
@@ -69,7 +69,7 @@ def _dead(view: RunView, entry: LedgerEntry, tensor: TensorRole) -> Hit:
 
 
 def _at_times(view: RunView, entry: LedgerEntry, tensor: TensorRole) -> Hit:
-    """A gradient that is 0 at most captured steps, but recovers: what a part of the batches trains."""
+    """A gradient that is 0 at most captured steps, but recovers: only some batches train it."""
     first, share = entry.first_zero_step or 0, entry.zero_steps / entry.steps
     seen = f"is exactly 0 at {entry.zero_steps:,} of {counted(entry.steps, 'captured step')}"
     more = "but recovers" if entry.zero_steps < entry.steps else "but not in every iteration"
@@ -95,9 +95,9 @@ _UNUSED_HELP = "Use the layer in the loss, or set trainable=False."
 
 
 def _cut_off(view: RunView) -> Iterator[Hit]:
-    """Variables whose gradient an op takes that has none, and those that the loss does not depend on though
-    their gradient is asked for. Of low severity where a dump does not report what is to be trained (a teacher
-    that makes labels is not); who writes `stop_gradient` and asks for no gradient means it."""
+    """Variables whose gradient an op without gradient blocks, and variables that the loss does not depend on
+    although their gradient is requested. Low severity if the dump does not show which variables are trained:
+    `stop_gradient` without a requested gradient is intended, e.g. for a teacher."""
     weights = {(tensor.graph, tensor.name): tensor for tensor in view.of_kind("weight")}
     for entry in _ledger(view):
         tensor = weights.get((entry.graph, entry.tensor))
@@ -126,7 +126,7 @@ def _moves(view: RunView, weight: TensorRole) -> bool:
 
 
 def _advised(hit: Hit, entry: LedgerEntry) -> Hit:
-    """Add what to do about a variable that the loss gives no gradient, and where to look."""
+    """Adds advice on a variable without a gradient, and where to look."""
     advice = {"": _UNUSED_HELP, STOPS: _NO_STOP}.get(entry.cut_by, _OTHER_OP)
     if not entry.cut_by:
         return replace(hit, help=advice, next_look="Check where the output of the layer is used.")

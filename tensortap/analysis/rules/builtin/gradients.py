@@ -133,8 +133,8 @@ _FIRST = 4  # The first of so many parts of the kernels are the first layers.
 def _ends(
     view: RunView, *, most_of_first: bool = False
 ) -> Iterator[tuple[TensorRole, TensorRole, Array, Array, Array]]:
-    """For each graph: gradients of the first and last trained kernel in the forward pass, the steps at which
-    both were captured, and their L2 norms there.
+    """For each graph: gradients of the first and last trained kernel in the forward pass, the steps with both
+    captured, and their L2 norms.
 
     Args:
         most_of_first: of the first quarter of the kernels, the largest norm instead: what one branch of a
@@ -185,7 +185,8 @@ def _reading_order(view: RunView, graph: str) -> dict[str, int]:
 
 
 def _used(view: RunView, graph: str, row: int) -> int:
-    """The first node of the forward pass that takes a variable: reading it needs nothing, so says nothing."""
+    """The first node of the forward pass that uses a variable. The read itself has no inputs, so its position
+    says nothing."""
     roles = view.roles(graph)
     users = [user for user in roles.consumers(row) if not roles.is_backward(user)]
     return min(users, key=lambda user: int(roles.graph.order[user]), default=row)

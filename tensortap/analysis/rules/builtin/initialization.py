@@ -30,9 +30,9 @@ _NONE = np.zeros(0, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """How a kernel begins: its shape, fan-in and fan-out, its variance at a step. Initializers give it a
-    variance of 1 by a number between these two: their mean (Glorot & Bengio 2010), one of them (LeCun; He et
-    al. 2015: twice that), the larger one (orthogonal)."""
+    """The initial state of a kernel: its shape, fan-in and fan-out, and its variance at a step. Initializers
+    choose a variance of 1 divided by the mean of fan-in and fan-out (Glorot & Bengio 2010), by one of them
+    (LeCun; He et al. 2015: twice that), or by the larger one (orthogonal)."""
 
     tensor: TensorRole
     step: int
@@ -132,7 +132,7 @@ def _scales(view: RunView, rows: SnapshotRows) -> list[_Scale]:
 
 
 def _narrow_gradients(view: RunView, limits: Limits) -> Iterator[TensorRole]:
-    """Gradients of kernels of which 90 % lie within a range, at the first steps."""
+    """Gradients of kernels with 90 % of the elements within a narrow range, at the first steps."""
     half = limits["gradient_range"] / 2
     kernels = [tensor for tensor in trained_gradients(view) if tensor.is_kernel]
     known = _first_steps(view, ("gradients", half), kernels, limits)
@@ -160,7 +160,7 @@ def _rows_at(view: RunView, tensors: list[TensorRole], step: int) -> SnapshotRow
 
 
 class FirstSteps:
-    """The first steps of each tensor, at most so many, ascending.
+    """The first steps of each tensor, ascending, up to a maximum number.
 
     Attributes:
         results: by tensor, what callers computed of its snapshots up to the last of these steps; removed when

@@ -34,7 +34,7 @@ _SELECTING = ops(
 
 
 def feeds_layer(view: RunView, tensor: TensorRole) -> bool:
-    """Whether an input goes into a layer (and is no target or weight of the loss)."""
+    """Whether an input feeds a layer, rather than being a target or weight of the loss."""
     roles = view.roles(tensor.graph)
     if not any(roles.graph.layer.values):
         return bool(weight_inputs(view, tensor).tensors)
@@ -50,9 +50,9 @@ def feeds_layer(view: RunView, tensor: TensorRole) -> bool:
     return False
 
 
-def is_number(view: RunView, tensor: TensorRole, rows: SnapshotRows) -> bool:
-    """Whether an input is measured rather than counted out: of a floating point dtype, or (pixels) of whole
-    numbers that are cast to one before anything else; tokens, which name rows of a table, are not."""
+def is_number(view: RunView, tensor: TensorRole, rows: Rows) -> bool:
+    """Whether an input is a measurement: floating point, or integers (pixels) that are cast to floating point
+    first. Tokens, which index rows of a table, are not."""
     dtypes, names = view.dtypes(rows)
     if all(names[code] in LARGEST for code in set(dtypes.tolist())):
         return True
@@ -146,9 +146,9 @@ def class_imbalance(view: RunView, limits: Limits) -> Iterable[Hit]:
             yield Hit.at(steps, len(steps), tensor, text, evidence, looked_at=looked_at)
 
 
-def _count_classes(view: RunView, rows: SnapshotRows) -> tuple[Array, Array]:
-    """How often each whole number occurs in the kept labels (if it does at all), and at which steps they were
-    kept; one-hot rows count as the class they name."""
+def _count_classes(view: RunView, rows: Rows) -> tuple[Array, Array]:
+    """How often each integer occurs in the stored labels, if at all, and at which steps they were stored.
+    One-hot rows count as their class."""
     found, steps = [], []
     for snapshot, value in stored_values(view.run, rows.rows[rows.kept][:_LOOKED_INTO], _MAX_BYTES):
         if (value.ndim == 1 or value.shape[1:] == (1,)) and _names_classes(value):
@@ -238,15 +238,15 @@ def _names_classes(value: Array) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class WeightInputs:
-    """`tensors`: (row, slot) of what the first products with weights take; what an op has bounded is left
-    out. `as_it_is`: some of them hold the numbers of the input itself."""
+    """`tensors`: (row, slot) of the inputs of the first products with weights, except those that an op
+    bounded. `as_it_is`: whether some of them have the numbers of the input itself."""
 
     tensors: list[tuple[int, int]]
     as_it_is: bool
 
 
 def weight_inputs(view: RunView, tensor: TensorRole) -> WeightInputs:
-    """Follows an input forward. Nothing is taken of targets, which meet no weight."""
+    """Follows an input forward. Empty for targets, which reach no weight."""
     roles = view.roles(tensor.graph)
     found, as_it_is = list[tuple[int, int]](), False
     waiting, seen = [(tensor.row, tensor.slot, True)], set[tuple[int, int]]()

@@ -1,4 +1,4 @@
-"""Rules about what a loss is given: logits or probabilities, targets that the output can reach, its sign."""
+"""Rules about the inputs of a loss: logits or probabilities, reachable targets, and its sign."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _mismatch(view: RunView, roles: Roles, output: Slot, loss: int, activation: 
 
 
 def _logits_as_probabilities(view: RunView, roles: Roles) -> Iterator[Hit]:
-    """Keras clips what it takes for probabilities to just inside 0 … 1 before it takes the logarithm."""
+    """Keras clips probabilities to just inside 0 … 1 before it takes the logarithm."""
     graph = roles.graph
     for row in forward_rows(roles, "Log".__eq__):
         clipped, bounds = row, list[float]()
@@ -201,8 +201,8 @@ def negated_loss(view: RunView, limits: Limits) -> Iterable[Hit]:
 
 
 def _sign_at(roles: Roles, row: int, loss: int) -> tuple[int, int]:
-    """(the sign with which a cross-entropy enters a loss, the last node that changes it); the sign is 0 where
-    it does in another way, or not at all."""
+    """(the sign of a cross-entropy in a loss, the last node that changes it). The sign is 0 if the loss uses
+    it in another way, or not at all."""
     waiting, seen = [(row, 1, row)], set[int]()
     while waiting and len(seen) < _MAX_NODES:
         row, sign, changed = waiting.pop()

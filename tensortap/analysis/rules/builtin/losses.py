@@ -1,4 +1,4 @@
-"""Rules about the loss and what drives it: loss, overfitting, learning rate."""
+"""Rules about the loss and its causes: loss, overfitting, learning rate."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _MIN_LOSSES = 20  # losses, of which one does not know yet whether they will fal
 
 
 def _losses(view: RunView) -> list[TensorRole]:
-    """The losses. A gradient tape is given a loss that a loss scale has multiplied (mixed_float16), and a
-    step returns one that it is given: these are none, if the one before was captured."""
+    """The losses. A tape differentiates a loss multiplied by a loss scale (mixed_float16), and a step returns
+    a loss that it gets as an argument; neither is listed if the loss itself was captured."""
     found = view.of_kind("loss")
     places = {(tensor.graph, tensor.row) for tensor in found}
     return [
@@ -41,7 +41,7 @@ def _losses(view: RunView) -> list[TensorRole]:
 
 
 def _before(view: RunView, loss: TensorRole) -> list[int]:
-    """The nodes whose number a loss is, or a multiple of."""
+    """The nodes that have the same number as a loss, or a multiple of it."""
     roles, row, found = view.roles(loss.graph), loss.row, list[int]()
     if loss.op_type == "Mul":
         return [source for source, _, _ in roles.inputs(row)]
@@ -58,8 +58,8 @@ def _training_losses(view: RunView) -> list[TensorRole]:
 
 
 def _has_rivals(view: RunView, loss: TensorRole) -> bool:
-    """Whether there are several losses, of which one may grow while another falls (a GAN): in the step, or
-    that of a step that trains other variables, where each reads those that the other one trains."""
+    """Whether there are several losses, so that one may grow while another falls (a GAN): in the step, or in
+    another step that trains other variables and reads the ones trained here."""
     roles = view.roles(loss.graph)
     names = {_REPLICA.sub("", roles.graph.names[row]) for row in roles.of_kind("loss")}
     others = [view.roles(tensor.graph) for tensor in _training_losses(view) if tensor.graph != loss.graph]
@@ -73,8 +73,8 @@ def _compete(one: Roles, other: Roles) -> bool:
 
 
 def _error(*parts: Array) -> float:
-    """Standard error of the difference of medians of independent numbers, normally distributed: sqrt(pi / 2)
-    that of their means."""
+    """Standard error of the difference of medians of independent normal numbers: sqrt(pi / 2) times that of
+    their means."""
     return float(np.sqrt(np.pi / 2 * sum(part.var(ddof=1) / len(part) for part in parts)))
 
 
@@ -89,8 +89,9 @@ def _by_step(rows: SnapshotRows) -> tuple[Array, Array]:
 
 
 def _clear(loss: Array, third: int) -> bool:
-    """Whether losses that stay do not differ by half from the first one, which they may have fallen from
-    before the first third ended, nor mostly from each other; single ones may be far off (small batches)."""
+    """Whether a plateau is clear: its losses do not differ by half from the first loss (which may have been
+    higher before the first third ended), and mostly not from each other. Single outliers are allowed (small
+    batches)."""
     usual = float(np.quantile(loss, 0.75))
     return bool(loss[-third:].min() > 0 and np.quantile(loss[-third:], 0.25) > 0.5 * max(loss[0], usual))
 
@@ -112,13 +113,13 @@ def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
             continue
         third = max(len(steps) // 3, 2)
         begin, end = float(np.median(loss[:third])), float(np.median(loss[-third:]))
-        # So much per so many steps, compounded; of a long run, whose loss levels off, no more than the most.
+        # `percent` per `steps` steps, compounded; at most `most_percent`, since the loss of a long run levels off.
         pieces = (span * 2 / 3) / limits["steps"]
         wanted = min(1 - max(1 - limits["percent"] / 100, 0.0) ** pieces, limits["most_percent"] / 100)
         fallen = (begin - end) / abs(begin) if begin else 0.0
         scatter = 2 * _error(loss[:third], loss[-third:])
         clearly = begin - end > scatter or fallen >= limits["most_percent"] / 100
-        jumped = 0 < _JUMP * loss[0] < loss[-third:].min()  # at once, and it never came back
+        jumped = 0 < _JUMP * loss[0] < loss[-third:].min()  # immediately and permanently
         classes = 0 if jumped or len(steps) < _MIN_LOSSES else classes_guessed(view.roles(tensor.graph), end)
         fell = fallen >= wanted and clearly and not jumped
         if fell and not classes:
@@ -160,7 +161,8 @@ _FAR_ABOVE = 1.1  # of ln(classes): such a loss has other reasons, or holds more
 
 
 def classes_guessed(roles: Roles, loss: float) -> int:
-    """Among how many classes a model's only cross-entropy is no better than a guess; 0 if it is better."""
+    """The number of classes for which a guess is as good as the model's only cross-entropy; 0 if the model is
+    better."""
     found = set[int]()
     for row in forward_rows(roles, CROSS_ENTROPIES.__contains__):
         logits = next((place[:2] for place in roles.inputs(row) if place[2] == 0), (row, 0))
@@ -231,7 +233,7 @@ _VALIDATION = frozenset(("loss", "val_loss"))
 
 
 def _validated_epochs(view: RunView) -> list[StepLogs]:
-    """Logs of the epochs that validated, of the last `fit`; those of one worker, which are those of all."""
+    """Logs of the epochs of the last `fit` with validation, from one worker (all workers have the same)."""
     found = {logs.step: logs for logs in view.run.events.logs if logs.phase == "epoch"}
     epochs = [found[step] for step in sorted(found) if found[step].values.keys() >= _VALIDATION]
     begins = [at for at in range(1, len(epochs)) if epochs[at].epoch <= epochs[at - 1].epoch]
@@ -239,7 +241,7 @@ def _validated_epochs(view: RunView) -> list[StepLogs]:
 
 
 def _overfit_epochs(epochs: list[StepLogs], tensors: list[TensorRole], limits: Limits) -> Iterable[Hit]:
-    """Since the epoch whose validation loss is the lowest, that has risen while the training loss fell on."""
+    """The epochs since the lowest validation loss, if it has risen since while the training loss fell."""
     train, validation = (np.array([logs.values[name] for logs in epochs]) for name in ("loss", "val_loss"))
     if not (np.isfinite(train).all() and np.isfinite(validation).all()):
         return
@@ -318,7 +320,7 @@ _LEFT = 1e-6  # of the largest loss: then gradients are small, as they are to be
 
 
 def is_fitted(view: RunView, graph: str, step: int, share: float = 1.0) -> bool:
-    """Whether the loss is exactly 0 (a hinge loss) at such a share of the steps from one on."""
+    """Whether the loss is exactly 0 (a hinge loss) at most steps from one step on."""
     rows = _loss_rows(view, graph)
     rows = rows.part(rows.step >= step)
     return len(rows) > 0 and float(np.mean(rows["zero"] == rows["size"])) >= share
@@ -357,7 +359,7 @@ def learning_rates(view: RunView) -> list[TensorRole]:
 
 
 def _scheduled(roles: Roles) -> set[int]:
-    """Rows of the scalars that schedules end in; none where several different ones could be it (Nadam
+    """Rows of the scalars that schedules compute; empty if several different ones are candidates (Nadam
     computes its momentum from the count, too).
 
     Keras gives a schedule the count of steps, and corrects the bias of moments by that count + 1: what adds
@@ -399,8 +401,8 @@ def _computed_from(roles: Roles, reads: list[int]) -> set[int]:
 
 
 def _is_constant(roles: Roles, row: int, depth: int = _DEEP) -> bool:
-    """Whether a node gives the same at every step: a constant, what is made of some, a variable that is
-    neither trained nor counts steps."""
+    """Whether a node has the same output at every step: a constant, a result of constants, or a variable that
+    is neither trained nor a step counter."""
     if roles.graph.op_type[row] == "ReadVariableOp":
         return roles.kind.get(row) != "weight" and not _counts_steps(roles, row)
     sources = roles.inputs(row)

@@ -53,8 +53,8 @@ def exploding_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
 
 
 def _origin(view: RunView, origin: Origin, *, alone: bool) -> Iterable[Hit]:
-    """Describe an origin; `alone`: whether only constants of the program are reported, which else
-    are of low severity: a mask is not a fault, what is made of it is reported as an origin of its own."""
+    """Describes an origin. `alone`: only constants of the program have NaN or infinities; otherwise constants
+    are of low severity, because a mask is no fault and its consequences are origins themselves."""
     found = next((t for t in view.tensors if (t.graph, t.name) == (origin.graph, origin.tensor)), None)
     if found is None:
         return

@@ -1,4 +1,4 @@
-"""The rule about workers that should hold the same weights, and do not.
+"""The rule about workers that should have the same weights, and do not.
 
 In synchronous data-parallel training each worker holds a copy of every weight and applies the same summed
 gradient, so the copies stay equal. One that leaves the others points to a missed or doubled all-reduce, to
@@ -58,7 +58,7 @@ def replica_drift(view: RunView, limits: Limits) -> Iterable[Hit]:
 
 
 def _may_be_replicated(tensor: TensorRole) -> bool:
-    """Weights that are trained alike on all workers, sums over workers, and tensors of which no graph tells.
+    """Weights trained equally on all workers, sums over workers, and tensors without a graph.
 
     Moving averages of batch normalization are each worker's own until they are saved.
     """
@@ -69,7 +69,7 @@ def _may_be_replicated(tensor: TensorRole) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Drift:
-    """Workers that left the others: codes of those, ascending; `steps` at which they differ, ascending.
+    """Workers that differ from the others: their codes, ascending; `steps` at which they differ, ascending.
 
     `column` is the statistic that differs first, `own` its value on the first of the workers and `usual` on
     most of the `of` workers that captured the tensor at the first of the steps.
@@ -142,8 +142,8 @@ def _drift(tensor: TensorRole, rows: SnapshotRows, tolerance: float, agreed_step
 
 
 def _middle(column: Array, moment: Array, size: Array) -> Array:
-    """The lower median of a column at each moment, which is what most workers hold if most hold the same; of
-    two workers what the first one holds."""
+    """The lower median of a column at each moment, i.e. the value of most workers if most agree; with two
+    workers the first one's."""
     ordered = column[np.lexsort((column, moment))]
     first = np.cumsum(size) - size
     middle: Array = np.where(size == 2, column[first], ordered[first + (size - 1) // 2])

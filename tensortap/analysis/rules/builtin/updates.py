@@ -18,8 +18,8 @@ _PAIRS = 6  # pairs of neighbouring steps that are compared by their values
 
 
 class _Pair(NamedTuple):
-    """Two neighbouring captured steps with values: which update of the tensor it is, the later step, how many
-    steps lie between, the rows of both."""
+    """Two neighbouring captured steps with stored values: number of the tensor's update, the later step, the
+    distance in steps, the rows of both."""
 
     place: int
     step: int
@@ -30,9 +30,9 @@ class _Pair(NamedTuple):
 
 @dataclass(slots=True)
 class _Weights:
-    """State of a weight: its captured steps but the first; the last step, its row (-1: no value was
-    kept) and norm; pairs of steps by their place: of which values were kept, and whose norms prove an update
-    that is too large; ratios that were worked out from values, by rows."""
+    """State of a weight: number of captured steps after the first; the last step, its row (-1: no stored
+    value) and norm; pairs of steps with stored values, and with norms that prove a large update, by position;
+    ratios computed from values, by rows."""
 
     pairs: int = -1
     step: int | None = None
@@ -44,20 +44,20 @@ class _Weights:
 
 
 class Updates(DependsOnValues):
-    """norm(update)/norm(weight) a step of each tensor, between neighbouring captured steps at their first
-    visits: from kept values, else the difference of the norms, which is a lower bound and so proves nothing
-    but updates above `largest`."""
+    """norm(update)/norm(weight) per step of each tensor, between neighbouring captured steps at their first
+    visits. It is computed from stored values. The difference of the norms is a lower bound, so it can only
+    prove updates above `largest`."""
 
     def __init__(self, largest: float) -> None:
         self._largest = largest
         self._weights: dict[int, _Weights] = {}
 
     def forget(self, code: int) -> None:
-        """Drop what is held of a tensor."""
+        """Drops all state of a tensor."""
         self._weights.pop(code, None)
 
-    def add(self, rows: SnapshotRows) -> None:
-        """Adds snapshots, of each tensor behind those that were added before."""
+    def add(self, rows: Rows) -> None:
+        """Adds snapshots, for each tensor in order after those already added."""
         norm, kept = rows["l2"], rows.kept
         for code, part in rows.groups():
             weights = self._weights.setdefault(code, _Weights())
@@ -94,8 +94,8 @@ class Updates(DependsOnValues):
 
 
 def _exact(run: RunIndex, weights: _Weights) -> Iterator[tuple[int, tuple[int, float]]]:
-    """(place, (step, ratio)) of some pairs from the values themselves, evenly chosen; those that cannot be
-    read are skipped: what their norms prove stays."""
+    """(position, (step, ratio)) of evenly chosen pairs, computed from the values. Unreadable pairs are
+    skipped; the proof from their norms remains."""
     count = len(weights.kept)
     chosen = np.unique(np.linspace(0, count - 1, min(_PAIRS, count)).astype(int)).tolist()
     known, weights.exact = weights.exact, {}

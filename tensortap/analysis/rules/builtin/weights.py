@@ -27,8 +27,8 @@ from .updates import Updates
 
 
 def layer_weights(view: RunView) -> list[TensorRole]:
-    """Weights of layers, each variable once a graph (where it is read several times, as it was first; of
-    several variables of one path the one that is trained, where that is known)."""
+    """Weights of layers, each variable once per graph: its first read. If several variables share a path, the
+    trained one, if known."""
 
     def find() -> list[TensorRole]:
         found: dict[tuple[str, str], TensorRole] = {}
@@ -118,7 +118,7 @@ def unchanged_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
 
 
 def _is_frozen_statistic(tensor: TensorRole, trained: Collection[tuple[str, str]]) -> bool:
-    """Whether it is a moving mean or variance of a layer of which nothing is trained."""
+    """Whether it is a moving mean or variance of a layer without trained weights."""
     if not tensor.is_statistic:
         return False
     layer = tensor.graph, tensor.variable.rpartition("/")[0]
@@ -142,7 +142,7 @@ _ASKING = "Check the variables passed to tape.gradient."
 def _at_rest(
     view: RunView, tensor: TensorRole, gradient: TensorRole | None, *, zero: bool
 ) -> tuple[Severity, str]:
-    """How bad it is that a weight stays as it is, and what is known of its gradient."""
+    """The severity of an unchanged weight, and what is known about its gradient."""
     if gradient:
         if zero:
             return "low", "because its gradient is exactly 0"
@@ -160,15 +160,16 @@ def _at_rest(
 
 
 def _is_zero(view: RunView, gradient: TensorRole, same: Stretch) -> bool:
-    """Whether a gradient is all zeros as long as the weights stay: what was seen of it at their last step
-    changes them later."""
+    """Whether a gradient is all zeros while the weights are unchanged. The gradient at their last step
+    changes them only later."""
     rows = view.rows([gradient])
     rows = rows.part((rows.step >= same.first) & (rows.step < same.last))
     return len(rows) > 0 and bool(np.all(rows["zero"] == rows["size"]))
 
 
 def _is_skipped(view: RunView, graph: str, same: Stretch) -> bool:
-    """Whether a gradient of a graph is not finite at each step of a stretch: the program skips such steps."""
+    """Whether a gradient of a graph is not finite at each step of a stretch, because the program skips such
+    steps."""
     gradients = [tensor for tensor in view.of_kind("gradient") if tensor.graph == graph]
     steps = view.cached(f"steps of {graph} with NaN or infinite gradients", lambda: _broken(view, gradients))
     rows = view.rows(gradients[:1])
@@ -191,7 +192,7 @@ def _unchanged(tensor: TensorRole, same: Stretch, steps: int, by_values: bool, w
 
 
 def _first_and_last_value(view: RunView, same: Stretch) -> list[Array]:
-    """The first and the last kept value of a stretch, float64; none if they cannot be read or compared."""
+    """The first and the last stored value of a stretch, float64; None if they cannot be read or compared."""
     if same.kept < 2:
         return []
     found = stored_values(view.run, [same.first_kept, same.last_kept])
@@ -231,7 +232,7 @@ def all_zero(view: RunView, limits: Limits) -> Iterable[Hit]:
 
 
 def _may_hold_more(view: RunView, tensor: TensorRole) -> bool:
-    """Not so of a moving mean, which begins at zero."""
+    """False for moving means, which begin at zero, and for ambiguous reads."""
     return not (is_ambiguous(view, tensor) or tensor.is_statistic)
 
 
@@ -239,7 +240,7 @@ _WHY_STILL_ZERO = ("UnchangedTensor", "AbsorbedUpdate", "DeadGradient")  # a bia
 
 
 def _zero_severity(view: RunView, tensor: TensorRole) -> Severity | None:
-    """Biases begin at zero, and stay so where nothing trains them; so do frozen layers."""
+    """Biases begin at zero, and stay zero if they are not trained; so do frozen layers."""
     if tensor.kind == "gradient" and tensor.is_kernel:
         return "high"
     frozen = view.roles(tensor.graph).trainable.get(tensor.variable) is False
