@@ -113,7 +113,7 @@ def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
             continue
         third = max(len(steps) // 3, 2)
         begin, end = float(np.median(loss[:third])), float(np.median(loss[-third:]))
-        # `percent` per `steps` steps, compounded; at most `most_percent`, since the loss of a long run levels off.
+        # `percent` per `steps` steps, compounded; capped, because the loss of a long run levels off.
         pieces = (span * 2 / 3) / limits["steps"]
         wanted = min(1 - max(1 - limits["percent"] / 100, 0.0) ** pieces, limits["most_percent"] / 100)
         fallen = (begin - end) / abs(begin) if begin else 0.0
