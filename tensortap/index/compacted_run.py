@@ -1,4 +1,4 @@
-"""A run of which only `compact/` is here: its statistics are read from there, a part at a time."""
+"""A run with only `compact/`: its statistics are read from there, one part at a time."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _TEXTS = pa.dictionary(pa.int32(), pa.string())
 
 
 class CompactedRun:
-    """The compacted statistics of a run whose streams are not here.
+    """The compacted statistics of a run without streams.
 
     Attributes:
         damage: sentences about parts that cannot be read.
@@ -65,7 +65,7 @@ class CompactedRun:
 
     @classmethod
     def find(cls, run_dir: Path) -> CompactedRun | None:
-        """Find the compacted statistics of a run; None where there are none, or the streams are here."""
+        """Finds the compacted statistics of a run; None if there are none, or if the run has streams."""
         try:
             identity = stat_path(run_dir / FOLDER / MANIFEST)
             if has_streams(run_dir):
@@ -77,7 +77,7 @@ class CompactedRun:
         return cls(run_dir, identity, checksum)
 
     def is_current(self) -> bool:
-        """Whether the run is still as it was: neither compacted again, nor copied as a whole."""
+        """Whether the run is unchanged: neither compacted again nor copied as a whole."""
         try:
             return stat_path(self._run_dir / FOLDER / MANIFEST) == self._identity and not has_streams(
                 self._run_dir
@@ -91,7 +91,7 @@ class CompactedRun:
         return {"checksum": self.checksum, "parts_read": self.parts_read, "damage": self.damage}
 
     def resume(self, state: dict[str, Any]) -> bool:
-        """Resume where a saved index ends; False where it was made of another manifest."""
+        """Continues where a saved index ends; False if it was built from another manifest."""
         if state["checksum"] != self.checksum:
             return False
         self.parts_read, self.damage = int(state["parts_read"]), list(map(str, state["damage"]))
@@ -112,8 +112,8 @@ class CompactedRun:
         return sum(sizes[: self.parts_read]), sum(sizes)
 
     def read_next(self, catalog: Catalog) -> bool:
-        """Adds the next parts to a catalog, in the order in which their rows were written; False where there
-        are none."""
+        """Adds the next parts to a catalog, in the order in which their rows were written; False at the
+        end."""
         parts: list[CompactedPart] = []
         tables: list[pa.Table] = []
         for part in self._manifest.parts[self.parts_read :]:
@@ -173,7 +173,7 @@ class CompactedRun:
 
 
 def _like_stream(column: pa.ChunkedArray, name: str) -> Any:
-    """A column with the type that it has in a stream. Raises DamagedError: it holds something else."""
+    """A column with its type in a stream. Raises DamagedError: it has another content."""
     if column.null_count:
         raise DamagedError(f"The column {name!r} has nulls.")
     kind = SCHEMA.field(name).type if name in SCHEMA.names else pa.string()

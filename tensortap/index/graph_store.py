@@ -1,4 +1,4 @@
-"""The graphs of a run: recorded ones read when they are needed, unrecorded ones made of their snapshots."""
+"""The graphs of a run: recorded ones are read on demand, others are built from their snapshots."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _Size = tuple[str, str, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class GraphOverview:
-    """A graph in numbers; `nonfinite`: snapshots with a NaN or infinity, None where none is known to hold
-    one, and the source of an import does not report all. Steps: those with its snapshots. Workers: those
-    that captured any, by when they first did in this run.
+    """Summary of a graph. `nonfinite`: number of snapshots with NaN or infinity; None if none is known and
+    the import format does not count them all. Steps: those with its snapshots. Workers: those that captured
+    it, in the order of their first capture in this run.
 
     `way`: how its tensors were captured (`in-place`, `shadow`, or empty if that is unknown).
     """
@@ -77,7 +77,8 @@ class GraphCache:
         self._lock = threading.RLock()
 
     def poll(self) -> None:
-        """Looks for new graphs. Raises OSError: they cannot be listed, though not for want of permission."""
+        """Looks for new graphs. Raises OSError: they cannot be listed, for another reason than
+        permissions."""
         try:
             recorded, denied = self._reader.graph_ids(), []
         except PermissionError:
@@ -103,7 +104,7 @@ class GraphCache:
 
     @property
     def denied(self) -> list[str]:
-        """Sentences about what may not be read; it is tried again."""
+        """Sentences about unreadable graphs; they are read again later."""
         return self._unlisted + list(self._refused.values())
 
     def get(self, graph_id: str) -> GraphIndex:
@@ -138,7 +139,7 @@ class GraphCache:
         return list(dict.fromkeys([*self.recorded, *captured]))
 
     def overviews(self) -> list[GraphOverview]:
-        """All graphs in numbers, the one with most snapshots first."""
+        """Summaries of all graphs, the one with most snapshots first."""
         tensors = self._catalog.tensors
         count = len(tensors)
         graph_of = tensors.columns(count)[0]
@@ -175,7 +176,7 @@ class GraphCache:
         return [catalog.workers[worker] for of, worker in sorted(self._workers) if of == graph]
 
     def _uncounted(self, count: int) -> Ints:
-        """`not_counted_by_tensor` of the first tensors; counted anew where there are more snapshots."""
+        """`not_counted_by_tensor` of the first tensors; recomputed when there are more snapshots."""
         rows, known = self._not_counted
         if rows != self._catalog.rows or len(known) < count:
             self._not_counted = self._catalog.rows, not_counted_by_tensor(self._catalog)

@@ -35,7 +35,7 @@ Identity = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Changes up to `cursor`: the runs that did, None for those that are gone."""
+    """Changes up to `cursor`: the changed runs, None for removed ones."""
 
     cursor: str
     runs: dict[str, RunOverview | None]
@@ -49,7 +49,7 @@ class _Entry:
 
 
 class LogIndex:
-    """All runs found below the log directories. Nothing is read before the first `refresh`.
+    """All runs in the log directories. Nothing is read before the first `refresh`.
 
     Any number of threads may read while one refreshes.
 
@@ -89,16 +89,16 @@ class LogIndex:
         return names_of(self.logdirs)
 
     def logdir_of(self, run: RunIndex) -> str:
-        """The name of the log directory in which a run lies."""
+        """The name of the log directory that contains a run."""
         return self._holding(run.path)[0]
 
     def name_of(self, folder: Path) -> str:
-        """Display name of a folder: the name of the log directory that it lies in, and the way from there."""
+        """Display name of a folder: the name of its log directory and the path below it."""
         name, logdir = self._holding(folder)
         return PurePath(name, *folder.parts[len(logdir.parts) :]).as_posix()
 
     def _holding(self, folder: Path) -> tuple[str, Path]:
-        """(name, path) of the log directory that a folder lies in; of itself, where that is none."""
+        """(name, path) of the log directory that contains a folder; the folder itself if none does."""
         found = zip(self._names, self.logdirs, strict=True)
         holding = (each for each in found if each[1] == folder or each[1] in folder.parents)
         return next(holding, (folder.name, folder))
@@ -123,8 +123,8 @@ class LogIndex:
 
     @property
     def reading(self) -> dict[str, tuple[int, int]]:
-        """How far the runs are, by id, of which much is still to be read: bytes that were, and that there
-        are; as of when a part was last read, as an address may not answer who asks now."""
+        """Progress of the runs with much left to read, by id: bytes read and bytes available, as of the last
+        read part, because a remote address may not answer now."""
         return dict(self._reading)
 
     @property
@@ -208,7 +208,7 @@ class LogIndex:
         self._version += 1
 
     def _read_part(self, run_id: str, advance: Callable[[RunIndex], object] | None) -> bool:
-        """Whether more may be left of the run."""
+        """Returns whether more of the run may be left to read."""
         more = self._poll(run_id)
         self._measure_progress(run_id, more)
         if more and advance is not None:
@@ -216,7 +216,7 @@ class LogIndex:
         return more
 
     def _measure_progress(self, run_id: str, more: bool) -> None:
-        """Notes how much is to be read; twice a second at most, as every part asks."""
+        """Updates the reading progress, at most twice per second, because every part calls it."""
         reading = {known: far for known, far in self._reading.items() if known in self._entries}
         if not more:
             reading.pop(run_id, None)
@@ -270,8 +270,8 @@ def _identity(path: Path) -> Identity | None:
 
 
 def names_of(logdirs: Sequence[Path]) -> list[str]:
-    """A name for each: its own, with as much of the path before it as tells it from the others, but no more:
-    where they are is nobody else's business."""
+    """A name for each path: its last part, with as many parents as make it unique. No more, because the
+    location is private."""
     paths = [logdir.resolve() for logdir in logdirs]
     return [_shortest(path, set(paths) - {path}) for path in paths]
 

@@ -14,7 +14,7 @@ from .catalog.decode import LOST, NOT_COPIED, REFUSED
 
 
 class NoValue(NamedTuple):
-    """Why a value is missing: what happened in a word or two, the reason, and the fix (empty: none)."""
+    """Why a value is missing: a short label, the reason, and the fix (empty: none)."""
 
     happened: str
     why: str
@@ -45,7 +45,7 @@ _WORDS = {
 
 
 def source_format(info: dict[str, Any]) -> str:
-    """The format that a run was imported from, as its info says, or empty."""
+    """The format that a run was imported from, according to its info, or empty."""
     return str(info.get("format", "a file"))[:80] if "imported from" in info else ""
 
 

@@ -111,7 +111,7 @@ class _Texts:
 
 
 class RunEvents:
-    """The events of a run, read as they appear. One thread polls, any number read.
+    """The events of a run, read as they appear. One thread polls, any number of threads reads.
 
     Attributes:
         version: grows with every change.
@@ -148,23 +148,23 @@ class RunEvents:
         return more
 
     def count(self, worker: str) -> int | None:
-        """How many events a worker has; None while not all were read, or where some are damaged."""
+        """Number of events of a worker; None while some are unread or damaged."""
         tail = self._tails.get(worker)
         known = tail is not None and not tail.damage and worker not in self._unread
         return self._counts.get(worker) if known else None
 
     @property
     def damage(self) -> list[str]:
-        """Sentences about lines that had to be skipped, and files that may not be read."""
+        """Sentences about skipped lines and unreadable files."""
         return [sentence for tail in list(self._tails.values()) for sentence in tail.problems]
 
     @property
     def denied(self) -> list[str]:
-        """Sentences about files that may not be read; they are tried again."""
+        """Sentences about unreadable files; they are read again later."""
         return [tail.denied for tail in list(self._tails.values()) if tail.denied is not None]
 
     def events(self, kind: str | None = None) -> list[RunEvent]:
-        """All but batches, by time; or those of one kind."""
+        """All events except batches, by time; or those of one kind."""
         found = [event for event in list(self._events) if kind in (None, event.kind)]
         return sorted(found, key=lambda event: event.time)
 
@@ -175,7 +175,7 @@ class RunEvents:
 
     @property
     def batch_steps(self) -> list[int]:
-        """The steps of which it was noted which samples fed them, ascending."""
+        """The steps with recorded batch samples, ascending."""
         return sorted(self._batches)
 
     def samples(self, part: str, *, files: bool, limit: int) -> tuple[int, list[SampleUse]]:
@@ -183,7 +183,7 @@ class RunEvents:
         return (self._files if files else self._ids).containing(part, limit)
 
     def calls(self, step: int, worker: str) -> dict[str, Any]:
-        """The event `calls` that holds for a step of a worker (FORMAT.md); empty if none does."""
+        """The `calls` event that applies to a step of a worker (FORMAT.md); empty without one."""
         noted = self._calls.get(worker, {})
         at = max((each for each in noted if each <= step), default=None)
         facts = {} if at is None else noted[at]

@@ -1,4 +1,4 @@
-"""Counts of snapshots with a trait, by tensor; extended as a run grows, without counting anew."""
+"""Counts of snapshots with a trait, per tensor, extended incrementally as a run grows."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ class HitCount:
 
 
 class HitCounts:
-    """The snapshots that have a trait, by tensor; tensors without any are skipped."""
+    """The snapshots with a trait, per tensor; tensors without any are not listed."""
 
     def __init__(self) -> None:
         self.by_tensor: dict[int, HitCount] = {}
 
     def forget(self, code: int) -> None:
-        """Drop what is held of a tensor."""
+        """Drops all state of a tensor."""
         self.by_tensor.pop(code, None)
 
-    def add(self, rows: SnapshotRows, has: Array, values: Array, *, low: bool = False) -> None:
-        """Adds snapshots, of each tensor behind those that were added before.
+    def add(self, rows: Rows, has: Array, values: Array, *, low: bool = False) -> None:
+        """Adds snapshots, for each tensor in order after those already added.
 
         Args:
             has: bool[rows], which have the trait. values: float64[rows], what was measured; NaN is mildest.
@@ -95,16 +95,16 @@ class SnapshotCounts:
         return int(self._columns[1, code]) if code < self._columns.shape[1] else 0
 
     def last(self, code: int) -> int:
-        """The last step of a tensor's snapshots, of which there is one at least."""
+        """The last step of a tensor's snapshots; it has at least one."""
         return int(self._columns[2, code])
 
     def forget(self, code: int) -> None:
-        """Drop what is held of a tensor."""
+        """Drops all state of a tensor."""
         if code < self._columns.shape[1]:
             self._columns[:, code] = (0, 0, _BEFORE)
 
-    def add(self, rows: SnapshotRows) -> None:
-        """Adds snapshots, of each tensor behind those that were added before."""
+    def add(self, rows: Rows) -> None:
+        """Adds snapshots, for each tensor in order after those already added."""
         starts, tensor, step = rows.starts, rows.tensor, rows.step
         more = int(tensor[-1]) + 1 - self._columns.shape[1]
         if more > 0:
@@ -121,9 +121,9 @@ class SnapshotCounts:
 
 @dataclass(frozen=True, slots=True)
 class ZeroCounts:
-    """A gradient's exact zeros: at how many steps all of it was, the first and last of these; their share of
-    all elements; where all of it is 0 at its last step, since which one without a break and over how many
-    (`lasting`); `passing`: over how many the longest stretch was behind which it came back."""
+    """The exact zeros of a gradient: number of steps with an all-zero gradient, the first and last of these;
+    the share of zeros among all elements; if the gradient is all zero at its last step, the first step of
+    that stretch and its length (`lasting`); `passing`: length of the longest stretch that ended."""
 
     steps: int
     first: int
@@ -136,8 +136,8 @@ class ZeroCounts:
 
 @dataclass(slots=True)
 class _Tail:
-    """The steps behind the last one (`broken`) with a visit that is not all zeros: the first and last of
-    them, how many; of those before it the most without a break (`passing`)."""
+    """The steps after the last one (`broken`) with a visit that is not all zeros: the first, the last and
+    their number; `passing`: the longest stretch before it."""
 
     broken: int | None = None
     first: int | None = None
@@ -161,8 +161,7 @@ class _Tail:
             self.last, self.steps = int(more[-1]), self.steps + len(more)
 
     def _longest(self, step: Array, whole: Array) -> int:
-        """The most steps without a break that end before a step with something else, of what is added and the
-        steps before it."""
+        """The longest unbroken stretch that ended, among the added steps and those before them."""
         breaks, zeros = distinct(step[~whole]), distinct(step[whole])
         known = [at for at in (self.broken, self.last) if at is not None]
         zeros = zeros[~np.isin(zeros, [*breaks.tolist(), *known])]
@@ -188,13 +187,13 @@ class Zeros:
         return ZeroCounts(*at, zero / size if size else 0.0, tail.first, tail.steps, tail.passing)
 
     def forget(self, code: int) -> None:
-        """Drop what is held of a tensor."""
+        """Drops all state of a tensor."""
         self._all.forget(code)
         self._tails.pop(code, None)
         self._elements.pop(code, None)
 
-    def add(self, rows: SnapshotRows) -> None:
-        """Adds snapshots, of each tensor behind those that were added before."""
+    def add(self, rows: Rows) -> None:
+        """Adds snapshots, for each tensor in order after those already added."""
         zero, size, starts = rows["zero"], rows["size"], rows.starts
         whole = (zero == size) & (size > 0)
         self._all.add(rows, whole, zero)

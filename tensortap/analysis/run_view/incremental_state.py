@@ -1,4 +1,4 @@
-"""Results about the snapshots of each tensor, kept between looks and extended as a run grows.
+"""Results per tensor, kept between analyses and extended as a run grows.
 
 Rows of a catalog never move and are never removed. So whatever holds for a tensor's first rows and of
 those behind them separately, and put together exactly, is held from one look to the next; a tensor that got
@@ -32,11 +32,11 @@ class TensorState(Protocol):
     """State that an analysis holds of tensors, by their codes."""
 
     def forget(self, code: int) -> None:
-        """Drop what is held of a tensor."""
+        """Drops all state of a tensor."""
 
 
 class DependsOnValues:
-    """State that depends on which values are stored: pruning ends it."""
+    """A cached result that depends on stored values; pruning invalidates it."""
 
 
 S = TypeVar("S", bound=TensorState)
@@ -54,7 +54,7 @@ class CacheEntry(Generic[S]):
 
 @dataclass
 class AnalysisCache:
-    """Results about a run, so that the next analysis goes on from there. For one analysis at a time.
+    """Results about a run, so that the next analysis continues from there. For one analysis at a time.
 
     Attributes:
         rows: of the catalog, at the last look. late_at: by tensor, the rows of the look that saw it get rows
@@ -71,8 +71,8 @@ class AnalysisCache:
     _held: OrderedDict[Hashable, CacheEntry[Any]] = field(default_factory=OrderedDict)
     _latest: Array = field(default_factory=lambda: np.full((2, 0), np.iinfo(np.int64).min))
 
-    def note(self, run: RunIndex, added: SnapshotRows, rows: int, count: int) -> None:
-        """Notes the snapshots behind the last look's, ordered; `count`: of tensors there are now."""
+    def note(self, run: RunIndex, added: Rows, rows: int, count: int) -> None:
+        """Adds the snapshots since the last analysis, ordered; `count`: the number of tensors now."""
         if self.prunings != run.catalog.prunings:  # before anything reads what is kept
             self.prunings = run.catalog.prunings
             for key in [key for key, held in self._held.items() if isinstance(held.state, DependsOnValues)]:
@@ -94,8 +94,8 @@ class AnalysisCache:
         self.rows_of_late_data, self._latest, self.rows = rows_of_late_data, latest, rows
 
     def take(self, key: Hashable, make: Callable[[], S]) -> CacheEntry[S]:
-        """Take what is held under a key, or what `make` makes. It is not held until it is put back: a look
-        that ends in the middle of adding leaves nothing behind."""
+        """Takes a result out of the cache, or makes a new one. It is cached again only by `put`, so an
+        interrupted analysis leaves no half-updated result."""
         held: CacheEntry[S] = (
             self._held.pop(key) if key in self._held else CacheEntry(make(), np.zeros(0, np.bool_))
         )
@@ -104,7 +104,7 @@ class AnalysisCache:
         return held
 
     def put(self, key: Hashable, held: CacheEntry[Any]) -> None:
-        """Holds it."""
+        """Caches a result."""
         self._held[key] = held
         while len(self._held) > _MAX_ENTRIES:
             self._held.popitem(last=False)

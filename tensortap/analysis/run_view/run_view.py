@@ -54,7 +54,7 @@ class RunView:
         return self._graphs[graph]
 
     def _roles_of_tensors(self, count: int) -> list[TensorRole]:
-        """Roles; those of unchanged graphs are known from the last refresh."""
+        """Roles of the tensors; roles of unchanged graphs are reused from the last refresh."""
         memory, names = self._memory, self.run.catalog.tensors.graphs_of(np.arange(count, dtype=np.int32))
         same = {name: known() is self.roles(name).graph for name, known in memory.graphs.items()}
         memory.tensors = [
@@ -93,18 +93,18 @@ class RunView:
         return [tensor for tensor in self.tensors if fits(tensor)]
 
     def of_kind(self, *kinds: str) -> list[TensorRole]:
-        """The tensors of some kinds; a list that callers leave as it is."""
+        """The tensors of some kinds. Callers must not change the list."""
         name = " ".join(("of kind", *sorted(kinds)))
         return self.cached(name, lambda: self.where(lambda tensor: tensor.kind in kinds))
 
     def cached(self, name: str, find: Callable[[], T]) -> T:
-        """The result of `find`, which several rules need: found by the first that asks for that name."""
+        """The result of `find`, which several rules share; computed by the first caller with that name."""
         if name not in self._known:
             self._known[name] = find()
         return cast(T, self._known[name])
 
-    def rows(self, tensors: Iterable[TensorRole], *, floats: bool = True) -> SnapshotRows:
-        """All snapshots of some tensors; of floating point ones only, unless said otherwise."""
+    def rows(self, tensors: Iterable[TensorRole], *, floats: bool = True) -> Rows:
+        """All snapshots of some tensors; by default only of floating-point ones."""
         codes = [tensor.code for tensor in tensors]
         if len(codes) > _MAX_SINGLE_LOOKUPS:
             order, starts = self._ordered
@@ -145,8 +145,8 @@ class RunView:
     def incremental(
         self, key: Hashable, make: Callable[[], S], tensors: Iterable[TensorRole], add: Add[S]
     ) -> S:
-        """What is known of some tensors' floating point snapshots: what an earlier look found out under this
-        key, and what there is to say of those that came since.
+        """Facts about the floating-point snapshots of some tensors: the cached state under this key, extended
+        by the new snapshots.
 
         Args:
             key: names all that it depends on. make: makes what knows nothing.

@@ -41,7 +41,7 @@ class SnapshotRows:
         return found
 
     def _read(self, column: str) -> Array:
-        """Most of a long run is read in the order it lies in, and sorted then."""
+        """Reads rows in storage order, then sorts them; faster for long runs."""
         catalog = self._run.catalog
         if len(self.rows) * 2 > catalog.rows:
             found: Array = catalog.column(column, slice(0, int(self.rows.max()) + 1))[self.rows]
@@ -49,9 +49,9 @@ class SnapshotRows:
             found = catalog.column(column, self.rows)
         return found.astype(np.float64)
 
-    def part(self, part: slice | Array, *, share: bool = True) -> SnapshotRows:
-        """Some of the rows, by their places in order or a mask; parts of the same rows share what they read,
-        unless asked not to (all of a long run takes much memory)."""
+    def part(self, part: slice | Array, *, share: bool = True) -> Rows:
+        """Some of the rows, by position or a mask. Parts of the same rows share the data read, unless `share`
+        is off (all of a long run takes much memory)."""
         if not isinstance(part, slice) and part.dtype == np.bool_ and part.all():
             return self
         made = SnapshotRows.__new__(SnapshotRows)
@@ -72,7 +72,7 @@ class SnapshotRows:
         return found
 
     def share(self, column: str) -> Array:
-        """A count as a part of all elements; NaN where there are none."""
+        """A count as a share of all elements; NaN without elements."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return self[column] / self["size"]
 
@@ -96,7 +96,7 @@ class SnapshotRows:
 
 
 def distinct(ascending: Array) -> Array:
-    """The unique values of an ascending array; several times as fast as `np.unique`, which sorts."""
+    """Each of the ascending numbers once; several times as fast as `np.unique`, which has to sort."""
     if not len(ascending):
         return ascending
     found: Array = ascending[np.append(True, ascending[1:] != ascending[:-1])]
@@ -116,8 +116,8 @@ MAX_BYTES = 16 << 20  # of one value
 def stored_values(
     run: RunIndex, rows: Array | Sequence[int], limit: int = MAX_BYTES
 ) -> Iterator[tuple[Snapshot, Array]]:
-    """The whole values of some snapshots (rows of the catalog), in order; those that are damaged, larger than
-    `limit` bytes or deleted meanwhile are skipped."""
+    """The whole values of some snapshots (rows of the catalog), in order. Skips those that are damaged,
+    larger than `limit` bytes or deleted meanwhile."""
     for snapshot in snapshots_at(run.catalog, np.asarray(rows, np.int64)):
         try:
             yield snapshot, np.asarray(read_slice(run, snapshot, limit=limit))

@@ -59,8 +59,7 @@ class StepTensors:
                     self.bad[row, slot] = visit
 
     def snapshot(self, slot: Slot, visit: int | None = None) -> Snapshot:
-        """The snapshot of a captured tensor at a visit; without such a one, its last before it, or its
-        first."""
+        """The snapshot of a captured tensor at a visit; else the last one before it, else the first."""
         known = self._snapshots.get((slot, visit))
         if known is None:
             rows = self.captured[slot]

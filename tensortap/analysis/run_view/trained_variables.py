@@ -1,4 +1,5 @@
-"""Which variables a run trains: the gradient that counts for each, and trainable ones that are skipped."""
+"""Finds the variables that a run trains: the effective gradient of each, and trainable variables without
+one."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ WHY_OMITTED = "no step requests its gradient, although it is trainable and the l
 
 
 def trained_gradients(view: RunView) -> list[TensorRole]:
-    """The captured gradients. Where one is made of another one of the same variable (without the loss scale,
-    clipped), the last counts: that is what weights are changed by, and its size can be compared."""
+    """The captured gradients. If one is computed from another one of the same variable (unscaled, clipped),
+    the last one counts: it changes the weights, so its size is comparable."""
     return view.cached("trained gradients", lambda: _last_gradients(view))
 
 
@@ -49,9 +50,9 @@ def _gradients_before(roles: Roles, row: int, rows: set[int]) -> set[int]:
 
 
 def is_omitted_from_gradients(view: RunView, weight: TensorRole) -> bool:
-    """Whether a tape records what is computed of a trainable variable, the loss depends on it through ops
-    that have gradients, and no graph of the run asks for its gradient. Not so of frozen layers, and of a
-    teacher or target network that is computed outside of the tape or behind `stop_gradient`."""
+    """Whether a tape records ops on a trainable variable and the loss depends on it through differentiable
+    ops, but no graph of the run requests its gradient. False for frozen layers, and for a teacher or target
+    network outside the tape or behind `stop_gradient`."""
     roles, variable = view.roles(weight.graph), weight.variable
     if variable not in roles.omitted or variable in _asked(view):
         return False
@@ -59,7 +60,7 @@ def is_omitted_from_gradients(view: RunView, weight: TensorRole) -> bool:
 
 
 def is_ambiguous(view: RunView, weight: TensorRole) -> bool:
-    """Whether another variable has the path of a weight, and may be the one that its gradient belongs to."""
+    """Whether another variable has the same path, so that the gradient may belong to it."""
     return is_ambiguous_read(view.roles(weight.graph), weight.row)
 
 
@@ -70,7 +71,7 @@ def is_trained_by_another_graph(view: RunView, weight: TensorRole) -> bool:
 
 
 def _asked(view: RunView) -> set[str]:
-    """Paths of the variables whose gradients any graph asks for."""
+    """Paths of the variables whose gradients a graph requests."""
 
     def find() -> set[str]:
         trainables = (view.roles(graph).trainable for graph in {tensor.graph for tensor in view.tensors})

@@ -31,7 +31,7 @@ _DTYPES = {np.dtype(name).str for name in ("i1", "i2", "i4", "i8", "u1", "u2", "
 
 
 class ContainerError(Exception):
-    """Internal: a file of the saved index cannot be used; it is made anew from the dump."""
+    """Internal: a file of the saved index is unusable and is built again from the dump."""
 
 
 def write_container(
@@ -106,7 +106,7 @@ def _read_header(file: RawIOBase) -> tuple[Any, list[list[Any]], int]:
 
 
 def _check(file: RawIOBase, start: int, length: int, crc: int) -> None:
-    """Reads an array past the map: what is checked need not stay in this process's memory."""
+    """Verifies an array without the memory map, so that its pages do not stay in this process's memory."""
     found = 0
     file.seek(start)
     for at in range(0, length, _READ_BYTES):

@@ -49,7 +49,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class SavedRun:
-    """Saves a run's catalog, or gives up for good: the run is then read without it.
+    """Saves a run's catalog. After a failure it stops for good, and the run is read without it.
 
     The dump is the truth: what is loaded must have been made from the very bytes that the statistics files
     still begin with.
@@ -65,7 +65,8 @@ class SavedRun:
         self._rested = time.monotonic()  # since then nothing was saved
 
     def load(self, catalog: Catalog) -> dict[str, TailPosition]:
-        """Fills an empty catalog; returns how far each worker was read. Nothing is loaded that does not fit.
+        """Fills an empty catalog, and returns how far each worker was read. A saved index that does not match
+        is not loaded.
 
         Raises:
             ContainerError: there is nothing to load, or it does not fit the dump; the catalog may be half
@@ -158,7 +159,7 @@ class SavedRun:
         write_container(self._folder / STATE, whole, arrays)
 
     def _load_compacted(self, state: Any) -> None:
-        """Raises ContainerError: it was made of other files. KeyError, TypeError: it is something else."""
+        """Raises ContainerError: it was built from other files. KeyError, TypeError: it is malformed."""
         if (state is None) != (self.compacted is None):
             raise ContainerError("The dump has changed.")
         if self.compacted is not None and not self.compacted.resume(state):
@@ -186,7 +187,7 @@ class SavedRun:
         return crc32c_of_file(self._run_dir / RUN_FILE, found.size)
 
     def _remove_others(self, replaced: list[str]) -> None:
-        """Removes what was replaced, and what another process left behind long ago."""
+        """Removes replaced files, and old leftovers of other processes."""
         with contextlib.suppress(OSError):
             for path in self._folder.glob("rows-*"):
                 if path.name in self._files:
@@ -201,7 +202,7 @@ def _is_partial(segment: Segment) -> bool:
 
 
 def _is_whole(segments: list[Segment], rows: int) -> bool:
-    """Whether segments hold so many rows, one after the other."""
+    """Whether the segments have this number of rows without gaps."""
     stop = 0
     for segment in segments:
         if segment.first != stop:
@@ -253,7 +254,7 @@ def sweep(cache: Path) -> None:
 
 
 def catalog_state(catalog: Catalog) -> tuple[dict[str, Any], dict[str, Array]]:
-    """(what JSON can say, arrays) of a catalog."""
+    """(JSON data, arrays) of a catalog."""
     about = {
         "rows": catalog.rows,
         "nonfinite": catalog.nonfinite,
@@ -274,7 +275,7 @@ def catalog_state(catalog: Catalog) -> tuple[dict[str, Any], dict[str, Array]]:
 
 
 def restore_catalog(catalog: Catalog, about: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
-    """Restore in an empty catalog what `catalog_state` returned, except the rows.
+    """Restores the output of `catalog_state` into an empty catalog, without the rows.
 
     Raises:
         KeyError, TypeError, ValueError: it is something else.

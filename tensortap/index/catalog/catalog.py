@@ -35,7 +35,7 @@ KINDS = ("nan", "pos_inf", "neg_inf", "zero", "negative", "positive")  # every e
 
 
 class CommitPlace(NamedTuple):
-    """Place of a commit in the dump."""
+    """Position of a commit in the dump."""
 
     worker: str
     file: int
@@ -110,7 +110,7 @@ class Catalog:
         return int(table.num_rows)
 
     def prune(self, worker: str, files: frozenset[int]) -> None:
-        """A worker's values files that were removed on purpose: their values are kept no longer."""
+        """Marks a worker's values files as pruned; their values are no longer available."""
         with self.lock:
             code = self.workers.code(worker)
             if code is None or self.pruned.get(code, frozenset()) == files:
@@ -129,9 +129,9 @@ class Catalog:
         return self.parts.rows_of("step", code, self.rows)
 
     def column(self, name: str, rows: Array | slice) -> Array:
-        """A column of codes, integers or float64, at some rows. `step` holds steps, `time` microseconds,
-        `shard` the number of the values file (-1: in the row, `NOT_KEPT` and below: nowhere); `kept`
-        and `pruned` are bool: whether the value is there, or was removed to save space."""
+        """A column of codes, integers or float64, at some rows. `step` has steps, `time` microseconds,
+        `shard` the number of the values file (-1: in the row; `NOT_KEPT` and below: no value). `kept` and
+        `pruned` are bool: whether the value is available, or was removed to save space."""
         if name == "worker":
             return self._workers(rows)
         if name in ("kept", "pruned"):
@@ -140,13 +140,13 @@ class Catalog:
         return self.steps.values[values] if name == "step" else values
 
     def commits_of(self, rows: Array) -> tuple[Array, Array]:
-        """The numbers of the commits that hold some rows, and the rows' numbers in them."""
+        """The numbers of the commits with these rows, and the rows' positions in them."""
         starts = self.places["row"].view()
         commits = np.searchsorted(starts, rows, "right") - 1
         return commits, rows - starts[commits]
 
     def place(self, commit: int) -> CommitPlace:
-        """The place of a commit."""
+        """Position of a commit."""
         worker, file, offset, length = (
             int(self.places[name].view()[commit]) for name in ("worker", *CommitPlace._fields[1:])
         )

@@ -87,7 +87,7 @@ class Coded:
         return self.values[int(self.codes[row])]
 
     def where(self, fits: Callable[[str], bool]) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which rows hold a string that fits."""
+        """The rows with a matching string."""
         found: np.ndarray[Any, np.dtype[np.bool_]] = np.array(list(map(fits, self.values)), np.bool_)[
             self.codes
         ]
@@ -111,7 +111,7 @@ class Texts:
 
     @classmethod
     def of(cls, strings: Sequence[str]) -> Texts:
-        """The strings; what has no UTF-8 form (half a surrogate pair) becomes a question mark."""
+        """The strings; strings without a UTF-8 form (half a surrogate pair) become question marks."""
         try:
             column = pa.array(strings, pa.large_string())  # in C++; 5 times faster than encoding one by one
         except UnicodeEncodeError:
@@ -145,7 +145,7 @@ class StringTable:
         return self.values[code]
 
     def code(self, text: str) -> int | None:
-        """The code of a string that was seen, else None."""
+        """The code of a known string, else None."""
         return self._codes.get(text)
 
     def intern(self, text: str) -> int:

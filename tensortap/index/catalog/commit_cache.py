@@ -1,4 +1,5 @@
-"""A cache of decoded commits: histograms and values, which are not in the index, are read from the dump."""
+"""A cache of decoded commits, for histograms and values: these are not in the index but read from the
+dump."""
 
 from __future__ import annotations
 
@@ -56,14 +57,14 @@ class CommitCache:
         return batch
 
     def forget(self, run_dir: Path) -> None:
-        """Forgets the commits of a run: others may lie where they were."""
+        """Drops the commits of a run, because their positions may have changed."""
         with self._lock:
             for key in [key for key in self._batches if key[0] == run_dir]:
                 self._bytes -= self._batches.pop(key).nbytes
 
 
 def read_histograms(catalog: Catalog, cache: CommitCache, rows: Array) -> list[tuple[Array, Array]]:
-    """(bucket ids, counts) of each row: as they are held, or else from its commit, each commit once.
+    """(bucket ids, counts) of each row, from memory or from its commit; each commit is read once.
 
     Raises:
         DamagedError: a commit cannot be read any more.

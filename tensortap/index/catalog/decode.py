@@ -83,7 +83,8 @@ def filled(table: pa.Table, name: str) -> Array:
 
 
 def shard_numbers(kept: Array, file: Array) -> Array:
-    """The numbers of the values files: -1 for values in rows, `NOT_KEPT` and below where there is none."""
+    """The numbers of the values files: -1 for values in rows, `NOT_KEPT` and below for rows without a
+    value."""
     numbers: Array = np.where(kept, np.maximum(file, -1), NOT_KEPT + 1 + np.clip(file, -3, -1))
     return numbers
 

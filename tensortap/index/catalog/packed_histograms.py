@@ -1,4 +1,4 @@
-"""Histograms of a segment, node-major and compressed: those of one tensor lie in one or few blocks.
+"""Histograms of a segment, node-major and compressed: those of one tensor are in one or few blocks.
 
 A block holds consecutive rows in the order of `Segment.by_tensor`. Each has a checksum of its own, which is
 verified when it is read: opening a run reads none of them.
@@ -53,7 +53,7 @@ def pack_histograms(take: Take, order: Array, tensor_starts: Array) -> dict[str,
 
 
 class Packed:
-    """Reads what `pack` made."""
+    """Reads the output of `pack`."""
 
     def __init__(self, arrays: Mapping[str, Array]) -> None:
         self._row, self._start, self._size, self._crc, self._blocks = (arrays[name] for name in ARRAYS)

@@ -15,7 +15,7 @@ from .segments import Key, Segment, Tail
 
 
 class _Parts(NamedTuple):
-    """Replaced as a whole, so that who reads sees all of a change or nothing."""
+    """Parts, replaced as a whole, so that readers see a change completely or not at all."""
 
     segments: tuple[Segment, ...]
     tail: Tail
@@ -61,12 +61,12 @@ class RowStore:
         self._parts.tail.add(columns, histograms)
 
     def replace(self, segments: Sequence[Segment]) -> None:
-        """Replace all rows so far by segments that hold them; the tail becomes empty."""
+        """Replaces all rows by segments; the tail becomes empty."""
         stop = segments[-1].first + len(segments[-1]) if segments else 0
         self._parts = _assemble(tuple(segments), Tail(stop, self._holds_histograms))
 
     def drop_histograms(self) -> None:
-        """Holds no more histograms: there will be no further segments."""
+        """Drops the histograms, because no further segments will be built."""
         self._holds_histograms = False
         self._parts.tail.drop_histograms()
 
@@ -108,7 +108,7 @@ def _assemble(segments: tuple[Segment, ...], tail: Tail) -> _Parts:
 
 
 def _column_of(parts: _Parts, name: str, stop: int, start: int = 0) -> Array:
-    """A column of consecutive rows; not a copy where they lie in one part."""
+    """A column of consecutive rows; not a copy if they are in one part."""
     pieces = []
     for part in parts.all:
         first, last = max(start - part.first, 0), stop - part.first
@@ -120,7 +120,7 @@ def _column_of(parts: _Parts, name: str, stop: int, start: int = 0) -> Array:
 
 
 def _by_part(parts: _Parts, rows: Array) -> Iterator[tuple[Segment | Tail, Array]]:
-    """Each part that holds some of the rows, and the positions of these in `rows`."""
+    """Each part with some of the rows, and their positions in `rows`."""
     number = np.searchsorted(parts.starts, rows, "right") - 1
     for part in np.flatnonzero(np.bincount(number)).tolist():
         yield parts.all[part], np.flatnonzero(number == part)

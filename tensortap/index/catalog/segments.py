@@ -72,12 +72,12 @@ class Tail:
         return self.columns[name].view()
 
     def rows_of(self, key: Key, code: int, length: int) -> Array:
-        """Rows (counted in the catalog) below `length` whose code is `code`, ascending."""
+        """Rows (catalog numbers) below `length` with the code `code`, ascending."""
         local = self._postings[key].rows(code, max(length - self.first, 0))
         return local if not self.first else local + self.first
 
     def histograms(self, rows: Array) -> list[tuple[Array, Array]] | None:
-        """(bucket ids, counts) of some rows, counted in the tail; None if they are not held."""
+        """(bucket ids, counts) of some rows of the tail; None if they are not in memory."""
         held = self._histograms
         if held is None:
             return None
@@ -112,7 +112,7 @@ class Segment:
         return self.arrays[name]
 
     def rows_of(self, key: Key, code: int, length: int) -> Array:
-        """Rows (counted in the catalog) below `length` whose code is `code`, ascending."""
+        """Rows (catalog numbers) below `length` with the code `code`, ascending."""
         starts = self.arrays[f"by_{key}_start"]
         if code + 1 >= len(starts):
             return np.zeros(0, np.int32)
@@ -139,8 +139,8 @@ class Segment:
         return found
 
     def taker(self) -> Take:
-        """Takes histograms of rows, counted in the segment, that lie near each other by tensor: what lies
-        between is unpacked, too, and no more.
+        """Unpacks histograms of rows of the segment that are close to each other by tensor, with those
+        between them.
 
         What it returns raises PackedError.
         """
@@ -172,7 +172,7 @@ class Postings:
         return self._order.nbytes + self._starts.nbytes
 
     def rows(self, code: int, length: int) -> RowNumbers:
-        """Ascending row numbers below `length` whose code is `code`."""
+        """Ascending row numbers below `length` with the code `code`."""
         with self._lock:
             if length - self._sorted_rows > max(_MIN_TAIL, self._sorted_rows // 4):
                 self._sort(length)
@@ -193,7 +193,7 @@ class Postings:
 
 
 def freeze(parts: list[Segment | Tail]) -> dict[str, Array]:
-    """The arrays of one segment that holds the rows of several parts, all with their histograms.
+    """The arrays of one segment with the rows of several parts, all with their histograms.
 
     These are the columns; `by_tensor` and `by_step`, rows of the segment (int32) ordered by code, and
     `by_…_start`, where each code begins (int64 [codes + 1]); and those of `pack_histograms`.
@@ -210,8 +210,8 @@ def freeze(parts: list[Segment | Tail]) -> dict[str, Array]:
 
 
 def _taker(parts: Sequence[Segment | Tail]) -> Take:
-    """Takes histograms of rows, counted in all parts; never unpacks all of a segment at once, which took a
-    hundred megabytes whenever a growing run was saved."""
+    """Unpacks histograms of rows from all parts, never a whole segment at once: that took a hundred megabytes
+    per save of a growing run."""
     takers, starts = [part.taker() for part in parts], starts_of(np.array([len(part) for part in parts]))
 
     def take(rows: Array) -> Ragged:

@@ -15,8 +15,8 @@ from .columns import factorize_rows
 
 @dataclass(frozen=True, slots=True)
 class StepTable:
-    """One row a step, ascending: when its first snapshot was captured (seconds since 1970), how many
-    snapshots it has, how many of them hold a NaN, and how many an infinity."""
+    """One row per step, ascending: time of its first snapshot (seconds since 1970), and its numbers of
+    snapshots, of snapshots with NaN, and of snapshots with infinities."""
 
     step: Ints
     time: np.ndarray[Any, np.dtype[np.float64]]
@@ -55,7 +55,7 @@ class StepTally:
         return table[codes]
 
     def count(self, codes: Array, nan: Array, inf: Array, time: Array) -> None:
-        """Adds snapshots: step codes, whether they hold NaN or infinities, times (us since 1970)."""
+        """Adds snapshots: step codes, flags of NaN and infinities, times (us since 1970)."""
         self._snapshots.count(codes)
         self._nan.count(codes[nan])
         self._inf.count(codes[inf])
@@ -72,7 +72,7 @@ class StepTally:
         return {"values": self.values, "time": self._time, **totals}
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
-        """Restore what `arrays` returned."""
+        """Restores the output of `arrays`."""
         self.values = arrays["values"].astype(np.int64)
         self._codes = {step: code for code, step in enumerate(self.values.tolist())}
         self._time = arrays["time"].astype(np.int64)
@@ -80,7 +80,7 @@ class StepTally:
             tally.restore(arrays[name])
 
     def span(self) -> tuple[int | None, int | None, int]:
-        """The first step, the last one (None where there is none), and how many there are."""
+        """The first step, the last one (None without steps), and their number."""
         if not len(self.values):
             return None, None, 0
         return int(self.values.min()), int(self.values.max()), len(self.values)
@@ -94,7 +94,7 @@ class StepTally:
 
 
 class GraphSteps:
-    """A step tally for each graph (by its code): only the steps at which that graph was captured."""
+    """Step totals per graph (by its code): only the steps at which that graph was captured."""
 
     def __init__(self) -> None:
         self._tallies: dict[int, StepTally] = {}
@@ -114,7 +114,7 @@ class GraphSteps:
         self._tallies = tallies
 
     def count(self, graphs: Array, steps: Array, nan: Array, inf: Array, time: Array) -> None:
-        """Adds snapshots: graph codes, steps, whether they hold NaN or infinities, times (us since 1970)."""
+        """Adds snapshots: graph codes, steps, flags of NaN and infinities, times (us since 1970)."""
         order = np.argsort(graphs, kind="stable")
         distinct, starts = np.unique(graphs[order], return_index=True)
         for graph, rows in zip(distinct.tolist(), np.split(order, starts[1:]), strict=True):

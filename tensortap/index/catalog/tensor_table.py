@@ -1,4 +1,4 @@
-"""The captured tensors of a run: a code for each (graph, node, slot), and what was captured of each."""
+"""The captured tensors of a run: a code for each (graph, node, slot), and totals of its snapshots."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TensorTable:
         return len(self.names)
 
     def encode(self, graph: Int32s, node: Int32s, slot: Int32s) -> Int32s:
-        """The codes of rows given by graph code, node code and slot; new ones where needed."""
+        """The codes of rows given by graph code, node code and slot; assigns new ones as needed."""
         if not len(graph):
             return np.zeros(0, np.int32)
         codes, first = factorize_rows((graph, node, slot))
@@ -69,14 +69,14 @@ class TensorTable:
         return views | {name: tally.totals(count) for name, tally in tallies.items()}
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
-        """Restore what `arrays` returned, in an empty table whose strings are known."""
+        """Restores the output of `arrays` into an empty table with known strings."""
         self._intern(arrays["graph"], arrays["node"], arrays["slot"])
         self._last_row.extend(arrays["last_row"])
         for name in ("snapshots", "kept", "nonfinite"):
             getattr(self, name).restore(arrays[name])
 
     def note_rows(self, codes: Int32s, first_row: int) -> None:
-        """Remembers the last row of each tensor; `codes` are those of the rows from `first_row` on."""
+        """Updates the last row of each tensor; `codes` belong to the rows from `first_row`."""
         missing = len(self.names) - len(self._last_row)
         self._last_row.extend(np.full(missing, -1, np.int64))
         self._last_row.view()[codes] = np.arange(first_row, first_row + len(codes))
@@ -105,11 +105,11 @@ class TensorTable:
         return list(self._by_name.get(name, ()))
 
     def graph_of(self, code: int) -> str:
-        """The graph id of a tensor, `-` for none."""
+        """The graph id of a tensor, `-` without one."""
         return self.graphs[int(self._graph.view()[code])] or NO_GRAPH
 
     def graphs_of(self, codes: Int32s) -> list[str]:
-        """The graph ids of some tensors, `-` for none."""
+        """The graph ids of some tensors, `-` without one."""
         ids = [graph_id or NO_GRAPH for graph_id in self.graphs.values]
         return [ids[graph] for graph in self._graph.view()[codes].tolist()]
 
@@ -123,7 +123,7 @@ class TensorTable:
         return [names[node] for node in self._node.view()[codes].tolist()], self._slot.view()[codes]
 
     def graph_code(self, graph_id: str) -> int | None:
-        """The code of a graph id that holds captured tensors."""
+        """The code of a graph id with captured tensors."""
         return self.graphs.code("" if graph_id == NO_GRAPH else graph_id)
 
     def columns(self, length: int) -> tuple[Int32s, Int32s, Int32s]:
@@ -138,7 +138,7 @@ class TensorTable:
             return self._sorted
 
     def ranks(self) -> Array:
-        """Rank of each tensor's name in natural order, int64 [count]; cached until there are more."""
+        """The rank of each tensor's name in natural order, int64 [count]; cached until tensors are added."""
         with self._lock:
             if len(self._ranks) != len(self.names):
                 self._ranks = natural_ranks(self.names.copy())

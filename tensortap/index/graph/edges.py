@@ -130,7 +130,7 @@ def _followers(count: int, source: Int32s, target: Int32s) -> tuple[list[int], l
 
 
 def _returned(functions: Mapping[str, Mapping[str, Any]], rows: Mapping[str, int]) -> list[Int32s]:
-    """Source, target, slot, input and control of the edges from what functions return."""
+    """Source, target, slot, input and control flag of the edges from results of functions."""
     parsed = [
         (*parse_input(output, rows), rows[function["caller"]])
         for function in functions.values()
@@ -160,7 +160,7 @@ class Inputs:
 
 
 def parse_input(text: str, rows: Mapping[str, int]) -> tuple[int, int, bool]:
-    """Row (-1 if there is no such node), slot, and whether it is a control edge, of one input."""
+    """Row (-1 for an unknown node), slot, and control flag of one input."""
     if text.startswith("^"):
         return rows.get(text[1:], -1), 0, True
     node, _, slot = text.rpartition(":")
@@ -202,7 +202,7 @@ def _bytes_of(texts: pa.StringArray) -> tuple[Int32s, Bytes]:
 
 
 def _slots(left: np.ndarray[Any, Any], starts: Int32s, ends: Int32s, data: Bytes) -> tuple[Int32s, Int32s]:
-    """(slot, bytes to cut off) of every text; both 0 for those not in `left` and without `:slot`."""
+    """(slot, bytes to cut off) of every text; both 0 for texts not in `left` and without `:slot`."""
     value, slot, cut = (np.zeros(len(ends), np.int32) for _ in range(3))
     for digits in range(1, _DIGITS + 1):
         left = left[ends[left] - digits - 1 > starts[left]]  # a name stays

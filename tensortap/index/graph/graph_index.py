@@ -1,4 +1,4 @@
-"""One graph, ready to be drawn and asked: nodes as columns, display paths, edges, data flow order."""
+"""One graph, ready to draw and query: nodes as columns, display paths, edges, data flow order."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _LOOP_OPS = ("NextIteration", "RefNextIteration")
 
 @dataclass(frozen=True, slots=True)
 class FunctionInfo:
-    """Which node calls a function (None for a root), as what (`role`), and in which function that node is
-    (`parent`)."""
+    """The node that calls a function (None for a root), the `role` of the function, and the function of that
+    node (`parent`)."""
 
     caller: str | None
     role: str
@@ -119,12 +119,12 @@ class GraphIndex:
 
     @cached_property
     def device(self) -> Coded:
-        """Requested devices; empty if none."""
+        """Requested devices; empty without one."""
         return self._coded("device")
 
     @cached_property
     def layer(self) -> Coded:
-        """Paths of the Keras layers; empty if none."""
+        """Paths of the Keras layers; empty without one."""
         return self._coded("layer")
 
     @cached_property
@@ -134,7 +134,7 @@ class GraphIndex:
 
     @cached_property
     def dtype(self) -> Coded:
-        """Logical dtypes of output slot 0; empty if there is none or it is unknown."""
+        """Logical dtypes of output slot 0; empty if unknown or without output."""
         return self._first_slot("output_dtypes", 0)
 
     @cached_property
@@ -150,7 +150,8 @@ class GraphIndex:
 
     @cached_property
     def variable(self) -> Coded:
-        """Path of the variable that each node reads, or whose gradient or update it is; empty if none."""
+        """Path of the variable that each node reads, updates or computes the gradient of; empty without
+        one."""
         return self._noted("tensortap.variable")
 
     @cached_property
@@ -185,12 +186,12 @@ class GraphIndex:
 
     @cached_property
     def name_texts(self) -> Texts:
-        """The names, as they are sent."""
+        """The names, as sent to clients."""
         return Texts.of_column(self._found.names)
 
     @cached_property
     def path_texts(self) -> Texts:
-        """The display paths, as they are sent; the very object of the names where they are the same."""
+        """The display paths, as sent to clients; the same object as the names if they are equal."""
         return self.name_texts if self._paths_are_names else Texts.of(self.paths)
 
     @cached_property
@@ -251,7 +252,7 @@ class GraphIndex:
         return list(zip_longest(dtypes, shapes[: len(dtypes)], fillvalue=""))
 
     def cell(self, column: str, row: int) -> Any:
-        """Cell of a column for a recorded node; None about another."""
+        """Cell of a column for a recorded node; None for others."""
         return (
             self.table.column(column)[row].as_py() if self.table is not None and row < self.recorded else None
         )
@@ -279,7 +280,7 @@ class GraphIndex:
         return Coded(np.concatenate((*recorded, extra)).astype(np.int32), table.values)
 
     def _first_slot(self, column: str, place: int) -> Coded:
-        """A list column's first entries; `place` is that of the same fact in `slot_texts`."""
+        """A list column's first entries; `place` is the position of the same fact in `slot_texts`."""
         table = StringTable()
         nothing = table.intern("")
         codes = np.full(len(self), nothing, np.int32)
@@ -345,7 +346,7 @@ def rows_of_names(recorded: pa.StringArray, captured: Collection[str], asked: pa
 
 
 def forward_node(name: str, nodes: Container[str]) -> str | None:
-    """The node whose gradient `name` computes a part of, if the graph holds it; None for other nodes.
+    """The node whose gradient `name` computes a part of, if it is in the graph; None for other nodes.
 
     `gradient_tape/dense/MatMul/MatMul_1` -> `dense/MatMul`; `gradients/dense/Relu_grad/ReluGrad` ->
     `dense/Relu`.

@@ -89,7 +89,8 @@ def tensors_by_node(
 
 
 def flow_ranks(run: RunIndex, codes: Array) -> Array:
-    """Rank of each tensor in data flow order, graph by graph, int64 [codes]; unrecorded nodes come last.
+    """The position of each tensor in data flow order, graph by graph, int64 [codes]; unrecorded nodes come
+    last.
 
     Args:
         codes: of tensors. Only the graphs that captured one of them are read.
@@ -114,7 +115,7 @@ def flow_ranks(run: RunIndex, codes: Array) -> Array:
 
 
 def text_ranks(run: RunIndex, count: int, field: str) -> Array:
-    """Rank of a text of each of the first `count` tensors' nodes in natural order, int64 [count].
+    """The rank of a text of each of the first `count` tensors' nodes in natural order, int64 [count].
 
     Args:
         field: one of `NODE_TEXTS`; the text is empty for tensors whose node is in no recorded graph.

@@ -42,14 +42,14 @@ class FilterColumns(Protocol):
         """A numeric column, one element a row."""
 
     def text(self, field: str, fits: FitsTexts) -> Mask:
-        """Which rows hold a text that fits; `fits` is asked once for all distinct texts."""
+        """The rows with a matching text; `fits` is called once with all distinct texts."""
 
     def unknown(self, field: str) -> Mask | None:
-        """In which rows a number is not known; None where all know it."""
+        """The rows without a known number; None if all are known."""
 
 
 class Numeric(Protocol):
-    """A number a row, or one for all rows."""
+    """One number per row, or one for all rows."""
 
     def values(self, rows: FilterColumns) -> Any:
         """float64 or integers, [rows] or scalar."""

@@ -167,7 +167,7 @@ class _Parser:
         return NumberComparison(comparison, _as_share(left, right), _as_share(right, left))
 
     def _groups_a_condition(self) -> bool:
-        """Whether the parenthesis that opens here holds a comparison, or a number's sum."""
+        """Whether the parenthesis that opens here contains a comparison, or arithmetic."""
         depth = 0
         for kind, text in self._tokens[self._at :]:
             if kind == "sign":

@@ -21,7 +21,7 @@ _MAX_SLOTS = 10_000  # more outputs than any op has: a made-up slot number must 
 
 @dataclass(frozen=True, slots=True)
 class InputDetail:
-    """One input: the tensor, and what is known of the node that makes it (empty if it is not there)."""
+    """One input: the tensor, and facts about the node that outputs it (empty without that node)."""
 
     tensor: str
     node: str
@@ -121,7 +121,7 @@ def source_line(run: RunIndex, node: str, graph: str) -> FrameDetail | None:
 
 
 def find_graph(run: RunIndex, node: str) -> GraphIndex:
-    """The first graph that holds a node.
+    """The first graph with a node.
 
     Raises:
         NotFoundError: none does.

@@ -27,9 +27,9 @@ _FEW_TENSORS = 64  # up to so many are looked up one by one; for more, the whole
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which snapshots; None does not restrict. `match` is searched in tensor names, `layer` is a prefix,
-    `where` a condition on the statistics (see `parse_predicate`). `nonfinite`: with a NaN or infinity, or
-    (False) known to hold none. `kept`: whether the value is there."""
+    """A filter on snapshots; None does not restrict. `match` is searched in tensor names, `layer` is a
+    prefix, `where` a condition on the statistics (see `parse_predicate`). `nonfinite`: with NaN or infinity,
+    or (False) known to have none. `kept`: whether the value is available."""
 
     graph: str | None = None
     worker: str | None = None
@@ -81,7 +81,7 @@ def snapshots(
 
 
 def _page_by_step(run: RunIndex, wanted: slice, *, descending: bool) -> SnapshotPage:
-    """A page of all snapshots, for which only those of a few steps are checked."""
+    """A page of all snapshots; reads only the snapshots of a few steps."""
     catalog = run.catalog
     with catalog.lock:
         steps, total = catalog.steps.table(), catalog.rows
@@ -100,7 +100,7 @@ def _page_by_step(run: RunIndex, wanted: slice, *, descending: bool) -> Snapshot
 def snapshot_place(
     run: RunIndex, name: str, step: int, /, *, sort: str = "step", **filters: Any
 ) -> int | None:
-    """Position of a tensor at a step (its first visit) in the list that `snapshots` pages through, from 0.
+    """The position (from 0) of a tensor at a step, first visit, in the list that `snapshots` pages through.
 
     Returns:
         None where the filters leave it out, or it was not captured then. Raises as `snapshots`.
@@ -167,8 +167,8 @@ def find_rows(run: RunIndex, filters: Filters) -> Array:
 
 
 def undecided(run: RunIndex, **filters: Any) -> int:
-    """Of how many snapshots it is not known whether they fulfil the condition `where`: they hold a count that
-    the source of an import did not report. Such snapshots fit no filter. Raises as `snapshots`."""
+    """The number of snapshots for which the condition `where` is undecided, because the import format does
+    not have a count. Such snapshots match no filter. Raises as `snapshots`."""
     asked = Filters(**filters)
     if asked.where is None or not (run.catalog.unreported_counts or run.catalog.partial):
         return 0
@@ -190,7 +190,7 @@ def check_filters(filters: Filters) -> None:
 
 
 def _ordered(run: RunIndex, asked: Filters, sort: str) -> Array:
-    """All rows that fit, in their order; kept for whoever asks next."""
+    """All matching rows, in order; cached for the next page."""
     kept = _SORTED.setdefault(run, SortedRows())
     with kept.lock:  # several pages of a list are asked for at once: one of them sorts it
         rows = kept.get(run, (asked, sort))
@@ -201,7 +201,7 @@ def _ordered(run: RunIndex, asked: Filters, sort: str) -> Array:
 
 
 def _nonfinite(run: RunIndex, rows: Array, bad: bool) -> Mask:
-    """Which rows hold a NaN or infinity, or are known to hold none."""
+    """The rows with NaN or infinity, or known to have none."""
     if not bad:
         return parse_predicate("nonfinite == 0").mask(CatalogColumns(run, rows))
     counts = [run.catalog.column(name, rows) > 0 for name in ("nan", "pos_inf", "neg_inf")]
@@ -234,7 +234,7 @@ def _by_tensor_and_step(run: RunIndex, filters: Filters, steps: StepRange) -> Ar
 
 
 def _tensor_mask(run: RunIndex, filters: Filters) -> Mask | None:
-    """Which tensors fit, or None if all do."""
+    """The matching tensors, or None if all match."""
     tensors = run.catalog.tensors
     count = len(tensors)
     masks: list[Mask] = []

@@ -39,7 +39,7 @@ class SortedRows:
         self._version: object = None
 
     def get(self, run: RunIndex, query: Hashable) -> Array | None:
-        """The cached result of the query, if the run is still as it was."""
+        """The cached result of the query, if the run is unchanged."""
         return self._rows.get(query) if self._version == _version(run) else None
 
     def put(self, run: RunIndex, query: Hashable, rows: Array) -> Array:
@@ -57,7 +57,7 @@ def _version(run: RunIndex) -> object:
 
 
 def sort_rows(run: RunIndex, rows: Array, sort: str, first: int) -> Array:
-    """The first rows by a column; a whole sort is avoided where only few are asked for.
+    """The first rows sorted by a column; avoids a full sort for few rows.
 
     Raises:
         SelectionError: there is no such column.
@@ -107,6 +107,6 @@ _TABLES: dict[str, Callable[[Catalog], StringTable]] = {
 
 
 def _ranks(known: Sequence[Any]) -> Array:
-    """Where each shape stands in the order of all; equal ones stand at one place."""
+    """The rank of each shape among all; equal shapes have equal ranks."""
     places = {shape: place for place, shape in enumerate(sorted(set(known)))}
     return np.array([places[shape] for shape in known], np.int64)

@@ -80,5 +80,5 @@ def embedded_source(run: RunIndex, file: str) -> str:
 
 
 def source_lines(text: str | None) -> list[str]:
-    """The lines of a source text; none if it is not embedded."""
+    """The lines of a source text; empty if it is not embedded."""
     return text.splitlines() if text else []

@@ -26,16 +26,16 @@ class StepRange:
 
     @property
     def everything(self) -> bool:
-        """Whether no step is skipped."""
+        """Whether all steps are included."""
         return self.first == 0 and self.stop == _END
 
     def of(self, steps: np.ndarray[Any, np.dtype[Any]]) -> np.ndarray[Any, np.dtype[Any]]:
-        """Steps of an array that lie in the range."""
+        """The steps of an array within the range."""
         return steps if self.everything else steps[(steps >= self.first) & (steps < self.stop)]
 
 
 def parse_steps(steps: object) -> StepRange:
-    """Reads a range of steps: None (all), an integer, text as above, a slice, a range, or a pair.
+    """Parses a range of steps: None (all), an integer, text as above, a slice, a range, or a pair.
 
     Raises:
         SelectionError: it is none of these, or has a step width other than 1.
@@ -61,7 +61,7 @@ def parse_steps(steps: object) -> StepRange:
 
 
 def step_from_end(whose: str, steps: Sequence[int], at: int) -> int:
-    """The step that `at`, below 0, means, of steps in ascending order.
+    """The step that a negative `at` selects from ascending steps.
 
     Raises:
         NotFoundError: there are not so many.

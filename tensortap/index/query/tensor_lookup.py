@@ -1,4 +1,4 @@
-"""Which captured tensor, and which of its snapshots, a name means. `find_snapshot` answers for everyone."""
+"""Resolves a name to a captured tensor and one of its snapshots. All callers use `find_snapshot`."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def has_several_visits(run: RunIndex, snapshot: Snapshot) -> bool:
 
 
 def tensor_codes(catalog: Catalog, tensor: str, graph: str | None = None) -> list[int]:
-    """The codes of a tensor name (`node` means `node:0`), one for each graph it was captured in.
+    """The codes of a tensor name (`node` means `node:0`), one for each graph that captured it.
 
     `graph`: only of that one; `-` or empty: of none.
 
@@ -90,7 +90,7 @@ def tensor_codes(catalog: Catalog, tensor: str, graph: str | None = None) -> lis
 
 
 def graphs_of_name(catalog: Catalog, tensor: str) -> list[str]:
-    """The graphs (`-`: none) in which tensors of a name were captured; empty if there is none."""
+    """The graphs (`-`: none) that captured tensors of a name; empty without any."""
     return sorted(map(catalog.tensors.graph_of, catalog.tensors.named(tensor)))
 
 
@@ -123,14 +123,14 @@ def _of_training(catalog: Catalog, codes: list[int]) -> list[int]:
 
 
 def _training_first(catalog: Catalog, codes: list[int], step: int | None) -> list[int]:
-    """The same, of those that were captured at a step if one is given."""
+    """The same graphs, training first; only those captured at the step, if one is given."""
     if step is not None and step >= 0:
         codes = [c for c in codes if step in catalog.column("step", catalog.rows_of_tensor(c))] or codes
     return _of_training(catalog, codes)
 
 
 def select_rows(catalog: Catalog, rows: Array, steps: StepRange, worker: str | None) -> Array:
-    """Rows that lie in a range of steps and, if a worker is named, come from it.
+    """Selects rows in a range of steps and, if given, of a worker.
 
     Raises:
         NotFoundError: the run has no such worker.
