@@ -1,4 +1,4 @@
-"""One run, live: its workers followed, its snapshots catalogued, its graphs at hand."""
+"""One run, live: follows its workers, catalogs its snapshots, and reads its graphs."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ SETTLE_SECONDS = 2.0  # the coarsest time stamps of common file systems (FAT)
 
 @dataclass(frozen=True, slots=True)
 class RunOverview:
-    """A run in numbers. Times are seconds since 1970; `nonfinite`: snapshots with a NaN or infinity, None
-    where none is known to hold one, and the source of an import does not report all."""
+    """Summary of a run. Times are seconds since 1970; `nonfinite`: number of snapshots with NaN or infinity,
+    None if none is known and the import format does not count them all."""
 
     id: str
     name: str
@@ -59,7 +59,7 @@ class RunOverview:
 
 
 class RunReplacedError(Exception):
-    """The run's directory is no longer the one that was read; it must be read anew."""
+    """The run's directory was replaced; it must be read again."""
 
 
 class LogCaches:
@@ -73,7 +73,7 @@ class LogCaches:
 
 
 def open_run(path: Path, name: str, run_id: str, generation: int = 0) -> RunIndex:
-    """One run by its folder, under a name and id that another process gave it; nothing is read before the
+    """One run by its folder, with the name and id that another process gave it; nothing is read before the
     first `poll`."""
     return RunIndex(run_id, name, path, LogCaches(cache_folder()), generation)
 
@@ -159,17 +159,17 @@ class RunIndex:
         return tuple(map(_added, folders))
 
     def _settle(self, touched: tuple[int, ...]) -> None:
-        """Remembers that there is nothing to read, unless something was added a moment ago: what is added now
-        may get the same time stamp."""
+        """Marks the run as unchanged, unless something was added a moment ago: the next addition may get the
+        same time stamp."""
         closed = self.error is None and all(worker.closed for worker in self.workers)
         self._settled = touched if closed and time.time() - max(touched) / 1e9 > SETTLE_SECONDS else None
 
     def _is_settled(self) -> bool:
-        """Not where something may not be read: who allows it adds nothing."""
+        """False if files are unreadable, because new permissions do not change the folder."""
         return self._settled is not None and not self.denied and self._settled == self._touched()
 
     def _state(self) -> tuple[object, ...]:
-        """Differs whenever something that can be asked for does: statuses hold the numbers of snapshots."""
+        """Differs whenever any answer may differ: statuses include the numbers of snapshots."""
         return (
             *(self.error, self.created, self.workers, self.recorded_graphs, *self.denied),
             *(self.events.version, self.catalog.prunings),
@@ -205,7 +205,7 @@ class RunIndex:
         self._reader = reader
 
     def _describe(self, reader: RunReader) -> None:
-        """Takes over what `run.json` says."""
+        """Reads `run.json`."""
         info = reader.info()
         self.created, self.info, self.described = info.created.timestamp(), info.info, not info.damage
         self._info_damage = [info.damage.replace(str(self.path), self.name)] if info.damage else []
@@ -239,7 +239,7 @@ class RunIndex:
         return found
 
     def _save(self, more: bool) -> None:
-        """Saves what was read, if it is time to."""
+        """Saves the index if it is due."""
         if self._saved is None:
             return
         if self.catalog.parts.damaged:
@@ -299,7 +299,7 @@ class RunIndex:
             return self.catalog.steps.table()
 
     def steps_of(self, graph_id: str) -> StepTable:
-        """Totals by step of one graph's snapshots, ascending; no rows if none were captured.
+        """Totals of one graph's snapshots per step, ascending; no rows if it was not captured.
 
         Raises:
             NotFoundError: neither was it recorded, nor do snapshots name it.
@@ -315,12 +315,12 @@ class RunIndex:
 
     @property
     def recorded_graphs(self) -> list[str]:
-        """Ids of the graphs that the dump holds."""
+        """Ids of the graphs in the dump."""
         return [] if self._shelf is None else list(self._shelf.recorded)
 
     @property
     def graphs(self) -> list[GraphOverview]:
-        """The graphs in numbers, most snapshots first; `-` stands for snapshots without a graph."""
+        """Summaries of the graphs, most snapshots first; `-` for snapshots without a graph."""
         if self._shelf is None:
             return []
         with self.catalog.lock:
@@ -344,7 +344,7 @@ class RunIndex:
 
     @property
     def damage(self) -> list[str]:
-        """Sentences about what could not be read."""
+        """Sentences about unreadable data."""
         graphs = [] if self._shelf is None else list(self._shelf.damage.values())
         workers = [sentence for worker in self.workers for sentence in worker.damage]
         denied = [] if self._shelf is None else self._shelf.denied
@@ -353,7 +353,7 @@ class RunIndex:
 
     @property
     def denied(self) -> list[str]:
-        """Sentences of `damage` about files that this user may not read, though others may."""
+        """Sentences of `damage` about files that this user has no permission to read."""
         workers = [sentence for follower in self._followers.values() for sentence in follower.denied]
         info = self._info_damage if self._info_denied else []
         graphs = [] if self._shelf is None else self._shelf.denied
@@ -366,13 +366,14 @@ class RunIndex:
         return any(worker.live for worker in self.workers)
 
     def captured_slots(self, graph_id: str, node: str) -> dict[int, tuple[int, int]]:
-        """Captured output slots of a node -> (snapshots, snapshots with a kept value)."""
+        """Captured output slots of a node -> (snapshots, snapshots with a stored value)."""
         tensors = self.catalog.tensors
         codes = tensors.of_node(graph_id, node)
         return {tensors.node_and_slot(c)[1]: (tensors.snapshots.of(c), tensors.kept.of(c)) for c in codes}
 
     def overview(self) -> RunOverview:
-        """The run in numbers; counted anew only if it changed, as every open page keeps asking."""
+        """The summary of the run; recomputed only after changes, because every open page requests it
+        repeatedly."""
         state = self.version, self.catalog.rows
         known = self._overview
         if known is None or known[0] != state:
@@ -405,7 +406,7 @@ class RunIndex:
 
 
 def _added(folder: Path) -> int:
-    """When an entry was last added to a folder or removed from it, ns; 0 if there is no such folder."""
+    """Time of the last change of a folder's entries, ns; 0 if there is no such folder."""
     try:
         return stat_path(folder).mtime_ns
     except (OSError, DamagedError):

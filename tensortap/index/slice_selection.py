@@ -66,7 +66,7 @@ def resolve_selection(selection: object, shape: Sequence[int]) -> Selection:
 
 
 def parse_selection(text: str) -> tuple[Item, ...]:
-    """`"0,:,10:20"` -> `(0, slice(None), slice(10, 20))`; an empty text selects everything.
+    """Parses `"0,:,10:20"` into `(0, slice(None), slice(10, 20))`; an empty text selects everything.
 
     Raises:
         SelectionError: a part is neither an integer, a slice nor `...`.

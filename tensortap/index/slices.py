@@ -100,7 +100,7 @@ class _Reader:
         return _Reader(read, read_into, dtype, counts, offset, tuple(strides), tuple(spans), dense)
 
     def fill(self, dim: int, first: int, out: Array) -> None:
-        """Reads dimensions `dim` and up, beginning `first` elements behind the offset, into `out`."""
+        """Reads dimensions from `dim` up into `out`, from `first` elements after the offset."""
         limit = max(BLOCK // self.dtype.itemsize, 1)
         if dim >= self.dense and self.spans[dim] <= limit:
             self._read_span(dim, first, out)

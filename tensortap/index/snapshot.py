@@ -20,9 +20,9 @@ _COLUMNS = (*PLAIN_COLUMNS, "pruned")
 class Snapshot:
     """One tensor captured at one (step, visit). `row` is its row in the catalog of its run, `time` seconds
     since 1970, `graph` is `-` for none; counts and statistics as in `tensortap.dump.Summary`. `pruned`: its
-    value was kept, and removed to save space. `no_value`: why the value is not there (`summary`, `source`,
-    `pruned`, `refused`, `damaged`, `compacted`; see `no_value`), or empty. `unknown`: the counts
-    (and `size`) that the source of an import did not report: they are lower bounds at most."""
+    value was stored, and removed to save space. `no_value`: why the value is not available (`summary`,
+    `source`, `pruned`, `refused`, `damaged`, `compacted`; see `no_value`), or empty. `unknown`: the counts
+    (and `size`) that the import format lacks: they are lower bounds at most."""
 
     row: int
     tensor: str
@@ -57,13 +57,13 @@ class Snapshot:
 
     @property
     def not_counted(self) -> int:
-        """Elements of which it is not known whether they are NaN, infinite, zero, …"""
+        """Number of elements that may be NaN, infinite, zero, … without being counted."""
         if self.dtype == "string":
             return 0
         return max(self.size - sum(int(getattr(self, kind)) for kind in KINDS), 0)
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields for JSON, without `row` and `unknown`: counts that are not known are None."""
+        """The fields for JSON, without `row` and `unknown`: unknown counts are None."""
         return {name: getattr(self, name) for name in _PUBLIC} | dict.fromkeys(self.unknown)
 
 

@@ -1,4 +1,4 @@
-"""Counts that are not known: foreign formats tell only some (FORMAT.md, "Unknown counts")."""
+"""Unknown counts: foreign formats store only some counts (FORMAT.md, "Unknown counts")."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NOT_FINITE, _FINITE = KINDS[:3], KINDS[3:]
 
 
 def unreported_counts(info: dict[str, Any]) -> frozenset[str]:
-    """The counts that a run's source does not report, as its info says. Whatever else it holds is ignored."""
+    """The counts that a run's source lacks, according to its info. Other entries are ignored."""
     text = info.get("not counted")
     if not isinstance(text, str):
         return frozenset()
@@ -29,7 +29,7 @@ def unreported_counts(info: dict[str, Any]) -> frozenset[str]:
 
 
 def unknown_counts(catalog: Catalog, rows: Array | slice) -> dict[str, Mask]:
-    """Which rows do not report a count, bool [rows] by name; counts that all rows report are missing.
+    """The rows that lack a count, bool [rows] by the count's name; names that all rows have are not listed.
 
     Where counts do not add up to the size, the signs of the others are unknown, and what the run's info
     names. Where the info names the size, only what is above 0 is known, or that none is NaN or infinite.
@@ -51,7 +51,7 @@ def unknown_counts(catalog: Catalog, rows: Array | slice) -> dict[str, Mask]:
 
 
 def not_counted_by_tensor(catalog: Catalog) -> Array:
-    """How many snapshots of each tensor may hold a NaN or infinity that nobody counted, int64 [tensors]."""
+    """Number of snapshots of each tensor that may have an uncounted NaN or infinity, int64 [tensors]."""
     count = catalog.rows  # before the tensors: as many as these rows name are there
     total = np.zeros(len(catalog.tensors), np.int64)
     if "nan" not in catalog.unreported_counts:
@@ -66,19 +66,19 @@ def not_counted_by_tensor(catalog: Catalog) -> Array:
 
 
 def snapshots_not_counted(catalog: Catalog) -> int:
-    """How many snapshots may hold a NaN or infinity that nobody counted."""
+    """Number of snapshots that may have an uncounted NaN or infinity."""
     return int(not_counted_by_tensor(catalog).sum())
 
 
 def at_least(count: int, not_counted: int) -> int | None:
-    """A number of snapshots with a NaN or infinity; None where it is 0 and some may hold one."""
+    """A number of snapshots with NaN or infinity; None if it is 0 and some may have one."""
     return None if not_counted and not count else count
 
 
 def _of_sizes(
     catalog: Catalog, rows: Array | slice, columns: dict[str, Array], left: Array
 ) -> dict[str, Mask]:
-    """Unknown counts of tensors whose size is unknown, which is that of their NaN and infinities then."""
+    """Unknown counts of tensors of unknown size; their NaN and infinities are then unknown, too."""
     bad: Array = np.sum([columns[name] for name in _NOT_FINITE], axis=0)
     nothing = np.isnan(catalog.column("abs_max", rows)) & (catalog.column("shard", rows) <= NOT_KEPT)
     unsized = nothing & (left == 0) & (columns["size"] == bad)

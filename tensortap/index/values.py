@@ -32,7 +32,7 @@ _CHUNK_GAP = 1024 * 1024
 def read_slice(
     run: RunIndex, snapshot: Snapshot, selection: object = "", *, limit: int | None = None
 ) -> Array:
-    """The selected elements of a stored value, verified; only the blocks that hold them are read.
+    """Reads the selected elements of a stored value, verified; only their blocks are read.
 
     In dumps of format 1.0 a value is read whole for its first part.
 
@@ -67,14 +67,14 @@ def select_slice(run: RunIndex, snapshot: Snapshot, selection: object = "") -> V
 
 @dataclass(frozen=True, slots=True)
 class ValueSlice:
-    """The part of a stored value that a selection names; nothing of it was read yet."""
+    """The selected part of a stored value; nothing is read yet."""
 
     ref: ValueRef
     selection: Selection
 
     @property
     def unverified(self) -> str:
-        """Why `read` cannot compare what it returns with a checksum, a sentence, or empty: it does.
+        """Why `read` cannot verify a checksum, a sentence; empty if it can.
 
         Only parts of long values in dumps of format 1.0 are not verified.
         """
@@ -124,7 +124,7 @@ def find_value(run: RunIndex, snapshot: Snapshot) -> ValueRef:
 
 
 def unverified_parts(run: RunIndex, snapshot: Snapshot) -> str:
-    """`ValueSlice.unverified` of a snapshot's value, should a part of it be read; empty if it was not kept.
+    """`ValueSlice.unverified` of a part of a snapshot's value; empty if no value is stored.
 
     Raises:
         DamagedError: the dump is damaged there.
@@ -133,7 +133,7 @@ def unverified_parts(run: RunIndex, snapshot: Snapshot) -> str:
 
 
 def stored_sample(run: RunIndex, snapshot: Snapshot) -> Sample | None:
-    """Which elements were kept of a value; None for all of them, or if it was not kept.
+    """The elements that were stored of a value; None for all, or if no value is stored.
 
     Raises:
         DamagedError: the dump is damaged there.
@@ -163,7 +163,7 @@ def find_histogram(run: RunIndex, snapshot: Snapshot) -> Histogram:
 
 
 def find_histograms(run: RunIndex, snapshots: Sequence[Snapshot]) -> list[Histogram]:
-    """The histograms of some snapshots; those of many at once are found far faster than one by one.
+    """The histograms of some snapshots; one call for many is far faster than many calls.
 
     Raises:
         DamagedError: the dump is damaged there.
@@ -189,7 +189,7 @@ class ElementList:
 def nonfinite_elements(
     run: RunIndex, snapshot: Snapshot, *, limit: int = 100, at_any_length: bool = False
 ) -> ElementList:
-    """Finds the NaN and infinite elements of a kept value, in order of their position; needs 8 MB of memory.
+    """Finds the NaN and infinite elements of a stored value, in order of position; needs 8 MB of memory.
 
     What lies behind the `limit`-th, or the last one that the statistics count, is not read; of a sample all
     is, as the statistics are those of the whole.
@@ -222,7 +222,7 @@ def nonfinite_elements(
 
 
 def zero_elements(run: RunIndex, snapshot: Snapshot, *, limit: int = 100) -> ElementList:
-    """Finds the zeros of a kept value, in order of their position, and reads no further than the `limit`-th.
+    """Finds the zeros of a stored value, in order of position, and stops at number `limit`.
 
     Raises:
         ValueNotKeptError, DamagedError: as `read_slice`. LimitError: it takes too long (`time_limit`).
@@ -241,7 +241,7 @@ def zero_elements(run: RunIndex, snapshot: Snapshot, *, limit: int = 100) -> Ele
 
 
 def extreme_element(run: RunIndex, snapshot: Snapshot, largest: bool) -> ElementList:
-    """Finds the first of the largest, or smallest, finite elements of a kept value, if there is any.
+    """Finds the first of the largest, or smallest, finite elements of a stored value, if there is any.
 
     Raises:
         ValueNotKeptError, DamagedError: as `read_slice`. LimitError: it takes too long (`time_limit`).

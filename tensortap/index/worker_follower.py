@@ -28,9 +28,8 @@ POLL_BYTES = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class WorkerStatus:
-    """A worker as far as it was read. `started`: seconds since 1970; `dropped`: snapshots and recordings it
-    lost, by its own count; `pending`: a sentence about a torn tail; `damage`: sentences about
-    what had to be skipped."""
+    """How far a worker was read. `started`: seconds since 1970; `dropped`: snapshots and recordings it lost,
+    by its own count; `pending`: a sentence about a torn tail; `damage`: sentences about skipped data."""
 
     id: str
     host: str
@@ -62,7 +61,7 @@ class WorkerFollower:
         self._at_end = False  # all statistics there are were read
 
     def poll(self) -> bool:
-        """Reads on; returns whether there was so much to read that more may be left."""
+        """Continues reading; returns whether more may be left."""
         if self._read_on():
             return True
         if self._closing is None and not self._closing_damage:
@@ -83,7 +82,7 @@ class WorkerFollower:
         return bool(commits) or len(self._tail.damage) > damage
 
     def count_events(self, count: int | None) -> None:
-        """How many events can be read of this worker; None while there may be more."""
+        """Number of events of this worker; None while more may be unread."""
         self._events = count
 
     def _missing(self) -> list[str]:
@@ -115,7 +114,7 @@ class WorkerFollower:
         return self._tail.position
 
     def resume(self, position: TailPosition) -> None:
-        """Resume after what a saved index holds. Raises DamagedError, FileNotFoundError."""
+        """Continues after the end of a saved index. Raises DamagedError, FileNotFoundError."""
         self._tail.resume(position)
 
     def resume_compacted(self, mark: WorkerMark) -> None:
@@ -142,7 +141,8 @@ class WorkerFollower:
             self._live = time.time() - last_write < patience
 
     def _last_write(self, entries: list[Entry]) -> int:
-        """Nanoseconds since 1970; 0 if nothing says. Lists of web servers do not: the newest file does."""
+        """Nanoseconds since 1970; 0 if unknown. Listings of web servers have no folder times, so the newest
+        file counts."""
         dated = [entry.mtime_ns for entry in entries if entry.is_dated]
         undated = [entry.name for entry in entries if not entry.is_dated and entry.name.startswith("stats-")]
         if undated:
@@ -153,7 +153,7 @@ class WorkerFollower:
 
     @property
     def denied(self) -> list[str]:
-        """Sentences about files that may not be read; they are tried again."""
+        """Sentences about unreadable files; they are read again later."""
         return [] if self._tail.denied is None else [self._tail.denied]
 
     def status(self) -> WorkerStatus:

@@ -21,7 +21,7 @@ def main(memory_bytes: int) -> None:
 
 
 def _start_tensorflow() -> None:
-    """Imports it, and makes its threads: what that takes is not the recording's."""
+    """Imports TensorFlow and starts its threads, before the memory limit of the recording applies."""
     import tensorflow as tf
 
     from . import replayer  # noqa: F401
@@ -31,7 +31,7 @@ def _start_tensorflow() -> None:
 
 
 def answer(request: dict[str, Any], progress: SendProgress) -> tuple[dict[str, Any], bytes]:
-    """The answer to one request, as JSON holds it. Raises TensortapError: there is none."""
+    """The answer to one request, as JSON data. Raises TensortapError."""
     from tensortap.core.errors import TensortapError
 
     from .protocol import Request, StepperRequest

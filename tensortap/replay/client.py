@@ -1,4 +1,4 @@
-"""Replay in a process of its own, with limits. Imports no TensorFlow: that process does."""
+"""Replay in a separate process with limits. Imports no TensorFlow; only that process does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .protocol import Answer, Request, StepperAnswer, StepperRequest
 
 
 class ReplayError(TensortapError):
-    """The replay did not end in an answer. The message says what happened."""
+    """The replay returned no answer. The message says what happened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Limits:
 
 
 class ReplayProcess:
-    """Started by the first request, and anew after one that was cancelled or took too long.
+    """Starts with the first request, and again after a cancelled or timed-out one.
 
     A context manager. It answers one request at a time; other threads wait.
 

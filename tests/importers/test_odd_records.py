@@ -121,7 +121,7 @@ def test_tfdbg1_measurements_that_are_no_real_numbers_are_skipped_with_a_reason(
     assert [tensor.name for tensor in run.find()] == ["good:0"]
     notes = " ".join(found.notes)
     assert f"What {op} measured has complex64 instead of real numbers." in notes
-    assert f"What {op} measured holds string instead of real numbers." in notes
+    assert f"What {op} measured has string instead of real numbers." in notes
 
 
 def test_hdf5_with_odd_attributes_keeps_its_other_datasets(tmp_path: Path) -> None:

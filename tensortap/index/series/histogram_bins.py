@@ -1,4 +1,4 @@
-"""Histograms of several snapshots on one set of edges: the native buckets, or linear bins.
+"""Histograms of several snapshots on common edges: the native buckets, or linear bins.
 
 A *dense* histogram has a column for each possible bucket, ascending by value, exact zeros in the middle.
 """
@@ -85,7 +85,7 @@ def linear_bins(dense: Ints, lows: Floats, highs: Floats, edges: Floats) -> Binn
 
 
 def known_ends(dense: Ints, lows: Floats, highs: Floats) -> tuple[Floats, Floats]:
-    """`lows` and `highs`; where they are not the ends of what a row counts, those of its buckets."""
+    """`lows` and `highs`; if they do not cover a row's counts, the ends of its buckets."""
     lows, highs = lows.astype(np.float64), highs.astype(np.float64)
     left, right = (np.nan_to_num(edges) for edges in dense_edges())
     for row in np.flatnonzero(~(np.isfinite(lows) & np.isfinite(highs) & (lows <= highs))):

@@ -123,8 +123,8 @@ def snapshot_histograms(run: RunIndex, found: Sequence[Snapshot]) -> list[Binned
 
 @dataclass(frozen=True, slots=True)
 class SmallHistograms:
-    """Histograms of several tensors at one step, each over a range of its own; tensors that were not captured
-    then are skipped.
+    """Histograms of several tensors at one step, each over its own range; tensors not captured at that step
+    are skipped.
 
     `node`, `slot`: the tensor, int32. `low`, `high`: its range, float64. `counts`: [tensors, bins], float64.
     """
@@ -234,7 +234,7 @@ class _Series:
         return self._reduce(np.add, self._catalog.column(name, self._rows).astype(np.int64))
 
     def counted(self, name: str) -> Ints:
-        """The sum of a count over each group, masked where a snapshot does not report it."""
+        """The counts, masked where a snapshot does not have them."""
         unknown = unknown_counts(self._catalog, self._rows).get(name)
         total = self.total(name)
         if unknown is None:
@@ -272,7 +272,7 @@ class _Series:
         return linear_bins(self._dense, self._lows, self._highs, edges)
 
     def small(self, bins: int) -> tuple[Floats, Floats, Floats]:
-        """Lowest and highest edge of each row, and its counts in so many equal bins between them."""
+        """Lowest and highest edge of each row, and its counts in `bins` equal bins between them."""
         mean, std = (self._extreme(name, np.fmax).astype(np.float64) for name in ("mean", "std"))
         with np.errstate(invalid="ignore", over="ignore"):
             low = np.fmax(self._lows, mean - _WIDTH * std)

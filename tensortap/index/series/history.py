@@ -23,8 +23,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """One row a snapshot, ordered by step, visit, worker. `thinned_from`: how many there were, if some were
-    left out. `graph`: of several, the one that captured the tensor last.
+    """One row per snapshot, ordered by step, visit, worker. `thinned_from`: the full number, if rows were
+    skipped. `graph`: if several captured the tensor, the last one.
 
     Columns: `step`, `visit`, `size` and counts (int64, masked where they are not known), statistics and
     `time` (float64, seconds since 1970), `kept` (bool); lists for `graph`, `worker`, `dtype` (str) and

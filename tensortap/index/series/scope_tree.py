@@ -19,9 +19,9 @@ _MANY = 3  # ops of one name and other numbers are one row, and scopes are worth
 
 @dataclass(frozen=True, slots=True)
 class ScopeRow:
-    """A scope (`path`: what its members share), one node, the ops right in a scope that differ by a number
-    (`AddN …`), or the smallest of many rows (`net/…`).
-    `members`: positions in the paths given; `depth`: how many open rows it lies in."""
+    """A scope (`path`: the common path of its members), one node, the ops directly in a scope whose names
+    differ by a number (`AddN …`), or the smallest of many rows (`net/…`). `members`: positions in the given
+    paths; `depth`: number of open rows around it."""
 
     path: str
     members: list[int]
@@ -38,7 +38,7 @@ def scope_rows(
     opened: Collection[str] = (),
     closed: Collection[str] = (),
 ) -> list[ScopeRow]:
-    """Rows below a scope, opened as far as `most` rows hold it: level by level, the largest scope first.
+    """Rows below a scope, expanded as far as `most` rows allow: level by level, the largest scope first.
 
     Args:
         paths: display paths, `/` between scopes. scope: a path; empty for all.
@@ -103,8 +103,8 @@ def _not_crowded(rows: list[ScopeRow], prefix: str) -> list[ScopeRow]:
 
 
 def _children(paths: Sequence[str], members: Sequence[int], start: int) -> list[ScopeRow]:
-    """The scopes and nodes right below a scope whose path ends before `start`; chains of scopes are one, and
-    so are many nodes that differ by a number."""
+    """The scopes and nodes directly below a scope whose path ends before `start`. Chains of scopes are
+    joined, and so are many nodes that differ by a number."""
     groups: dict[str, list[int]] = {}
     for i in members:
         groups.setdefault(paths[i][start:].partition("/")[0], []).append(i)

@@ -25,9 +25,8 @@ from .timeline import TIMELINE_STATISTICS, values_of
 
 @dataclass(frozen=True, slots=True)
 class StepStatistics:
-    """One row a tensor. Columns: `node` (row in the graph), `slot`, `visits` (snapshots merged), int32;
-    `size`, counts (NaN where they are not known) and statistics, float64; `dtype`; `kept` (a value is kept),
-    uint8."""
+    """One row per tensor. Columns: `node` (row in the graph), `slot`, `visits` (merged snapshots), int32;
+    `size`, counts (NaN if unknown) and statistics, float64; `dtype`; `kept` (1: a value is stored), uint8."""
 
     step: int
     columns: dict[str, Array | Coded]
@@ -98,8 +97,8 @@ _LOW_PART, _HIGH_PART = 0.01, 0.99
 
 @dataclass(frozen=True, slots=True)
 class StatisticRange:
-    """Range of a statistic's finite values; of `std`, `abs_max` and `l2`, which span magnitudes, of those
-    above 0. NaN where there is none.
+    """Range of a statistic's finite values. For `std`, `abs_max` and `l2`, which span magnitudes, of those
+    above 0. NaN without values.
 
     Attributes:
         least, largest: of all. low, high: without the least and the largest hundredth.

@@ -39,8 +39,8 @@ _FEWEST = 3  # tensors of a scope that is more than an op
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Rows, columns, and row-major arrays [rows × columns] of the snapshot that stands for each cell: that of
-    the worst tensor in the row, at the steps of the column.
+    """Rows, columns, and row-major arrays [rows × columns] of the snapshot shown in each cell: that of the
+    worst tensor in the row, at the steps of the column.
 
     Attributes:
         rows: a tree in data flow order (see `scope_rows`); of the whole graph scopes first.
@@ -81,7 +81,7 @@ def timeline(
     opened: Collection[str] = (),
     closed: Collection[str] = (),
 ) -> Timeline:
-    """A statistic of what lies below a scope, over the steps of a graph.
+    """A statistic of the tensors below a scope, over the steps of a graph.
 
     A cell shows its worst tensor: the largest number, for `min` the smallest, for `mean` the furthest from 0.
     Integers, and tensors whose number is the same at all steps, count only where there are no others: random
@@ -133,7 +133,7 @@ def timeline(
 
 
 def _scopes_first(rows: list[ScopeRow]) -> list[ScopeRow]:
-    """The model and other scopes of more than an op or two, each with what lies in it, before all others."""
+    """The model and other scopes of more than two ops, each with its members, before all others."""
     starts = [at for at, row in enumerate(rows) if row.depth == 0]
     blocks = [rows[start:end] for start, end in pairwise([*starts, len(rows)])]
     blocks.sort(key=lambda block: block[0].kind != "scope" or len(block[0].members) < _FEWEST)
@@ -141,7 +141,7 @@ def _scopes_first(rows: list[ScopeRow]) -> list[ScopeRow]:
 
 
 def _computed(graph: GraphIndex) -> Array:
-    """Which nodes compute something, bool [nodes]: others forward their input."""
+    """Whether nodes compute something, bool [nodes]; the others only forward."""
     data = np.flatnonzero((graph.edges.input == 0) & (graph.edges.control == 0))
     source = np.arange(len(graph))
     source[graph.edges.target[data]] = graph.edges.source[data]
@@ -162,7 +162,7 @@ def _captured(catalog: Catalog, graph: GraphIndex, graph_id: str) -> tuple[Array
 
 
 def _row_of(tensors: int, rows: list[ScopeRow]) -> Array:
-    """The row furthest in that holds each tensor, int64 [tensors]; -1 for none."""
+    """The innermost row of each tensor, int64 [tensors]; -1 for none."""
     found = np.full(tensors, -1, np.int64)
     for i, row in enumerate(rows):  # that stands last
         found[row.members] = i
@@ -181,7 +181,7 @@ def _picked(catalog: Catalog, tensors: Array, steps: Array, worker: str | None) 
 
 
 def _place_of(catalog: Catalog, tensors: Array, picked: Array) -> Array:
-    """Where the tensor of each row of the catalog stands in `tensors`."""
+    """The position in `tensors` of the tensor in each row of the catalog."""
     place = np.zeros(1 + tensors.max(initial=-1), np.int64)
     place[tensors] = np.arange(len(tensors))
     found: Array = place[catalog.column("tensor", picked)]
@@ -191,8 +191,8 @@ def _place_of(catalog: Catalog, tensors: Array, picked: Array) -> Array:
 def _choose_cells(
     cell_candidates: Candidates, row: Array, column: Array, rows: list[ScopeRow], width: int
 ) -> Array:
-    """Which candidate stands for each cell, int64 [rows × columns], -1 for none. An open row shows the worst
-    of those in it, and of its own, whose rows are skipped."""
+    """The candidate shown in each cell, int64 [rows × columns], -1 for none. An expanded row shows the worst
+    of all tensors in it, also of those without rows."""
     chosen = cell_candidates.worst(np.arange(len(row)), row * width + column, len(rows) * width)
     chosen = chosen.reshape(len(rows), width)
     for i in range(len(rows) - 1, -1, -1):
@@ -217,7 +217,7 @@ def _cell_columns(catalog: Catalog, cell_candidates: Candidates, chosen: Array) 
 
 
 def _taken(values: Array, chosen: Array, missing: float) -> Array:
-    """The value of each chosen candidate; `missing` where there is none."""
+    """The value of each chosen candidate, or `missing`."""
     return np.append(values, np.array([missing], values.dtype))[chosen]
 
 
@@ -230,7 +230,7 @@ def _names(catalog: Catalog, tensors: Array) -> Coded:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Snapshots of which one stands for a cell, arrays [snapshots].
+    """Snapshots from which the one of a cell is chosen, arrays [snapshots].
 
     Attributes:
         row: rows of the catalog. value: the statistic; NaN where it is unknown, or does not count.
@@ -245,7 +245,7 @@ class Candidates:
     keys: tuple[Floats, ...]
 
     def worst(self, at: Array, cell: Array, count: int) -> Array:
-        """Which of the candidates `at` stands for each of `count` cells, int64 [count]; -1 for none.
+        """The candidate, among those `at`, for each of `count` cells, int64 [count]; -1 for none.
 
         A NaN before an infinity, the first of these; else the worst value, and where it first was.
         """
@@ -322,7 +322,7 @@ def health_of(catalog: Catalog, row: Array) -> Array:
 
 
 def _any_unknown(catalog: Catalog, row: Array, names: tuple[str, ...]) -> Array:
-    """Which rows do not report all of some counts, bool [rows]."""
+    """Whether a row lacks some of the counts, bool [rows]."""
     unknown = unknown_counts(catalog, row)
     nothing = np.zeros(len(row), np.bool_)
     found: Array = np.logical_or.reduce([unknown.get(name, nothing) for name in names])

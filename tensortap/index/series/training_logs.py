@@ -29,7 +29,7 @@ class TrainingLogs:
     thinned_from: int | None
 
     def column(self, name: str) -> Floats:
-        """The values of one name, NaN where a batch has none."""
+        """The values of one name, NaN for batches without one."""
         return np.array([row.values.get(name, np.nan) for row in self.rows], np.float64)
 
 

@@ -101,7 +101,7 @@ def _split(values: Array, like: Sequence[Array]) -> list[Array]:
 
 
 def _bad(catalog: Catalog, code: int, rows: Array, at: Array) -> Array:
-    """Whether there is a NaN or infinity in the rows up to each place, from behind the place before."""
+    """Whether the rows of each bucket have NaN or infinities. `at` has the last row of each bucket."""
     if not catalog.tensors.nonfinite.of(code) or not len(at):
         return np.zeros(len(at), np.bool_)
     counts = [catalog.column(name, rows) > 0 for name in ("nan", "pos_inf", "neg_inf")]
@@ -112,7 +112,7 @@ def _bad(catalog: Catalog, code: int, rows: Array, at: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class NodeTrends:
-    """One row a place along a node's steps, nodes in the order asked for, steps ascending; arrays [rows].
+    """One row per bucket of a node's steps, nodes in the requested order, steps ascending; arrays [rows].
 
     Attributes:
         node: row of the node in the graph, int32. step: the first one that the place spans, int64.

@@ -108,7 +108,8 @@ class _Side:
 
 
 def _pairs(one: LoadedCall, two: LoadedCall) -> dict[NodeKey, NodeKey]:
-    """Nodes of one name and op; of the others those that do the same to what are pairs (renamed layers)."""
+    """Nodes with the same name and op; of the others, those with the same use of paired nodes (renamed
+    layers)."""
     found: dict[NodeKey, NodeKey] = {}
     functions = [list(call.recorded.functions.items()) for call in (one, two)]
     for (name, function), (other_name, other) in zip(*functions, strict=False):
@@ -148,7 +149,7 @@ def _pairs_within(function: Any, other: Any) -> dict[str, str]:
 def _by_scope(
     function: Any, others: Mapping[str, Any], pairs: Mapping[str, str], taken: Set[str]
 ) -> dict[str, str]:
-    """Nodes that nothing but their name tells (of shapes), in scopes that others found to be renamed."""
+    """Nodes that only their names identify (of shapes), in scopes that other pairs show to be renamed."""
     scopes = {name.rpartition("/")[0]: partner.rpartition("/")[0] for name, partner in pairs.items()}
     found: dict[str, str] = {}
     for name, operation in function.operations.items():
@@ -169,7 +170,7 @@ def _prefixes(scope: str) -> Iterator[str]:
 
 
 def _same_uses(operation: Any, others: Mapping[str, Any], pairs: Mapping[str, str]) -> Iterator[Any]:
-    """Nodes of the other function that do to pairs, and to constants, what a node does."""
+    """Nodes of the other function with the same use of pairs and constants as a node."""
     known = next((tensor for tensor in operation.inputs if tensor.op.name in pairs), None)
     source = None if known is None else others.get(pairs[known.op.name])
     if known is None or source is None or known.value_index >= len(source.outputs):

@@ -98,7 +98,7 @@ class _DriftAnalysis:
         self.lacking: dict[str, int] = {}
 
     def run(self, dtype: str | None) -> list[TensorDrift]:
-        """`dtype`: that of the precise run; None: as it was recorded."""
+        """`dtype`: of the precise run; None: as recorded."""
         found: list[TensorDrift] = []
         inputs: dict[NodeKey, list[list[Array]]] = {}
         for key, operation in self._chosen.operations.items():

@@ -1,4 +1,4 @@
-"""A difference of two tensors, split into what a node received and what it introduces."""
+"""Splits the difference of two tensors into the part that a node received and the part that it introduces."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from ..execution.float_arrays import largest_finite, masked_in_both
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Errors of one tensor over all its visits; each number is an L2 norm divided by that of the tensor or
-    of its
-    reference, whichever is larger, so that 1 says that nothing of it is right. What a mask put into all of
-    them counts in none.
+    """Errors of one tensor over all its visits. Each number is an L2 norm divided by that of the tensor or of
+    its reference, whichever is larger, so 1 means that no digit is right. Numbers that a mask put into both
+    are not counted.
 
     Attributes:
         total: how far the tensor is from its reference; infinite if a number is finite in one of them only.
@@ -71,7 +70,7 @@ def _beside_masks(one: Array, other: Array, there: Array) -> list[Array]:
 
 
 def _square(one: Array, other: Array) -> float:
-    """Sum of squared differences; what is NaN, or the same infinity, in both is no difference."""
+    """Sum of squared differences; equal NaN or infinities count as no difference."""
     with np.errstate(all="ignore"):
         same = (one == other) | (np.isnan(one) & np.isnan(other))
         difference = np.where(same, 0.0, one - other)

@@ -95,8 +95,9 @@ def minimal_repair(
 def _searched(
     search: RepairSearch, origins: list[NodeOrigin], *, bad: bool
 ) -> tuple[list[Repair], list[Repair]]:
-    """Repairs of `bad` results; where these are finite, of what half precision makes in the forward pass: an
-    optimizer with a loss scale leaves such a step out, or a division by infinity hides it as a 0."""
+    """Repairs of `bad` results. If these are finite, repairs of non-finite half-precision tensors of the
+    forward pass: an optimizer with a loss scale skips such a step, or a division by infinity hides it as a
+    0."""
     if bad:
         return search.run(origins)
     half = search.origins_in_half(origins)
@@ -136,7 +137,7 @@ class EarlierRecording(NamedTuple):
 
 
 def last_finite_recording(source: Path) -> EarlierRecording | None:
-    """Finds a late recording of the same run, before `source`, whose inputs and variables are finite.
+    """Finds a late recording of the same run, before `source`, with finite inputs and variables.
 
     Variables that are NaN mostly stay so: the last recording of finite ones is looked for by halving, and of
     a thousand recordings ten are read. Data come and go, so from there on the nearest one before whose data
@@ -202,8 +203,8 @@ class RepairSearch:
     def run(
         self, origins: Sequence[NodeOrigin], expected: Collection[str] | None = None
     ) -> tuple[list[Repair], list[Repair]]:
-        """(the smallest set of repairs, others that each help alone). Those of the first origin come first:
-        later origins mostly follow from it.
+        """(the smallest set of repairs, others that each help alone). Repairs of the first origin come first,
+        because later origins mostly follow from it.
 
         The search runs without the graph optimiser, three times as fast. What it finds is run with it; if
         that does not help there, the search begins anew with it.
@@ -289,7 +290,7 @@ class RepairSearch:
         return candidates
 
     def _original(self, origins: Sequence[NodeOrigin], changed: LoadedCall) -> list[NodeOrigin]:
-        """Origins in a changed call, at the nodes of the call as it was recorded."""
+        """Origins in a changed call, at the nodes of the recorded call."""
         names = {self._call.original(name): name for name in self._call.recorded.functions}
         found = []
         for origin in origins:
@@ -360,8 +361,8 @@ class RepairSearch:
         ]
 
     def _half(self) -> list[NodeKey]:
-        """Nodes that give or take half precision, in the order of the graph: what casts to float32 must read
-        an island as it is."""
+        """Nodes with half-precision inputs or outputs, in graph order. Nodes that cast to float32 must read
+        the changed nodes unchanged."""
         return [
             key
             for key, operation in self.nodes.chosen.operations.items()
@@ -371,7 +372,7 @@ class RepairSearch:
 
     @cached_property
     def _lists(self) -> list[NodeKey]:
-        """Nodes of lists of half-precision tensors, in which loops keep what their gradients read."""
+        """Nodes of lists of half-precision tensors, in which loops store values for their gradients."""
         return [
             (name, node)
             for name, function in self._call.recorded.functions.items()
@@ -389,7 +390,7 @@ class RepairSearch:
         )
 
     def _around(self, half: list[NodeKey], origins: Sequence[NodeKey]) -> Iterator[list[NodeKey]]:
-        """Those of `half` at most 1, 2, 4 … edges away from the origins, in graph order; then all."""
+        """The nodes of `half` at most 1, 2, 4 … edges away from the origins, in graph order; then all."""
         chosen = self.nodes.chosen
         for distance in (1, 2, 4, 8):
             near = chosen.near(origins, distance)
@@ -435,7 +436,7 @@ Item = TypeVar("Item")
 
 
 def minimize(items: Sequence[Item], passes: Callable[[Sequence[Item]], bool]) -> list[Item]:
-    """A part of `items` that passes, and of which no single item can be left out.
+    """A passing subset of `items` from which no single item can be removed.
 
     Leaves out ever smaller stretches (Zeller and Hildebrandt, Simplifying and Isolating Failure-Inducing
     Input, 2002, reducing to complements). `items` themselves must pass.

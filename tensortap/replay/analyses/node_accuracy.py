@@ -56,15 +56,16 @@ class NodeAccuracy:
 
     @property
     def relative(self) -> float:
-        """The error in units of the tensor's own scale, which a lone relative error of an element lacks."""
+        """The error relative to the tensor's scale; the relative error of a single element lacks the
+        scale."""
         return self.error / self.scale if self.scale else (np.inf if self.error else 0.0)
 
 
 def judge_nodes(
     recording: Recording, pattern: re.Pattern[str], progress: Notice = ignore_notice
 ) -> tuple[list[NodeAccuracy], dict[str, int]]:
-    """Judges the nodes whose tensors' names match: worst first, the worst visit of each; and how many nodes
-    were not judged, by reason.
+    """Judges the nodes with matching tensor names: worst first, the worst visit of each. Also counts the
+    nodes that were not judged, by reason.
 
     The tensors that the chosen nodes read and give are held in memory at once.
     """

@@ -1,4 +1,4 @@
-"""The nodes of a recorded step where NaN and infinities originate, and what of the step is not finite."""
+"""The nodes of a recorded step where NaN and infinities originate, and the step's non-finite data."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def count_nonfinite(array: Array) -> int:
 
 
 def largest_magnitude(array: Array) -> float:
-    """The largest absolute number of a float array; infinities and NaN left out."""
+    """The largest magnitude of a float array, without infinities and NaN."""
     if not is_float(array):
         return 0.0
     sizes = np.abs(array.astype(np.float64))
@@ -37,8 +37,9 @@ def largest_magnitude(array: Array) -> float:
 
 @dataclass(frozen=True, slots=True)
 class NodeOrigin:
-    """A node whose output is not finite although all of its inputs are; `count` of its numbers. Or one that
-    makes NaN of an infinite `constant` of the program, as softmax does of a row that is masked whole."""
+    """A node with a non-finite output although all of its inputs are finite, with the `count` of its
+    numbers. Or one that computes NaN from an infinite `constant` of the program, e.g. softmax of a fully
+    masked row."""
 
     key: NodeKey
     node: str
@@ -101,7 +102,7 @@ class StepNodes:
 
 
 def _makes_nan_of_infinity(chosen: SelectedNodes, key: NodeKey, values: dict[str, list[Array]]) -> bool:
-    """Whether a node gives NaN at a visit at which it reads none."""
+    """Whether a node outputs NaN at a visit without NaN inputs."""
     for visit, read in enumerate(chosen.inputs(key, values) or ()):
         given = [values[name][visit] for name in chosen.outputs(key) if visit < len(values.get(name, ()))]
         if any(map(_has_nan, given)) and not any(map(_has_nan, read)):
@@ -114,8 +115,8 @@ def _has_nan(array: Array) -> bool:
 
 
 def _computes(operation: Any) -> bool:
-    """Whether a node makes numbers of numbers. What reads a variable or a list only passes on what was put
-    into it before, perhaps in the same step."""
+    """Whether a node computes numbers from numbers. Reads of variables and lists only pass on earlier values,
+    perhaps of the same step."""
     if not operation.inputs or draws(operation.type):
         return False
     held = any(tensor.dtype.name in ("resource", "variant") for tensor in operation.inputs)
@@ -132,7 +133,7 @@ def nonfinite_arguments(recording: Recording) -> list[str]:
 
 
 def nonfinite_rows(recording: Recording) -> dict[str, list[int]]:
-    """Which rows of the step's data (inputs, what was drawn from iterators) are not finite, by name.
+    """The non-finite rows of the step's data (inputs, iterator outputs), by name.
 
     Of each array the first 100; of a number alone row 0.
     """
@@ -156,8 +157,8 @@ def nonfinite_results(recording: Recording, again: CallResult) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class InfiniteConstant:
-    """An infinite constant: the tensor that it first stands in beside other numbers (that of the constant
-    itself where the node reads it alone), and its value, -inf or inf."""
+    """An infinite constant: the first tensor that has it among other numbers (the constant itself, if the
+    node reads it alone), and its value, -inf or inf."""
 
     tensor: str
     value: float
@@ -188,7 +189,7 @@ def infinite_constant(chosen: SelectedNodes, key: NodeKey, values: Visits) -> In
 def _infinite(
     chosen: SelectedNodes, function: str, operation: Any, values: Visits
 ) -> list[tuple[str, Any, float]]:
-    """(tensor, the node that gives it, the first infinite number in it) of each infinite input of a node."""
+    """(tensor, the node that outputs it, its first infinite number) for each infinite input of a node."""
     found = []
     for tensor in operation.inputs:
         name = chosen.name(function, tensor)

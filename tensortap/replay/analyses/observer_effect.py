@@ -1,4 +1,5 @@
-"""The observer effect: whether capturing changes what a recorded call computes, run with and without taps."""
+"""The observer effect: runs a recorded call with and without taps to check whether capture changes its
+results."""
 
 from __future__ import annotations
 

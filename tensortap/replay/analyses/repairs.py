@@ -37,12 +37,12 @@ class Repair:
 
 
 def epsilon_of(dtype: Any) -> float:
-    """A number small beside 1, whose reciprocal is far from the largest number of the dtype."""
+    """A small number relative to 1 whose reciprocal is far below the dtype's maximum."""
     return 1e-3 if dtype == tf.float16 else 1e-7
 
 
 def largest_exponent(dtype: Any) -> float:
-    """A number of which `exp` is finite, with room for a sum."""
+    """A number with a finite `exp`, with margin for a sum."""
     return 10.0 if dtype == tf.float16 else 80.0
 
 
@@ -115,7 +115,7 @@ class RepairProposals:
                 yield Repair(kind, self._node(origin, reader), instead, ((name, change(eps, top)),))
 
     def _forward(self, operation: Any, tensor: Any) -> Any:
-        """The op of the program for which a gradient's op stands: it reads the same tensor."""
+        """The forward op whose gradient an op computes: it reads the same tensor."""
         if not _is_gradient(operation):
             return operation
         readers = [reader for reader in tensor.consumers() if reader.type in _INPUTS]
@@ -185,7 +185,7 @@ def _is_gradient(operation: Any) -> bool:
 
 
 def is_gradient(origin: NodeOrigin) -> bool:
-    """Whether its node is one of a gradient, by the names that TensorFlow gives these."""
+    """Whether its node belongs to a gradient, according to TensorFlow's names."""
     return _is_of_gradient(origin.node, origin.op_type)
 
 
@@ -225,7 +225,7 @@ _STABLE: Mapping[str, tuple[str, Callable[..., Any], Callable[..., Any]]] = {
 
 
 def combine_changes(repairs: Sequence[Repair]) -> dict[str, Change | MultiInputChange]:
-    """The changes of several repairs; those of one tensor are made one after the other."""
+    """The combined changes of several repairs; changes of the same tensor are applied in sequence."""
     found: dict[str, Change | MultiInputChange] = {}
     for repair in repairs:
         for name, change in repair.changes:

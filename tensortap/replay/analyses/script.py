@@ -1,4 +1,4 @@
-"""A recorded step as a Python script that runs it eagerly, a line a node, to be stepped through.
+"""A recorded step as a Python script that runs it eagerly, one line per node, for a debugger.
 
 `write_script` makes the text; below it are names, signatures, a line a node, attributes and constants.
 """
@@ -134,7 +134,7 @@ class _Writer:
 
 
 def _plain(options: Mapping[str, Any]) -> str:
-    """The script's name, as it may stand in a docstring."""
+    """The script's name, made safe for a docstring."""
     return "".join(each if each.isalnum() or each in "._-" else "_" for each in str(options["script"]))
 
 
@@ -144,7 +144,7 @@ def _split(flat: str) -> tuple[str, str]:
 
 
 def output_text(operation: Any, name: str, slot: int) -> str:
-    """How the output of a node is read from what its line assigned."""
+    """The expression that reads an output of a node from the variable that its line assigns."""
     if operation.type in _FUNCTIONAL:
         return f"{name}[{slot}]"
     arguments = op_definition(operation.type).output_arg
@@ -272,7 +272,7 @@ _RESERVED = frozenset({*_OF_SCRIPT.split(), *dir(builtins)})
 
 
 class Identifiers:
-    """Gives out Python names, each once."""
+    """Creates unique Python names."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set(_RESERVED)
@@ -290,12 +290,12 @@ class Identifiers:
 
 
 def comment(text: str) -> str:
-    """Text on one line, whatever it holds."""
+    """Any text, made safe for a one-line comment."""
     return "".join(character if character.isprintable() else " " for character in text)[:200]
 
 
 def attribute(value: Any) -> str | None:
-    """An AttrValue as Python text; None if it cannot stand in a script."""
+    """An AttrValue as Python text; None if it has no such form."""
     kind = value.WhichOneof("value")
     if kind == "list":
         fields = ("s", "i", "f", "b", "type", "shape")
@@ -319,7 +319,7 @@ def _single(kind: str, value: Any) -> str:
 
 
 def constant(tensor: Any) -> str | None:
-    """A TensorProto as Python text; None if it is too large to be read."""
+    """A TensorProto as Python text; None if it is too large to read."""
     array = tf.make_ndarray(tensor)
     if array.size > _MOST_NUMBERS or array.dtype == object:
         return None
@@ -330,6 +330,6 @@ def constant(tensor: Any) -> str | None:
 
 
 def _dtype(value: int) -> str:
-    """TensorFlow has no name of its own for some (`tf.float8_e5m2`, `tf.int4`)."""
+    """The dtype in Python; TensorFlow exports no name for some (`tf.float8_e5m2`, `tf.int4`)."""
     name = tf.as_dtype(value).name
     return f"tf.{name}" if hasattr(tf, name) else f"tf.as_dtype({name!r})"
