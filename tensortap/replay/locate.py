@@ -1,4 +1,4 @@
-"""Finding the recording that is asked for: a bundle, or a step of a run."""
+"""Finds a recording: a bundle, or a step of a run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def recordings_in(path: Path) -> list[RecordingPlace]:
 
 
 def _why_unrecorded(run_dir: Path) -> list[str]:
-    """Warnings about recordings that the program asked for and did not get."""
+    """Warnings about recordings that the program requested but did not get."""
     events = (
         event
         for worker in RunReader(run_dir).workers()

@@ -1,4 +1,4 @@
-"""Whether a replay is verified to be what was recorded, in words: for command line, stepper and page."""
+"""Sentences on whether a replay matches the recording, for command line, stepper and page."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def distance_text(ulp: int | None) -> str:
 
 
 def untapped_text(as_recorded: bool) -> str:
-    """Why results differ where tensors are tapped. `as_recorded`: whether without that none does."""
+    """Why results differ with taps. `as_recorded`: whether none differs without taps."""
     if as_recorded:
         return (
             "The taps cause this: without them, all results are bit-identical. TensorFlow fuses "

@@ -1,4 +1,4 @@
-"""Requests to the replaying process and its answers: a replay of a call, or tensors of one what-if.
+"""Requests to the replay process and its answers: a replay of a call, or tensors of one what-if.
 
 They travel as JSON. Imports no TensorFlow: the server and the command line read them.
 """
@@ -54,7 +54,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultComparison:
-    """The results of a call that ran again, compared bit by bit with what was recorded of them.
+    """The results of a replayed call, compared bit by bit with the recorded ones.
 
     Attributes:
         identical: whether every output and variable is as recorded; None if tensors were changed, so that
@@ -81,17 +81,18 @@ class ResultComparison:
 
     @classmethod
     def extend(cls, results: ResultComparison, **more: Any) -> Self:
-        """An answer that holds these results, and more."""
+        """An answer with these results and further fields."""
         return cls(**{each.name: getattr(results, each.name) for each in fields(ResultComparison)}, **more)
 
     @property
     def largest_ulp(self) -> int | None:
-        """The ULP distance of the result that differs most; None if that is not known of each."""
+        """The ULP distance of the result that differs most; None if one is unknown."""
         known = [self.ulp[name] for name in self.differing if name in self.ulp]
         return max(known) if known and len(known) == len(self.differing) else None
 
     def to_json(self) -> dict[str, Any]:
-        """As clients of the server get it (server/http_api.md), with the first names of what differs."""
+        """As JSON for clients of the server (server/http_api.md), with the first names of different
+        results."""
         return {
             "identical": self.identical,
             "outputs": self.outputs,
@@ -129,7 +130,7 @@ class Answer(ResultComparison):
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Answer:
-        """From what the replaying process wrote: `asdict` as JSON."""
+        """Parses the output of the replay process: `asdict` as JSON."""
         return cls(**{each.name: record[each.name] for each in fields(cls)})
 
 
@@ -214,7 +215,7 @@ class TensorFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepperAnswer(ResultComparison):
-    """Tensors of a recorded call, as they are with some changes.
+    """Tensors of a recorded call with some changes.
 
     Attributes:
         step: the recorded step.
@@ -226,7 +227,7 @@ class StepperAnswer(ResultComparison):
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> StepperAnswer:
-        """From what the replaying process wrote: `asdict` as JSON."""
+        """Parses the output of the replay process: `asdict` as JSON."""
         facts = {
             str(name): TensorFacts(**each | {"shape": tuple(each["shape"])})
             for name, each in record["tensors"].items()

@@ -118,7 +118,7 @@ def compare_captured(recording: Recording, again: CallResult) -> dict[str, bool]
 
 
 def recorded_graph(source: Path, recording: Recording) -> Graph | None:
-    """The graph that the recording's run or bundle holds, or None."""
+    """The graph in the recording's run or bundle, or None."""
     if not recording.graph:
         return None
     if is_plain_file(source):

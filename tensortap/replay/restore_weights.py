@@ -1,4 +1,4 @@
-"""Puts the variables of a recording into a Keras model, which the program's own code has made."""
+"""Copies the variables of a recording into a Keras model that the program created."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _paired(variables: Sequence[Any], recorded: Sequence[Argument]) -> dict[int,
 
 
 def _of_equal_path(variables: Sequence[Any], recorded: Sequence[Argument]) -> list[Argument]:
-    """The recorded argument of each variable; nothing, if one has none, or several to choose from."""
+    """The recorded argument of each variable; empty if one has none, or several candidates."""
     at: dict[str, list[Argument]] = {}
     for argument in recorded:
         at.setdefault(argument.name, []).append(argument)

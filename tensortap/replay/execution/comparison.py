@@ -55,7 +55,7 @@ def _differing(recording: Recording, again: CallResult) -> list[str]:
 
 
 class UntappedRun:
-    """A loaded call as it runs without taps on its tensors; run once, when that is asked for.
+    """A loaded call run without taps on its tensors; it runs on first use.
 
     Where nobody reads what is between two nodes, TensorFlow merges them into one kernel, or puts one for
     several that compute the same. Taps are read, and cost last bits where that rounds elsewhere.
@@ -119,7 +119,7 @@ class CapturedHashes:
             self._found.setdefault(tensor, []).append(recorded[visit] == digest)
 
     def of(self, tensor: str) -> bool | None:
-        """Whether each visit that was captured has come out again, bit by bit; None: none was captured."""
+        """Whether each captured visit was reproduced bit by bit; None: none was captured."""
         if not _captured(self._recorded.get(tensor, ())):
             return None
         found = self._found.get(tensor, [])
@@ -135,7 +135,7 @@ def _captured(hashes: Sequence[str]) -> int:
 
 
 def numbered_results(outputs: Sequence[T], variables: Mapping[int, T]) -> dict[Result, T]:
-    """The results of a call, or something of each, by which of them it is."""
+    """The results of a call, or one value per result, by result number."""
     found: dict[Result, T] = {("output", number): each for number, each in enumerate(outputs)}
     return found | {("variable", number): each for number, each in variables.items()}
 

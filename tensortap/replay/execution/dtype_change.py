@@ -58,7 +58,7 @@ def change_dtype(recording: Recording, dtype: str, call: LoadedCall) -> Recordin
 def change_nodes_dtype(
     recording: Recording, nodes: Mapping[str, Collection[str]], call: LoadedCall, dtype: str = "float32"
 ) -> Recording:
-    """A copy of the call with some nodes in another dtype; between two of them nothing is cast.
+    """The same call with some nodes in another dtype; tensors between two of these are not cast.
 
     Args:
         nodes: name of a function in the recording -> names of its nodes.
@@ -169,7 +169,7 @@ class _Rewriting:
                 ]
 
     def _connect(self, node: Any, before: list[int]) -> None:
-        """Lets a node read each input in the dtype that it takes."""
+        """Connects each input of a node in the dtype that it requires."""
         after = input_types(node)
         if len(after) != len(before):  # cannot be: the number of inputs does not depend on dtypes
             raise InvalidValueError(f"The node {node.name[:120]!r} cannot run in another dtype.")
@@ -191,7 +191,8 @@ class _Rewriting:
 
 
 def _forget_lists(definition: Any) -> None:
-    """A list of tensors, as loops keep for their gradients, may hold another dtype than its argument says."""
+    """Forgets the dtypes of tensor lists, e.g. of loops' gradients: the lists may have another dtype than
+    their argument says."""
     for number, argument in enumerate(definition.signature.input_arg):
         if argument.type == tf.variant.as_datatype_enum and number in definition.arg_attr:
             _forget_handle(definition.arg_attr[number])
@@ -208,8 +209,8 @@ def _leave_xla(attributes: Any) -> None:
 
 
 def _cast_constant(node: Any, target: int) -> None:
-    """Finite numbers stay finite: -1e9 of a mask, as -inf, would become NaN where it is multiplied by 0. Half
-    of the largest leaves room for what is added to it."""
+    """Casts a constant and keeps finite numbers finite: -1e9 in a mask would become -inf, and NaN when
+    multiplied by 0. Half of the dtype's maximum leaves room for additions."""
     tensor, dtype = node.attr["value"].tensor, tf.as_dtype(target)
     held = tf.make_ndarray(tensor)
     with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""The grammar of expressions that change a tensor: what may be written, known without TensorFlow."""
+"""The grammar of expressions that change a tensor, checked without TensorFlow."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def parts_of(text: str) -> list[str]:
 
 
 def parsed(text: str) -> ast.expr:
-    """The tree of one expression, made of known parts only.
+    """The tree of one expression, if it only has allowed parts.
 
     Raises:
         SelectionError: it cannot be parsed, or uses a name that is not known.
@@ -86,5 +86,5 @@ def _is_known(node: ast.AST, called: bool) -> bool:
 
 
 def _size(value: float | str) -> float:
-    """Not of integers as floats: those of 309 digits and more are none."""
+    """The size of a number. Integers are not converted to floats, which fails from 309 digits on."""
     return len(value) if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""Float arrays: which are floats, what of them is not finite, and which numbers a mask put there."""
+"""Float arrays: float dtypes, non-finite elements, and numbers that a mask inserted."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def mask_values(values: Array) -> Array:
 
 
 def masked_in_both(tensor: Array, values: Array, most: float) -> Array:
-    """Where a tensor holds nearly the same large number as `values`, or at least 0.49 of `most`, the largest
-    that a dtype holds, instead of a larger one."""
+    """The elements where a tensor has nearly the same large number as `values`, or at least 0.49 of `most`,
+    the maximum of a dtype, in place of a larger one."""
     with np.errstate(invalid="ignore"):
         near = np.abs(tensor - values) <= _NEARLY * np.abs(values)
         lost = np.isfinite(tensor) & (np.abs(values) > most) & (tensor * np.sign(values) >= 0.49 * most)
@@ -36,6 +36,6 @@ def masked_in_both(tensor: Array, values: Array, most: float) -> Array:
 
 
 def largest_finite(*arrays: Array) -> float:
-    """The largest number that all of their floating-point dtypes hold."""
+    """The largest number that all of their floating-point dtypes can represent."""
     dtypes = [array.dtype for array in arrays if array.dtype.kind not in "biuc"]
     return min((float(ml_dtypes.finfo(dtype).max) for dtype in dtypes), default=np.inf)  # type: ignore[no-untyped-call]

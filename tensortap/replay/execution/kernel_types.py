@@ -36,7 +36,7 @@ def types_of(node: Any) -> dict[str, tuple[int, ...]]:
 
 
 def changed_types(node: Any, target: int) -> dict[str, tuple[int, ...]] | None:
-    """What the dtype attributes of a node become so that as many as possible of its floats are `target`.
+    """The dtype attributes of a node changed so that as many as possible of its floats have dtype `target`.
 
     Some kernels want some of their inputs in float32, whatever the others are (batch normalization).
 

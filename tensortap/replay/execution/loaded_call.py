@@ -1,4 +1,4 @@
-"""Load a recorded call and run it again: functions registered anew, inputs made from the recording."""
+"""Loads a recorded call and runs it again: registers its functions and creates inputs from the recording."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def _definitions(library: bytes) -> list[Any]:
 
 
 class RecordedInputs:
-    """Live inputs of a call: variables that hold what was recorded, iterators that yield it."""
+    """Live inputs of a call: variables with the recorded values, iterators over the recorded elements."""
 
     def __init__(self, arguments: Sequence[Argument]) -> None:
         self._arguments = arguments
@@ -279,7 +279,7 @@ _OTHERWISE = "/device:CPU:0"
 
 
 def device_here(name: str) -> str:
-    """The device of this process that stands for a recorded one, whose job and task are another process's.
+    """The local device for a recorded one, whose job and task belong to another process.
 
     Args:
         name: `/job:worker/replica:0/task:1/device:GPU:0`, or empty.

@@ -31,7 +31,7 @@ def pattern_of(text: str) -> re.Pattern[str]:
 
 
 class SelectedNodes:
-    """The nodes of a call that give a tensor whose name matches; arguments of functions are not nodes.
+    """The nodes of a call that output a tensor with a matching name; arguments of functions are not nodes.
 
     Attributes:
         operations: in the order of the graph.
@@ -49,7 +49,7 @@ class SelectedNodes:
                 self.operations[function, node] = traced.operations[node]
 
     def tensors(self) -> set[str]:
-        """Names of what the nodes read and give."""
+        """Names of the nodes' inputs and outputs."""
         return {
             self.name(function, tensor)
             for (function, _), operation in self.operations.items()
@@ -61,7 +61,7 @@ class SelectedNodes:
         return self._names.get((function, tensor.op.name, tensor.value_index), "")
 
     def near(self, keys: Iterable[NodeKey], distance: int) -> set[NodeKey]:
-        """These nodes and those that are at most so many edges away, in the same function."""
+        """These nodes and those within some number of edges, in the same function."""
         found = edge = set(keys)
         for _ in range(distance):
             edge = {
@@ -75,20 +75,20 @@ class SelectedNodes:
         return found
 
     def outputs(self, key: NodeKey) -> list[str]:
-        """Names of what a node gives, by slot."""
+        """Names of a node's outputs, by slot."""
         return [self.name(key[0], tensor) for tensor in self.operations[key].outputs]
 
     def values(self) -> dict[str, list[Array]]:
-        """Runs the call; what the nodes read and gave, at each visit."""
+        """Runs the call and returns the nodes' inputs and outputs at each visit."""
         return visits_of(self.run())
 
     def run(self, *, as_written: bool = False) -> CallResult:
-        """Runs the call, with what the nodes read and give; see `LoadedCall.run`."""
+        """Runs the call with the nodes' inputs and outputs fetched; see `LoadedCall.run`."""
         wanted = self.tensors()
         return self._call.run(lambda candidate: candidate.name in wanted, as_written=as_written)
 
     def inputs(self, key: NodeKey, values: Visits) -> list[list[Array]] | None:
-        """Inputs of a node at each visit; None if it did not run, or reads what did not run as often."""
+        """Inputs of a node at each visit; None if it did not run, or if an input ran less often."""
         names = [self.name(key[0], tensor) for tensor in self.operations[key].inputs]
         if not names or any(name not in values for name in names):
             return None

@@ -64,7 +64,7 @@ def override(
 
 
 def changed_names(call: LoadedCall, changes: Collection[str]) -> dict[str, str]:
-    """Candidates of a call that `override` changed, by name -> the tensor that they stand for.
+    """Candidates that `override` added to a call, by name -> the tensor that each replaces.
 
     What a change gives stands for the changed tensor. That tensor as it was, and what computes the change,
     stand for nothing: an empty text.
@@ -126,7 +126,7 @@ def _body(name: str, read: Sequence[Any], change: Callable[..., Any], function_n
 
 
 def _insert(definition: Any, references: Sequence[str], body: Any, node_name: str) -> None:
-    """Puts a call of `body` behind the first tensor; all its readers read the result."""
+    """Inserts a call of `body` after the first tensor; all its consumers read the result."""
     output, reference = f"{node_name}:output:0", references[0]
     for node in definition.node_def:
         for number, read in enumerate(node.input):

@@ -9,7 +9,7 @@ from tensortap.core.records import Frame, Graph
 
 
 class ProgramLines:
-    """Looks lines up by node. Without a graph it knows none."""
+    """Finds source lines by node; without a graph, none."""
 
     def __init__(self, graph: Graph | None) -> None:
         self._stacks: Mapping[str, int] = {node.name: node.stack for node in graph.nodes} if graph else {}

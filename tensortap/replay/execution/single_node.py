@@ -1,4 +1,4 @@
-"""Nodes of recorded calls run alone: from given inputs, as they are or in another dtype."""
+"""Runs single nodes of recorded calls with given inputs, as recorded or in another dtype."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BATCH_NODES = 256  # nodes of one run; their results are in memory together
 
 
 def why_not_isolated(operation: Any) -> str:
-    """Why a node cannot be run alone and compared, as `each …` goes on; empty if it can."""
+    """Why a node cannot be run alone and compared (continues a sentence with `each …`); empty if it can."""
     if not any(tensor.dtype in _LOWER for tensor in operation.outputs):
         return "output is not float16, bfloat16 or float32"
     if any(True for _ in callees(operation.node_def)):
@@ -36,7 +36,7 @@ def why_not_isolated(operation: Any) -> str:
 
 
 class IsolatedNodes(Generic[Key]):
-    """Copies of nodes in one session, each with inputs of its own. A context manager.
+    """Copies of nodes in one session, each with its own inputs. A context manager.
 
     Args:
         operations: of the graphs of `TracedFunction`s; `why_not_isolated` must be empty for each.
@@ -148,7 +148,7 @@ def _change_dtype(node: Any, dtype: str) -> bool:
 
 
 def _as_written() -> Any:
-    """The graph optimiser must not merge or fold what is to be judged."""
+    """Keeps the graph optimiser from merging or folding the nodes under test."""
     config = tf.compat.v1.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
     config.graph_options.rewrite_options.disable_meta_optimizer = True
     return config

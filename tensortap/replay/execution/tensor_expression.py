@@ -98,7 +98,7 @@ ValueAtStep = Callable[[int, str], Any]
 
 
 def parse_changes(text: str, value_at_step: ValueAtStep | None = None) -> Callable[[Any], Any]:
-    """Parse several expressions with `;` between them, each applied to what the one before gives.
+    """Parses several expressions separated by `;`, each applied to the result of the previous one.
 
     Raises:
         SelectionError: one of them cannot be parsed, or there are more than `MAX_PARTS`.

@@ -40,7 +40,7 @@ class BatchInputs:
 
     @classmethod
     def of(cls, recording: Recording) -> BatchInputs:
-        """Raises NotFoundError: nothing that was given has samples."""
+        """Raises NotFoundError: no input has samples."""
         arrays = [array for argument in _data_arguments(recording.arguments) for array in argument.arrays]
         ranked = [array for array in arrays if array.ndim]
         if not ranked or ranked[0].shape[0] < 2:
@@ -85,7 +85,7 @@ class BatchInputs:
         return None if new is None else np.ascontiguousarray(new)
 
     def exchange_first_sample(self, array: Array) -> Array:
-        """The first sample replaced by one that differs from it; values stay what such inputs can be."""
+        """Replaces the first sample by a different one, with values that are valid for such inputs."""
         found = array.copy()
         rows = [row for row in array[1:] if not _is_same(row, array[0])]
         if rows:
@@ -95,8 +95,8 @@ class BatchInputs:
         return found
 
     def exchange_future(self, array: Array) -> Array | None:
-        """The second half of each sequence replaced by that of another sample, or by something else where all
-        have the same."""
+        """Replaces the second half of each sequence by that of another sample, or by other values if all
+        samples are equal."""
         if array.ndim < 2 or array.shape[1] != self.length:
             return None
         found, half = array.copy(), self.half
@@ -119,13 +119,13 @@ def _data_arguments(arguments: Sequence[Argument]) -> list[Argument]:
 
 
 def _is_data(argument: Argument) -> bool:
-    """Whether it is data: no variable, and nothing that the step drew at random."""
+    """Whether it is data: neither a variable nor a random number drawn by the step."""
     return argument.kind != "variable" and not argument.drawn
 
 
 def _other_values(values: Array) -> Array:
-    """What may stand for values that all samples have: other floats; tokens in another order, as a number
-    that is not among them may be none of the vocabulary."""
+    """Other values for an input with equal samples: other floats, or the same tokens in another order,
+    because other tokens may not be in the vocabulary."""
     return np.asarray(1 - values) if is_float(values) else np.flip(values, 0)
 
 

@@ -50,7 +50,8 @@ def check_batch(recording: Recording, graph: Graph | None, options: Mapping[str,
 
 
 def describe_batch_norm(places: int, normal: int) -> str:
-    """Says of places where a batch leaks how many are batch normalization, whose moments are the batch's."""
+    """Describes how many of the places where a batch leaks are batch normalization, which uses the moments of
+    the batch."""
     if not normal:
         return ""
     where = "all of it starts" if normal == places else f"{normal} of its {places} origins are"
@@ -58,7 +59,7 @@ def describe_batch_norm(places: int, normal: int) -> str:
 
 
 def check_causality(recording: Recording, graph: Graph | None, options: Mapping[str, Any]) -> CheckResult:
-    """The second half of each sequence changes: nothing at positions before it may."""
+    """Changes the second half of each sequence: no earlier position may change."""
     inputs = BatchInputs.of(recording)
     if inputs.length < 2:
         raise NotFoundError(
@@ -131,8 +132,8 @@ def _result(found: LeakReport, graph: Graph | None, source: str) -> CheckResult:
 
 
 def check_padding(recording: Recording, graph: Graph | None, options: Mapping[str, Any]) -> CheckResult:
-    """What is at padded positions changes, behind the place where the mask is made of them: no other
-    position may, nor anything that has none.
+    """Changes the padded positions after the mask is computed: no other position may change, nor a tensor
+    without positions.
 
     `options`: `pad`, the value that pads (0); `at`, the tensor [batch, time, …] that is changed (the output
     of the embedding).
@@ -227,9 +228,9 @@ class BatchNormalizations:
         self._keys = {name: key for key in chosen.operations for name in chosen.outputs(key)}
 
     def includes(self, tensor: str) -> bool:
-        """Whether a tensor is part of a batch normalization in training: its fused op, or a node of a scope
-        which takes mean and variance over the first axis, the batch, and normalizes with both. The moments of
-        other normalizations are a sample's own; own code in such a scope lacks the rest."""
+        """Whether a tensor belongs to a batch normalization in training: the fused op, or a node of a scope
+        that takes mean and variance over the first axis, the batch, and normalizes with both. Other
+        normalizations use moments per sample, and custom code in such a scope lacks the rest."""
         function, node = self._keys[tensor]
         if self._operations[function, node].type.startswith("FusedBatchNorm"):
             return True
@@ -256,7 +257,7 @@ class BatchNormalizations:
 
 
 def cut_axes(array: Array, extent: int, selected: slice) -> Array:
-    """Cut each axis with `extent` elements to those that stay.
+    """For each axis with `extent` elements, the elements to keep.
 
     Which axis counts the positions cannot be seen: scores of attention [batch, query, key] have two, and what
     a later mask hides in the second depends on all of the sequence. So all are cut.
@@ -265,9 +266,9 @@ def cut_axes(array: Array, extent: int, selected: slice) -> Array:
 
 
 def unpadded(array: Array, mask: Array) -> Array:
-    """The elements, flat, of an array [batch, time, …] that belong to padded positions along no axis with as
-    many elements as there are positions; `mask`, bool [batch, time], says which are padding. Of as many
-    samples as positions the array may as well be [time, batch, …]."""
+    """The elements, flat, of an array [batch, time, …] that are not padding along any axis of the length of
+    `mask`, bool [batch, time]. If there are as many samples as positions, the array may also be [time, batch,
+    …]."""
     batch, length = mask.shape
     selected = np.ones(array.shape, np.bool_)
     for samples in (0, 1) if batch == length else (0,):
@@ -283,7 +284,7 @@ _FORWARDING = frozenset({"IteratorGetNext", "OptionalGetValue", "Identity", "Cas
 
 
 def require_sequences(chosen: SelectedNodes, tensors: Iterable[str], batch: int, length: int) -> None:
-    """Looks at what the step computes of its inputs [batch, length, …].
+    """Requires tensors [batch, length, …] among those that the step computes from its inputs.
 
     Args:
         looked: tensors with such a shape.

@@ -26,8 +26,8 @@ _MOST_ROUNDING = 2.0**-5  # 256 ULP of bfloat16 are twice the number; half preci
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """`change`: the largest, in units of the largest number that must stay; infinite where a number becomes
-    NaN or infinite, or the other way round. `is_origin`: nothing that led here leaks."""
+    """`change`: the largest change, relative to the largest number that must stay; infinite if a number
+    becomes NaN or infinite, or finite. `is_origin`: no input leaks."""
 
     tensor: str
     op_type: str
@@ -37,8 +37,8 @@ class Leak:
 
 @dataclass(frozen=True, slots=True)
 class LeakReport:
-    """`leaks` in the order of the graph; the tensors that were `checked`; how many were `skipped`, as they
-    depend on variables that the step had written before."""
+    """`leaks` in graph order; the tensors that were `checked`; the number `skipped` because they depend on
+    variables written earlier in the step."""
 
     leaks: list[Leak]
     checked: list[str]
@@ -87,7 +87,7 @@ def _changes_in(
     part: UnaffectedPart,
     of: int,
 ) -> tuple[dict[str, float], int]:
-    """Tensor -> change, of those of a function that were checked; and how many were skipped."""
+    """Tensor -> change, for the checked tensors of a function; and the number of skipped ones."""
     changes: dict[str, float] = {}
     skipped = 0
     for key, operation in chosen.operations.items():
@@ -109,8 +109,8 @@ def _changes_in(
 
 
 def unwritten_share(chosen: SelectedNodes, before: Visits, after: Visits) -> ReadShare:
-    """Finds, by two runs on other inputs, the visit at which a variable first holds what the step
-    has written: it depends on the inputs from there on."""
+    """Finds, with two runs on other inputs, the first visit at which a variable depends on the inputs,
+    because the step wrote it."""
 
     def share(function: str, operation: Any) -> Fraction:
         name = chosen.name(function, operation.outputs[0])
@@ -124,13 +124,13 @@ def unwritten_share(chosen: SelectedNodes, before: Visits, after: Visits) -> Rea
 
 
 def _is_transparent(operation: Any) -> bool:
-    """Whether it reads variables, reverses a sequence, which mixes nothing, or calls functions, whose nodes
-    are checked one by one."""
+    """Whether it reads variables, reverses a sequence (which mixes no samples), or calls functions (whose
+    nodes are checked one by one)."""
     return operation.type in (READ, *_REVERSALS) or any(True for _ in callees(operation.node_def))
 
 
 def _change(before: Sequence[Array], after: Sequence[Array], part: UnaffectedPart) -> float | None:
-    """The worst of the first visits; None: there is nothing to check."""
+    """The worst change of the first visits; None if there is nothing to check."""
     if not before or not is_float(before[0]):
         return None
     worst = None

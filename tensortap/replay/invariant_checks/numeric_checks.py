@@ -33,8 +33,8 @@ _MOST_RUNS = 1000
 
 
 def check_gradients(recording: Recording, graph: Graph | None, options: Mapping[str, Any]) -> CheckResult:
-    """In float64, the recorded gradients against central differences of the losses, along one random
-    direction a variable. Of several losses a gradient is that of the one that it fits best."""
+    """Compares, in float64, the recorded gradients with central differences of the losses, along one random
+    direction per variable. With several losses, a gradient is compared with the one that fits best."""
     names, gradients = tensors_of_kind(graph, "loss"), tensors_of_kind(graph, "gradient")
     with LoadedCall(recording) as plain:
         wide = change_dtype(recording, "float64", plain)
@@ -83,8 +83,8 @@ def _result(rows: list[dict[str, Any]], notes: Sequence[str]) -> CheckResult:
 
 
 def variables_matching(arguments: Sequence[Argument], name: str, gradient: Array | None) -> list[int]:
-    """Numbers of the variables that a gradient may belong to: the graph knows only the name of its own, which
-    others may have, too."""
+    """Numbers of the variables that a gradient may belong to: the graph only has the name of its own, which
+    others may share."""
     return [
         number
         for number, argument in enumerate(arguments)
@@ -125,8 +125,8 @@ class _DirectionalDerivative:
         return min(found, key=lambda each: (not np.isfinite(each["error"]), each["error"], each["loss"]))
 
     def depends_on_written(self) -> bool:
-        """Whether a loss reads a variable that the step had written before: it depends on the moved one in
-        another way, too, which the gradient leaves out."""
+        """Whether a loss reads a variable that the step wrote earlier. The loss then also depends on it in a
+        way that the gradient does not include."""
         call = self._losses.call
         chosen = SelectedNodes(call, pattern_of(""))
         operations = chosen.operations.items()
@@ -183,7 +183,7 @@ def replace_array(arguments: Sequence[Argument], number: int, value: Array) -> l
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """The losses of a loaded call. `names`: tensors, of which those are losses that ran."""
+    """The losses of a loaded call. `names`: candidate tensors; those that ran are losses."""
 
     call: LoadedCall
     names: Sequence[str]
@@ -216,9 +216,9 @@ class Losses:
 
 
 def loss_readings(losses: Mapping[str, Sequence[float]], visits: int) -> dict[str, float]:
-    """What a gradient with so many visits may be the derivative of, by name: each loss at its first visit (a
-    later one depends on what the step did to the variables), all of them together, and of a loss with more
-    visits than the gradient their sum and mean."""
+    """Candidate functions for a gradient with a number of visits, by name: each loss at its first visit
+    (later visits see updated variables), the sum of all, and, for a loss with more visits than the gradient,
+    its sum and mean."""
     found = {name: values[0] for name, values in losses.items()}
     if len(found) > 1:
         found["all losses together"] = sum(found.values())
@@ -254,8 +254,9 @@ def _hashes(call: LoadedCall) -> Iterator[tuple[str, str]]:
 
 
 def check_sensitivity(recording: Recording, graph: Graph | None, options: Mapping[str, Any]) -> CheckResult:
-    """Each variable and input moves at random by 1/1000 of its norm, in float64: how much the loss moves, in
-    units of that. It has no right answer, and never fails. Of several losses it is the last one."""
+    """Moves each variable and input randomly by 1/1000 of its norm, in float64, and reports the relative
+    change of the loss. There is no expected result, so this check never fails. With several losses the last
+    one is used."""
     names = list(tensors_of_kind(graph, "loss"))
     with LoadedCall(recording) as plain:
         wide = change_dtype(recording, "float64", plain)

@@ -79,7 +79,7 @@ def _by_tensor(changes: Sequence[tuple[str, str]]) -> dict[str, str]:
 
 
 def _graph(recording: Recording) -> Graph:
-    """Graph of a bundle, whose run is not at hand."""
+    """Graph of a bundle without its run."""
     with LoadedCall(recording) as call:
         return call.recorded.graph
 

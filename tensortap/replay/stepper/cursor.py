@@ -36,8 +36,8 @@ class Stepper:
         return self.node
 
     def to(self, name: str) -> StepperNode:
-        """To a node, or to the one that gives a tensor; the end of a name, or a part of it, will do if no
-        other node has it.
+        """Moves to a node, or to the node that outputs a tensor. A suffix or part of the name is enough if it
+        is unique.
 
         Raises:
             NotFoundError: there is no such node; the hint names near ones.
@@ -54,7 +54,7 @@ class Stepper:
         return self.move(len(self.nodes))
 
     def next_nonfinite(self, facts: Mapping[str, TensorFacts], *, back: bool = False) -> StepperNode:
-        """To the next node that gives a NaN or an infinity.
+        """Moves to the next node that outputs NaN or infinity.
 
         Raises:
             NotFoundError: there is none that way.
@@ -89,7 +89,7 @@ class Stepper:
             ) from None
 
     def next_of(self, tensors: Collection[str], *, back: bool = False) -> StepperNode:
-        """To the next node that gives one of these tensors.
+        """Moves to the next node that outputs one of these tensors.
 
         Raises:
             NotFoundError: there is none that way.
@@ -98,7 +98,7 @@ class Stepper:
         return self._next(lambda node: not wanted.isdisjoint(node.outputs), back=back)
 
     def find(self, text: str) -> list[StepperNode]:
-        """The nodes whose name or op type holds a text."""
+        """The nodes with a text in their name or op type."""
         return [node for node in self.nodes if text in node.name or text == node.op_type]
 
     def _row(self, name: str) -> int:

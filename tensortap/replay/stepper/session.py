@@ -1,4 +1,5 @@
-"""A stepper on one recording: its nodes, what-ifs, and what the replaying process computed for each."""
+"""A stepper on one recording: its nodes, what-ifs, and the tensors that the replay process computed for
+each."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ _MOST_BYTES = 8 << 30
 
 
 class StepperSession:
-    """Computes the call as it was recorded at once, each what-if on first use. The least recently used
-    results go first.
+    """Computes the recorded call immediately, and each what-if on first use. The least recently used results
+    are dropped first.
 
     Args:
         source: folder of a recording, or a bundle.
@@ -42,19 +43,19 @@ class StepperSession:
         self.stepper = Stepper(stepper_nodes(reader.graph(graph_id)))
 
     def answer(self, name: str | None = None) -> StepperAnswer:
-        """Answer for a what-if, by default the current one."""
+        """The answer for a what-if, by default the current one."""
         return self._compute(self.what_ifs.changes(name))[0]
 
     def run(self, name: str | None = None) -> Path:
-        """The run that holds its tensors."""
+        """The run with its tensors."""
         return self._compute(self.what_ifs.changes(name))[1]
 
     def changed(self, name: str | None = None) -> Sequence[str]:
-        """The tensors that a what-if makes other ones than were recorded, in the order of the call."""
+        """The tensors of a what-if that differ from the recorded ones, in the order of the call."""
         return self.answer(name).changed_since(self.answer(AS_RECORDED))
 
     def change(self, tensor: str, expression: str) -> Sequence[str]:
-        """Changes a tensor of the current what-if, computes what follows, and returns `changed()`.
+        """Changes a tensor of the current what-if, computes the tensors downstream, and returns `changed()`.
 
         Raises:
             TensortapError: the change cannot be made; then there is none.
@@ -85,7 +86,7 @@ class StepperSession:
         return found
 
     def _make_room(self) -> None:
-        """Removes the least recently used results, but not those of the call as it was recorded."""
+        """Drops the least recently used results, except those of the recorded call."""
         runs = {changes: run for changes, (_, run) in self._computed.items() if changes}
         sizes = {changes: _size(run) for changes, run in runs.items()}
         while len(sizes) >= _MOST_RUNS or sum(sizes.values()) > _MOST_BYTES:

@@ -16,7 +16,7 @@ _CLOSES_A_LOOP = ("NextIteration", "RefNextIteration")
 
 @dataclass(frozen=True, slots=True)
 class StepperNode:
-    """One node. `inputs` and `outputs` are tensor names; control inputs are skipped."""
+    """One node. `inputs` and `outputs` are tensor names; control inputs are not listed."""
 
     name: str
     op_type: str
@@ -31,8 +31,8 @@ class StepperNode:
 
 
 def stepper_nodes(graph: Graph) -> list[StepperNode]:
-    """All nodes of a graph in topological order: each behind those that it takes its inputs from, a calling
-    node behind what its function returns; otherwise as in the dump. What closes a loop is not waited for."""
+    """All nodes of a graph in topological order: each after its inputs, a calling node after the results of
+    its function; otherwise as in the dump. Edges that close a loop are ignored."""
     return [_node(graph, row) for row in _order(_sources(graph))]
 
 
@@ -60,7 +60,7 @@ def _sources(graph: Graph) -> list[set[int]]:
 
 
 def _row(name: str, rows: Mapping[str, int]) -> int:
-    """-1 where there is no such node."""
+    """-1 for an unknown node."""
     if name.startswith("^"):
         return rows.get(name[1:], -1)
     return rows.get(name.rpartition(":")[0] or name, rows.get(name, -1))
@@ -95,7 +95,7 @@ _CALLS = ("While", "If", "Case", "PartitionedCall")  # what they give is made in
 
 
 def nonfinite_origins(nodes: Sequence[StepperNode], facts: Mapping[str, TensorFacts]) -> list[str]:
-    """Names of the nodes that give NaN though no input is NaN, or infinities of finite inputs.
+    """Names of the nodes that output NaN without NaN inputs, or infinities from finite inputs.
 
     A constant is expected as it is: an infinity that a mask holds is passed on until it becomes NaN. What the
     call was given not finite counts if nothing originates before it.
@@ -120,7 +120,7 @@ def nonfinite_origins(nodes: Sequence[StepperNode], facts: Mapping[str, TensorFa
 
 
 def _passes_on(node: StepperNode) -> bool:
-    """Constants, calls, and the arguments of functions that are called, which have an input here."""
+    """Constants, calls, and the arguments of called functions, which have an input here."""
     argument = node.op_type == "_Arg" and bool(node.inputs)
     return argument or node.op_type == "Const" or node.op_type.endswith(_CALLS)
 

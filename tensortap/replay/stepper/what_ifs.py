@@ -42,7 +42,7 @@ class _Changes:
 
 
 class WhatIfs:
-    """The what-ifs of one recorded call; one of them, or the call as it was recorded, is current."""
+    """The what-ifs of one recorded call; one of them, or the recorded call, is current."""
 
     def __init__(self) -> None:
         self.current = AS_RECORDED
@@ -54,7 +54,7 @@ class WhatIfs:
         return list(self._all)
 
     def changes(self, name: str | None = None) -> tuple[TensorChange, ...]:
-        """Changes of one what-if, by default of the current one.
+        """Changes of a what-if, by default the current one.
 
         Raises:
             NotFoundError: there is none of that name.
@@ -62,7 +62,7 @@ class WhatIfs:
         return tuple(self._of(self.current if name is None else name).made)
 
     def begin(self, name: str = "") -> str:
-        """A new what-if, which starts with the current one's changes, and becomes current. Returns its name.
+        """Creates a what-if with the current one's changes and makes it current. Returns its name.
 
         Raises:
             SelectionError: the name is taken or not usable, or there are `MOST` already.
@@ -80,18 +80,18 @@ class WhatIfs:
         return name
 
     def choose(self, name: str) -> None:
-        """Makes a what-if current; an empty name stands for the call as it was recorded."""
+        """Makes a what-if current; an empty name selects the recorded call."""
         self._of(name)
         self.current = name
 
     def drop(self, name: str) -> None:
-        """Forgets a what-if."""
+        """Deletes a what-if."""
         self._of(name)
         self._all.pop(name, None)
         self.current = AS_RECORDED if self.current == name else self.current
 
     def change(self, tensor: str, expression: str) -> None:
-        """Adds a change to the current what-if; begins one if the call is shown as it was recorded.
+        """Adds a change to the current what-if; creates one if the recorded call is current.
 
         Raises:
             SelectionError: it is too long, or there are `MOST_CHANGES` already.
@@ -109,23 +109,23 @@ class WhatIfs:
         current.undone.clear()
 
     def discard_last_change(self, undone: Sequence[TensorChange]) -> None:
-        """Removes the current what-if's last change for good, as it could not be made; `undone` can be made
-        again, as before it."""
+        """Removes the last change of the current what-if because it failed; `undone` stays as it was before
+        it."""
         current = self._of(self.current)
         current.made.pop()
         current.undone[:] = undone
 
     @property
     def undone(self) -> tuple[TensorChange, ...]:
-        """The changes of the current what-if that `redo` makes, the next one last."""
+        """The undone changes of the current what-if; `redo` applies the last one."""
         return tuple(self._of(self.current).undone)
 
     def undo(self) -> TensorChange:
-        """Takes the current what-if's last change back. Raises SelectionError if there is none."""
+        """Undoes the last change of the current what-if. Raises SelectionError if there is none."""
         return self._shift(back=True)
 
     def redo(self) -> TensorChange:
-        """Makes the change that was taken back last. Raises SelectionError if there is none."""
+        """Redoes the change undone last. Raises SelectionError if there is none."""
         return self._shift(back=False)
 
     def as_record(self) -> dict[str, list[list[str]]]:
@@ -176,7 +176,7 @@ class WhatIfs:
 
 
 def read_what_ifs(source: Path) -> WhatIfs:
-    """What-ifs that were saved for a recording or bundle; none if there is no file.
+    """What-ifs saved for a recording or bundle; empty if there is no file.
 
     Raises:
         DamagedError: the file is invalid.
@@ -185,7 +185,7 @@ def read_what_ifs(source: Path) -> WhatIfs:
 
 
 def write_what_ifs(source: Path, what_ifs: WhatIfs) -> Path:
-    """Saves them, beside those of other recordings of the run. Returns the file; nothing of the dump changes.
+    """Saves them next to those of the run's other recordings. Returns the file; the dump is unchanged.
 
     Raises:
         DamagedError: the file that is there is invalid, and is left as it is.
