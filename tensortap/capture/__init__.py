@@ -1,4 +1,4 @@
-"""Runs inside the training process: taps TensorFlow and Keras, and writes what it captures into a dump.
+"""Runs in the training process: taps TensorFlow and Keras, and writes the captured tensors into a dump.
 
 Nothing here may raise into the user's training. `tap.Tap` is what the user holds, `tap_state.TapState` what
 all its steps share, `step.Step` one step, which `tap_steps.TapSteps` makes and ends for the `adapters`.

@@ -40,7 +40,7 @@ class BatchSamples:
         self._waiting: set[Opened[_Note]] = set()  # noted, but their step has not run yet
 
     def note(self, ids: Any, files: Any) -> None:
-        """Note the samples that feed the step that this thread is in, or its next one.
+        """Records which samples feed the current step of this thread, or its next one.
 
         Raises:
             WatchError: neither ids nor files are given, or they are no list.
@@ -67,7 +67,7 @@ class BatchSamples:
         return None
 
     def close(self) -> None:
-        """The tap is closed: no step will come for what was noted last."""
+        """Closes: no step will use the samples recorded last."""
         if self._waiting:
             self._warn_of_unused()
         while self._waiting:
@@ -176,15 +176,15 @@ Choose = Callable[[Any], Any]
 
 
 class SampleIds(NamedTuple):
-    """Ids and files of one batch, as arrays; None where they are not noted."""
+    """Ids and files of one batch, as arrays; None if not recorded."""
 
     ids: Any
     files: Any
 
 
 class TracedDataset:
-    """Wraps a dataset of batches. Every iterator makes its batches in the order in which they are used
-    (however far ahead), so each has a list of its own, which the steps read from the front.
+    """Wraps a dataset of batches. Every iterator produces its batches in order of use (however far ahead), so
+    each has its own list, which the steps read from the front.
 
     Args:
         dataset: yields batches.
@@ -228,7 +228,7 @@ class TracedDataset:
             return taken
 
     def _move_on(self) -> bool:
-        """Move on to the next list while the current one is empty; False if nothing is left."""
+        """Moves to the next list while the current one is empty; False if none is left."""
         while not self._lists.get(self._current):
             later = [number for number in self._lists if number > self._current]
             if not later:

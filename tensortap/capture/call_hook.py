@@ -21,12 +21,12 @@ from .tracing.layer_tracker import LayerTracker
 
 
 class _OtherStepError(Exception):
-    """A call failed for its taps, and will draw another batch when it is made again without; the cause says
-    why it failed."""
+    """A call failed because of its taps, and would draw another batch if it ran again without them. The cause
+    has the reason."""
 
 
 class _Pause:
-    """Nothing outside of it is captured."""
+    """A pause: what runs in it is not captured."""
 
 
 _STEPS: TaskStack[StepReceiver | _Pause] = TaskStack("tensortap steps")
@@ -54,8 +54,8 @@ class CallHook:
                     self._uninstall = internals.install_call_hook(self._on_call)
 
     def release(self) -> None:
-        """Undoes one `acquire`; the last one restores TensorFlow and drops all copies, but those that hold
-        the streams from which a function goes on drawing."""
+        """Undoes one `acquire`. The last one restores TensorFlow and drops all copies, except those with the
+        random streams that a function continues to use."""
         with self._lock:
             self._users -= 1
             if self._users == 0:
@@ -124,7 +124,7 @@ class CallHook:
     def _begin_recordings(
         self, function: str, inputs: Sequence[Any], steps: Sequence[StepReceiver]
     ) -> list[PendingRecording]:
-        """Each is given the inputs of the one before."""
+        """Begins the recordings; each gets the inputs of the previous one."""
         begun: list[PendingRecording] = []
         recording = [step for step in steps if step.records]
         if not recording:
@@ -210,7 +210,7 @@ def _note_call(
 
 
 def _undone(before: VariableSnapshot) -> str:
-    """Undoes what a call did; says what of it was not."""
+    """Undoes the effects of a call, and describes those that remain."""
     try:
         before.restore()
     except Exception as error:  # nothing may escape into the training

@@ -1,4 +1,4 @@
-"""Warnings of what a tap does not capture: each kind once, noted in the run, never raising into training."""
+"""Warnings about tensors that a tap does not capture: each kind once, recorded in the run, never raised."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class CaptureWarnings:
         )
 
     def draws_already(self, function: str, nodes: Sequence[str]) -> None:
-        """A function that keeps random streams of its own cannot be tapped any more."""
+        """A function with its own random streams has already run, so it cannot be tapped."""
         name = short_function_name(function)
         self.warn(
             f"random {name}",
@@ -119,7 +119,7 @@ class CaptureWarnings:
         )
 
     def out_of_reach(self, candidates: Sequence[Candidate]) -> None:
-        """Selected tensors lie inside loops or branches that XLA compiles."""
+        """Selected tensors are inside loops or branches that XLA compiles."""
         functions = sorted({candidate.function for candidate in candidates})
         self.warn(
             "out of reach",
@@ -130,13 +130,13 @@ class CaptureWarnings:
         )
 
     def unrecorded(self, what: str, why: str, hint: str) -> None:
-        """Something that `record=` asks for cannot be recorded; also shown where recordings are listed."""
+        """A call that `record=` selects cannot be recorded; also shown in lists of recordings."""
         text = self._warnings.warn(f"record: {why}", f"record= does not record {what}: {why}", hint)
         if text:
             self.note_unrecorded(text)
 
     def note_unrecorded(self, text: str) -> None:
-        """Notes in the run why a recording is missing that was asked for."""
+        """Records in the run why a selected recording is missing."""
         facts = {"text": text[:1].upper() + text[1:], "functions": [], "about": "record"}
         self._put_event(self.step, "unseen", facts)
 
@@ -157,7 +157,7 @@ class CaptureWarnings:
             self._put_event(self.step, "unseen", {"text": text[:1].upper() + text[1:], "functions": []})
 
     def visits_skipped(self, tensor: CapturedTensor, visits: int) -> None:
-        """A tensor has more visits in a step than are kept; said as a line, since nothing is wrong."""
+        """A tensor has more visits in a step than are stored. Printed as a line, because it is no error."""
         node = tensor.candidate.node
         self._say(
             "visits",
@@ -167,7 +167,7 @@ class CaptureWarnings:
         )
 
     def steps_skipped(self, share: float, plain: float, extra: float) -> None:
-        """Watched steps are not captured for the budget; said as a line, since nothing is wrong."""
+        """Watched steps are skipped because of the budget. Printed as a line, because it is no error."""
         self._say(
             "budget",
             f"some watched steps are skipped to keep the cost below {100 * share:.3g} %: capture "
@@ -196,7 +196,7 @@ class CaptureWarnings:
     def nothing_selected(
         self, watches: Sequence[Watch], functions: Sequence[str], kinds: Sequence[str]
     ) -> None:
-        """The watched steps ran functions, but the watches selected nothing in them.
+        """The watched steps ran functions, but the watches selected none of their tensors.
 
         Args:
             kinds: those of the functions' tensors, as far as they are known.
@@ -248,12 +248,12 @@ class OneTimeWarnings:
         return text
 
     def is_first(self, kind: str, text: str) -> bool:
-        """Whether nothing of this kind was issued before; notes that `text` is now."""
+        """Whether this is the first warning of its kind; records `text`."""
         with self._lock:
             return self._issued.setdefault(kind, text) is text
 
     def first_issued(self, *kinds: str) -> str:
-        """The text of the first of these kinds that was issued; empty if none was."""
+        """The text of the first warning of these kinds; empty without one."""
         with self._lock:
             return next((self._issued[kind] for kind in kinds if kind in self._issued), "")
 

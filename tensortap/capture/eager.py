@@ -1,4 +1,4 @@
-"""Captures single ops as they run outside of functions."""
+"""Captures single ops that run outside functions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NAME = "eager"  # of the graph and its one function
 
 
 class EagerRecorder:
-    """While entered, notes every op of this thread; at the end hands graph and tensors to the step.
+    """While entered, records every op of this thread; at the end passes graph and tensors to the step.
 
     The graph is known only at the end, so tensors wait until then. Ops beyond `max_bytes` of tensors are
     noted without their values, and counted as dropped.
@@ -211,6 +211,6 @@ class EagerScopes:
             yield
 
     def step(self, step: Step) -> AbstractContextManager[None]:
-        """Begin a step: its ops are noted in such a scope, or where functions run as eager code."""
+        """Begins a step: records its ops in an eager scope, or where functions run eagerly."""
         wanted = _innermost(self) is not None or tf.config.functions_run_eagerly()
         return self.scope(step) if wanted else nullcontext()

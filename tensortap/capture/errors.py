@@ -1,4 +1,4 @@
-"""Failures that capture reports before training starts, and the warning it gives while training runs."""
+"""Errors that capture raises before training starts, and its warning during training."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from tensortap.core.errors import TensortapError
 
 
 class WatchError(TensortapError):
-    """An argument of `Watch`, `every` or `Tap` is invalid. The message names it and what fits."""
+    """An argument of `Watch`, `every` or `Tap` is invalid. The message has its name and the valid values."""
 
 
 class ChoiceFailedError(TensortapError):
-    """A callable that was given to `Watch` raised; the message says which one, and on which node."""
+    """A callable passed to `Watch` raised; the message names the callable and the node."""
 
 
 class TapClosedError(TensortapError):

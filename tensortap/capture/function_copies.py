@@ -92,8 +92,8 @@ class FunctionCopies:
         self._streams.begin()
 
     def end(self) -> bool:
-        """Drops all copies but those that hold the random streams from which a function goes on drawing;
-        returns whether there are any, so that calls must go on being seen."""
+        """Drops all copies, except those with the random streams that a function continues to use. Returns
+        whether there are any, so that the hook must stay installed."""
         for copy in self._copies.values():
             copy.discard()
         for reader in self._state.values():
@@ -103,7 +103,7 @@ class FunctionCopies:
         return self._streams.end()
 
     def traced(self, function: str, inputs: Sequence[Any], steps: Sequence[StepReceiver]) -> TracedRoot:
-        """A function as it was traced, with all that it calls."""
+        """A function as traced, with all its callees."""
         with self._lock:
             traced = self._traced.get(function)
             if traced is None:
@@ -114,7 +114,7 @@ class FunctionCopies:
             return traced
 
     def variables_of(self, traced: TracedRoot) -> SnapshotReader:
-        """Reads what a function's variables hold, so that a failed call can be undone."""
+        """Reads the values of a function's variables, so that a failed call can be undone."""
         with self._lock:
             if traced.root not in self._state:
                 self._state[traced.root] = SnapshotReader(traced)
@@ -124,8 +124,8 @@ class FunctionCopies:
 
     @property
     def standing(self) -> Mapping[str, InstrumentedFunction | None]:
-        """By function, as far as it is decided, the copy that runs at every call, watched or not; None: the
-        function itself, or any copy.
+        """By function, if decided: the copy that runs at every call, watched or not; None: the function
+        itself, or any copy.
 
         There is one where the function draws from streams that its nodes keep: two copies would draw the
         same numbers twice.
@@ -139,7 +139,7 @@ class FunctionCopies:
     def decide_standing(
         self, function: str, inputs: Sequence[Any], around: Sequence[StepReceiver]
     ) -> InstrumentedFunction | None:
-        """The standing copy of a function; None if there is no need of one, or it cannot be made."""
+        """The standing copy of a function; None if it is not needed or cannot be made."""
         with self._lock:
             decided = self._streams.decided
             if function not in decided:
@@ -162,7 +162,7 @@ class FunctionCopies:
     def _make_standing(
         self, function: str, inputs: Sequence[Any], around: Sequence[StepReceiver]
     ) -> InstrumentedFunction | None:
-        """The copy for all watches of the taps that are in use; None if there is no need of one."""
+        """The copy for all watches of active taps; None if it is not needed."""
         seeded = self._streams.draws(function)
         if not (seeded or _exact(around)) or (seeded and self._streams.has_begun(function)):
             return None
@@ -188,7 +188,7 @@ class FunctionCopies:
     # The copy for watched steps
 
     def copy_for(self, call: WatchedCall) -> TappedCopy | None:
-        """The function's copy for these steps; None if nothing is selected or it cannot be tapped."""
+        """The function's copy for these steps; None if no tensor is selected or it cannot be tapped."""
         with self._lock:
             try:
                 if call.key not in self._by_kind:
@@ -287,8 +287,8 @@ def _standing_for(call: WatchedCall, traced: TracedRoot, chosen: set[Place]) -> 
 
 
 def _chosen(traced: TracedRoot, watches: Iterable[Sequence[Watch]]) -> set[Place]:
-    """Places that the watches of steps select. A watch whose callable raises says so when it is given its
-    tensors.
+    """Places that the watches of steps select. If a callable of a watch raises, it reports the tensors it
+    got.
 
     Raises:
         ChoiceFailedError: a callable of a watch raised, and nothing else is selected.
@@ -335,7 +335,7 @@ def _moved(traced: TracedRoot, places: Collection[Place]) -> list[Candidate]:
 def _warn_of_limits(
     traced: TracedRoot, instrumented: InstrumentedFunction, steps: Sequence[StepReceiver]
 ) -> None:
-    """Warns of what is not captured in a copy."""
+    """Warns about tensors that are not captured in a copy."""
     if traced.dataset_functions:
         for step in steps:
             step.warnings.dataset_functions(traced.root, traced.dataset_functions)

@@ -1,4 +1,4 @@
-"""One step of a tap: what is captured and recorded of it, from its begin to its end."""
+"""One step of a tap: captures and records it from begin to end."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Step:
 
     @property
     def owner(self) -> object:
-        """Stands for the tap."""
+        """Identifies the tap."""
         return self._state
 
     @property
@@ -107,8 +107,8 @@ class Step:
 
     @property
     def summarizes_on_device(self) -> bool:
-        """Whether tensors of which only the summary is wanted are summarized by the function itself."""
-        return self._state.options.summarizes_on_device
+        """Whether the function itself summarizes tensors of which only the summary is needed."""
+        return self._state.summarizes_on_device
 
     @property
     def embeds_sources(self) -> bool:
@@ -117,11 +117,11 @@ class Step:
 
     @property
     def warnings(self) -> CaptureWarnings:
-        """Takes what cannot be captured."""
+        """Receives warnings about tensors that cannot be captured."""
         return self._state.not_captured
 
     def ran(self, count: int) -> None:
-        """Only so many of the steps ran, as the data ended."""
+        """Only some of the steps ran, because the data ended."""
         self.numbers = self._state.numbers.settle(self.numbers, count)
 
     def end(self, error: BaseException | None = None) -> None:
@@ -152,7 +152,7 @@ class Step:
     # What functions compute
 
     def take(self, traced: TracedRoot, values: TapValues, way: CaptureMode) -> None:
-        """Captures what is selected of that which a call of a function computed, in place or in a shadow."""
+        """Captures the selected tensors of a call of a function, which ran in place or in a shadow."""
         self._safely(traced.root, lambda: self._take(traced, values, way))
 
     def _take(self, traced: TracedRoot, values: TapValues, way: CaptureMode) -> None:
@@ -182,7 +182,7 @@ class Step:
             self.put(graph, tensors)
 
     def _deliver_waiting(self) -> None:
-        """Hands over the visits that waited for the end of the step."""
+        """Delivers the visits that waited for the end of the step."""
         for graph, tensors in self._budget.end():
             if tensors:
                 self.put(graph, deque(tensors))
@@ -199,7 +199,7 @@ class Step:
         graph: GraphHandle,
         groups: Iterable[tuple[Mapping[Any, Selected], Mapping[Any, Sequence[Any]]]],
     ) -> None:
-        """Captures what a run of a session computed.
+        """Captures the tensors of a session run.
 
         Args:
             key: identifies a kind of run; visits of one kind are counted through the step.
@@ -223,7 +223,7 @@ class Step:
             self._safely(key, lambda: self.put(graph, tensors))
 
     def put(self, graph: GraphHandle, tensors: deque[CapturedTensor]) -> None:
-        """Hands captured tensors of one graph to the writer's thread."""
+        """Passes captured tensors of one graph to the writer thread."""
         self._state.put_tensors(self, graph, tensors, checked=not self._is_extra)
 
     def drop(self, count: int) -> None:
@@ -231,8 +231,8 @@ class Step:
         self._state.writer_thread.drop(count)
 
     def nothing_selected(self, traced: TracedRoot) -> None:
-        """Note that nothing of a function is selected."""
-        self._state.watches.note_unselected(traced)
+        """No tensor of a function is selected."""
+        self._state.note_unselected(traced)
 
     # Recordings
 
@@ -248,7 +248,7 @@ class Step:
         return self._recording
 
     def _count_visits_from(self, traced: TracedRoot) -> None:
-        """The recording counts visits within its call, a step goes on counting."""
+        """Renumbers visits: recordings count them within a call, steps across calls."""
         visits = self._visits[traced.root]
         if visits and self._recording is not None:
             selection = self._state.watches.select(traced, self.watched)
@@ -261,7 +261,7 @@ class Step:
         return self._state.watches.possible
 
     def leave_unrecorded(self, what: str, why: str) -> None:
-        """The step runs something that cannot be recorded: says so."""
+        """The step runs a call that cannot be recorded: warns about it."""
         self._called = True
         self.warnings.unrecorded(what, why, "Calls of a tf.function are recorded.")
 

@@ -1,4 +1,4 @@
-"""The capture object: what the user holds."""
+"""The capture object for the user."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ class Tap:
         return self._state.flush()
 
     def close(self) -> None:
-        """Write all pending data and close the run. A second call does nothing."""
+        """Writes all pending data and closes the run. A second call has no effect."""
         self._steps.close()
 
     def callback(self) -> TapCallback:

@@ -1,4 +1,4 @@
-"""Checks of what a tap is made with: a mistake is named at once, not when training is under way."""
+"""Checks the arguments of a tap when it is created, so that mistakes are reported before training."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Summarize = Literal["host", "device"]
 
 
 def run_directory(path: Any) -> Path:
-    """The absolute path of a run, or the path that stands for its address.
+    """The absolute path of a run, or the path that represents its remote address.
 
     Raises:
         WatchError: it is empty, or no path.
@@ -121,7 +121,7 @@ def seconds(argument: str, value: Any) -> float:
 
 
 def budget_share(value: Any, on: Any) -> float | None:
-    """The share of the steps' time that capture may take; None: any.
+    """The share of the step time that capture may take; None: any.
 
     Raises:
         WatchError: it is not between 0 and 1, or there is a trigger, which examines every step.
@@ -161,7 +161,7 @@ def summarizes_on_device(value: Any, **needing_values: Any) -> bool:
 
 
 def process_rank(value: Any) -> int | None:
-    """The number of this process in a distributed job: as given, else as its launcher says, else None.
+    """The number of this process in a distributed job: the given one, else its launcher's, else None.
 
     Raises:
         WatchError: it is negative, or no whole number.
@@ -178,7 +178,7 @@ _RANK_VARIABLES = ("HOROVOD_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PR
 
 
 def job_rank(environment: Mapping[str, str]) -> int | None:
-    """The number of a process in its job, as `TF_CONFIG` or the launcher's variables say; None without any.
+    """The number of a process in its job, from `TF_CONFIG` or the launcher's variables; None without any.
 
     In a `TF_CONFIG` the chief is 0 and workers follow it; parameter servers and evaluators have no number, as
     they hold no replica of the model.

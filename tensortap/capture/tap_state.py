@@ -50,7 +50,7 @@ class StepNumbers:
             return range(first, self.next)
 
     def settle(self, claimed: range, count: int) -> range:
-        """Note how many of the claimed steps ran; the other numbers are free again if none follow."""
+        """Only some of the begun steps ran; the other numbers are free again unless later ones are taken."""
         ran = range(claimed.start, claimed.start + count)
         with self._lock:
             if self.next == claimed.stop:
@@ -130,7 +130,7 @@ class TapState:
     # Steps
 
     def begin_steps(self, numbers: range) -> StepWatches:
-        """Steps begin; returns what is watched of them."""
+        """Begins steps; returns their watches."""
         if self._watch_file is not None:
             self._poll_watch_file(self._watch_file, numbers.start)
         written = tuple(watch for watch in self.watches if self._wants(watch, numbers))
@@ -150,7 +150,7 @@ class TapState:
         return found
 
     def watches_of(self, numbers: range) -> StepWatches:
-        """What the watches want of steps that have begun before, without what a trigger wants."""
+        """The watches of steps that began before, without those of a trigger."""
         found = StepWatches(tuple(watch for watch in self.watches if self._wants(watch, numbers)))
         return self._step_watches.setdefault((found.written, found.examined, found.held), found)
 
@@ -205,6 +205,11 @@ class TapState:
             self.warnings.warn(f"graph {name}", what, "Its tensors are stored without a graph.", error)
             return None
 
+    def note_unselected(self, traced: TracedRoot) -> None:
+        """No tensor of a function is selected."""
+        kinds = {candidate.kind for candidate in traced.candidates.values()}
+        self._unselected[short_function_name(traced.root)] = kinds
+
     # Messages to the writer's thread
 
     def put_event(self, step: int, kind: str, facts: Mapping[str, Any]) -> None:
@@ -212,13 +217,13 @@ class TapState:
         self.writer_thread.put(Event(step, kind, facts))
 
     def links_at(self, step: int) -> CallLinks:
-        """Links between the calls of a step so far; a step that is entered twice goes on."""
+        """Links between the calls of a step so far; they continue if a step is entered twice."""
         if step != self._step_links[0]:
             self._step_links = step, CallLinks()
         return self._step_links[1]
 
     def put_links(self, step: int, links: CallLinks) -> None:
-        """Write what the calls of a step passed to one another, unless an earlier step did the same."""
+        """Writes the links between the calls of a step, unless an earlier step had the same."""
         key, facts = links.as_event()
         if key == self._links or len(self._known_links) == _MAX_LINKS:
             return
@@ -229,8 +234,8 @@ class TapState:
     def put_tensors(
         self, entry: StepEntry, graph: GraphHandle, tensors: deque[CapturedTensor], *, checked: bool
     ) -> None:
-        """Queue tensors of a step, all of one graph, for the writer's thread; where `checked`, a trigger
-        looks at them first."""
+        """Writes tensors of a step, all of one graph; through the trigger, if there is one and the step will
+        be `checked`."""
         nbytes = sum(held_bytes(tensor.array) for tensor in tensors)
         self.writer_thread.put(
             TensorBatch(
@@ -247,7 +252,7 @@ class TapState:
         CALL_HOOK.acquire()
 
     def hold_call_hook(self) -> None:
-        """Installs the call hook until the tap is closed; further calls do nothing."""
+        """Installs the call hook until the tap is closed; further calls have no effect."""
         with self._lock:
             if self._is_held or self.closed:
                 return
@@ -255,7 +260,7 @@ class TapState:
         self.use_call_hook()
 
     def release_call_hook(self) -> None:
-        """Undoes one `use_call_hook`; does nothing once the tap is closed."""
+        """Undoes one `use_call_hook`; no effect once the tap is closed."""
         with self._lock:
             if self._uses == 0:
                 return
@@ -268,10 +273,16 @@ class TapState:
         return self._flush_recordings() and in_time
 
     def _flush_recordings(self) -> bool:
-        return self.recordings is None or self.recordings.flush(self.options.close_seconds)
+        return self.recordings is None or self.recordings.flush(self._close_seconds)
+
+    def warn_if_nothing_selected(self) -> None:
+        """Warns if the watched steps ran functions, but the watches selected none of their tensors."""
+        if self._unselected and not self._selections:
+            kinds = sorted(set().union(*self._unselected.values()) - {""})
+            self.not_captured.nothing_selected(self.watches, sorted(self._unselected), kinds)
 
     def close(self) -> None:
-        """Writes what is left, closes the files, and reports what was lost. A second call does nothing."""
+        """Writes the remaining data, closes the files, and reports losses. A second call has no effect."""
         if self.closed:
             return
         self.closed = True

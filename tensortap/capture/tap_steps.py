@@ -20,7 +20,7 @@ from .tap_state import TapState
 
 
 class TapSteps:
-    """The steps of a tap. The tap is closed when nobody holds on to this any more.
+    """The steps of a tap. The tap is closed when the last reference to this is gone.
 
     Args:
         max_bytes: of tensors that ops outside of functions compute in a step; they wait until it ends.
@@ -37,12 +37,12 @@ class TapSteps:
 
     @property
     def closed(self) -> bool:
-        """Whether the tap has been closed: what runs now is no step of it."""
+        """Whether the tap is closed; what runs now is not a step."""
         return self._state.closed
 
     @property
     def current(self) -> Step | None:
-        """The innermost step that this thread, or task, is in, even if nothing of it is captured."""
+        """The innermost step of this thread or task, even if none of it is captured."""
         step = CALL_HOOK.step_of(self._state)
         return step if isinstance(step, Step) else None
 
@@ -93,16 +93,16 @@ class TapSteps:
         self._state.put_event(step, "logs", facts)
 
     def leave_unrecorded(self, what: str, why: str) -> None:
-        """Warn that the program is about to run what cannot be recorded, if `record=` is given."""
+        """The program will run a call that cannot be recorded: warns about it if `record=` is given."""
         if self._state.recordings is not None and not self.closed:
             self._state.not_captured.unrecorded(what, why, "Calls of a tf.function are recorded.")
 
     def skip(self, count: int) -> None:
-        """Count steps that ran and are not captured: their numbers are taken."""
+        """Some steps ran without capture: their numbers are taken."""
         self._state.numbers.claim(None, count)
 
     def begin_training(self, known_layers: Collection[str]) -> None:
-        """Note what a program that begins to train, with these layers, traces from now on."""
+        """A program begins to train these layers: what it traces from now on is tracked."""
         self._known_layers = list(known_layers)
         self._state.use_call_hook()
 
@@ -117,6 +117,6 @@ class TapSteps:
         self._state.warnings.warn(kind, message, hint)
 
     def close(self) -> None:
-        """Writes what is left and closes the run. A second call does nothing."""
+        """Writes the remaining data and closes the run. A second call has no effect."""
         self._finalizer.detach()
         self._state.close()

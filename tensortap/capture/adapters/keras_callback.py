@@ -36,7 +36,7 @@ _DATA_ENDED = (StopIteration, tf.errors.OutOfRangeError)  # as Keras takes them
 
 
 class _StepFunction:
-    """Stands for a model's train (test, predict) function; runs it inside the step that was announced."""
+    """Replaces a model's train (test, predict) function; runs it inside the announced step."""
 
     def __init__(self, original: Callable[..., Any], callback: TapCallback) -> None:
         self.original = original
@@ -153,8 +153,8 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
         return outcome
 
     def _validate(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Runs one batch of the validation in `fit`: the first after an epoch of which a step was captured
-        belongs to the last step that ran, as it sees the weights that this one made."""
+        """Runs one batch of the validation in `fit`. The first batch after an epoch with a captured step
+        belongs to the last training step, because it uses the weights after that step."""
         after, self._to_validate = self._to_validate, None
         try:
             if after is None or self._last is None or self._steps.closed:
@@ -207,7 +207,7 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
         self._steps.end_training()
 
     def _replace(self, attribute: str) -> bool:
-        """Has the model run a function of its as steps; False if it has none."""
+        """Makes the model run one of its functions as steps; False if it has no such function."""
         original = _without_finished(getattr(self.model, attribute, None))
         if original is not None:
             setattr(self.model, attribute, _StepFunction(original, self))
@@ -228,14 +228,14 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
             self._begun = self._batch = batch
 
     def _batch_ends(self, attribute: str, batch: int) -> None:
-        """`batch` is the last that was run; with `steps_per_execution` another one than was begun, and as if
-        there were batches behind the end of the data."""
+        """A batch ends. `batch` is the number of the last one run; with `steps_per_execution` it differs from
+        the one at the begin, and may count batches after the end of the data."""
         if self._running == attribute and self._begun is not None:  # it did not run here
             self._begun = None
             self._steps.skip(max(batch - self._batch, 0) + 1)
 
     def _note_batch(self, attribute: str, phase: str, logs: Any) -> None:
-        """Notes the logs of a batch: of each whose step was captured, of others a few times a second."""
+        """Records the logs of a batch: always if its step was captured, of others a few times per second."""
         if self._running == attribute and (self._captured or time.monotonic() - self._logged > _LOGS_EVERY_S):
             self._note_logs(phase, logs)
 
@@ -259,7 +259,7 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
 
 
 def _names(attribute: str) -> dict[str, str]:
-    """What the graph of a train (test, predict) function is called: `train_step`, as users know it."""
+    """The graph name of a train (test, predict) function: `train_step`, as users know it."""
     return dict.fromkeys(_STEP_FUNCTIONS, attribute.replace("_function", "_step"))
 
 
@@ -291,7 +291,7 @@ def no_attribute(tap: object, name: str) -> AttributeError:
 
 
 def warn_of_missing_names(warnings: OneTimeWarnings) -> None:
-    """Warns of what is not captured with this version of Keras, if anything; called when a tap is made."""
+    """Warns about features that this version of Keras does not support; called when a tap is created."""
     missing = dict(_missing_names())
     if missing:
         warnings.warn(
@@ -303,7 +303,7 @@ def warn_of_missing_names(warnings: OneTimeWarnings) -> None:
 
 
 def _missing_names() -> Iterator[tuple[str, str]]:
-    """(name that is missing, what is not captured)"""
+    """(missing name, what is not captured)"""
     if keras.backend.backend() != "tensorflow":
         return  # `TapCallback` warns that nothing is captured
     for what, (path, names) in _RELIED_ON.items():
@@ -317,7 +317,7 @@ def _missing_names() -> Iterator[tuple[str, str]]:
 
 
 class BatchCounter:
-    """Counts what the calls of a model's train (test, predict) function draw from their iterator."""
+    """Counts the batches that calls of a model's train (test, predict) function draw from their iterator."""
 
     def __init__(self) -> None:
         self._iterator: Any = None
@@ -342,7 +342,7 @@ class BatchCounter:
         return min(self._left, most) if self._left > 0 else most
 
     def by_call(self, source: Any, expected: int) -> int:
-        """Batches that the call has drawn: by TensorFlow's own count, or as expected if it keeps none."""
+        """Number of batches that the call drew: by TensorFlow's count, or as expected if there is none."""
         if source is not self._iterator:
             return expected
         total = _batches_read(source)
@@ -353,7 +353,7 @@ class BatchCounter:
 
 
 def _batches_read(iterator: Any) -> int | None:
-    """Elements that an iterator has given so far; None if that is not counted, as without autotuning."""
+    """Number of elements that an iterator has returned; None if it is not counted, as without autotuning."""
     try:
         with internals.not_recorded():
             model = tf.data.experimental.get_model_proto(internals.local_iterator(iterator))
@@ -363,7 +363,7 @@ def _batches_read(iterator: Any) -> int | None:
 
 
 def _size_of(iterator: Any, epoch: int) -> int:
-    """Batches of the dataset that an iterator reads; negative if there is no end, or none known."""
+    """Number of batches of an iterator's dataset; negative if infinite or unknown."""
     try:
         with internals.not_recorded():
             datasets = list(internals.upstream_datasets(iterator))

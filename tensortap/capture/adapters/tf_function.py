@@ -1,4 +1,4 @@
-"""`tap.function` and `tap.saved_model`: functions, and signatures of SavedModels, whose calls are steps."""
+"""`tap.function` and `tap.saved_model`: functions, and signatures of SavedModels, with calls as steps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..tap_steps import TapSteps
 
 
 class TappedFunction:
-    """Calls a `tf.function` and counts its steps. Whatever else is asked of it, the `tf.function` answers.
+    """Calls a `tf.function` and counts its steps. All other attributes are those of the `tf.function`.
 
     It says that it is of the `tf.function`'s class, so that TensorFlow saves it as such: as an attribute of a
     module and as a signature.
@@ -124,7 +124,7 @@ class TappedModel:
 
 
 def tap_model(steps: TapSteps, model: Any) -> TappedModel:
-    """Taps every signature of a SavedModel, which is loaded if `model` is its directory."""
+    """Taps every signature of a SavedModel; loads it if `model` is its directory."""
     if isinstance(model, str | os.PathLike):
         model = tf.saved_model.load(os.fspath(model))
     signatures = {name: TappedFunction(steps, signature, {}) for name, signature in model.signatures.items()}

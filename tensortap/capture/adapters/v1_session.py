@@ -1,4 +1,4 @@
-"""`tap.session()`: a version 1 session whose runs are steps, and the ops added to its graph for that."""
+"""`tap.session()`: a version 1 session with runs as steps, and the ops that this adds to its graph."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Selection = dict[Any, Selected]  # by reference of the tensor
 
 @dataclass(eq=False)
 class _Run:
-    """One kind of run (by the names of what is fetched and fed), as one set of watches wants it.
+    """One kind of run (by the names of fetches and feeds) for one set of watches.
 
     `readable` are the tensors that are read for those in `fetched` and `tapped`: see `SessionDuplicates`.
     """
@@ -43,7 +43,7 @@ class _Run:
 
 
 class TappedSession:
-    """A session that records what its `run` computes. For all else the session itself answers.
+    """A session that captures the tensors of its `run`. All other attributes are those of the session.
 
     Each run is a step, the tap's next. What it computes anyway is fetched with it; tensors inside of loops
     and branches leave through ops that are added to the graph, one beside each, when they are first watched.
@@ -62,7 +62,7 @@ class TappedSession:
         self._lock = threading.Lock()  # taps of two runs at once could not be distinguished
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
-        """`tf.compat.v1.Session.run`, as a step of its own, or in the step of `with tap.step(n):`."""
+        """`tf.compat.v1.Session.run`, as its own step, or in the step of `with tap.step(n):`."""
         arguments = {"feed_dict": feed_dict, "options": options, "run_metadata": run_metadata}
         if self._steps.closed:
             return self.session.run(fetches, **arguments)
@@ -140,8 +140,8 @@ class TappedSession:
         outcome: Mapping[str, Any],
         inside: Mapping[Any, Sequence[Array | None]],
     ) -> None:
-        """Gives a run's tensors to the step. The program may write into what it fed and was returned as
-        soon as this is over."""
+        """Delivers a run's tensors to the step. When it returns, the program may overwrite its feeds and
+        results."""
         shared = [*fed.values(), *_arrays(outcome["user"])]
         found = zip(run.fetched, outcome["values"], strict=True)
         values = {tensor: [_own(value, shared)] for tensor, value in found}
@@ -158,7 +158,7 @@ class TappedSession:
         return before or f"node {NAME}/" in str(error)
 
     def _planned(self, step: Step, asked: Sequence[Any], fed: Mapping[Any, Array]) -> _Run | None:
-        """Plan to capture a run; None if nothing of it is watched, or it failed before."""
+        """Plan to capture a run; None if no watch selects any of its tensors, or if it failed before."""
         names = frozenset(fetch.name for fetch in asked), frozenset(tensor.deref().name for tensor in fed)
         key = names, step.watched
         if names in self._given_up:
@@ -213,19 +213,19 @@ def _fed(graph: Any, feed_dict: Any) -> dict[Any, Array]:
 
 
 def _arrays(fetched: Any) -> list[Array]:
-    """The arrays in what a run returned to the program, which may write into them."""
+    """The arrays that a run returned to the program, which may overwrite them."""
     return [value for value in tf.nest.flatten(fetched) if isinstance(value, np.ndarray)]
 
 
 def _own(value: Any, shared: Sequence[Array]) -> Any:
-    """A fetched value, copied if the program has the memory that it lies in, too."""
+    """A fetched value, copied if it shares its memory with the program."""
     if isinstance(value, np.ndarray) and any(np.may_share_memory(value, each) for each in shared):
         return value.copy()
     return value
 
 
 class SessionTaps:
-    """The taps of one graph, which are added to it as they are asked for.
+    """The taps of one graph, added to it on demand.
 
     A tap is one op in the loop or branch of its tensor; it runs with each iteration, calls back into Python
     and is given the number of the iteration in each loop around it, since iterations overlap. For tensors in
@@ -241,7 +241,7 @@ class SessionTaps:
         self._lock = threading.Lock()  # callbacks come from TensorFlow's threads
 
     def ops(self, tensors: Iterable[Any], readable: Mapping[Any, Any]) -> list[Any]:
-        """The taps of tensors (given as references), to be run with the rest; they read `readable`."""
+        """The taps of tensors (given as references), to run with the other fetches; they read `readable`."""
         asked = list(tensors)
         clocks = {tensor: clock for tensor in asked if (clock := _clock(tensor.deref().op)) is not None}
         self._clocks |= clocks
@@ -256,8 +256,8 @@ class SessionTaps:
         return taps
 
     def take(self) -> dict[Any, list[Array | None]]:
-        """Values since the last time: by tensor, in the order of iterations; None for those that
-        took another branch."""
+        """Values since the last call: by tensor, in the order of iterations; None for iterations that took
+        another branch."""
         with self._lock:
             caught, self._values = self._values, {}
         found: dict[Any, list[Array | None]] = {}
@@ -286,8 +286,8 @@ class SessionTaps:
 
 
 def _clock(operation: Any) -> Any:
-    """The condition of the loop around an op's branch, which each iteration computes, and the last one finds
-    false; None if the op is in no branch, or its branch in no loop."""
+    """The condition of the loop around an op's branch: each iteration computes it, and the last one gets
+    False. None if the op is in no branch, or its branch in no loop."""
     branch = around = internals.control_flow_of(operation)
     while around is not None and not around.IsWhileContext():
         around = around.outer_context
@@ -295,7 +295,7 @@ def _clock(operation: Any) -> Any:
 
 
 def _loops_around(operation: Any) -> list[Any]:
-    """The version 1 loops that an op lies in, outermost first."""
+    """The version 1 loops around an op, outermost first."""
     found: list[Any] = []
     around = internals.control_flow_of(operation)
     while around is not None:

@@ -33,7 +33,7 @@ class SessionDuplicates:
         self._pure = {each for each in plan.operations if _is_pure(each)} if _merges(session) else set()
 
     def readable(self, tensors: Iterable[Any]) -> list[Any]:
-        """The tensors to read instead: duplicates, which are added to the graph, of all that can run twice.
+        """The tensors to read instead: duplicates, added to the graph, of all that can safely run twice.
 
         Random numbers, reads of variables, fed values and results of loops are read as they are.
         """
@@ -75,7 +75,7 @@ def _is_pure(operation: Any) -> bool:
 
 
 def _merges(session: Any) -> bool:
-    """Whether the session leaves the optimizer as it is."""
+    """Whether the graph optimiser of the session may merge nodes."""
     config = getattr(session, "_config", None)
     if config is None:
         return True

@@ -1,4 +1,4 @@
-"""Plan of a run of a version 1 session: its graph, and how each of its tensors can leave it."""
+"""Plan of a run of a version 1 session: its graph, and how each tensor can leave it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NEVER_TAPPED = _SWITCHES | _ENTERS
 
 @dataclass(frozen=True, eq=False)
 class SessionPlan:
-    """One kind of run: what it fetches and is fed.
+    """One kind of run: its fetches and feeds.
 
     `operations` are those that run, in the graph's order, and those that are fed. `fetched` and `tapped` are
     candidates by tensor: the run can return the former; the latter are inside of loops and branches, where
@@ -84,7 +84,7 @@ def plan_run(graph: Any, fetches: Iterable[Any], fed: Collection[Any]) -> Sessio
 
 
 def _upstream(fetches: Iterable[Any], fed: Collection[str]) -> set[Any]:
-    """The operations that must run; what is fed is not computed."""
+    """The operations that must run; fed tensors are not computed."""
     found: set[Any] = set()
     waiting = [
         fetch.op if isinstance(fetch, tf.Tensor) else fetch
@@ -101,7 +101,7 @@ def _upstream(fetches: Iterable[Any], fed: Collection[str]) -> set[Any]:
 
 
 def _of_unknown_extent(operations: Sequence[Any]) -> set[str]:
-    """Ops inside of control flow, or behind it, that know no context of theirs: the graph was imported."""
+    """Ops inside or after control flow without a context of their own, because the graph was imported."""
     unknown: set[str] = set()
     behind_flow = _SWITCHES | _ENTERS
     for _ in range(2):  # the second time for what a loop leads back to
@@ -118,13 +118,13 @@ def _of_unknown_extent(operations: Sequence[Any]) -> set[str]:
 
 
 def _is_known_flow(operation: Any) -> bool:
-    """Whether a switch or an entry of a loop knows its context, or is the one that a branch hangs on."""
+    """Whether a switch or loop entry knows its context, or is the one that starts a branch."""
     values = [tensor.name for tensor in operation.inputs]
     return internals.knows_control_flow(operation) or (len(values) == 2 and values[0] == values[1])
 
 
 def _gradients(operations: Iterable[Any]) -> Iterator[tuple[str, str]]:
-    """(tensor that an optimizer is given, name of the variable it belongs to)."""
+    """(gradient given to an optimizer, name of its variable)."""
     for operation in operations:
         if operation.type.startswith(("ResourceApply", "Apply", "ResourceSparseApply", "SparseApply")):
             for argument, tensor in zip(operation.op_def.input_arg, operation.inputs, strict=True):
@@ -227,7 +227,7 @@ def _attributes(operation: Any, candidate: Candidate | None) -> dict[str, str]:
 
 
 def _stack(operation: Any) -> tuple[Frame, ...]:
-    """The user's frames; empty for what was imported."""
+    """The user's frames; empty for imported ops."""
     return tuple(
         (frame.filename, int(frame.lineno), str(frame.name))
         for frame in operation.traceback or ()

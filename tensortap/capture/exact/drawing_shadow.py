@@ -26,13 +26,13 @@ from .shadow import NoShadowError, ShadowFailedError, state_copy
 
 
 class DrawReceiver(Receiver, Protocol):
-    """Takes what the shadow computes, and apart from it what the step drew."""
+    """Receives the shadow's tensors, and separately the step's random draws."""
 
     def take_draws(self, values: TapValues) -> None: ...
 
 
 def draws_randomly(traced: TracedRoot) -> bool:
-    """Whether a function draws random numbers by ops that keep streams, seeded or not."""
+    """Whether a function draws random numbers with ops that have their own streams, seeded or not."""
     definitions = [function.definition for function in traced.functions.values()]
     return any(node.op in RANDOM_OPS for definition in definitions for node in definition.node_def)
 
@@ -68,7 +68,7 @@ class DeterministicFunction:
         self.traced = replace(traced, functions=functions)
 
     def values(self) -> RandomDrawValues:
-        """Collects what one call draws."""
+        """Collects the draws of one call."""
         return RandomDrawValues(self._original, self._draws)
 
 
@@ -102,7 +102,7 @@ class DrawingShadow:
         num_outputs: int,
         receiver: DrawReceiver,
     ) -> Any:
-        """Runs the step, and then the shadow, which delivers what it catches.
+        """Runs the step, then the shadow, which delivers its captured tensors.
 
         Returns:
             What the step returns.

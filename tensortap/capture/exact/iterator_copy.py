@@ -21,7 +21,7 @@ Elements = tuple[tuple[Any, ...], tuple[Any, ...]]
 
 
 class SharedIterator:
-    """Two iterators over one: what the first draws from the real one, the second is given again.
+    """Two iterators over one: the second gets the elements that the first drew from the real one.
 
     The second may draw more than the first did, as that failed; it is then given what follows, unless the
     real iterator was let go of (`detach`).
@@ -54,11 +54,11 @@ class SharedIterator:
         return list(self._pending)
 
     def detach(self) -> None:
-        """Stop drawing from the real iterator."""
+        """Draws no more from the real iterator."""
         self._source = None
 
     def release(self) -> None:
-        """Lets go of the real iterator and of the elements drawn from it."""
+        """Releases the real iterator and the elements drawn from it."""
         self._source, self._iterators = None, []
         self._pending.clear()
 
@@ -84,7 +84,7 @@ class SharedIterator:
 
 
 def array_iterator(elements: Sequence[Sequence[Array]], signature: tuple[Any, ...]) -> Any:
-    """An eager iterator over elements whose parts are arrays.
+    """An eager iterator over elements of arrays.
 
     Args:
         signature: a TensorSpec for each part.
@@ -96,7 +96,7 @@ def array_iterator(elements: Sequence[Sequence[Array]], signature: tuple[Any, ..
 
 
 def _exactly() -> tf.data.Options:
-    """Nothing is drawn ahead of time."""
+    """Turns off prefetching."""
     options = tf.data.Options()
     options.autotune.enabled = False
     options.experimental_optimization.apply_default_optimizations = False

@@ -1,4 +1,4 @@
-"""Random numbers that a recorded call drew, and functions that are given them instead of drawing.
+"""Random numbers drawn by a recorded call, and functions that get them as arguments instead of drawing.
 
 An op that keeps a stream of its own (`RandomStandardNormal`) cannot be put back to where it was. What it
 drew becomes an argument of the root (`DrawsAsArguments`), handed down through calls, loops and branches to
@@ -36,7 +36,7 @@ SHUFFLE = "RandomShuffle"
 
 
 class UnrecordableError(Exception):
-    """A call cannot be run again from a file; the message says why, as `it …`."""
+    """A call cannot be run again from a file; the message has the reason, as `it …`."""
 
 
 class Output(NamedTuple):
@@ -56,7 +56,7 @@ class Declared(NamedTuple):
 
 @dataclass(frozen=True)
 class Draw:
-    """The draws of a node at one place of the call: seen from a function, which has `arguments` for it.
+    """The draws of a node at one place of the call, as seen from a function with `arguments` for it.
 
     Attributes:
         route: the calls that lead from that function to the node's.
@@ -77,7 +77,7 @@ class Draw:
 
 
 class DrawsAsArguments:
-    """Copies of a root function and all that it calls, under the same names, that are given their draws.
+    """Copies of a root function and its callees, with the same names, that get their draws as arguments.
 
     Attributes:
         definitions: the FunctionDefs, the root's among them.
@@ -113,7 +113,7 @@ class DrawsAsArguments:
         return [draw.node for draw in self.draws if draw.function in self._compiled]
 
     def _draws_of(self, name: str, role: Role) -> list[Draw]:
-        """Makes a function read what is drawn in it, and in what it calls, from arguments to be declared."""
+        """Makes a function read its draws, and those of its callees, from new arguments."""
         if name not in self._found:
             self._found[name] = role, []
             definition, found = self._definitions[name], self._found[name][1]
@@ -148,7 +148,8 @@ class DrawsAsArguments:
         return draw
 
     def _passed_on(self, name: str, node: internals.NodeDef, role: Role) -> list[Draw]:
-        """Gives a calling node what its callees need; returns that as draws of the calling function."""
+        """Passes the draws of its callees to a calling node; returns them as draws of the calling
+        function."""
         called = list(callees(node))
         groups = [self._draws_of(callee.function, callee.role) for callee in called]
         if not any(groups):
@@ -165,7 +166,7 @@ class DrawsAsArguments:
         return [draw for draw, _ in entered]
 
     def _entered(self, name: str, inner: Draw, role: Role) -> tuple[Draw, list[str]]:
-        """Arguments by which a function gets a draw, and the references that read it.
+        """Arguments that bring a draw into a function, and the references that read it.
 
         A loop's body is given an iterator, and so is a branch in it, which may not run in each iteration.
         """
@@ -193,7 +194,7 @@ class DrawsAsArguments:
         return Declared(f"{_NAME}_{self._count}", number, shape)
 
     def _sign(self, name: str, groups: Sequence[Sequence[Draw]], position: int) -> None:
-        """Declares the arguments of a function: its own among those of what the same node calls besides."""
+        """Declares the arguments of a function: its own, and those of the other callees of the same node."""
         widths = [sum(len(draw.arguments) for draw in draws) for draws in groups]
         around = sum(widths[:position]), sum(widths[position + 1 :])
         if self._signed.setdefault(name, around) != around:
@@ -325,7 +326,7 @@ def _become(node: internals.NodeDef, op_type: str, inputs: Sequence[str]) -> Non
 
 
 def _add_inputs(node: internals.NodeDef, references: Sequence[str], declared: Sequence[Declared]) -> None:
-    """Gives a calling node more inputs, behind those that it has."""
+    """Appends inputs to a calling node."""
     data = [each for each in node.input if not each.startswith("^")]
     node.input[:] = [*data, *references, *(each for each in node.input if each.startswith("^"))]
     loop = node.op in _LOOPS
@@ -339,7 +340,7 @@ def _add_inputs(node: internals.NodeDef, references: Sequence[str], declared: Se
 
 
 class RandomDrawValues:
-    """Collects what the taps of a call deliver.
+    """Collects the values delivered by the taps of a call.
 
     Args:
         draws: what the arguments hold, in order.
@@ -390,7 +391,7 @@ class RandomDrawValues:
 
 
 def _never_read(draw: Draw) -> list[Array]:
-    """Stands for what was not drawn, because the branch was not taken or the call failed before."""
+    """Placeholder for a missing draw: its branch was not taken, or the call failed earlier."""
     shapes = [static_shape(output.shape) or () for output in draw.outputs]
     return [
         np.zeros([extent or 0 for extent in shape], output.dtype.as_numpy_dtype)
@@ -399,7 +400,7 @@ def _never_read(draw: Draw) -> list[Array]:
 
 
 def _permutation(before: Array, after: Array) -> Array:
-    """Indices of rows such that `before[indices]` is `after`, in every bit."""
+    """Row indices such that `before[indices]` is bit-identical to `after`."""
     waiting: defaultdict[Any, list[int]] = defaultdict(list)
     for number in reversed(range(len(before))):
         waiting[_key(before[number])].append(number)

@@ -20,7 +20,7 @@ from .side_effects import find_side_effect
 
 
 class NoShadowError(Exception):
-    """The function cannot be run as a shadow; the message says why, as `it …`."""
+    """The function cannot run as a shadow; the message has the reason, as `it …`."""
 
 
 class Shadow:
@@ -43,7 +43,7 @@ class Shadow:
         num_outputs: int,
         receiver: Receiver,
     ) -> Any:
-        """Runs the shadow, which delivers what it catches, and then the untouched function.
+        """Runs the shadow, which delivers its captured tensors, and then the original function.
 
         Returns:
             What the untouched function returns.
@@ -108,7 +108,7 @@ class StateCopy:
         self._iterators = {number: SharedIterator(*each) for number, each in elements.items()}
 
     def inputs(self, inputs: Sequence[Any], *, step_first: bool = False) -> tuple[list[Any], list[Any]]:
-        """(inputs of the shadow, inputs of the step). Nothing has been drawn or changed yet.
+        """(inputs of the shadow, inputs of the step), before any draw or change.
 
         Both run on iterators that share what they draw; the step still runs on the real variables.
 
@@ -129,12 +129,12 @@ class StateCopy:
         return shadow, real
 
     def detach(self) -> None:
-        """The step has drawn what it draws."""
+        """The step has finished its draws."""
         for iterator in self._iterators.values():
             iterator.detach()
 
     def release(self) -> None:
-        """Lets go of what the last call drew."""
+        """Releases the draws of the last call."""
         for iterator in self._iterators.values():
             iterator.release()
 

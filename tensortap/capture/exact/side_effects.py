@@ -107,7 +107,7 @@ def find_side_effect(functions: Mapping[str, TracedFunction], repeatable: Collec
 
 
 def iterator_draw(functions: Mapping[str, TracedFunction]) -> str:
-    """The effect of drawing from an iterator, which cannot be undone; empty if none does."""
+    """The effect of drawing from an iterator, which cannot be undone; empty without a draw."""
     for function in functions.values():
         for node in function.definition.node_def:
             if node.op in NEXT_OPS:
@@ -116,7 +116,7 @@ def iterator_draw(functions: Mapping[str, TracedFunction]) -> str:
 
 
 def acts_on_variables(op_type: str) -> bool:
-    """Whether a stateful op does nothing but read or change the variables that it is given."""
+    """Whether a stateful op only reads or changes the variables that it gets."""
     return op_type in _ON_VARIABLES or op_type.startswith(_ON_VARIABLES_PREFIXES)
 
 

@@ -20,12 +20,12 @@ class Opened(Generic[T]):
         self.thread = threading.get_ident()
 
     def end(self) -> None:
-        """Ends it for every task that sees it; a second call does nothing."""
+        """Ends it for every task with access to it; a second call has no effect."""
         self.item = None
 
 
 class TaskStack(Generic[T]):
-    """A stack for each thread, and each task of an event loop. Iterating gives its items, innermost first.
+    """A stack per thread and per task of an event loop. Iterates over its items, innermost first.
 
     Coroutines and generators that take turns in a thread end in any order. So what ends is marked, wherever
     it lies, instead of taken off the top; it has then ended for tasks, too, that were started inside and run

@@ -1,4 +1,5 @@
-"""Summaries that TensorFlow computes where a tensor lies: about 1,030 numbers leave the device in its place.
+"""Summaries computed by TensorFlow on the device of a tensor: about 1,030 numbers leave it instead of the
+tensor.
 
 An op graph counts, and finds extremes and moments; outside of the graph that becomes a `Summary`. Counts,
 extremes and histogram equal what `stats.summarize` finds; sums are taken in another order, so that the last
@@ -37,7 +38,7 @@ _FACTS = 7
 
 @dataclass(frozen=True, eq=False)
 class DeviceSummary:
-    """Stands for an array that stayed on its device.
+    """Represents an array that stayed on its device.
 
     It has the attributes of an array that capturing looks at: `dtype`, `shape`, `size`, and `nbytes`, which
     is what it takes itself.

@@ -1,4 +1,4 @@
-"""Copies of a function and of all it calls that hand out chosen tensors; the originals stay as they are.
+"""Copies of a function and its callees that output selected tensors; the originals are unchanged.
 
 Outside XLA the tensors go into queues. XLA knows no queues: there they become additional outputs of the
 compiled function, which its first caller outside XLA puts into a queue. No callback into Python runs in a
@@ -96,8 +96,7 @@ def rewrite(
     switched: bool = False,
     shadow: bool = False,
 ) -> Rewritten:
-    """Makes and registers copies that hand out the chosen tensors. Registered functions without any stay
-    uncopied.
+    """Creates and registers copies that output the selected tensors. Functions without any are not copied.
 
     Args:
         muted: op types that do nothing in the copies; they have no outputs.
@@ -195,7 +194,7 @@ class _Rewriter:
         return function in self._functions and self._leads_to_chosen(function)
 
     def _copy(self, function: TracedFunction, needed: Liveness, site: _Site) -> tuple[str, list[Tapped]]:
-        """Returns the copy's name and what it hands out as additional outputs."""
+        """Returns the copy's name and its additional outputs."""
         site = replace(site, compiled=site.compiled or function.compiled)
         compiled = site.compiled
         if len(self._definitions) >= _MAX_COPIES and (function.name, compiled) in self._shared:
@@ -266,7 +265,7 @@ class _Rewriter:
         definition: internals.FunctionDef,
         tapped: list[tuple[Tapped, str]],
     ) -> list[tuple[Tapped, str]]:
-        """Puts summaries in the place of the function's own tensors that are to be summarized."""
+        """Replaces the function's tensors by summaries where only the summary is needed."""
         devices = {node.name: node.device for node in definition.node_def}
         found = []
         for number, (item, reference) in enumerate(tapped):
@@ -374,7 +373,8 @@ class _Rewriter:
     def _grouped_held(
         self, function: TracedFunction, tapped: list[tuple[Tapped, str]]
     ) -> dict[str, list[tuple[Tapped, str]]]:
-        """Tensors that must not be lost, by the node whose readers wait: the call, if a callee has them."""
+        """Tensors that must be delivered, by the node whose consumers wait; the calling node, if they are in
+        a callee."""
         groups: dict[str, list[tuple[Tapped, str]]] = {}
         for item, reference in tapped:
             if item.place in self._held:
@@ -397,7 +397,7 @@ def _add_outputs(definition: internals.FunctionDef, tapped: list[tuple[Tapped, s
 
 
 def _mute(node: internals.NodeDef, function: TracedFunction) -> None:
-    """Makes a node do nothing, in its place in the order."""
+    """Makes a node a no-op at its place in the order."""
     sources = [source.removeprefix("^").split(":")[0] for source in node.input]
     del node.input[:]
     node.input.extend(f"^{source}" for source in dict.fromkeys(sources) if source not in function.arguments)
@@ -406,7 +406,7 @@ def _mute(node: internals.NodeDef, function: TracedFunction) -> None:
 
 
 def _tie_to_result(definition: internals.FunctionDef) -> None:
-    """Makes a loop's condition depend on what must be kept alive: TensorFlow runs it for its result only."""
+    """Makes a loop's condition depend on the nodes to keep alive; TensorFlow runs it only for its result."""
     result = definition.signature.output_arg[0]
     waiting = definition.node_def.add(name=f"{MARK}/condition", op="Identity")
     waiting.attr["T"].type = result.type

@@ -1,4 +1,4 @@
-"""Duplicates of nodes that TensorFlow's graph optimiser would merge with what follows, if nobody looked.
+"""Duplicates of nodes that TensorFlow's graph optimiser would merge with their consumers without a tap.
 
 The optimiser turns `(x * 0.5) * 2` into `x * 1`, and chains of elementwise operations into one, as long as
 nothing else uses what lies between; results then differ in the last bit. A tap is a use. So that it
@@ -115,7 +115,7 @@ class Duplicates:
         return found | {next_values[name] for name in found}
 
     def _missing(self, node: internals.NodeDef) -> list[str]:
-        """Inputs of a node of which duplicates are to be made first."""
+        """Inputs of a node that must be duplicated first."""
         merged = {source: self._merged_node(source) for source in node.input}
         return [source for source, at in merged.items() if at is not None and at.name not in self._made]
 
@@ -139,7 +139,7 @@ class Duplicates:
         return node if node is not None and self._is_merged(node, reference) else None
 
     def _is_merged(self, node: internals.NodeDef, reference: str) -> bool:
-        """Whether another use of a tensor may change what its node is merged with."""
+        """Whether another use of a tensor may change how its node is merged."""
         if reference not in self._merged:
             self._merged[reference] = self._would_merge(node, reference)
         return self._merged[reference]
@@ -181,7 +181,7 @@ class Duplicates:
         return _is_frozen_normalization(use) or bool(use.op == "Mul")
 
     def _is_result_of_merge(self, node: internals.NodeDef) -> bool:
-        """Whether a node is merged with those before it. What is merged may be read, and stays as it is."""
+        """Whether a node is merged with earlier ones. The merged nodes may be read without a change."""
         if node.op == "Log":
             softmax, reference = self._producer(node.input[0])
             return softmax is not None and softmax.op == "Softmax" and self._is_merged(softmax, reference)
@@ -208,7 +208,7 @@ class Duplicates:
         return node, reference
 
     def _begins_sum(self, node: internals.NodeDef, reference: str) -> bool:
-        """Whether an AddN begins with this tensor, because nothing else holds it."""
+        """Whether this tensor is the first term of an AddN, because it has no other consumer."""
         if any(callees(node)) or internals.is_stateful(node.op):
             return False
         user = self._uses.only_user(reference)
@@ -222,7 +222,7 @@ class Duplicates:
         return reference == next(filter(self._is_free, summands), None)
 
     def _name_in_sum(self, reference: str) -> str:
-        """The name by which the optimiser orders terms of a sum; it removes aliases before."""
+        """The name by which the optimiser orders the terms of a sum; it removes aliases first."""
         source = self._uses.source_of(reference)
         return self._function.flat_names.get(source, source).removesuffix(":0")
 
@@ -239,5 +239,5 @@ class Duplicates:
 
 
 def _is_frozen_normalization(node: internals.NodeDef) -> bool:
-    """Whether it is a batch normalization by constants, which is taken into a convolution before it."""
+    """Whether it is a batch normalization with constants, which is folded into the preceding convolution."""
     return bool(node.op.startswith("FusedBatchNorm") and not node.attr["is_training"].b)

@@ -59,7 +59,7 @@ _LARGEST_LOOKED_AT = 64 << 10  # bytes of a constant
 
 
 class Uses:
-    """The nodes of one function that run, and what they use. Tensors are named `node:argument:index`."""
+    """The running nodes of one function, and their inputs. Tensors are named `node:argument:index`."""
 
     def __init__(self, function: TracedFunction) -> None:
         self._function = function
@@ -73,15 +73,15 @@ class Uses:
 
     @cached_property
     def live(self) -> dict[str, None]:
-        """Names of the nodes that run: what is returned or has effects, and all that leads to it."""
+        """Names of the running nodes: those with results or effects, and their ancestors."""
         return live_nodes(self._definition, self._definition.ret.values())
 
     def node_of(self, reference: str) -> internals.NodeDef | None:
-        """The node that computes a tensor; None if it is an argument, or no tensor."""
+        """The node that computes a tensor; None for arguments."""
         return None if reference.startswith("^") else self.nodes.get(reference.split(":")[0])
 
     def source_of(self, reference: str, through: frozenset[str] = ALIASES) -> str:
-        """The tensor that a tensor is, looking through such nodes."""
+        """The original tensor behind aliases."""
         while (node := self.node_of(reference)) is not None and node.input:
             if node.op not in through and not self.is_alias(node):
                 break
@@ -90,7 +90,7 @@ class Uses:
         return reference
 
     def is_alias(self, node: internals.NodeDef) -> bool:
-        """Whether a node forwards what it is given."""
+        """Whether a node only forwards its input."""
         return node.op in ALIASES or node.name in self._scalar_reductions
 
     @cached_property
@@ -99,7 +99,7 @@ class Uses:
         return {name for name in names if self._function.operations[name].inputs[0].shape.rank == 0}
 
     def users(self, reference: str) -> list[internals.NodeDef | None]:
-        """The nodes that take a tensor, once for each time; None where the function returns it."""
+        """The consumers of a tensor, each as often as it uses it; None for the results of the function."""
         return self._users.get(reference, [])
 
     def used_outputs(self, node: internals.NodeDef) -> list[str]:
@@ -107,7 +107,7 @@ class Uses:
         return self._used_outputs.get(node.name, [])
 
     def only_user(self, reference: str) -> internals.NodeDef | None:
-        """The one node that takes a tensor, if there is just one."""
+        """The only consumer of a tensor, if there is exactly one."""
         users = self.users(reference)
         return users[0] if len(users) == 1 else None
 
@@ -171,7 +171,7 @@ class Uses:
 
 
 class Merges:
-    """Which pairs of nodes of one function the optimizer merges."""
+    """Decides whether the optimiser merges pairs of nodes of one function."""
 
     def __init__(self, uses: Uses) -> None:
         self._uses = uses
@@ -195,7 +195,7 @@ class Merges:
         return self._ends_normalization(node, user)
 
     def _changes(self, node: internals.NodeDef) -> bool:
-        """Whether a node may become another operation, or none."""
+        """Whether the optimiser may replace or remove a node."""
         if self._uses.is_alias(node) or node.op in ("Cast", "Pow"):
             return True
         operands = [self._uses.source_of(operand) for operand in _operands(node)]
@@ -206,7 +206,7 @@ class Merges:
         return self._shares_factor(node)
 
     def _may_multiply(self, node: internals.NodeDef) -> bool:
-        """Whether a division may become a product, or give its constant to one."""
+        """Whether a division may become a product, or pass its constant to one."""
         operands = [self._uses.source_of(operand) for operand in _operands(node)]
         divisor = self._uses.node_of(operands[-1])
         by_root = divisor is not None and divisor.op in ("Pow", "Sqrt")
@@ -252,8 +252,8 @@ class Merges:
         return False
 
     def _ends_normalization(self, node: internals.NodeDef, user: internals.NodeDef) -> bool:
-        """Whether it may be `x * scale + offset` of a normalization that becomes one kernel: nothing else,
-        such as its gradient, uses the scale then."""
+        """Whether it may be `x * scale + offset` of a normalization that becomes one kernel: then the scale
+        has no other consumer, such as its gradient."""
         if node.op == "Mul" and _adds_two(user):
             return any(self._is_scale(operand) for operand in _operands(node))
         if node.op in _ADDS and user.op in _RECTIFIERS:
@@ -278,7 +278,7 @@ class Merges:
         return any(use is not None and fits(use) for each in outputs for use in self._uses.uses_of(each))
 
     def _is_special(self, reference: str) -> bool:
-        """Whether a tensor may be known, as 0, 1 or -1, by which an operation becomes another one."""
+        """Whether a tensor may be a known 0, 1 or -1, which replaces an operation."""
         if reference not in self._special:
             known = self._is_constant(reference)
             self._special[reference] = known and self._may_hold(reference, (-1, 0, 1))
@@ -303,7 +303,7 @@ class Merges:
         return [] if node is None or free else _operands(node)
 
     def _is_constant_now(self, reference: str) -> bool:
-        """`_is_constant`, once that is known of what decides it."""
+        """`_is_constant`, once the nodes that decide it are known."""
         node = self._uses.node_of(reference)
         if node is None:
             return not self._uses.is_root  # an argument: the caller may pass a constant

@@ -1,5 +1,5 @@
-"""Which nodes of a function TensorFlow runs for their own sake, which others a tap may make it run, and which
-may raise, so that what was computed before them must have left the function by then."""
+"""Finds which nodes of a function TensorFlow runs anyway, which others a tap may make it run, and which may
+raise, so that earlier tensors must be delivered before."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ _MAX_STAGES = 8  # of a function: each costs two eager ops a call
 
 
 def may_fail(op_type: str) -> bool:
-    """Whether an op may raise an error because of the values it is given."""
+    """Whether an op may raise an error for some input values."""
     return op_type in _MAY_FAIL or (op_type.startswith(_MAY_FAIL_PREFIXES) and op_type not in _SAFE)
 
 
 def live_nodes(definition: internals.FunctionDef, returned: Iterable[str]) -> dict[str, None]:
-    """Names of the nodes that run: those with effects, those that give the `returned` tensors, and all that
-    leads to them."""
+    """Names of the nodes that run: those with effects, those that output the `returned` tensors, and their
+    ancestors."""
     nodes = {node.name: node for node in definition.node_def}
     waiting = [*returned, *definition.control_ret.values()]
     waiting += [node.name for node in definition.node_def if internals.is_stateful(node.op)]
@@ -119,7 +119,7 @@ class Liveness:
         return live_nodes(self._definition, self._returned)
 
     def used_outputs(self, node: internals.NodeDef) -> Collection[int] | None:
-        """Positions of a calling node's outputs that are used; None: all."""
+        """Positions of a calling node's outputs that have consumers; None: all."""
         if node.name not in self.live:
             return ()
         if node.op not in CALLS:
@@ -142,13 +142,13 @@ class Liveness:
 
     @cached_property
     def _read(self) -> set[str]:
-        """All tensors that nodes which run read, or that are used of what is returned."""
+        """All tensors that running nodes read, or results that are used."""
         live = (node for node in self._definition.node_def if node.name in self.live)
         return {*self._returned, *(source for node in live for source in node.input)}
 
     @cached_property
     def _risky(self) -> set[str]:
-        """Nodes that nothing needs, and that may fail or need one that may."""
+        """Nodes without consumers that may raise, or depend on a node that may."""
         readers: dict[str, list[str]] = {}
         risky: set[str] = set()
         for node in self._definition.node_def:
@@ -165,7 +165,7 @@ class Liveness:
         return risky
 
     def _may_fail(self, node: internals.NodeDef) -> bool:
-        """Whether a node, or one of what it calls, may fail."""
+        """Whether a node, or one of its callees, may raise."""
         seen: set[str] = set()
         waiting = [node]
         while waiting:
@@ -183,7 +183,8 @@ class Liveness:
 
 
 class Stages:
-    """Divides a function at nodes that may raise: taps deliver what does not need them before they run.
+    """Divides a function at nodes that may raise: taps deliver the tensors that do not depend on them before
+    they run.
 
     Attributes:
         ends: names of these nodes; the tensors of stages 0 to n leave the function before `ends[n]` runs.
@@ -222,7 +223,7 @@ class Stages:
         )
 
     def _calls(self, node: internals.NodeDef, op_types: Collection[str]) -> bool:
-        """Whether a node is of one of these op types, or what it calls has such nodes."""
+        """Whether a node has one of these op types, or calls a function with such nodes."""
         seen: set[str] = set()
         waiting = [node]
         while waiting:

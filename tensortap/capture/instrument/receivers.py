@@ -1,4 +1,4 @@
-"""Receivers of what a call computes: the watched steps of taps, and recordings."""
+"""Receivers of the tensors of a call: the watched steps of taps, and recordings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .tapped_function import Receiver, TapValues
 
 
 class PendingRecording(Protocol):
-    """A call that is being recorded. None of its methods raises."""
+    """A call being recorded. None of its methods raises."""
 
     @property
     def inputs(self) -> Sequence[Any]:
@@ -22,8 +22,8 @@ class PendingRecording(Protocol):
 
     @property
     def draws(self) -> Mapping[Place, str]:
-        """Tensors that taps must deliver, even if the call fails: what random ops draw from streams of their
-        own; and by which node each is."""
+        """Tensors that taps must deliver even if the call fails, i.e. the draws of random ops with their own
+        streams; and their nodes."""
 
     def expect_draws(self, tapped: bool) -> None:
         """Whether the call that runs now has taps that deliver them."""
@@ -36,11 +36,11 @@ class PendingRecording(Protocol):
 
 
 class StepReceiver(Protocol):
-    """A step of a tap, as the call hook sees it. None of its methods may raise."""
+    """A step of a tap, as the call hook uses it. None of its methods may raise."""
 
     @property
     def owner(self) -> object:
-        """Stands for the tap."""
+        """Identifies the tap."""
 
     @property
     def active(self) -> bool:
@@ -48,7 +48,7 @@ class StepReceiver(Protocol):
 
     @property
     def watches(self) -> Sequence[Watch]:
-        """The tap's watches that want this step."""
+        """The tap's watches that select this step."""
 
     @property
     def exact(self) -> bool:
@@ -56,15 +56,15 @@ class StepReceiver(Protocol):
 
     @property
     def summarizes_on_device(self) -> bool:
-        """Whether tensors of which only the summary is wanted are summarized by the function itself."""
+        """Whether the function itself summarizes tensors of which only the summary is needed."""
 
     @property
     def known_layers(self) -> Sequence[str]:
-        """Layer paths of the model, as far as they are known."""
+        """The known layer paths of the model."""
 
     @property
     def names(self) -> Mapping[str, str]:
-        """Names for the graphs of functions, by the functions' short names."""
+        """Graph names to use for functions, by the functions' short names."""
 
     @property
     def records(self) -> bool:
@@ -72,19 +72,19 @@ class StepReceiver(Protocol):
 
     @property
     def warnings(self) -> CaptureWarnings:
-        """Takes what cannot be captured."""
+        """Receives warnings about tensors that cannot be captured."""
 
     def begin_recording(self, traced: TracedRoot, inputs: Sequence[Any]) -> PendingRecording | None:
         """Starts to record a call."""
 
     def take(self, traced: TracedRoot, values: TapValues, way: CaptureMode) -> None:
-        """Captures what its watches select of that which a call computed, in place or in a shadow."""
+        """Captures the selected tensors of a call, which ran in place or in a shadow."""
 
     def called(self, function: str, inputs: Sequence[Any], outputs: Sequence[Any] | None) -> None:
         """A call returned."""
 
     def nothing_selected(self, traced: TracedRoot) -> None:
-        """Note that nothing of a function is selected."""
+        """No tensor of a function is selected."""
 
     @property
     def possible_watches(self) -> Sequence[Watch]:
@@ -94,8 +94,8 @@ class StepReceiver(Protocol):
         """Tensors that taps must deliver of a function when it is recorded: see `PendingRecording.draws`."""
 
 
-class CallReceiver(Receiver):
-    """Gives what one call computes to all steps that it belongs to, and to the recordings that need it."""
+class CallReceiver:
+    """Delivers the tensors of one call to all of its steps, and to the recordings that need them."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class CallReceiver(Receiver):
         self._pending = [recording for recording in pending if recording.draws]
 
     def expect_draws(self, tapped: bool) -> None:
-        """Whether the call that runs now has taps that deliver what recordings need."""
+        """Whether the current call has taps that deliver draws to recordings."""
         for recording in self._pending:
             recording.expect_draws(tapped)
 
@@ -121,7 +121,7 @@ class CallReceiver(Receiver):
             self.take_draws(values)
 
     def take_draws(self, values: TapValues) -> None:
-        """Give the step's own draws to the recordings."""
+        """Delivers the step's own draws to the recordings."""
         for recording in self._pending:
             recording.take(values)
 

@@ -33,9 +33,8 @@ Route = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Tapped:
-    """A tensor that leaves a function: where it is computed, its dtype and the bytes of its static shape, and
-    through which calls the function was reached. `summarizes`: the dtype of the tensor whose summary leaves
-    in its place (`device_summary`)."""
+    """A tensor that leaves a function: its place, dtype and bytes (static shape), and the calls that lead to
+    the function. `summarizes`: the dtype of the tensor whose summary leaves instead (`device_summary`)."""
 
     place: Place
     dtype: Any
@@ -51,7 +50,7 @@ class Tapped:
 
 @dataclass(frozen=True, eq=False)
 class IterationCounter:
-    """Counts the iterations of a loop while it runs, for what the branches in its body catch.
+    """Counts the iterations of a loop while it runs, for branches in its body.
 
     A counter that the graph and eager code share; 0 before each call of the tapped function.
 
@@ -71,7 +70,7 @@ class IterationCounter:
         self._set(0)
 
     def take(self) -> int:
-        """How many iterations have begun since this was asked last."""
+        """Number of iterations that began since the last call."""
         with tf.device(HOST):
             count = int(tf.raw_ops.ReadVariableOp(resource=self._handle, dtype=tf.int64))
         self._set(0)
@@ -98,8 +97,8 @@ class IterationCounter:
             node.input.append(f"^{_TICK}")
 
     def add_reading(self, definition: internals.FunctionDef, prefix: str) -> str:
-        """Makes a function read it, by nodes below `prefix`; returns what the definition calls the number,
-        which is 1 in the first iteration."""
+        """Adds nodes below `prefix` that read the counter to a function; returns the tensor's name. The first
+        iteration has the number 1."""
         reading = definition.node_def.add(name=f"{prefix}/iteration", op="ReadVariableOp", device=HOST)
         reading.input.append(self._add_handle(definition, prefix))
         reading.attr["dtype"].type = tf.int64.as_datatype_enum
@@ -273,12 +272,12 @@ class TapQueue:
         definition.signature.is_stateful = True
 
     def open(self) -> None:
-        """Creates the queue. Must happen before the function runs, which would create its own."""
+        """Creates the queue. Must be called before the function runs, which would create its own."""
         assert self._handle is not None
 
     def take(self) -> list[tuple[list[Array | DeviceSummary], int]]:
-        """All entries that are complete, oldest first: an array per tapped tensor, and the number of the
-        iteration as the counter has it (0 if there is none)."""
+        """All complete entries, oldest first: an array per tapped tensor, and the counter's iteration number
+        (0 without one)."""
         with tf.device(HOST):
             waiting = internals.queue_size(self._handle)
             entries = [internals.dequeue(self._handle, self._dtypes) for _ in range(waiting)]
@@ -295,7 +294,8 @@ class TapQueue:
 
 
 def hold(function: TracedFunction, definition: internals.FunctionDef, node_name: str, prefix: str) -> None:
-    """Makes what reads a node wait until a queue is filled: a reader may fail, and end the call before.
+    """Makes the consumers of a node wait until a queue is filled, because a consumer may raise and end the
+    call.
 
     Args:
         function: the original.
@@ -323,7 +323,7 @@ def hold(function: TracedFunction, definition: internals.FunctionDef, node_name:
 
 
 def keep_alive(definition: internals.FunctionDef, node: str) -> None:
-    """Makes a node run although nothing uses its outputs."""
+    """Makes a node run although its outputs have no consumers."""
     if node not in definition.control_ret.values():
         key = f"tensortap_{len(definition.control_ret)}"
         definition.control_ret[key] = node

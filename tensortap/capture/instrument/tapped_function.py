@@ -46,7 +46,7 @@ class Receiver(Protocol):
     def take(self, values: TapValues) -> None: ...
 
     def failed(self, error: Exception) -> None:
-        """Report values that could not be delivered; the call itself goes on."""
+        """Some values could not be delivered; the call itself continues."""
 
 
 # A loop may enqueue without bound while the function runs; from then on it is emptied as it runs.
@@ -117,7 +117,7 @@ class InstrumentedFunction:
         num_outputs: int,
         receiver: Receiver,
     ) -> Any:
-        """Runs the copy and hands over the tapped values, also if it fails half way.
+        """Runs the copy and delivers the tapped values, also if it fails midway.
 
         Returns:
             What the original would: a list of tensors, or None.
@@ -150,7 +150,7 @@ class InstrumentedFunction:
     def _run(
         self, run: internals.CallFunction, inputs: Sequence[Any], num_outputs: int
     ) -> tuple[Any, Sequence[Any]]:
-        """Run the copy; returns the outputs of the original, and those of the taps."""
+        """Runs the copy; returns the outputs of the original, and those of the taps."""
         count = len(self._rewritten.outputs)
         try:
             outputs = run(self._name, inputs, num_outputs + count)
@@ -180,7 +180,7 @@ class InstrumentedFunction:
 
     @contextmanager
     def _emptying_queues(self, receiver: Receiver) -> Iterator[None]:
-        """Empties the queues once the body has run, and those of loops from time to time while it runs."""
+        """Empties the queues after the body has run, and those of loops from time to time while it runs."""
         ended = threading.Event()
         pump = threading.Thread(target=self._pump, args=(receiver, ended), name="tensortap-pump", daemon=True)
         if self._pumped:
@@ -245,7 +245,8 @@ class InstrumentedFunction:
 
 
 class TapFailedError(Exception):
-    """The taps of a function failed, not the function; its cause says how. The original can run instead."""
+    """The taps of a function failed, not the function; the cause has the reason. The original can run
+    instead."""
 
 
 def _deliver(receiver: Receiver, catch: Callable[[], TapValues]) -> None:
@@ -264,7 +265,8 @@ def _outputs(tapped: Sequence[Tapped], tensors: Sequence[Any]) -> TapValues:
 
 
 def check_memory(candidates: Iterable[Candidate], copied: int) -> None:
-    """Sees whether the host has room for a copy's tensors: training must not be killed for want of memory.
+    """Checks whether the host has memory for a copy's tensors, so that training is never killed for lack of
+    memory.
 
     Args:
         copied: bytes of variables whose values are held while the copy runs.
@@ -287,7 +289,7 @@ def estimated_bytes(candidates: Iterable[Candidate]) -> int:
 
 
 def available_bytes() -> int | None:
-    """Host memory that this process could still take; None if the system does not say."""
+    """Host memory still available to this process; None if the system does not report it."""
     limits = [limit for limit in (_of_machine(), _of_cgroup()) if limit is not None]
     return min(limits, default=None)
 
@@ -302,7 +304,7 @@ def _of_machine() -> int | None:
 
 
 def _of_cgroup() -> int | None:
-    """A container's limit, less what it uses."""
+    """A container's memory limit minus its usage."""
     try:
         limit = (_CGROUP / "memory.max").read_text().strip()
         used = int((_CGROUP / "memory.current").read_text())

@@ -1,4 +1,4 @@
-"""From the training thread to the dump: messages, the writer's thread, and what it writes with.
+"""From the training thread to the dump: messages, the writer thread, and its writers.
 
 `messages` are what travels: tensors of a step, events, and ends of steps. `visit_budget` thins what loops
 compute; `writer_thread` queues the rest, in bounded memory; its sink is a `batch_writer`, behind

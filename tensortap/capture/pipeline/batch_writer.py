@@ -33,7 +33,7 @@ _IN_THE_WAY = frozenset({errno.ENOTDIR, errno.EEXIST})
 
 
 class BatchWriter:
-    """A `Sink` over a `DumpWriter`, which it opens with the first batch.
+    """A `Sink` that writes to a `DumpWriter`, opened with the first batch.
 
     Args:
         open_writer: opens the writer; may fail, and is then tried again every 5 s.
@@ -53,14 +53,14 @@ class BatchWriter:
         self._has_room = True
 
     def prepare(self) -> None:
-        """Compiles what measures arrays, while the first step is still computed."""
+        """Compiles the statistics kernels while the first step is being computed."""
         try:
             warm_up()
         except Exception as error:
             self._warnings.warn("prepare", "the writer is not prepared", "Writing continues.", error)
 
     def write(self, message: Message) -> int:
-        """Writes one message, freeing its arrays as it goes; returns how many snapshots were lost."""
+        """Writes one message and frees its arrays; returns the number of lost snapshots."""
         writer = self._ready()
         if writer is None:
             return size_of(message)[0]
@@ -118,7 +118,8 @@ class BatchWriter:
             self._warnings.warn("disk", "the dump cannot be written", _suggested_fix(error), error)
 
     def flush(self, dropped: int) -> int:
-        """Commits what was written; `dropped` goes into the dump's count. Returns 0: rows stay queued."""
+        """Commits the written rows; adds `dropped` to the dump's count. Returns 0, because rows stay
+        queued."""
         self._untold += dropped
         if self._untold and self._writer is None:
             self._ready()
@@ -132,7 +133,7 @@ class BatchWriter:
         return 0
 
     def commit(self) -> None:
-        """Commits what was written, so that a page shows it while the program pauses."""
+        """Commits the written rows, so that a page shows them while the program pauses."""
         if self._writer is not None:
             try:
                 self._writer.commit()
@@ -170,7 +171,7 @@ class BatchWriter:
         return self._writer if self._has_room else None
 
     def _is_there(self, writer: DumpWriter) -> bool:
-        """Whether the run still has its directory: deleted files take everything and keep nothing."""
+        """Whether the run's directory still exists: deleted files accept writes without keeping them."""
         try:
             writer.run_dir.stat()
         except FileNotFoundError:
@@ -237,7 +238,7 @@ def _graph_id(handle: GraphHandle, writer: DumpWriter) -> str:
 
 
 class DiskReserve:
-    """Free space that is left alone; asked before snapshots and recordings are written.
+    """Free disk space to reserve; checked before snapshots and recordings are written.
 
     Args:
         least: bytes of free space below which nothing is written.

@@ -38,12 +38,12 @@ class GraphHandle:
 
     @cached_property
     def known(self) -> Graph | None:
-        """The graph; None where there is none."""
+        """The graph; None without one."""
         return self.make()
 
 
 class CapturedTensor(NamedTuple):
-    """One tensor of one visit: made once, when it has left the function; `DumpWriter.log_many` reads it."""
+    """One tensor of one visit, created when it has left the function; `DumpWriter.log_many` reads it."""
 
     candidate: Candidate
     visit: int
@@ -109,8 +109,8 @@ class TensorBatch:
 
 @dataclass(frozen=True, eq=False)
 class Event:
-    """An event for the dump (FORMAT.md, "Events"). `facts`: its other keys, or what makes them when it is
-    written: what they name may be written just before."""
+    """An event for the dump (FORMAT.md, "Events"). `facts`: its other keys, or a function that creates them
+    when the event is written, because they may name data written just before."""
 
     step: int
     kind: str
@@ -133,5 +133,5 @@ Message = TensorBatch | Event | StepEnd
 
 
 def size_of(message: Message) -> tuple[int, int]:
-    """Snapshots in a message, and bytes that it holds."""
+    """Number of snapshots in a message, and its size in bytes."""
     return (len(message.tensors), message.nbytes) if isinstance(message, TensorBatch) else (0, 0)

@@ -1,4 +1,4 @@
-"""Which visits of a node a step keeps: of a loop the first, the last and every k-th iteration."""
+"""Chooses which visits of a node a step stores: the first, the last and every k-th iteration of a loop."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Visit:
 
 @dataclass(eq=False)
 class _Thinned:
-    """The visits of some tensors, which one queue or run delivers together.
+    """The visits of some tensors that one queue or run delivers together.
 
     `seen` visits there were so far, of which `waiting` are held, the last one apart; every `interval`-th is
     kept. `room`: how many of those that wait may be written. `bad` are the tensors with a NaN or an infinity.
@@ -47,7 +47,7 @@ class _Thinned:
 
 
 class VisitBudget:
-    """Thins the visits of one step to what its watches keep of each tensor (`Watch(visits=…)`).
+    """Thins the visits of one step to those that its watches store of each tensor (`Watch(visits=…)`).
 
     Which visit is the last one is known when the step ends; until then visits wait here, up to 64 MiB in all.
     Beyond that they are written early, and later visits are kept at growing intervals. The visit at which
@@ -65,7 +65,7 @@ class VisitBudget:
         self._held = 0
 
     def add(self, graph: GraphHandle, key: Hashable, tensors: list[CapturedTensor]) -> list[CapturedTensor]:
-        """The next visit of some tensors; returns what is to be handed over now.
+        """Adds the next visit of some tensors; returns the visits to deliver now.
 
         Args:
             key: stands for these tensors.
@@ -115,7 +115,7 @@ class VisitBudget:
                 self._leave_out(thinned, each)
 
     def _leave_out(self, thinned: _Thinned, visit: _Visit) -> None:
-        """Does not write a visit; lets go of what no trigger needs."""
+        """Skips a visit; frees the tensors that no trigger needs."""
         if visit.pinned:
             return
         visit.written = False
@@ -130,7 +130,7 @@ class VisitBudget:
             thinned.waiting.remove(visit)
 
     def _hand_over_early(self, thinned: _Thinned, limit: int) -> list[CapturedTensor]:
-        """All that waits but the last visit; what comes is kept at larger intervals."""
+        """Delivers all waiting visits but the last; later visits are stored at larger intervals."""
         written = sum(visit.written and not visit.pinned for visit in thinned.waiting)
         thinned.room -= written
         thinned.written_early += written
@@ -146,7 +146,7 @@ def _tensors(visits: Sequence[_Visit]) -> list[CapturedTensor]:
 
 
 def _pin_if_bad(thinned: _Thinned, visit: _Visit) -> None:
-    """Keeps a visit at which a tensor is not finite for the first time."""
+    """Keeps the first visit at which a tensor is not finite."""
     if thinned.pinned == _MAX_PINNED:
         return
     fresh = {
@@ -161,7 +161,7 @@ def _pin_if_bad(thinned: _Thinned, visit: _Visit) -> None:
 
 
 def _is_finite(array: Array | DeviceSummary) -> bool:
-    """Whether an array has no NaN and no infinity; True for what cannot have any."""
+    """Whether an array has no NaN and no infinity; True for dtypes without them."""
     if isinstance(array, DeviceSummary):
         return array.is_finite
     if array.dtype.kind in "biuOSU?":

@@ -1,4 +1,4 @@
-"""The writer's thread: measures and writes what training hands over, through a queue bounded in bytes."""
+"""The writer thread: measures and writes the tensors from training, through a queue bounded in bytes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class WriterThread:
         self._start_afresh()
 
     def _start_afresh(self) -> None:
-        """The state of a process that has captured nothing yet."""
+        """The state of a process that has not captured anything yet."""
         self._pid = os.getpid()
         self._changed = threading.Condition()
         self._messages: deque[Message] = deque()
@@ -85,7 +85,7 @@ class WriterThread:
                 self._ensure_thread()
 
     def put(self, message: Message) -> bool:
-        """Hands a message over; False if it was dropped. Blocks on a full queue if that is the policy."""
+        """Queues a message; False if it was dropped. Blocks on a full queue if configured."""
         self._notice_fork()
         count, nbytes = size_of(message)
         with self._changed:
@@ -106,7 +106,7 @@ class WriterThread:
             self.dropped += count
 
     def note_lost(self, count: int) -> None:
-        """Counts what was lost elsewhere, and has it noted in the run, even if nothing is put."""
+        """Counts snapshots lost elsewhere and records the number in the run, even if no message follows."""
         with self._changed:
             self.dropped += count
             self.refused += count
@@ -129,7 +129,8 @@ class WriterThread:
             )
 
     def stop(self, timeout: float) -> bool:
-        """Writes what waits, closes the files, ends the thread. After `timeout` seconds it drops the rest."""
+        """Writes the queued messages, closes the files and ends the thread. After `timeout` seconds it drops
+        the rest."""
         self._notice_fork()
         with self._changed:
             self._stopping = True
@@ -189,7 +190,8 @@ class WriterThread:
         return self._waiting_bytes == 0 or self._waiting_bytes + nbytes <= self._queue_bytes
 
     def _notice_fork(self) -> None:
-        """A forked child has neither thread nor files: it starts its own, and leaves the parent's batches."""
+        """Handles a fork: the child has neither thread nor files, so it starts its own and leaves the
+        parent's batches."""
         if self._pid != os.getpid():
             self._start_afresh()
 
@@ -203,7 +205,7 @@ class WriterThread:
             self._changed.notify_all()
 
     def _work(self) -> bool:
-        """One message, or one flush when nothing waits; a commit in a pause. False when it is time to end."""
+        """Processes one message, or one flush if the queue is empty; commits in a pause. False at the end."""
         with self._changed:
             is_needed = self._changed.wait_for(
                 lambda: bool(self._messages) or self._stopping or self._flushes_wanted > self._flushes_done,
@@ -235,7 +237,7 @@ class WriterThread:
             return not self._stopping or bool(self._messages)
 
     def _with_drop_count(self, call: Callable[[int], int]) -> None:
-        """Flushes or closes the sink, which notes how many snapshots were dropped since the last time."""
+        """Flushes or closes the sink, which records the number of snapshots dropped since the last call."""
         with self._changed:
             fresh, self._dropped_known = self.dropped - self._dropped_known, self.dropped
         lost = call(fresh)

@@ -34,7 +34,7 @@ from ..triggers.firing import failure_facts
 
 @dataclass(frozen=True, eq=False)
 class RecordedCall:
-    """A call that was recorded; hashing is left to the writer's thread (`finished`).
+    """A recorded call; the writer thread computes its hashes (`finished`).
 
     `results` are the returned tensors, `variables` the values after the call by number of their argument.
     """
@@ -82,7 +82,7 @@ class CallRecorder:
         self._given = given
 
     def begin(self, inputs: Sequence[Any]) -> PendingCall:
-        """Notes what a call is given.
+        """Records the inputs of a call.
 
         Raises:
             UnrecordableError: an input cannot be recorded.
@@ -158,8 +158,8 @@ class PendingCall:
         self._drawn.take(values)
 
     def end(self, outputs: Sequence[Any] | None, failure: BaseException | None = None) -> RecordedCall | None:
-        """Return the recording; None if the call only found that its data had ended, or was given nothing but
-        variables without values: then it makes their first ones, as optimizers do before the first step.
+        """Returns the recording. None if the data had ended, or if the only inputs were uninitialized
+        variables, which the call initializes, as optimizers do before the first step.
 
         Raises:
             UnrecordableError: it is not known what random numbers it drew.
@@ -190,7 +190,7 @@ class PendingCall:
 
 
 def _muted(definition: internals.FunctionDef) -> internals.FunctionDef:
-    """The definition, in which what only prints or writes does nothing; what waits for it waits as before."""
+    """The definition with ops that only print or write turned into no-ops; control inputs stay."""
     for node in definition.node_def:
         if node.op in MUTED:
             waits_for = {
@@ -239,12 +239,12 @@ def _held(handle: Any) -> Any:
 
 
 def _read(handle: Any) -> Array:
-    """The variable's value; it shares the buffer until the variable is updated, which copies then."""
+    """The variable's value; shares the buffer until the variable is updated, which copies it then."""
     with tf.device(handle.device):
         return internals.as_array(tf.raw_ops.ReadVariableOp(resource=handle, dtype=_held(handle).dtype))
 
 
 def results_of(outputs: Sequence[Any]) -> tuple[Array, ...]:
-    """The tensors that a call returned, resources left out."""
+    """The tensors that a call returned, without resources."""
     held = (tensor for tensor in outputs if tensor.dtype not in (tf.resource, tf.variant))
     return tuple(map(internals.as_array, held))

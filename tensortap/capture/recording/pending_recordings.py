@@ -1,4 +1,4 @@
-"""Recordings on their way to the disk: those that wait for a trigger, and hashes of what was captured."""
+"""Recordings that are not on disk yet: those that wait for a trigger, and hashes of captured tensors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MAX_VISITS = 10_000
 
 
 class QueuedRecording(NamedTuple):
-    """A recorded call on its way to the disk; `written`: it is there, and only the reason is another one."""
+    """A recorded call to write; `written`: it is on disk, and only its reason changes."""
 
     call: RecordedCall
     graph: Graph
@@ -36,7 +36,7 @@ class QueuedRecording(NamedTuple):
 
 
 class PendingRecordings:
-    """Holds the calls of a step until the trigger has checked it, and of so many steps before it.
+    """Holds the calls of a step until the trigger has checked it, and those of a number of steps before it.
 
     One thread holds, another one settles. A step that is entered twice under one number counts as two.
 
@@ -73,7 +73,7 @@ class PendingRecordings:
             self._waiting.setdefault(entry, []).append(item)
 
     def settle(self, entry: StepEntry, reason: str) -> list[QueuedRecording]:
-        """A step was checked; drops what no later step can need.
+        """A step was checked; drops calls that no later step can need.
 
         Args:
             reason: why it is written; empty if it is not.
@@ -95,7 +95,8 @@ class PendingRecordings:
 
 
 class TensorHashes:
-    """Holds them until the recording is written, as far as they fit; they are hashed in the writer's thread.
+    """Hashes of tensors until the recording is written, as far as memory allows; the writer thread computes
+    them.
 
     Args:
         before: by tensor name, the visits that earlier calls of the step made.
@@ -119,8 +120,8 @@ class TensorHashes:
                 self._visits.append((name, visit - self._before.get(name, 0), array))
 
     def by_name(self) -> dict[str, list[str]]:
-        """Hashes of the visits by tensor name; empty where the node did not run. A tensor of which a visit
-        did not fit is skipped."""
+        """Hashes of the visits by tensor name; empty if the node did not run. Tensors with a visit that did
+        not fit are skipped."""
         found: dict[str, list[str]] = {}
         for name, visit, array in self._visits:
             if name not in self._skipped:

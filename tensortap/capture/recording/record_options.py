@@ -86,7 +86,7 @@ def record_of(given: Any) -> Record | None:
 
 
 class RecordingRetention:
-    """The recordings of a run, those of earlier processes among them, in the order in which they were made.
+    """The recordings of a run, including those of earlier processes, in the order of creation.
 
     Args:
         keep_last: so many stay of those that were asked for by step, and as many of those that triggers
@@ -110,14 +110,15 @@ class RecordingRetention:
         return self._next_call[step]
 
     def add(self, recording: Recording) -> None:
-        """Writes one, and removes what is too old then."""
+        """Writes a recording, and removes those that are now too old."""
         folder = self._store.add(recording)
         self._own[recording.step, recording.call] = folder
         self._made.append((folder, not recording.reason.startswith(ASKED_FOR)))
         self._forget_old()
 
     def holds(self, step: int, call: int, reason: str) -> bool:
-        """Whether a call that was asked for is still there; from now on it is a trigger's, for `reason`."""
+        """Whether a requested call still has its recording; from now on it belongs to a trigger, for
+        `reason`."""
         folder = self._own.get((step, call))
         if folder is None:
             return False

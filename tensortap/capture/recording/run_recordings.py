@@ -1,4 +1,4 @@
-"""The recordings of one tap: decides which calls are recorded, and writes them in a thread of its own."""
+"""The recordings of one tap: selects the calls to record, and writes them in a separate thread."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class RunRecordings:
         return self._asked_for(steps) or self._held is not None
 
     def _asked_for(self, steps: range) -> bool:
-        """Whether one of them is recorded whatever a trigger says."""
+        """Whether a step is recorded regardless of triggers."""
         try:
             return any(map(self._record.wants_step, steps))
         except Exception as error:
@@ -116,7 +116,8 @@ class RunRecordings:
             return False
 
     def begin(self, traced: TracedRoot, inputs: Sequence[Any], entry: StepEntry) -> StepRecording | None:
-        """Starts to record a call; None if it cannot be, or too many recordings wait to be written."""
+        """Starts to record a call; None if it cannot be recorded, or too many recordings wait to be
+        written."""
         with self._changed:
             full = self._is_full(entry.numbers.start)
         if full:
@@ -175,7 +176,7 @@ class RunRecordings:
         outputs: Sequence[Any] | None,
         failure: BaseException | None = None,
     ) -> None:
-        """Hands a recorded call to the writer's thread, or holds it until a trigger has checked its step."""
+        """Passes a recorded call to the writer thread, or holds it until a trigger has checked its step."""
         try:
             call, step = pending.end(outputs, failure), entry.numbers.start
             if call is None:
@@ -194,8 +195,8 @@ class RunRecordings:
             self._warn(f"record {traced.root}", "could not be recorded", traced, error)
 
     def _number(self, step: int) -> int:
-        """Number of the next call of a step. A step that is entered again, or was recorded before, goes
-        on counting."""
+        """Number of the next call of a step. If a step is entered again, or was recorded before, counting
+        continues."""
         number = self._calls.pop(step, self._kept.calls_before(step))
         self._calls[step] = number + 1
         if len(self._calls) > _MAX_STEPS:

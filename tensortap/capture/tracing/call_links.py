@@ -23,15 +23,15 @@ Producer = tuple[int, int, bool]  # number of the call or op, output slot, wheth
 
 
 class WrittenGraph(Protocol):
-    """A graph whose `id` is known when it has been written (`GraphHandle`)."""
+    """A graph whose `id` is known after it is written (`GraphHandle`)."""
 
     id: str
 
 
 @dataclass(eq=False)
 class _Call:
-    """A call of a function, and what was captured of it. `inputs`, `variables`: ids of its floating point
-    tensors and of handles of variables, by position."""
+    """A call of a function, and its captured graph. `inputs`, `variables`: ids of its floating-point tensors
+    and of handles of variables, by position."""
 
     function: str
     graph: WrittenGraph | None
@@ -51,7 +51,7 @@ class _Op:
 
 @dataclass
 class CallLinks:
-    """Notes, while a step runs, which call or eager op made each tensor, by the ids of eager tensors.
+    """While a step runs, tracks which call or eager op produced each tensor, by the ids of eager tensors.
 
     It holds no values. Ops that run in an eager scope are nodes of the graph `eager`, and named as there.
 
@@ -85,7 +85,7 @@ class CallLinks:
     def called(
         self, function: str, graph: WrittenGraph | None, inputs: Sequence[Any], outputs: Sequence[Any] | None
     ) -> None:
-        """A function was called; `graph`: of what was captured of it."""
+        """A function was called; `graph`: the graph of its captured tensors."""
         number = len(self._calls)
         handles = {
             at: internals.tensor_id(each) for at, each in enumerate(inputs) if each.dtype == tf.resource
@@ -97,7 +97,7 @@ class CallLinks:
                 self._first_result = internals.tensor_id(tensor)
 
     def name_eager(self, names: Mapping[int, str]) -> None:
-        """Names (of tensors in the graph `eager`) of what ops in an eager scope made, by tensor id."""
+        """Names (of tensors in the graph `eager`) for the outputs of ops in an eager scope, by tensor id."""
         self._eager_names = {**self._eager_names, **names}
 
     def _on_op(
@@ -122,8 +122,8 @@ class CallLinks:
             self._ops[number:] = []  # nothing may escape into the program: the op is not known, then
 
     def as_event(self) -> tuple[Any, Callable[[], dict[str, Any]]]:
-        """A key that is equal for steps that run the same functions on the same tensors, and what makes
-        the event `calls` (FORMAT.md) of it once the graphs are written."""
+        """A key that is equal for steps with the same functions on the same tensors, and a function that
+        creates the event `calls` (FORMAT.md) once the graphs are written."""
         between, places = self._between()
         calls = [
             (call, {str(at): text for at, text in self._references(call.inputs, places)})
@@ -157,7 +157,7 @@ class CallLinks:
         }
 
     def _variables(self) -> list[dict[str, int]]:
-        """Numbers of the variables of each call, by position; nothing of a single call."""
+        """Numbers of the variables of each call, by position; empty for a single call."""
         numbers: dict[int, int] = {}
         several = len(self._calls) > 1
         return [
@@ -171,8 +171,8 @@ class CallLinks:
         return {str(at): text for at, text in self._references(op.inputs, places)}
 
     def _references(self, inputs: Mapping[int, int], places: Mapping[int, int]) -> Iterator[tuple[int, str]]:
-        """(position, where it came from) of the inputs that the step made: `call:NUMBER:SLOT`,
-        `op:PLACE:SLOT`, `eager:TENSOR`, or `python` for what no op made after the first call."""
+        """(position, source) of the inputs produced in the step: `call:NUMBER:SLOT`, `op:PLACE:SLOT`,
+        `eager:TENSOR`, or `python` if no op after the first call produced it."""
         for at, tensor in inputs.items():
             if tensor in self._eager_names:
                 yield at, f"eager:{self._eager_names[tensor]}"
@@ -186,7 +186,7 @@ class CallLinks:
                 yield at, "unknown" if self.entered > 1 else "python"
 
     def _between(self) -> tuple[list[int], dict[int, int]]:
-        """(ops that arguments of calls are made of, in the order they ran; their places in that list)."""
+        """(ops that arguments of calls depend on, in execution order; their positions in that list)."""
         waiting = [tensor for call in self._calls for tensor in call.inputs.values()]
         found: set[int] = set()
         while waiting and len(found) < _MAX_WRITTEN:
@@ -206,7 +206,7 @@ def _float_ids(tensors: Sequence[Any]) -> dict[int, int]:
 
 
 def _user_line() -> str:
-    """`train.py:17`, the innermost line of the program that runs; empty if there is none."""
+    """`train.py:17`, the innermost running line of the program; empty without one."""
     frame: Any = sys._getframe(2)
     while frame is not None:
         if is_user_file(frame.f_code.co_filename):

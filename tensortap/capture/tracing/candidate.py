@@ -49,8 +49,8 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Role:
-    """A kind of tensor, of all layers or of one. `layer` is a path or the end or middle of one, in whole
-    names: `dense_2` stands for `model/dense_2` and for what lies in it, not for `dense_21`."""
+    """A kind of tensor, of all layers or of one. `layer` is a path, or the end or middle of one, in whole
+    names: `dense_2` matches `model/dense_2` and everything in it, but not `dense_21`."""
 
     kind: str
     layer: str = ""

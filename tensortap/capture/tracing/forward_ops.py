@@ -1,4 +1,5 @@
-"""The ops whose gradients a tape computes outside of any scope: `gradient_tape/Mul_3` names none of them."""
+"""Finds forward ops of gradients that a tape computes outside any scope: `gradient_tape/Mul_3` does not name
+its op."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ _BY_OUTPUT = ("Softmax", "LogSoftmax", "Exp", "Expm1", "Pow", "Prod", "Cumprod")
 
 
 def forward_ops(function: TracedFunction) -> dict[str, Sequence[str]]:
-    """Name of a backward op -> names of the forward ops of its scope that may be the one whose gradient it
-    is: those that take the same tensor, where one of them is of a kind with such a gradient."""
+    """Name of a backward op -> names of the forward ops of its scope whose gradient it may be: those with the
+    same tensor, if the kind of one has such a gradient."""
     takers: dict[str, list[Any]] = {}
     for operation in function.operations.values():
         if not forward_name(operation.name):

@@ -103,7 +103,7 @@ def graph_of(
 def _layer_calls(
     functions: Mapping[str, TracedFunction], layers: LayerMap, names: Names
 ) -> tuple[LayerCall, ...]:
-    """The calls of layers in all functions, function by function; those that raised are skipped."""
+    """The calls of layers in all functions, function by function, without those that raised."""
     found: list[LayerCall] = []
     for function in functions.values():
         place: dict[int, int] = {}
@@ -119,7 +119,7 @@ def _layer_calls(
 
 
 def _known_tensors(function: str, tensors: Sequence[str], names: Names) -> tuple[str, ...]:
-    """Their unique names; tensors of nodes that the function does not have any more are skipped."""
+    """Their unique names, without tensors of nodes that the function no longer has."""
     split = [tensor.rpartition(":") for tensor in tensors]
     return tuple(f"{names[function, node]}:{slot}" for node, _, slot in split if (function, node) in names)
 
@@ -170,7 +170,7 @@ def _passed_arguments(functions: Mapping[str, TracedFunction], names: Names) -> 
 
 
 def _unread_variables(functions: Mapping[str, TracedFunction], layers: LayerMap) -> dict[str, Frame | None]:
-    """Variables whose gradients are asked for and that no function reads -> where their layers were made."""
+    """Variables with requested gradients that no function reads -> where their layers were created."""
     read = {path for function in functions.values() for path in function.variables.values()}
     if not layers.asked & read:
         return {}  # nothing is known, or by other names
@@ -184,8 +184,8 @@ def _attributes(
     layers: LayerMap,
     unread: Mapping[str, Frame | None],
 ) -> dict[str, str]:
-    """TensorFlow's attributes, and what the tensor is to the model (`tensortap.kind`, `…variable`, and where
-    gradients are asked for `…trainable`, `…left_out` and `…unread`)."""
+    """TensorFlow's attributes, and the tensor's role in the model (`tensortap.kind`, `…variable`, and for
+    requested gradients `…trainable`, `…left_out` and `…unread`)."""
     texts = {} if operation.name in function.arguments else attribute_texts(operation.node_def.attr)
     candidate = candidates.get((function.name, operation.name, 0))
     if candidate is not None and candidate.kind:
@@ -234,8 +234,8 @@ def _replica_numbers(names: Collection[str]) -> dict[str, int]:
 
 
 def flat_root(functions: Mapping[str, TracedFunction]) -> internals.GraphDef | None:
-    """The nodes of the first function, as long as TensorFlow knows what they call: it forgets functions with
-    whatever traced them. None if it and all it calls would take more than 256 MiB."""
+    """The nodes of the first function, while TensorFlow knows its callees (it forgets functions with the
+    object that traced them). None if the function and its callees would take more than 256 MiB."""
     root = next(iter(functions.values()))
     if sum(function.definition.ByteSize() for function in functions.values()) > MAX_GRAPH_DEF:
         return None

@@ -84,7 +84,7 @@ def _first_argument(frame: Any) -> Any:
 
 
 def line_of_variable(path: str) -> Frame | None:
-    """The line that created the layer of a trainable variable; None if no layer or no line is known."""
+    """The line that created the layer of a trainable variable; None if layer or line is unknown."""
     for made, line in list(_LINES.items()):
         if isinstance(made, keras.layers.Layer):
             own = getattr(made, "_trainable_variables", ())  # without those of layers inside
@@ -94,7 +94,7 @@ def line_of_variable(path: str) -> Frame | None:
 
 
 def line_of_call(called: Any) -> CreationLine | None:
-    """The line that created an object that Keras calls; None where the user's own line calls it.
+    """The line that created an object that Keras calls; None if the user's own line calls it.
 
     To be asked by a wrapper of the object's method, in whose body the call is about to begin.
     """

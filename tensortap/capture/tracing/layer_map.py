@@ -17,8 +17,8 @@ _NAME_NUMBER = re.compile(r"_\d+\Z")
 
 
 class LayerMap:
-    """Answers which layer a node belongs to. `asked`: paths of the variables whose gradients are asked for;
-    `watched`: of the trainable ones that tapes record that are asked for gradients.
+    """Finds the layer of a node. `asked`: paths of the variables with requested gradients; `watched`: paths
+    of trainable variables recorded by tapes with requested gradients.
 
     Args:
         functions: the closure, breadth first.

@@ -32,7 +32,7 @@ _MAX_CONFIG = 400  # letters
 
 
 class LayerTracker:
-    """While installed, notes layers, their outputs, and the gradients that optimizers are given.
+    """While installed, tracks layers, their outputs, and the gradients given to optimizers.
 
     Its notes outlive `uninstall`: a function that was traced in one `fit` may be tapped in the next.
     A layer's path is the names of the layers being called, outermost first: `cnn/block/conv`.
@@ -134,6 +134,33 @@ class LayerTracker:
         while self._undo:
             self._undo.pop()()
 
+    def trace_of(self, function: str, nodes: Iterable[str]) -> Trace:
+        """The notes on a function's graph, by its name and nodes; the latest that fit."""
+        name = short_function_name(function)
+        wanted = set(nodes)
+        best, best_fit = Trace(name), 0
+        for _, trace in reversed(self._traces.values()):
+            nodes = trace.nodes
+            fit = len(nodes & wanted)
+            named = trace.graph in function and name in (trace.graph, short_function_name(trace.graph))
+            if named and fit > best_fit and 2 * fit > len(nodes):
+                best, best_fit = trace, fit
+        return best
+
+    def layer_of(self, node: str) -> str:
+        """The layer of the latest node of that name in any graph, or empty."""
+        return next(
+            (trace.layers[node] for _, trace in reversed(self._traces.values()) if node in trace.layers), ""
+        )
+
+    def variable_of(self, tensor: Any) -> str:
+        """The path of the variable that an eager resource tensor is the handle of, or empty."""
+        return self._variables.get(internals.tensor_id(tensor), "") if tensor.dtype == tf.resource else ""
+
+    def owner_of(self, variable: str) -> str:
+        """The path of the layer that has a variable, or empty."""
+        return self._owners.get(variable, "")
+
     def current_path(self) -> str:
         """The path of the layer that is being called in this thread, or empty."""
         return "/".join(self._stack())
@@ -146,7 +173,7 @@ class LayerTracker:
 
     @contextmanager
     def _never_raising(self) -> Iterator[None]:
-        """Guard notes that are taken inside of the user's calls; warns once of what goes wrong."""
+        """Keeps errors of the tracker out of the user's calls; warns once."""
         try:
             yield
         except Exception as error:
@@ -213,7 +240,7 @@ class LayerTracker:
         return len(trace.calls) - 1
 
     def _end_call(self, call: TracedCall, graph: Any, layer: Any, outputs: Any) -> None:
-        """Adds what is known of a call once it returned: a layer is built by its first call."""
+        """Adds facts that are known after a call: a layer is built by its first call."""
         inside = f"{call.layer.path}/"
         paths = [str(variable.path) for variable in layer.variables]
         call.layer = replace(
@@ -259,8 +286,8 @@ class LayerTracker:
             self.variables.trained.add(path)
 
     def _note_derived(self, target: Any, sources: Any, gradients: Any) -> None:
-        """Note the target of a tape, and its gradients of variables; what it derives for other tensors alone
-        (a gradient penalty's) is no loss."""
+        """Records the target of a tape, and its gradients of variables. Targets differentiated for other
+        tensors only (a gradient penalty) are no losses."""
         if _traced_graph() is None:
             return
         for loss in tf.nest.flatten(target) if any(map(_is_variable, _flat(sources))) else ():
@@ -285,7 +312,7 @@ class LayerTracker:
                 self.traces.of(graph).watched.add(path)
 
     def _note_asked(self, variable: Any, path: str) -> None:
-        """A variable that is to be trained, whether or not there is a gradient."""
+        """Records a variable to train, with or without a gradient."""
         graph = _traced_graph()
         if graph is not None:
             known = self.variables.path_of(variable.handle) if _is_variable(variable) else ""
@@ -300,7 +327,7 @@ def _tensor_names(structure: Any, graph: Any) -> list[str]:
 
 
 def _config_text(layer: Any) -> str:
-    """`units=64, activation=relu`: what the layer does, in short."""
+    """`units=64, activation=relu`: a short description of a layer."""
     found = []
     for name in _SHOWN_ARGUMENTS:
         value = getattr(layer, name, None)
@@ -312,7 +339,7 @@ def _config_text(layer: Any) -> str:
 
 
 def _class_source(kind: type) -> tuple[str, int] | None:
-    """Line at which the user's class is defined; None for Keras' own."""
+    """The line that defines the user's class; None for Keras classes."""
     if kind.__module__.startswith("keras."):
         return None
     for name in ("__init__", "call"):
@@ -323,7 +350,7 @@ def _class_source(kind: type) -> tuple[str, int] | None:
 
 
 def _traced_graph() -> Any:
-    """The graph of the function that this thread is tracing, or None."""
+    """The graph of the function that this thread traces, or None."""
     if internals.executing_eagerly():
         return None
     graph = tf.compat.v1.get_default_graph()
@@ -341,13 +368,13 @@ def _is_variable(source: Any) -> bool:
 
 
 def _path_of(variable: Any) -> str:
-    """Path of a tf.Variable outside of Keras, which Keras may train: its name without the slot."""
+    """Path of a tf.Variable outside Keras that Keras may train: its name without the slot."""
     path = str(getattr(variable, "path", None) or "")
     return path or str(variable.name).rpartition(":")[0] or str(variable.name)
 
 
 def layer_paths(model: Any) -> list[str]:
-    """Paths of all layers below a model (`cnn/block/conv`), as they are when the model is called."""
+    """Paths of all layers below a model (`cnn/block/conv`) when the model is called."""
     paths: list[str] = []
 
     def visit(layer: Any, parent: str) -> None:

@@ -1,4 +1,4 @@
-"""Says in words what nodes with cryptic names are for: `rnn/bw/while/Exit_4` is what a loop returns."""
+"""Describes nodes with cryptic names: `rnn/bw/while/Exit_4` is the result of a loop."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _ROLES: dict[Role, str] = {
 def describe_node(
     name: str, op_type: str, *, layer: str = "", role: Role | None = None, calls: str = ""
 ) -> str:
-    """Describe a node as `layer · role · iteration`; empty if the name says it all.
+    """Describes a node as `layer · role · iteration`; empty if the name is clear.
 
     Args:
         layer: path of the Keras layer; else the scope is said.
@@ -86,11 +86,11 @@ def _when_by_name(name: str, op_type: str) -> str:
 
 
 def _in_loop(name: str) -> bool:
-    """Whether the innermost piece of machinery that a node of single ops lies in is a loop."""
+    """Whether the innermost control flow around a node of single ops is a loop."""
     pieces = [part for part in name.split("/")[:-1] if _MACHINERY.match(part)]
     return bool(pieces) and "while" in pieces[-1]
 
 
 def _scope(name: str) -> str:
-    """The scope, without the names that TensorFlow gives to loops and calls."""
+    """The scope without the names that TensorFlow gives to loops and calls."""
     return "/".join(part for part in name.split("/")[:-1] if not _MACHINERY.match(part))

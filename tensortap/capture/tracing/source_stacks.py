@@ -53,7 +53,7 @@ def _frame(info: internals.GraphDebugInfo, frame: Any) -> Frame:
 
 
 def without_repeats(stack: Stack) -> Stack:
-    """Autograph maps its own frames to the user's line, which then comes twice in a row."""
+    """Removes repeated frames: Autograph maps its own frames to the user's line."""
     return tuple(frame for index, frame in enumerate(stack) if index == 0 or frame != stack[index - 1])
 
 
@@ -68,7 +68,7 @@ def is_user_file(path: str) -> bool:
 
 
 def sources_of(stacks: Iterable[Sequence[Frame]]) -> Mapping[str, str]:
-    """File -> text, for the files named in `stacks`; large ones are skipped."""
+    """File -> text, for the files named in `stacks`, without large ones."""
     texts: dict[str, str] = {}
     room = MAX_SOURCES
     for path in dict.fromkeys(frame[0] for stack in stacks for frame in stack):

@@ -48,7 +48,7 @@ class TracedRoot:
 
     @cached_property
     def graph(self) -> Graph:
-        """The graph for the dump. It is made when it is first asked for: a step need not wait for it."""
+        """The graph for the dump, created on first use, so that a step need not wait for it."""
         return self.make_graph()
 
     @cached_property
@@ -61,7 +61,7 @@ class TracedRoot:
 
     @cached_property
     def dataset_functions(self) -> list[str]:
-        """Names of the nodes that give functions to datasets (`MapDataset`, …)."""
+        """Names of the nodes that pass functions to datasets (`MapDataset`, …)."""
         return [
             node.name
             for function in self.functions.values()
@@ -153,7 +153,7 @@ def _candidates(
 
 
 def _drawing(function: TracedFunction) -> dict[str, str]:
-    """Op types, by name, of the nodes that drew random numbers, and are now given them."""
+    """Op types, by name, of the nodes that drew random numbers and now get them as arguments."""
     return {
         str(node.name): node.attr[DRAWN_BY].s.decode()
         for node in function.definition.node_def
@@ -162,7 +162,7 @@ def _drawing(function: TracedFunction) -> dict[str, str]:
 
 
 def _conditional_nodes(function: TracedFunction) -> set[str]:
-    """Nodes in the reach of version 1's control flow: their outputs may be dead, which would kill the tap."""
+    """Nodes within version 1 control flow: their outputs may be dead, which would make the tap dead, too."""
     reached: set[str] = set()
     for operation in function.operations.values():
         if operation.type in _V1_CONTROL_FLOW or any(
@@ -177,7 +177,7 @@ def _with_creation_lines(
     lines: Mapping[str, Mapping[str, CreationLine]],
     forward: Mapping[str, Mapping[str, Sequence[str]]],
 ) -> dict[str, dict[str, Stack]]:
-    """The stacks of nodes with the lines that made them, and those of gradients with their forward lines.
+    """The stacks of nodes with the lines that created them, and those of gradients with their forward lines.
 
     Args:
         stacks: of the nodes, by function and name. lines: as `line_of_call` gave them. forward: as
@@ -228,7 +228,7 @@ class TracedRole(NamedTuple):
 
 
 class TensorRoles:
-    """Answers for the tensors of one function, from what was noted while it was traced."""
+    """Roles of the tensors of one function, from notes taken while it was traced."""
 
     def __init__(self, function: TracedFunction, layers: LayerMap, tracker: LayerTracker) -> None:
         self._function = function
@@ -277,8 +277,8 @@ class TensorRoles:
 
 
 def _change(operation: Any) -> Any:
-    """The tensor that an op changes a variable by, or None: `x` also in `v.assign(v - x)`, which is what
-    `v.assign_sub(x)` of a Keras variable does."""
+    """The tensor that an op changes a variable by, or None. It is also `x` in `v.assign(v - x)`, the form
+    that `v.assign_sub(x)` takes for a Keras variable."""
     if operation.type in _UPDATING_OPS:
         return operation.inputs[1]
     new = operation.inputs[1].op if operation.type == "AssignVariableOp" else None

@@ -64,7 +64,7 @@ def _is_scaled(graph: Graph | None, node: Node, graphs: GraphLookup) -> bool:
 
 
 def _read_nodes(graph: Graph | None, node: Node, graphs: GraphLookup) -> Iterable[Node]:
-    """The nodes that it reads, and those behind a cast."""
+    """The nodes that it reads, directly or through a cast."""
     for name in node.inputs:
         source = None if name.startswith("^") else graphs.node(graph, parse_tensor_name(name)[0])
         if source is not None:
@@ -110,6 +110,6 @@ def _source(tensor: Examined, name: str, graphs: GraphLookup) -> Node:
 
 
 def _is_float(tensor: Examined, name: str, graphs: GraphLookup) -> bool:
-    """Whether a tensor that a node reads may hold infinities; one that is not known may."""
+    """Whether a tensor that a node reads may have infinities; true for an unknown one."""
     dtypes, slot = _source(tensor, name, graphs).output_dtypes, parse_tensor_name(name)[1]
     return slot >= len(dtypes) or dtypes[slot] not in _WHOLE

@@ -30,7 +30,7 @@ _MAX_MESSAGE = 300  # characters of a message
 
 @dataclass(frozen=True)
 class InputState:
-    """State of an input of the node when the trigger fired: NaN and infinite elements, and the range of the
+    """An input of the node when the trigger fired: numbers of NaN and infinite elements, and the range of the
     others. None if it was not captured."""
 
     tensor: str
@@ -88,7 +88,7 @@ class Firing:
             yield f"Run {run!r} stores the earlier steps from step {self.first_step}."
 
     def facts(self, graph: str, stops: bool) -> dict[str, Any]:
-        """The event that the dump holds (FORMAT.md, "Events"), less its kind and step."""
+        """The event for the dump (FORMAT.md, "Events"), without kind and step."""
         inputs = [
             {
                 "tensor": each.tensor,

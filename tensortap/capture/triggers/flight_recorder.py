@@ -67,7 +67,7 @@ def as_recorder(given: Any) -> FlightRecorder:
 
 @dataclass
 class BufferedStep:
-    """One step: its batches, of which each tensor is written as it was wanted, or as it is held."""
+    """One step: its batches. Each tensor is written as selected or as held."""
 
     step: int
     batches: list[TensorBatch]
@@ -82,7 +82,7 @@ class BufferedStep:
         self.nbytes = sum(buffers.values())
 
     def as_wanted(self) -> list[TensorBatch]:
-        """Batches to write if nothing fires."""
+        """Batches to write if no trigger fires."""
         return [
             _with(batch, [item for item in batch.tensors if item.handling.written]) for batch in self.batches
         ]
@@ -110,7 +110,7 @@ def _with(batch: TensorBatch, tensors: list[CapturedTensor]) -> TensorBatch:
 
 
 class StepBuffer:
-    """The steps that are held, oldest first; what falls out is written as it was wanted."""
+    """The held steps, oldest first; steps that drop out are written as selected."""
 
     def __init__(self, recorder: FlightRecorder) -> None:
         self._recorder = recorder
@@ -118,7 +118,7 @@ class StepBuffer:
         self._nbytes = 0
 
     def push(self, step: BufferedStep) -> list[TensorBatch]:
-        """Holds a step; returns what must be written now because it is held no more."""
+        """Adds a step; returns what must be written now because it drops out."""
         self._held.append(step)
         self._nbytes += step.nbytes
         fallen: list[TensorBatch] = []
@@ -129,7 +129,7 @@ class StepBuffer:
         return fallen
 
     def empty(self, *, fired: bool) -> list[TensorBatch]:
-        """Lets go of everything; returns what must be written."""
+        """Releases everything; returns what must be written."""
         batches = [batch for step in self._held for batch in (step.as_held() if fired else step.as_wanted())]
         self._held.clear()
         self._nbytes = 0

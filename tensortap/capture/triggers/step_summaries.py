@@ -1,4 +1,4 @@
-"""The tensors of one step for triggers, measured when they are asked for."""
+"""The tensors of one step for triggers, measured on demand."""
 
 from __future__ import annotations
 
@@ -86,13 +86,13 @@ class StepSummaries(Mapping[str, Summary]):
 
 
 class GraphLookup:
-    """Nodes of a graph by name, made when they are first asked for."""
+    """Nodes of a graph by name, created on first use."""
 
     def __init__(self) -> None:
         self._nodes: dict[int, tuple[Graph, dict[str, Node]]] = {}
 
     def node(self, graph: Graph | None, name: str) -> Node | None:
-        """A node; None if the graph has none of that name."""
+        """A node; None if the graph has no node of that name."""
         if graph is None:
             return None
         known = self._nodes.get(id(graph))
@@ -102,16 +102,16 @@ class GraphLookup:
         return known[1].get(name)
 
     def sources(self, graph: Graph | None, node: Node) -> list[str]:
-        """Names of the tensors that a node reads: instead of an argument, what the caller hands over."""
+        """Names of the tensors that a node reads; for an argument, the caller's tensor."""
         return [self._caller_input(graph, name) for name in node.inputs if not name.startswith("^")]
 
     def returned(self, graph: Graph | None, node: Node) -> list[str]:
-        """Names of what the functions that a node calls return."""
+        """Names of the results of the functions that a node calls."""
         called = () if graph is None else graph.functions.values()
         return [name for function in called if function.caller == node.name for name in function.outputs]
 
     def may_hold(self, graph: Graph | None, name: str, dtypes: Collection[str]) -> bool:
-        """Whether a tensor may be of one of these dtypes; one of which nothing is known may."""
+        """Whether a tensor may have one of these dtypes; true for an unknown one."""
         node_name, slot = parse_tensor_name(name)
         node = self.node(graph, node_name)
         return node is None or slot >= len(node.output_dtypes) or node.output_dtypes[slot] in dtypes

@@ -32,7 +32,7 @@ def trigger_control(
     warnings: OneTimeWarnings,
     patience: float,
 ) -> TriggerControl | None:
-    """The trigger of a tap; None if it has none.
+    """The trigger of a tap; None without one.
 
     Args:
         on, before, stop: as `Tap` takes them.
@@ -54,7 +54,7 @@ def trigger_control(
 
 
 class TriggerControl:
-    """Control of a trigger: what is captured for it, and how its verdict on a step ends training.
+    """Controls a trigger: what is captured for it, and how its result ends training.
 
     Attributes:
         settle: called in the writer's thread with each step that was checked, and why the trigger fired, or
@@ -99,7 +99,7 @@ class TriggerControl:
         )
 
     def extend(self, written: tuple[Watch, ...], watched: Sequence[Watch], numbers: range) -> StepWatches:
-        """Extend the watches of steps by those of the trigger and the flight recorder.
+        """Extends the watches of steps by those of the trigger and the flight recorder.
 
         Args:
             written: the watches that want these steps.
@@ -116,7 +116,7 @@ class TriggerControl:
         return *watches_of(self._trigger, tuple(watched)), *self._recorder.watches
 
     def check(self, writer_thread: WriterThread, entry: StepEntry, error: BaseException | None) -> bool:
-        """Have a finished step checked; waits for the verdict if it may stop training.
+        """Checks a finished step; waits for the result if it may stop training.
 
         Returns:
             Whether Keras' `fit` is to return.

@@ -1,4 +1,4 @@
-"""Checks every step in the writer's thread: asks the trigger, holds steps, writes them when it fires."""
+"""Checks every step in the writer thread: calls the trigger, holds steps, writes them when it fires."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_FIRINGS = 100  # of one tap: what goes wrong that often is known by then
 
 
 class TriggerSink:
-    """A `Sink` in front of the one that writes. Steps are checked when they end, however they interleave.
+    """A `Sink` in front of the writing one. Steps are checked when they end, in any order.
 
     A trigger fires when its condition becomes true, and again only after a step at which it was not. A step
     whose code raised counts as a firing, too, so that what led to it is written.
@@ -191,12 +191,12 @@ class Firings:
             return tuple(self._all)
 
     def defer(self, entry: StepEntry) -> None:
-        """Training goes on without the verdict on a step."""
+        """Training continues without the result for a step."""
         with self._lock:
             self._late.add(entry)
 
     def take(self, entry: StepEntry) -> Firing | None:
-        """The firing of a step, or of one on whose verdict training did not wait."""
+        """The firing of a step, or of an earlier one that training did not wait for."""
         with self._lock:
             fired = next((late for late in self._late if late in self._untaken), entry)
             self._late.discard(fired)

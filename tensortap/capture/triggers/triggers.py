@@ -1,4 +1,4 @@
-"""Triggers: conditions on a step that make a tap write what its flight recorder holds, and stop training."""
+"""Triggers: conditions on a step that make a tap write its flight recorder, and stop training."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Finding(NamedTuple):
 
 
 def check_finding(found: Any) -> None:
-    """Looks at what a program's own trigger has found. Raises TypeError."""
+    """Checks the return value of a user's trigger. Raises TypeError."""
     if not isinstance(found, Finding):
         raise TypeError(f"check() returned {found!r}, which is neither a Finding nor None")
     if not isinstance(found.reason, str) or not isinstance(found.tensor, Examined | None):
@@ -74,7 +74,7 @@ class Trigger(ABC):
 
     @abstractmethod
     def check(self, step: StepSummaries) -> Finding | None:
-        """Check one step after it ran. Called once per step, in order. Returns None if the trigger does not
+        """Checks one step after it ran. Called once per step, in order. Returns None if the trigger does not
         fire."""
 
     def __or__(self, other: Any) -> Trigger:
@@ -231,7 +231,7 @@ def _is_number(value: Any) -> bool:
 
 
 class AnyTrigger(Trigger):
-    """Fires when any of several does; the first that does tells why. All see every step."""
+    """Fires when any of several triggers does; the first one gives the reason. All check every step."""
 
     def __init__(self, triggers: Iterable[Trigger]) -> None:
         parts: list[Trigger] = []
@@ -270,7 +270,7 @@ class Condition(Trigger):
 
 
 def parts_of(trigger: Trigger) -> tuple[Trigger, ...]:
-    """The triggers of which a trigger is made."""
+    """The triggers that a trigger consists of."""
     return trigger.triggers if isinstance(trigger, AnyTrigger) else (trigger,)
 
 
@@ -291,7 +291,7 @@ def as_trigger(given: Any) -> Trigger:
 
 
 def every_step(watch: Watch | Watches) -> tuple[Watch, ...]:
-    """The watches, at every step unless they say at which."""
+    """The watches, at every step unless they name their steps."""
     watches = (watch,) if isinstance(watch, Watch) else tuple(watch)
     return tuple(replace(each, steps=every(1)) if each.steps is DEFAULT_STEPS else each for each in watches)
 
@@ -305,7 +305,7 @@ def watches_of(trigger: Trigger, watched: tuple[Watch, ...]) -> tuple[Watch, ...
 
 
 class Selector:
-    """Whether any watch selects a tensor; asked once for each."""
+    """Whether any watch selects a tensor; evaluated once for each."""
 
     def __init__(self, watches: tuple[Watch, ...]) -> None:
         self._watches = watches

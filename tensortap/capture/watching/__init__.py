@@ -1,4 +1,4 @@
-"""Choice of what a tap captures: `Watch`, its steps, and the `watch.json` that changes it while a job runs.
+"""Selects what a tap captures: `Watch`, its steps, and the `watch.json` that changes it while a job runs.
 
 `watch` selects tensors and steps, `step_schedule` says which steps (`every(100)`), `selection` what becomes
 of a tensor that several watches select, `watch_file` follows `watch.json`, `step_budget` skips

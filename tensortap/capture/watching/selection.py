@@ -1,4 +1,4 @@
-"""How much the watches of a tap want of a tensor: whether it is captured, and what of it is written."""
+"""Combines the watches of a tap for a tensor: whether it is captured, and what of it is stored."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Handling(NamedTuple):
 
 
 class Selected(NamedTuple):
-    """A tensor that is captured, and what becomes of it.
+    """A captured tensor, and what is stored of it.
 
     `handling` is None where it depends on a size that only the running step knows; `handle` decides then.
     """
@@ -55,7 +55,7 @@ class Selected(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class StepWatches:
-    """The watches that want a step, by what they want it for.
+    """The watches that select a step, by purpose.
 
     Args:
         written: what they select is written.
@@ -101,7 +101,7 @@ class StepWatches:
 
     @cached_property
     def handling(self) -> Handling | None:
-        """How a tensor that all of them select is stored; None if there are none."""
+        """How a tensor selected by all of them is stored; None without watches."""
         now = _most(self.written)
         if now is None:
             return Handling("summary", None, False, _most(self.held)) if self.all else None
@@ -109,13 +109,13 @@ class StepWatches:
 
 
 def _most_visits(watches: Sequence[Watch]) -> int | None:
-    """The most visits that any of them keeps; None: all."""
+    """The largest number of visits that one of them stores; None: all."""
     visits = [watch.visits for watch in watches if watch.visits is not None]
     return max(visits) if len(visits) == len(watches) else None
 
 
 def _most(watches: Sequence[Watch]) -> KeepSpec | None:
-    """The most that any of the watches wants of a tensor that all of them select."""
+    """The most that any of the watches stores of a tensor selected by all of them."""
     if not watches:
         return None
     samples = [watch.sample for watch in watches if watch.keep == "value"]

@@ -12,7 +12,7 @@ _PLAIN_STEPS = 50  # of which the median is taken
 
 
 class StepBudget:
-    """Captures a watched step when the ones before it have left enough time for it (`Tap(budget=…)`).
+    """Captures a watched step if the previous ones left enough time for it (`Tap(budget=…)`).
 
     What a captured step takes is its time beyond the median of the latest plain steps, and the writer's
     processor time for it. The first captured step, in which tapped copies are made, and the first plain one,
@@ -44,7 +44,7 @@ class StepBudget:
         self._has_run_plain = self._is_reported = False
 
     def admits(self) -> bool:
-        """Whether the next step, which is watched, is to be captured."""
+        """Whether to capture the next step, which is watched."""
         with self._lock:
             if self._captured == 0:
                 return True

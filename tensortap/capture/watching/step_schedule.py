@@ -1,4 +1,4 @@
-"""Which steps a watch or recording wants: `every(100)`, `log_spaced(10)`, ranges, numbers, or a callable."""
+"""The steps of a watch or recording: `every(100)`, `log_spaced(10)`, ranges, numbers, or a callable."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ Steps = every | log_spaced | range | int | Collection[Any] | Callable[[int], boo
 
 
 def plain_steps(steps: Any) -> Any:
-    """One spelling of what means the same: `every(n)` for `n`, a tuple for a collection (a set in order), and
-    what is alone in one for itself if it says several steps. What says no steps stays as it is."""
+    """A normal form: `every(n)` for `n`, a tuple for a collection (a set in order), and the single element of
+    a collection if it means several steps. Invalid values are returned unchanged."""
     if isinstance(steps, Integral) and not isinstance(steps, bool):
         return every(int(steps))
     if callable(steps) or not isinstance(steps, Collection) or isinstance(steps, str | bytes | range):
@@ -106,8 +106,8 @@ def _first(part: Any) -> int:
 
 
 def step_predicate(steps: Any) -> Callable[[int], bool]:
-    """What `Watch.steps` may be, as a predicate. A single int `n` means `every(n)`; a collection may hold
-    numbers of steps, ranges, `every(…)` and `log_spaced(…)`, and means all of them together.
+    """`Watch.steps` as a predicate. A single int `n` means `every(n)`; a collection may contain step numbers,
+    ranges, `every(…)` and `log_spaced(…)`, and means their union.
 
     Raises:
         WatchError: it is none of the accepted kinds, or an empty range or list.
@@ -132,7 +132,7 @@ def step_predicate(steps: Any) -> Callable[[int], bool]:
 
 
 def is_whole_number(value: Any) -> bool:
-    """Whether a value is an integer from 0 on; a bool is none."""
+    """Whether a value is an integer from 0 on, and not a bool."""
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0
 
 

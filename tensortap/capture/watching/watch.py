@@ -141,7 +141,7 @@ class Watch:
         return (self.min_size or 0) <= size and (self.max_size is None or size <= self.max_size)
 
     def __or__(self, other: Watch | Watches) -> Watches:
-        """Keeps what either does."""
+        """The union: selects what either of them selects."""
         return Watches((self,)) | other
 
     def to_json(self) -> str:
@@ -154,7 +154,7 @@ class Watch:
 
     @staticmethod
     def from_json(text: str, step: int = 0) -> Watch | Watches:
-        """The inverse of `to_json`, also of several watches.
+        """The inverse of `to_json`, also for several watches.
 
         Args:
             step: first step of `{"next": n}`.
@@ -219,7 +219,7 @@ class Watches(tuple[Watch, ...]):
         return super().__new__(cls, found)
 
     def __or__(self, other: Watch | Watches) -> Watches:
-        """Keeps what either does."""
+        """The union: selects what either of them selects."""
         if not isinstance(other, Watch | Watches):
             return NotImplemented
         return Watches((*self, *((other,) if isinstance(other, Watch) else other)))
@@ -252,7 +252,7 @@ def text_of_watches(watches: Iterable[Watch]) -> str:
 
 
 def shown_rules(watches: Iterable[Watch]) -> list[Rule]:
-    """The watches as rules for the dump; one that holds a callable as `{"text": its repr}`."""
+    """The watches as rules for the dump; one with a callable becomes `{"text": its description}`."""
     return [_shown_rule(watch) for watch in watches]
 
 
@@ -305,7 +305,7 @@ def watches_of_text(text: str, step: int = 0) -> tuple[Watch, ...]:
 
 
 def rules_of(text: str) -> list[Rule]:
-    """The rules of a watch.json as they stand there; a single rule, or a list of them, may stand alone.
+    """The rules of a watch.json unparsed: one rule or a list of rules may be the whole file.
 
     Raises:
         WatchError: it is no JSON, or has no rules.
@@ -326,7 +326,7 @@ def rules_of(text: str) -> list[Rule]:
 
 
 def watch_of(rule: Rule, where: str = "the rule", step: int = 0) -> Watch:
-    """One rule as a watch. Raises WatchError, which names `where`."""
+    """Parses one rule. Raises WatchError, which names `where`."""
     try:
         return _watch_of_json(rule, step)
     except (TensortapError, TypeError, ValueError, OverflowError, RecursionError) as error:
@@ -427,7 +427,7 @@ def _tuple(argument: str, given: Any) -> tuple[Any, ...] | None:
 
 
 def _pattern_text(choice: Any) -> Any:
-    """A compiled regular expression as its text, anything else as it is."""
+    """The text of a compiled regular expression; other values unchanged."""
     if not isinstance(choice, re.Pattern) or not isinstance(choice.pattern, str):
         return choice
     flags = "".join(letter for flag, letter in _FLAGS.items() if choice.flags & flag)

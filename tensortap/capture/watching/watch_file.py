@@ -1,4 +1,4 @@
-"""`watch.json` in the run's directory: changes what a running job keeps (FORMAT.md, "watch.json")."""
+"""`watch.json` in the run's directory: changes the watches of a running job (FORMAT.md, "watch.json")."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _Stamp = tuple[int, int, int]
 
 
 class Change(NamedTuple):
-    """What a new watch.json says: the watches it asks for, or why it cannot be taken. By whom: `source`;
-    the program, where the file is gone."""
+    """The content of a new watch.json: its watches, or the reason why it is rejected. `source`: who wrote it;
+    the program, if the file was removed."""
 
     watches: tuple[Watch, ...] | None
     error: str = ""
@@ -49,7 +49,7 @@ class WatchFile:
         self._begun: dict[str, int] = {}  # a rule's text -> the step at which it was first read
 
     def poll(self, step: int) -> Change | None:
-        """Return the change since the last call, if any; `step` is the one about to run."""
+        """Returns the change since the last call, if any; `step` is the one about to run."""
         now = time.monotonic()
         if now < self._next_look:
             return None
@@ -68,7 +68,7 @@ class WatchFile:
             return Change(None, f"{self._path} was ignored: it cannot be read: {error}.")
 
     def _stamp(self) -> _Stamp | None:
-        """Differs when the file does; None if there is none that counts."""
+        """Differs when the file does; None without a valid file."""
         found = self._file_stamp()
         return None if found == self._old else found
 
@@ -104,5 +104,5 @@ class WatchFile:
 
 
 def watch_facts(watches: Sequence[Watch], shown: Sequence[Rule], *, source: str) -> dict[str, Any]:
-    """The event for what is kept from now on."""
+    """The event about the new watches."""
     return {"rules": list(shown), "text": " | ".join(map(repr, watches))[:4000], "source": source}
