@@ -1,4 +1,4 @@
-"""HTTP responses whose bodies are read no further than was asked for: they may never end.
+"""HTTP responses whose bodies are read only up to the requested size, because they may never end.
 
 Imports aiohttp, which is optional: imported by `uri` for addresses of web servers only.
 """
@@ -19,7 +19,7 @@ _RANGE = re.compile(r"bytes=(\d+)-(\d+)\Z")
 
 
 class BoundedResponse(aiohttp.ClientResponse):
-    """Raises UnexpectedResponseError where more comes than the range asked for, or than `MAX_LIST`."""
+    """Raises UnexpectedResponseError for more bytes than the requested range, or than `MAX_LIST`."""
 
     async def read(self) -> bytes:
         if self._body is None:

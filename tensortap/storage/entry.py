@@ -1,4 +1,4 @@
-"""`Entry`: what a file or folder is, wherever it lies."""
+"""`Entry`: the metadata of a file or folder, on any storage."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file or folder; links and devices are neither. What is in an archive is as old as the archive.
+    """A file or folder, but no link or device. Members of an archive have the archive's time.
 
     `size` is -1 where a list of a remote folder does not report it; `look` does. A remote file has no inode:
     the number stands for its ETag. A remote folder is as old as what was found in it is known. `is_dated`:
@@ -26,7 +26,7 @@ class Entry:
 
 
 def entry_of(name: str, status: os.stat_result) -> Entry:
-    """The entry of a path, from what the system says about it."""
+    """The entry of a path, from the system's metadata."""
     mode = status.st_mode
     return Entry(
         name, stat.S_ISREG(mode), stat.S_ISDIR(mode), status.st_size, status.st_mtime_ns, status.st_ino

@@ -28,7 +28,7 @@ _END = re.compile(rb'"crc32c": "([0-9a-f]{8})"\s*\}\s*\Z')
 
 
 def crc32c(data: Any, before: int = 0) -> int:
-    """CRC-32C of a buffer, or of bytes whose checksum is `before` followed by it."""
+    """CRC-32C of a buffer, or of the bytes with checksum `before` followed by it."""
     checksum: int = google_crc32c.extend(before, bytes(data) if isinstance(data, memoryview) else data)
     return checksum
 
@@ -70,7 +70,7 @@ def write_all(fd: int, data: Any, offset: int) -> None:
 
 
 def check_not_removed(fd: int, path: Path) -> None:
-    """Raises FileNotFoundError where a file that is open was removed: what is written to it would be lost.
+    """Raises FileNotFoundError if an open file was removed, so that writes to it would be lost.
 
     The number of its links tells at the price of a call; systems that count none are asked for the name.
     """
@@ -79,14 +79,14 @@ def check_not_removed(fd: int, path: Path) -> None:
 
 
 def is_same_file(fd: int, path: Path) -> bool:
-    """Whether an open file is the one of that name: not removed, nor a copy put in its place."""
+    """Whether an open file is still the one with that name: neither removed nor replaced."""
     with contextlib.suppress(OSError):  # the name is gone, or (NFS) the file
         return os.path.samestat(os.fstat(fd), path.stat())
     return False
 
 
 def truncate(fd: int, size: int) -> None:
-    """Truncates a file after a failed write, as far as the file system lets us."""
+    """Truncates a file after a failed write, if the file system allows it."""
     with contextlib.suppress(OSError):
         os.ftruncate(fd, size)
 
@@ -138,7 +138,7 @@ class FileReader:
 
     @property
     def piece(self) -> int:
-        """Bytes to read at a time where they are checksummed next: of a disk, what a core's cache holds."""
+        """Bytes to read at a time before checksumming: for a disk, the cache size of a core."""
         return _CACHED if isinstance(self._file, io.FileIO) else _READ_BYTES
 
     def read_into(self, offset: int, target: memoryview) -> None:
@@ -202,7 +202,7 @@ def json_bytes(record: dict[str, Any], indent: int | None = None) -> bytes:
 
 
 def parse_json(data: bytes, name: str) -> dict[str, Any]:
-    """The inverse of `json_bytes`. An object without a checksum is taken as it is: format 1.0 has none.
+    """The inverse of `json_bytes`. An object without a checksum is accepted: format 1.0 has none.
 
     Args:
         name: what errors call it.

@@ -29,7 +29,7 @@ def stat_path(path: Path) -> Entry:
 
 
 def scan(folder: Path) -> list[Entry]:
-    """The entries of a folder, in any order; what vanishes meanwhile is skipped.
+    """The entries of a folder, in any order; entries that vanish meanwhile are skipped.
 
     Raises:
         OSError: it is no folder, or cannot be read.
@@ -103,7 +103,7 @@ def open_file(path: Path) -> tuple[BinaryIO, int, int]:
 
 
 def _within(path: Path) -> Entry | None:
-    """The entry at a path that leads into an archive; None if the path leads into none.
+    """The entry at a path in an archive; None for other paths.
 
     Raises:
         FileNotFoundError: it is not in the archive. DamagedError: the archive cannot be used.

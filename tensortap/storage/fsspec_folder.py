@@ -54,8 +54,8 @@ class _Seen:
 
 
 class RemoteFolder:
-    """One address. All methods raise OSError, whose text holds nothing but the shown address: RemoteReadError
-    unless nothing is there.
+    """One address. All methods raise OSError with only the redacted address in the text: RemoteReadError,
+    unless the file does not exist.
 
     Args:
         fs: an fsspec file system. root: where the address is in it. shown: the address without secrets.
@@ -73,7 +73,7 @@ class RemoteFolder:
         self._sizes: dict[str, tuple[int, int, bool]] = {}
 
     def shown_name(self, name: str) -> str:
-        """The address of what is in it, for people."""
+        """The address of a file in it, redacted."""
         if not name:
             return self._shown
         first, chained, rest = self._shown.partition("::")
@@ -145,7 +145,7 @@ class RemoteFolder:
             return read
 
     def _check_not_in_archive(self, folders: list[str] | None, name: str) -> None:
-        """Refuse a path into an archive: at an address, a folder whose name ends in .zip is no archive.
+        """Rejects a path into an archive: at an address, a folder with a name in .zip is no archive.
 
         `folders`: those that the name leads through, in the address itself; None: it is the address."""
         if folders is not None and any(part.endswith(".zip") for part in (self._root, *folders)):
@@ -197,7 +197,7 @@ class RemoteFolder:
         return seen
 
     def _timed(self, name: str, entry: Entry) -> Entry:
-        """Where nothing says whether a file changes, it is as old as its size is known."""
+        """Without metadata on changes, the time is when its size was first seen."""
         if not entry.is_file or entry.mtime_ns or entry.inode:
             return entry
         size, since, changed = self._sizes.get(name, (-1, 0, False))
@@ -240,7 +240,7 @@ class RemoteFolder:
 
 
 class RangeReader(RawIOBase):
-    """A remote file as `zipfile` and `Input` read files: each read asks for one range."""
+    """A remote file as `zipfile` and `Input` read files: one range request per read."""
 
     def __init__(self, folder: RemoteFolder, name: str, size: int) -> None:
         self._folder, self._name, self._size = folder, name, size
@@ -283,7 +283,7 @@ def _entry(name: str, info: dict[str, Any]) -> Entry:
 
 
 def _nanoseconds(stamp: Any) -> int:
-    """A time as the file systems tell it: seconds, a date, or a date's text; 0 if it is none of these."""
+    """A time in the file systems' formats: seconds, a date, or a date's text; 0 for others."""
     try:
         if isinstance(stamp, str):
             stamp = datetime.fromisoformat(stamp) if stamp[:4].isdigit() else parsedate_to_datetime(stamp)

@@ -1,4 +1,4 @@
-"""Symbolic links in a log directory: not followed, unless `--follow-links` says so.
+"""Symbolic links in a log directory: only followed with `--follow-links`.
 
 A folder that the user named (`trust`) may be a link, or lie behind one. Below it every folder on the way to
 a file is opened without following links, so that none can be put in its place between a look and the read.
@@ -26,7 +26,7 @@ def follow_links() -> None:
 
 
 def links_are_followed() -> bool:
-    """Whether the user wants links to be followed."""
+    """Whether links are followed."""
     return os.environ.get(FOLLOW_LINKS, "") not in ("", "0")
 
 
@@ -46,8 +46,8 @@ def trust(folder: Path, *, unless_within: bool = False) -> None:
 
 @contextlib.contextmanager
 def opened_parent(path: Path) -> Iterator[tuple[int | None, str]]:
-    """(descriptor of the folder that a path is in, its name there); (None, path) where links may be followed,
-    or nobody named a folder above it.
+    """(descriptor of the folder of a path, its name there); (None, path) if links are followed or no parent
+    is a log directory.
 
     Raises:
         OSError: a folder on the way is not there; NotADirectoryError: it is a link or a file.

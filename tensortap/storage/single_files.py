@@ -33,7 +33,7 @@ def stat_plain(path: Path, *, follow: bool = False) -> Entry:
 
 
 def scan_plain(folder: Path) -> list[Entry]:
-    """The entries of a folder, in any order; what vanishes meanwhile is skipped. Raises OSError."""
+    """The entries of a folder, in any order; entries that vanish meanwhile are skipped. Raises OSError."""
     remote = remote_of(folder)
     if remote is not None:
         return remote[0].scan(remote[1])

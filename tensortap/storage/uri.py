@@ -46,7 +46,7 @@ def is_address(text: str) -> bool:
 
 
 def path_of(text: str | os.PathLike[str]) -> Path:
-    """The path that stands for an address; of anything else, the path that it is. Nothing is asked yet.
+    """The path that represents an address; other paths unchanged. Sends no request.
 
     Raises:
         RemoteError: no file system of that kind is known here.
@@ -81,7 +81,7 @@ def local_path(text: str | os.PathLike[str], why: str = "only local paths work h
 
 
 def target_path(text: str | os.PathLike[str]) -> Path:
-    """The path of a log directory that is to be written: on a disk, or at an address that can be.
+    """The path of a log directory to write: on disk, or at a writable address.
 
     Raises:
         RemoteError: nothing can be written there, or no file system of that kind is known here.
@@ -98,7 +98,7 @@ def target_path(text: str | os.PathLike[str]) -> Path:
 
 
 def target_run(text: str | os.PathLike[str]) -> Path:
-    """The path of a run that is to be written; at an address, the run is its last part.
+    """The path of a run to write; at an address, the run is its last part.
 
     Raises:
         RemoteError: as for `target_path`; or the address has no part for a run.
@@ -116,7 +116,7 @@ def target_run(text: str | os.PathLike[str]) -> Path:
 
 
 def new_remote_of(path: Path) -> tuple[RemoteFolder, str]:
-    """As `remote_of`, for a path that stands for an address, with connections of this process alone."""
+    """As `remote_of`, with new connections for this process."""
     mount = _MOUNTS[path.parts[2]]
     fs, root = _file_system(mount.url, mount.shown)
     return RemoteFolder(fs, root, mount.shown, web=False), "/".join(path.parts[4:])
@@ -133,12 +133,13 @@ def put_file(source: Path, target: Path) -> None:
 
 
 def address_of(path: Path) -> str:
-    """The address that a path from `path_of` stands for, with what is secret in it: not to be shown."""
+    """The address behind a path from `path_of`, with its secrets: never print it."""
     return _MOUNTS[path.parts[2]].url
 
 
 def remote_of(path: Path) -> tuple[RemoteFolder, str] | None:
-    """What lies elsewhere, and the name of `path` in it (empty for itself); None for a path on a disk."""
+    """The remote folder and the name of `path` in it (empty for the folder itself); None for a path on
+    disk."""
     parts = path.parts
     if len(parts) < 4 or parts[:2] != ROOT.parts:
         return None
@@ -147,18 +148,18 @@ def remote_of(path: Path) -> tuple[RemoteFolder, str] | None:
 
 
 def is_remote(path: Path) -> bool:
-    """Whether a path stands for an address."""
+    """Whether a path represents an address."""
     return remote_of(path) is not None
 
 
 def shown_path(path: Path) -> str:
-    """A path for people: an address as it was given, without what is secret in it."""
+    """A path for output: an address as given, without its secrets."""
     found = remote_of(path)
     return str(path) if found is None else found[0].shown_name(found[1])
 
 
 def without_secrets(address: str) -> str:
-    """An address without user, password and query, which may hold keys and signatures.
+    """An address without user, password and query, which may contain keys and signatures.
 
     A password may hold `@`, and one that is not written as addresses ask for even `/`, `?` or `#`: then what
     looks like a port is no number, and all is hidden to the last `@`. Where it is a number, either may be

@@ -1,4 +1,4 @@
-"""Runs in one file: a zip whose members are stored as they are, read in place by their ranges (FORMAT.md).
+"""Runs in one file: a zip with uncompressed members, read in place by ranges (FORMAT.md).
 
 The path of a member is that of the archive with the member's name behind it: `mail/run.tap.zip/run/run.json`.
 """
@@ -31,14 +31,14 @@ _HINT = "Create it with 'tensortap export RUN --out run.tap.zip', or unpack it."
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A file in an archive: `size` bytes, behind its own header at `header`."""
+    """A file in an archive: `size` bytes, after its own header at `header`."""
 
     header: int
     size: int
 
 
 class Archive:
-    """The members of a zip file, checked: none is compressed, none leaves its folder, none overlap.
+    """The members of a zip file, checked: none is compressed, leaves its folder or overlaps.
 
     Attributes:
         files: name -> member. folders: name (empty for the archive itself) -> names of what is in it.
@@ -67,8 +67,8 @@ class Archive:
         self._check_no_overlap()
 
     def _check_no_overlap(self) -> None:
-        """Raises DamagedError: a member begins before the one in front of it ends. How long a member's own
-        header is, which is at least this, is seen when it is opened."""
+        """Raises DamagedError: a member begins before the end of the previous one. A member's own header has
+        at least this length; the actual one is read when the member is opened."""
         end, last = 0, ""
         for name, member in sorted(self.files.items(), key=lambda item: item[1].header):
             if member.header < end:
@@ -105,7 +105,7 @@ class Archive:
         self.folders["/".join(parts[:-1])].add(parts[-1])
 
     def start(self, file: BinaryIO, member: Member, size: int) -> int:
-        """Offset of a member's bytes in the archive, which has `size` bytes.
+        """The position of a member's bytes in the archive, which has `size` bytes.
 
         Raises:
             DamagedError: the member's own header does not fit.
@@ -130,7 +130,7 @@ def _is_plain(part: str) -> bool:
 
 
 def _check_directory(file: BinaryIO, size: int) -> None:
-    """Bounds what `zipfile` will read and keep, by what the end of the file claims."""
+    """Limits what `zipfile` will read and store, based on the sizes that the end of the file claims."""
     file.seek(max(0, size - _END))
     tail = file.read(_END)
     at = tail.rfind(b"PK\x05\x06")
@@ -151,7 +151,7 @@ _KEPT = 32  # archives whose members are remembered
 
 
 def archive_of(path: Path) -> tuple[Archive, str] | None:
-    """The archive that a path leads into, and the name of the member; None if it leads into none.
+    """The archive in a path, and the member's name; None for other paths.
 
     Raises:
         DamagedError: it is an archive that cannot be used.

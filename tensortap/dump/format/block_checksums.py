@@ -13,7 +13,7 @@ BLOCK = 32 << 10  # bytes; who reads a few of them reads and verifies a whole bl
 
 
 def value_checksums(data: Any) -> tuple[int, tuple[int, ...]]:
-    """(CRC-32C of all bytes, CRC-32C of each block) of a buffer; no blocks where one would hold all.
+    """(CRC-32C of all bytes, CRC-32C of each block) of a buffer; no block checksums if it fits in one block.
 
     Reads the bytes once: the checksum of the whole is put together from those of the blocks.
     """
@@ -27,7 +27,7 @@ def value_checksums(data: Any) -> tuple[int, tuple[int, ...]]:
 
 
 def _joined(blocks: Sequence[int]) -> int:
-    """The checksum of whole blocks behind one another, from theirs: 0.2 us a block."""
+    """The checksum of consecutive whole blocks, computed from theirs: 0.2 us per block."""
     t0, t1, t2, t3 = _shift_tables()
     joined = 0
     for block in blocks:
@@ -37,7 +37,7 @@ def _joined(blocks: Sequence[int]) -> int:
 
 @cache
 def _shift_tables() -> tuple[tuple[int, ...], ...]:
-    """By byte of a checksum: what it becomes when `BLOCK` zero bytes follow, which is linear in its bits."""
+    """By byte of a checksum: its contribution after `BLOCK` zero bytes, which is linear in its bits."""
     zeros = bytes(BLOCK)
     constant = google_crc32c.extend(0, zeros)
     shifted = [google_crc32c.extend(1 << bit, zeros) ^ constant for bit in range(32)]
@@ -56,7 +56,7 @@ def block_count(length: int) -> int:
 
 
 def first_wrong_block(data: Any, first: int, blocks: Sequence[int]) -> int | None:
-    """The first block that does not match its checksum, or None.
+    """The first block with a wrong checksum, or None.
 
     Args:
         data: whole blocks of a value, from block `first` on; the value's last one may be shorter.

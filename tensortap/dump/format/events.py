@@ -113,7 +113,7 @@ class EventsWriter:
         self.end_segment(ROTATE)
 
     def _leave_removed(self) -> None:
-        """Goes on in a new file if this one was removed, which fails while its folder is not there."""
+        """Continues in a new file if this one was removed; fails while its folder is missing."""
         if self._fd is not None:
             try:
                 check_not_removed(self._fd, events_path(self._dir, self._number))
@@ -122,7 +122,7 @@ class EventsWriter:
                 self._number += 1
 
     def end_segment(self, least: int) -> None:
-        """Continue in a new file if this one has `least` bytes."""
+        """Continues in a new file if this one has `least` bytes."""
         if self._fd is not None and self._size >= least:
             self.abandon()
             self._number += 1
@@ -133,7 +133,7 @@ class EventsWriter:
         return None if self._fd is None else events_path(self._dir, self._number)
 
     def abandon(self) -> None:
-        """Closes the file as it is."""
+        """Closes the file without an end mark."""
         if self._fd is not None:
             with contextlib.suppress(OSError):
                 os.close(self._fd)
@@ -166,7 +166,7 @@ class EventsTail:
         return [*self.damage, *([] if self.denied is None else [self.denied])]
 
     def poll(self) -> list[dict[str, Any]]:
-        """Events that are new since the last call, at most some 8 MB of them; call again until none comes."""
+        """New events since the last call, at most about 8 MB; call again until the result is empty."""
         while True:
             has_next = exists(events_path(self._dir, self._number + 1))
             denied = None
@@ -185,7 +185,7 @@ class EventsTail:
             self._number, self._offset = self._number + 1, 0
 
     def _read(self, file: FileReader, final: bool) -> list[dict[str, Any]]:
-        """Whole lines from the offset on; what follows the last line end is left for the next poll."""
+        """Whole lines from the offset on; an incomplete last line is left for the next poll."""
         found: list[dict[str, Any]] = []
         self.pending = 0
         while not found and self._offset < file.size:

@@ -37,7 +37,7 @@ _FARTHEST = 2 * MAX_BODY  # bytes: of the longest frame, and more than a file of
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A frame whose checksum matches. `schema_crc` is that of the schema message it was written under."""
+    """A frame with a valid checksum. `schema_crc` is the checksum of its schema message."""
 
     kind: Literal["batch", "eos"]
     offset: int
@@ -53,7 +53,7 @@ class Frame:
 def encode(
     batch: pa.RecordBatch, schema_message: bytes, status: dict[str, Any], compression: str | None
 ) -> bytes:
-    """The checksummed message of a record batch whose schema has that message."""
+    """The checksummed message of a record batch with this schema message."""
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression=compression, use_threads=False)
     schema_crc = google_crc32c.value(schema_message)
@@ -108,7 +108,7 @@ def read_frame(file: FileReader, offset: int, max_body: int = MAX_BODY) -> Frame
 
 
 class WrongChecksumError(DamagedError):
-    """A frame that is whole but damaged; `length` is what it claims to be long, in bytes."""
+    """A complete but damaged frame; `length` is its claimed length in bytes."""
 
     def __init__(self, message: str, length: int) -> None:
         super().__init__(message)
@@ -141,7 +141,7 @@ def read_schema_message(file: FileReader, limit: int = MAX_METADATA) -> bytes:
 
 
 class Resync:
-    """Searches one file for frames behind damage.
+    """Searches one file for frames after damage.
 
     Stops when it has checked eight times the file's size: a file made of overlapping false frames must not
     keep a reader busy. (True frames do not overlap, so one search checks no byte of them twice.)
@@ -151,7 +151,7 @@ class Resync:
         self._spent = 0
 
     def after(self, file: FileReader, offset: int) -> Frame | None:
-        """The first valid commit that starts behind `offset`. (An EOS proves nothing: it has no checksum.)"""
+        """The first valid commit that starts after `offset`. (An EOS proves nothing: it has no checksum.)"""
         for start in _starts(file, offset + 1):
             try:
                 frame = read_frame(file, start)

@@ -51,7 +51,7 @@ def table_path(run_dir: Path, graph_id: str) -> Path:
 
 
 def write_graph(run_dir: Path, graph: Graph, compression: str | None) -> str:
-    """Writes a graph unless it is there already; returns its id, which ends in a hash of its nodes.
+    """Writes a graph unless it exists; returns its id, which ends in a hash of its nodes.
 
     Raises:
         OSError: the disk refused.
@@ -74,7 +74,7 @@ def write_graph(run_dir: Path, graph: Graph, compression: str | None) -> str:
 
 
 def _with_graph_def(batch: pa.RecordBatch, path: Path, data: bytes) -> pa.RecordBatch:
-    """Writes a GraphDef; returns the nodes, whose metadata says its length and checksum.
+    """Writes a GraphDef; returns the nodes with its length and checksum in the metadata.
 
     Of workers that write it at once, the first one's stays, and each says the checksum of that.
     """
@@ -138,7 +138,7 @@ def _layer_record(call: LayerCall) -> dict[str, Any]:
 
 
 def _layer_call(record: dict[str, Any]) -> LayerCall:
-    """Read what `_layer_record` wrote; what is missing or of another type is empty."""
+    """Reads the output of `_layer_record`; missing entries and those of another type are empty."""
     texts = {name: str(record.get(name) or "") for name in ("path", "class", "module", "config")}
     numbers = {name: record.get(name) for name in ("parent", "parameters")}
     parent, parameters = (n if isinstance(n, int) else None for n in numbers.values())
@@ -264,7 +264,7 @@ def _stack(frames: Any) -> list[list[Any]]:
 
 
 def read_graph(run_dir: Path, graph_id: str) -> Graph:
-    """The graph as it was written, with its GraphDef if that was kept. Raises as `read_graph_table` does."""
+    """The graph as written, with its GraphDef if it was stored. Raises as `read_graph_table` does."""
     batch, about = read_graph_table(run_dir, graph_id)
     functions = {
         name: Function(**{**f, "outputs": tuple(f["outputs"])}) for name, f in about["functions"].items()

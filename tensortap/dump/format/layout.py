@@ -70,7 +70,7 @@ def check_header(header: bytes, *, sealed: bool) -> None:
 
 
 def mark_path(values: Path) -> Path:
-    """The mark that a values file leaves."""
+    """The mark that replaces a removed values file."""
     return values.with_suffix(".pruned")
 
 

@@ -29,7 +29,7 @@ _ARROW_ERRORS = (pa.ArrowException, OSError, ValueError, EOFError, TypeError, St
 
 @dataclass(frozen=True)
 class Layout:
-    """Layout of the batches of one file: the expected columns within the schema its first message gives.
+    """Layout of the batches of one file: the expected columns within the schema of its first message.
 
     Further columns are let through and not decoded, so that later versions may add some.
 
@@ -48,7 +48,7 @@ class Layout:
 
     @cached_property
     def crc(self) -> int:
-        """Checksum of the schema message, which commits repeat."""
+        """Checksum of the schema message; every commit repeats it."""
         found: int = google_crc32c.value(self.message)
         return found
 
@@ -113,7 +113,7 @@ class Layout:
     def decode_checked(
         self, frames: Sequence[Frame], columns: Sequence[str] | None = None
     ) -> list[pa.RecordBatch]:
-        """The record batches of frames that `check` let through, fully validated.
+        """The record batches of frames that `check` accepted, fully validated.
 
         Many at a time, as Arrow takes longer to set up a stream than to decode a commit of 100 rows.
 
@@ -147,7 +147,7 @@ def _node_count(kind: Any) -> int:
 
 
 def _decoded_size(frame: Frame, message: Message) -> int:
-    """Bytes of all columns, by the lengths in front of compressed buffers; every buffer lies in the body."""
+    """Bytes of all columns, by the lengths before compressed buffers; every buffer is within the body."""
     body = len(frame.data) - message.body_length
     total = 0
     for offset, length in message.buffers:
@@ -183,7 +183,7 @@ KNOWN_STATISTICS = {layout.crc: layout for layout in (STATISTICS, statistics_lay
 def decode_statistics(
     frames: Sequence[Frame], layout: Layout, columns: Sequence[str] | None = None
 ) -> list[pa.RecordBatch]:
-    """The rows of commits that `Layout.check` let through: all columns of `SCHEMA`, or those in `columns`.
+    """The rows of commits that `Layout.check` accepted: all columns of `SCHEMA`, or those in `columns`.
 
     Raises:
         DamagedError: one of them is invalid, or holds impossible numbers.
@@ -197,7 +197,7 @@ def decode_statistics(
 
 
 def check_statistics(table: pa.Table) -> None:
-    """Refuses numbers that no statistics hold, in any of the columns of `SCHEMA`. Raises DamagedError."""
+    """Rejects impossible statistics in any of the columns of `SCHEMA`. Raises DamagedError."""
     names = table.schema.names
     for name in _FROM_ZERO:
         if name in names:

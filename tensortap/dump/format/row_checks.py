@@ -1,4 +1,4 @@
-"""Checks of what a program logs: names, steps, times, texts and summaries, before they become rows."""
+"""Checks of logged names, steps, times, texts and summaries before they become rows."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def check_info(info: Any) -> dict[str, Any]:
 
 
 def microseconds(seconds: float) -> int:
-    """Seconds since 1970 as a row holds them. Raises InvalidValueError."""
+    """Converts seconds since 1970 to the microseconds of a row. Raises InvalidValueError."""
     try:
         micros = int(seconds * 1e6)
     except (TypeError, ValueError, OverflowError):

@@ -114,7 +114,7 @@ class WorkerInfo:
 
     @property
     def is_gone(self) -> bool:
-        """Whether its process was on this host, and is no more. Where nobody can tell: False."""
+        """Whether its process was on this host and has ended. False if unknown."""
         return is_gone(self.host, self.pid)
 
 
@@ -133,7 +133,7 @@ def write_worker(folder: Path, rank: int | None, info: dict[str, Any]) -> None:
 
 
 def read_worker(run_dir: Path, name: str) -> WorkerInfo:
-    """Read the `worker.json` of a worker; without one, take what its name says."""
+    """Reads the `worker.json` of a worker; without one, uses the parts of its name."""
     damage = ""
     try:
         record = read_json(run_dir / name / WORKER_FILE)
@@ -145,7 +145,7 @@ def read_worker(run_dir: Path, name: str) -> WorkerInfo:
 
 
 def worker_info(name: str, record: dict[str, Any], damage: str = "") -> WorkerInfo:
-    """A worker by what is in its `worker.json`, or was."""
+    """A worker from the content of its `worker.json`."""
     host, pid, _ = name.rsplit("-", 2)
     rank, minor = record.get("rank"), record.get("minor")
     return WorkerInfo(
@@ -173,7 +173,7 @@ class WorkerSummary:
 
 
 def write_closing(worker_dir: Path, closing: WorkerSummary) -> None:
-    """Writes `closed.json`, behind everything that it counts. Raises OSError."""
+    """Writes `closed.json`, after all the files that it counts. Raises OSError."""
     record: dict[str, Any] = {
         "closed": _now(),
         "snapshots": closing.snapshots,
@@ -185,7 +185,7 @@ def write_closing(worker_dir: Path, closing: WorkerSummary) -> None:
 
 
 def read_closing(worker_dir: Path) -> WorkerSummary | None:
-    """Read the `closed.json` of a worker; None where it was not, or written before there was such a file.
+    """Reads the `closed.json` of a worker; None if it is missing or from an older format.
 
     Raises:
         DamagedError: the file is invalid.

@@ -1,4 +1,4 @@
-"""The columns of a statistics file, and the record batch made of rows."""
+"""The columns of a statistics file, and record batches built from rows."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SINCE_1_1 = "value_blocks"  # the column that statistics of version 1.0 lack
 
 
 class Stored(NamedTuple):
-    """Place of a snapshot's value in the dump. The defaults say that it was not stored."""
+    """The location of a snapshot's value. The defaults mean that no value is stored."""
 
     inline: bytes | None = None
     file: int = -1
@@ -78,7 +78,7 @@ class Rows:
         return len(self.seq)
 
     def extend(self, more: Rows) -> None:
-        """Adds rows behind these."""
+        """Appends rows."""
         for column in fields(self):
             getattr(self, column.name).extend(getattr(more, column.name))
 

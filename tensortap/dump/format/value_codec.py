@@ -86,7 +86,7 @@ def _parsed(codec: str) -> re.Match[str]:
 
 
 def check_ratio(raw: int, stored: int) -> None:
-    """Refuses a value that claims more bytes than its compressed form can hold, before they are allocated."""
+    """Rejects a value that claims more bytes than its compressed form can hold, before they are allocated."""
     if raw > (stored + 64) * _MAX_RATIO:
         raise DamagedError(f"A value of {stored} stored bytes claims to have {raw}.")
 
@@ -108,7 +108,8 @@ def unpack(codec: str, frame: bytes | memoryview, size: int) -> memoryview:
 
 
 def pack_nonzero(octets: Array, item: int) -> tuple[Array, Array]:
-    """Packs a chunk that is mostly zero: a bit an item says which are not zero, and these items (FORMAT.md).
+    """Packs a chunk that is mostly zero: one bit per item marks those that are not zero, followed by these
+    items (FORMAT.md).
 
     Ten times as fast as zstd, and smaller on what training computes: ReLUs and their gradients, whose other
     elements nothing compresses. `octets` are a multiple of `item` bytes.

@@ -31,7 +31,7 @@ _PADDING = 16  # bytes: a gap between values is smaller, as no item is larger
 
 
 class Completeness:
-    """Compares one worker's statistics with what else is known of them.
+    """Compares one worker's statistics with its other files.
 
     To be made before the statistics are read: what a worker says when it is closed is written behind them.
 
@@ -68,7 +68,7 @@ class Completeness:
             return None
 
     def _check_worker_file(self) -> None:
-        """A folder without one, and without anything else, is of a process stopped as it began."""
+        """An empty folder without it belongs to a process that stopped right after its start."""
         if WORKER_FILE not in self._sizes:
             if self._sizes:
                 self.damage.append(f"{WORKER_FILE} is missing; host and pid are taken from the folder name.")
@@ -90,7 +90,7 @@ class Completeness:
             self._named.setdefault(file, array("q")).frombytes(pairs.astype(np.int64).tobytes())
 
     def finish(self, tail: StatsTail, events: int | None) -> None:
-        """Compares, once `tail` has read all there is; not where some of it may not be read.
+        """Compares, once `tail` has read everything. Skipped if some files are unreadable.
 
         `events`: how many can be read, or None if that is not known.
         """
@@ -137,7 +137,8 @@ class Completeness:
             )
 
     def _check_closing(self, tail: StatsTail, unnamed: list[int]) -> None:
-        """Compares with what the worker said; `unnamed`: values files with values that no row names."""
+        """Compares with the counts in `closed.json`; `unnamed`: values files with values that no row
+        references."""
         bytes_of_values = f"{self.unnamed_bytes:,} bytes of values" + (
             f" from {values_path(self._dir, unnamed[0]).name} on" if unnamed else ""
         )
@@ -161,7 +162,8 @@ class Completeness:
             self.damage.append(tail.pending)
 
     def _check_shard(self, number: int) -> None:
-        """The header of a values file, and the padding between its values: what safetensors readers go by."""
+        """Checks the header of a values file, and the padding between values, which safetensors readers rely
+        on."""
         path = values_path(self._dir, number)
         try:
             with FileReader(path) as file:
@@ -176,7 +178,7 @@ class Completeness:
             self.damage.append(f"{path.name}: {error}")
 
     def _unnamed(self, number: int, size: int) -> int:
-        """Bytes of a values file that are no header, no padding, and named by no row."""
+        """Bytes of a values file that are neither header nor padding, and that no row references."""
         starts, ends = self._gaps(number, size)
         gaps = ends - starts
         return int(gaps[gaps >= _PADDING].sum())
@@ -224,7 +226,7 @@ class ValueCheck:
         self._missing: dict[int, str] = {}
 
     def check(self, batch: Any, row: int) -> None:
-        """Reads the value of a row, if one is kept."""
+        """Reads the value of a row, if one is stored."""
         file = batch.column("value_file")[row].as_py()
         try:
             ref = value_ref(self._run_dir, self._worker, batch, row)
@@ -257,7 +259,7 @@ class ValueCheck:
         return self._run_dir / self._worker / f"values-{file:06d}.safetensors"
 
     def damage(self) -> list[str]:
-        """Sentences about what is lost, by file."""
+        """Sentences about losses, by file."""
         found = []
         for file, count in sorted(self._lost.items()):
             if file in self._missing:

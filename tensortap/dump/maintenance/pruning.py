@@ -58,7 +58,7 @@ _Values = dict[Shard, dict[int, _Value]]  # by offset
 
 
 def prune_run(run_dir: Path, retention: Retention, *, dry_run: bool = False) -> Pruned:
-    """Removes values of a run; statistics, histograms and values of at most 1 KiB, which lie in rows, stay.
+    """Removes values of a run. Statistics, histograms and values of at most 1 KiB, which are in rows, stay.
 
     Values that are to stay, but lie in a file with others, move to a new file if their worker was closed;
     else the file stays where `keep_last` asks for it, and goes where `max_bytes` does. Shards that a process
@@ -89,7 +89,7 @@ def prune_run(run_dir: Path, retention: Retention, *, dry_run: bool = False) -> 
 
 
 def _read(reader: RunReader) -> _Values:
-    """The values that rows name, by the file they lie in."""
+    """The values that rows reference, by file."""
     found: _Values = {}
     names = ("value_file", "value_offset", "value_length", "step", "seq")
     for info in reader.workers():
@@ -118,7 +118,7 @@ def _parts(
     chosen: list[Shard],
     protected: set[Shard],
 ) -> dict[Shard, set[int]]:
-    """Offsets of what is to be kept of shards that are not kept as a whole.
+    """Offsets of the values to keep in shards that are not kept whole.
 
     One that would go, but holds what there is room for of the last step, stays whole where it cannot move.
     """
@@ -171,7 +171,7 @@ def _newest(held: dict[int, _Value], steps: set[int], room: int) -> set[int]:
 def _move(
     run_dir: Path, parts: dict[Shard, set[int]], known: set[Shard], damaged: list[str]
 ) -> dict[Shard, set[int]]:
-    """Moves what is to be kept; returns what was moved.
+    """Moves the values to keep; returns what was moved.
 
     Workers whose files are damaged stay as they are; `damaged` receives a sentence about each.
     """

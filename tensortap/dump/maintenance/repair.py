@@ -1,4 +1,4 @@
-"""Repairs a run: copies what can be read into a run beside it. The run itself is never touched."""
+"""Repairs a run: copies its readable data into a new run next to it. The run itself is never changed."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _NO_VALUE = {f"value_{name}".removesuffix("_inline"): cell for name, cell in LOS
 
 @dataclass(slots=True)
 class Repaired:
-    """Result of a repair: the copy at `path`, and sentences about what is missing in it."""
+    """Result of a repair: the copy at `path`, and sentences about missing data."""
 
     path: Path
     snapshots: int = 0
@@ -162,7 +162,7 @@ def _copy_recording(source: Path, target: Path, done: Repaired) -> None:
 
 
 class _Worker:
-    """One worker's folder, on its way into the copy."""
+    """One worker's folder while it is copied."""
 
     def __init__(self, reader: RunReader, info: WorkerInfo, done: Repaired) -> None:
         name = info.worker
@@ -172,7 +172,7 @@ class _Worker:
         self._number, self._fd, self._size = -1, -1, 0
 
     def copy(self, advance: Notice) -> None:
-        """Copies what is neither statistics nor events nor a description as it is, and rewrites those."""
+        """Copies files other than statistics, events and descriptions, and rewrites those."""
         for entry in scan(self._source):
             rewritten = entry.name.startswith(("stats-", "events-")) or entry.name.endswith(".tmp")
             if entry.is_file and not rewritten and entry.name not in (WORKER_FILE, CLOSED_FILE):
@@ -199,7 +199,7 @@ class _Worker:
         write_closing(self._target, WorkerSummary(self._done.snapshots - first, lost, events))
 
     def _missing(self, copied: int) -> int:
-        """How many snapshots are lost of those that the worker said it had committed when it was closed."""
+        """Number of lost snapshots among those in the worker's `closed.json`."""
         try:
             closing = read_closing(self._source)
         except DamagedError as error:
@@ -213,7 +213,7 @@ class _Worker:
         return missing
 
     def _copy_statistics(self, tail: StatsTail, advance: Notice) -> None:
-        """Copies what `tail` reads until it comes to an end."""
+        """Copies what `tail` reads, up to its end."""
         known = -1
         while True:
             commits = tail.poll(max_bytes=_POLL)
@@ -226,7 +226,7 @@ class _Worker:
             known = len(tail.damage)
 
     def _copy_worker_file(self) -> None:
-        """Copies `worker.json`, or writes what the folder's name says."""
+        """Copies `worker.json`, or writes one from the folder's name."""
         try:
             read_json(self._source / WORKER_FILE)
             _copy(self._source / WORKER_FILE, self._target / WORKER_FILE)
@@ -273,7 +273,7 @@ class _Worker:
         return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
     def _has_sound_value(self, batch: pa.RecordBatch, row: int) -> bool:
-        """False if a value was kept and is lost."""
+        """False if a stored value is lost."""
         try:
             ref = value_ref(self._reader.path, self._name, batch, row)
             if ref is not None:

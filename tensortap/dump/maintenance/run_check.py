@@ -1,4 +1,4 @@
-"""`check_run`: reads all of a run, and reports what is damaged, missing or unfinished.
+"""`check_run`: reads all of a run, and reports damaged, missing and unfinished data.
 
 An engine reads the workers' files: a task takes several small workers, or some of the values of a large one.
 """
@@ -36,8 +36,9 @@ _POLL = 16 << 20  # decoded bytes of statistics at a time
 
 @dataclass
 class Report:
-    """Result of checking one run. `pending` is not damage: a worker writes, or was stopped while it wrote.
-    `unnamed_bytes`: bytes of values that no snapshot names. `compacted`: snapshots that `compact/` holds."""
+    """Result of checking one run. `pending` is not damage: a worker is writing, or was stopped while it
+    wrote. `unnamed_bytes`: bytes of values that no snapshot references. `compacted`: snapshots in
+    `compact/`."""
 
     run: str
     workers: int = 0
@@ -119,7 +120,7 @@ def _check_graphs(reader: RunReader, report: Report) -> None:
 
 
 def _check_events(path: Path, worker: str, report: Report) -> int | None:
-    """Returns how many events a worker has; None if some may not be read."""
+    """Returns the number of events of a worker; None if some files are unreadable."""
     tail, count = EventsTail(path, worker), 0
     while events := tail.poll():
         count += len(events)
@@ -148,7 +149,7 @@ def _plan_tasks(path: Path, workers: Sequence[WorkerInfo]) -> list[dict[str, Any
 
 
 def _size(folder: Path) -> tuple[int, int]:
-    """Bytes of a worker's files, as far as the list shows, and how many values files there are."""
+    """Bytes of a worker's files, according to the list, and the number of values files."""
     try:
         entries = [entry for entry in scan(folder) if entry.is_file]
     except (OSError, DamagedError):  # reported by who reads it

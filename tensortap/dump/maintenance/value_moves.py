@@ -40,7 +40,7 @@ _Place = tuple[int, int, Sequence[int]]  # what they hold
 
 
 def can_move(run_dir: Path, worker: str) -> bool:
-    """Whether a worker said that it is closed. Raises OSError."""
+    """Whether a worker is marked as closed. Raises OSError."""
     try:
         return read_closing(run_dir / worker) is not None
     except DamagedError:
@@ -53,7 +53,7 @@ def moved_size(lengths: Collection[int]) -> int:
 
 
 def move_values(run_dir: Path, worker: str, kept: Mapping[int, Collection[int]], first: int) -> None:
-    """Copies the values at some offsets of values files to new files, and lets the worker's rows name those.
+    """Copies the values at some offsets of values files to new files, and updates the worker's rows.
 
     The statistics are written anew beside the old ones, and renamed one by one: until the old values files
     are removed, which is left to the caller, every row names a value that is there.
@@ -115,7 +115,7 @@ class _Move:
         sync_folder(self._dir)
 
     def undo(self) -> None:
-        """Removes what no row names."""
+        """Removes values that no row references."""
         for path in self._files.values():
             path.unlink(missing_ok=True)
         if not self._renamed:
@@ -143,7 +143,7 @@ class _Move:
         self._fd, self._size = -1, 0
 
     def _following(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows, of which those whose value moves name its new place."""
+        """The rows; those with a moved value get its new place."""
         files, offsets, blocks = (batch.column(name).to_pylist() for name in _WHERE)
         for row, place in enumerate(zip(files, offsets, strict=True)):
             if place[1] in self._kept.get(place[0], ()):
@@ -156,7 +156,7 @@ class _Move:
         return pa.RecordBatch.from_arrays(list(columns.values()), schema=SCHEMA)
 
     def _move(self, batch: pa.RecordBatch, row: int) -> _Place:
-        """Copies a value, verified: what is damaged does not get new checksums. Raises DamagedError."""
+        """Copies a verified value, so that damaged data does not get new checksums. Raises DamagedError."""
         ref = value_ref(self._run_dir, self._worker, batch, row)
         node, slot, step, seq = (batch.column(name)[row].as_py() for name in ("node", "slot", "step", "seq"))
         name = tensor_name(node, slot)

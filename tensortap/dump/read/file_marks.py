@@ -1,4 +1,4 @@
-"""Which bytes of a worker's statistics were read: whether what was derived from them still fits."""
+"""Records which bytes of a worker's statistics were read, to check whether derived data is still valid."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _SETTLE_NS = 2 * 10**9  # a file that was written to just now may change within 
 
 @dataclass(frozen=True, slots=True)
 class FileMark:
-    """A file as it was: `length` bytes of it were read, with that checksum. `settled`: its time stamp was old
-    enough to tell every later change."""
+    """State of a file: `length` bytes of it were read, with that checksum. `settled`: its time stamp was old
+    enough to detect every later change."""
 
     size: int
     mtime_ns: int
@@ -32,7 +32,7 @@ class FileMark:
 
 
 class FileFingerprints:
-    """The marks of a worker's files, made anew only for those that changed.
+    """The marks of a worker's files, recomputed only for changed ones.
 
     `renewed`: `hold` read a whole file, and found a time stamp that spares the next reader this.
     """
@@ -62,7 +62,7 @@ class FileFingerprints:
         return FileMark(found.size, found.mtime_ns, found.inode, length, crc, _is_settled(found))
 
     def hold(self) -> bool:
-        """Whether what was read of each file is still there: by its time stamps, or else by its checksum."""
+        """Whether the bytes read of each file are unchanged: by time stamp, or else by checksum."""
         try:
             return all(self._holds(number, mark) for number, mark in enumerate(self._known))
         except (OSError, DamagedError):

@@ -67,7 +67,8 @@ def _search(folders: list[Path], depth: int, unread: Unread) -> Iterator[Path]:
 
 
 def _look(path: Path, unread: Unread) -> tuple[bool, list[Path]]:
-    """(whether a folder is a run, its sub-folders) from a single listing: a page asks this every second."""
+    """(whether a folder is a run, its sub-folders) from a single listing, because a page requests this every
+    second."""
     try:
         entries = scan(path)
     except (FileNotFoundError, NotADirectoryError, DamagedError):
@@ -103,7 +104,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _folders(folder: Path) -> list[Path]:
-    """Sub-folders that are no links; none where there is no such folder. Raises OSError."""
+    """Sub-folders that are no links; empty if the folder does not exist. Raises OSError."""
     try:
         return [folder / entry.name for entry in scan(folder) if entry.is_folder]
     except (FileNotFoundError, NotADirectoryError, DamagedError):
@@ -120,7 +121,7 @@ def _damage_of_run_file(error: NotARunError) -> str:
 
 
 class RunReader:
-    """Reads one run. Nothing is kept open; every call looks at the files anew.
+    """Reads one run. Keeps no file open; every call reads the files again.
 
     Where `run.json` is damaged or missing, `info` says so, and is put together from the workers' files.
 

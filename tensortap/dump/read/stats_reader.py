@@ -42,8 +42,8 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class TailPosition:
-    """How far a worker's statistics were read: up to byte `offset` of file `file`, whose commits carry the
-    checksum `schema` (None: no commit of it was read), and what was found until there."""
+    """How far a worker's statistics were read: up to byte `offset` of file `file`, whose commits have the
+    schema checksum `schema` (None: no commit read yet), with the totals so far."""
 
     file: int
     offset: int
@@ -85,12 +85,12 @@ class StatsTail:
 
     @property
     def position(self) -> TailPosition:
-        """How far was read: `resume` goes on there, in another process too."""
+        """How far was read; `resume` continues there, also in another process."""
         schema = None if self._layout is None else self._layout.crc
         return TailPosition(self._file, self._offset, schema, self.dropped, tuple(self.damage))
 
     def resume(self, position: TailPosition) -> None:
-        """Goes on at a position. The files before it must be those that it was taken from.
+        """Continues at a position. The files before it must be the same as then.
 
         Raises:
             DamagedError, FileNotFoundError: the schema of the file at that position has changed.
@@ -161,7 +161,7 @@ class StatsTail:
         return finished
 
     def _gather(self, file: FileReader, final: bool, limit: int) -> tuple[list[Frame], bool | None]:
-        """Commits from the offset on that `Layout.check` lets through, until they decode to `limit` bytes.
+        """Commits from the offset on that `Layout.check` accepts, up to `limit` decoded bytes.
 
         Also returns what `_read_file` does, or None where the file goes on behind them.
         """
@@ -190,7 +190,7 @@ class StatsTail:
         return frames, None if self._offset < file.size else True
 
     def _next_frame(self, file: FileReader, final: bool) -> Frame | None:
-        """The frame at the offset, or the next behind damage; None where the rest is pending or lost."""
+        """The frame at the offset, or the next one after damage; None if the rest is pending or lost."""
         found = None
         try:
             frame = read_frame(file, self._offset)
@@ -214,7 +214,7 @@ class StatsTail:
         return found
 
     def _read_schema(self, file: FileReader, final: bool) -> bool:
-        """Finds the schema that this file's commits vouch for; False while there is none to be sure of."""
+        """Finds the schema that this file's commits confirm; False while none is confirmed."""
         for known in KNOWN_STATISTICS.values():
             if file.read(0, len(known.message)) == known.message:
                 self._layout, self._offset = known, len(known.message)
@@ -237,7 +237,7 @@ class StatsTail:
         return self._layout is not None
 
     def _take(self, frames: list[Frame], commits: list[Commit], columns: Sequence[str] | None) -> None:
-        """Decodes commits together; one by one if any of them is invalid, to tell which."""
+        """Decodes commits together; one by one if any of them is invalid, to find which."""
         assert self._layout is not None
         if not frames:
             return

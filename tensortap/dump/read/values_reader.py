@@ -51,7 +51,7 @@ ReadStored = Callable[[int, int], Bytes]
 
 @dataclass(frozen=True, slots=True)
 class ValueRef:
-    """Reference to a stored value: its place and what it is. `inline` holds the stored bytes of small ones.
+    """Location and type of a snapshot's value. `inline` has the stored bytes of small values.
 
     Of a value that was sampled, `shape` is that of the sample, one-dimensional. `blocks`: checksums of the
     stored bytes by block, where there is more than one; none in a dump of version 1.0.
@@ -77,7 +77,7 @@ class ValueRef:
 
     @property
     def nbytes(self) -> int | None:
-        """Decoded bytes; None for strings, where only the value knows."""
+        """Decoded bytes; None for strings, whose size is only in the value."""
         return None if self.dtype == STRING else self.size * itemsize(self.dtype)
 
     @property
@@ -88,7 +88,7 @@ class ValueRef:
 
 
 def value_ref(run_dir: Path | str, worker: str, batch: pa.RecordBatch, row: int) -> ValueRef | None:
-    """The value of row `row` of a commit's batch, or None if only its summary was kept.
+    """The value of row `row` of a commit's batch, or None if only its summary is stored.
 
     Raises:
         DamagedError: it claims to be a sample and is none.
@@ -174,7 +174,7 @@ def check_shape(ref: ValueRef) -> None:
 
 
 class ValueReader:
-    """Reads parts of one value: a context manager that holds its file open.
+    """Reads parts of one value: a context manager that keeps its file open.
 
     Each part is verified: by the blocks that it lies in, or, in dumps of version 1.0, by reading the value
     whole once, if it has at most `READ_WHOLE` bytes. Parts of others are not (`ValueRef.is_verifiable`).
@@ -252,7 +252,7 @@ class ValueReader:
             self._copy_from_block(at, start, octets)
 
     def _copy_from_block(self, at: int, start: int, octets: Octets) -> int:
-        """Copies from the block that `at` is in, as far as it or `octets` goes; returns where that is."""
+        """Copies from the block at `at`, up to its end or that of `octets`; returns the new position."""
         number = at // BLOCK
         first = number * BLOCK
         if self._number != number or self._block is None:
@@ -301,7 +301,7 @@ def _verify(ref: ValueRef) -> None:
 
 
 class _Stored:
-    """The stored bytes of a value, as they are: in its row, or in a file, which is held open."""
+    """The stored bytes of a value, in its row or in a file, which is kept open."""
 
     def __init__(self, ref: ValueRef) -> None:
         self._ref = ref
@@ -322,7 +322,7 @@ class _Stored:
         return BLOCK if self._file is None else self._file.piece
 
     def check(self, start: int, length: int) -> None:
-        """Raises DamagedError where bytes `start` … `start + length` are not of this value, or not there."""
+        """Raises DamagedError if bytes `start` … `start + length` are missing or wrong."""
         if start < 0 or length < 0 or start + length > self._ref.length:
             what = f"Bytes {start} to {start + length} are not in a value of {self._ref.length}."
             raise DamagedError(what)
@@ -399,7 +399,7 @@ def _identity(ref: ValueRef) -> tuple[object, ...]:
 def _unpack(
     ref: ValueRef, stored: ReadStored, start: int, length: int, frames: list[int] | None = None
 ) -> bytearray:
-    """Raw bytes of a value in chunks: only the chunks that hold them are read and decoded."""
+    """Raw bytes of a value in chunks: only the chunks with them are read and decoded."""
     chunk = chunk_size(ref.codec)
     raw = ref.nbytes or 0
     if start < 0 or length < 0 or start + length > raw:

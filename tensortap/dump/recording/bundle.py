@@ -56,7 +56,7 @@ def write_bundle(path: Path, recording: Recording, graph: Graph | None = None) -
 
 
 def _table(graph: Graph) -> tuple[str, bytes]:
-    """The id of a graph without what a bundle does not need, and its table."""
+    """The id of a graph reduced to what a bundle needs, and its table."""
     used: dict[str, set[int]] = {}
     for stack in graph.stacks:
         for file, line, _ in stack:
@@ -73,7 +73,7 @@ def _table(graph: Graph) -> tuple[str, bytes]:
 
 
 def read_bundle_graph(path: Path, graph_id: str) -> Graph | None:
-    """The graph in a bundle; None if it holds none of that id.
+    """The graph in a bundle; None if it has no graph with that id.
 
     Raises:
         DamagedError: it is not whole.
@@ -97,7 +97,7 @@ def read_bundle_graph(path: Path, graph_id: str) -> Graph | None:
 
 
 class _ZipBlobs:
-    """A `BlobReader` of the members of a zip file; what one claims to hold is checked before it is read."""
+    """A `BlobReader` of the members of a zip file; claimed sizes are checked before reading."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
@@ -132,7 +132,7 @@ def read_bundle(path: Path) -> Recording:
 
 
 def read_bundle_manifest(archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
-    """The manifest of an open bundle; `name` is what errors call it.
+    """The manifest of an open bundle; `name` is used in errors.
 
     Raises:
         DamagedError: there is none, or it is none. FormatVersionError: a newer tensortap wrote it.
@@ -161,7 +161,7 @@ _MAX_STEP, _MAX_CALL = (1 << 63) - 1, 999_999_999
 
 
 def unpack_bundle(archive: zipfile.ZipFile, manifest: Mapping[str, Any], run_dir: Path) -> None:
-    """Adds the recording in an open bundle to a run, which nobody reads yet.
+    """Adds the recording in an open bundle to a run without readers.
 
     What its members would unpack to is for the caller to limit.
 
@@ -185,7 +185,7 @@ def unpack_bundle(archive: zipfile.ZipFile, manifest: Mapping[str, Any], run_dir
 
 
 def _name(manifest: Mapping[str, Any]) -> str:
-    """The folder of a recording tells its step and call."""
+    """The folder name of a recording, from its step and call."""
     step, call = manifest.get("step"), manifest.get("call")
     for number, most in ((step, _MAX_STEP), (call, _MAX_CALL)):
         if type(number) is not int or not 0 <= number <= most:

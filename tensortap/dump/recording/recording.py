@@ -1,4 +1,4 @@
-"""A recording: what one call of a traced function needs to run again, with no code of the user's."""
+"""A recording: the data needed to run one call of a traced function again, without the user's code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HASHED_AT_ONCE = 1 << 20  # elements; of those with NaN a copy is made
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One component of the elements of an iterator; `shape` holds None where it varies."""
+    """One component of the elements of an iterator; `shape` has None where it varies."""
 
     dtype: str
     shape: tuple[int | None, ...] | None
@@ -104,7 +104,7 @@ def array_bytes(value: Array) -> tuple[bytes | memoryview, str]:
 
 
 def array_hash(value: Array) -> str:
-    """SHA-256 over dtype, shape and bytes, in hex: equal if and only if every bit is, but for those of NaN.
+    """SHA-256 over dtype, shape and bytes, in hex: equal if and only if all bits are equal, except in NaN.
 
     All NaN count as one: which sign and payload one has is said by no standard, and kernels give now these,
     now those for the same inputs.
@@ -121,7 +121,7 @@ def array_hash(value: Array) -> str:
 
 
 def _bytes_hash(value: Array) -> str:
-    """The same over the bytes as they are."""
+    """The same over the raw bytes."""
     data, name = array_bytes(value)
     digest = _hash_of_type(value, name)
     digest.update(data)

@@ -33,7 +33,7 @@ _NAME = re.compile(r"(\d{1,19})-(\d{1,9})-[0-9a-f]{8}\Z")
 
 @dataclass(frozen=True, slots=True)
 class RecordingPlace:
-    """A recording of a run: its step, which call within the step, and the folder that holds it."""
+    """A recording of a run: its step, the number of its call in the step, and its folder."""
 
     step: int
     call: int
@@ -67,7 +67,7 @@ def write_recording(run_dir: Path, recording: Recording) -> Path:
 
 
 def being_written(run_dir: Path) -> list[Path]:
-    """Folders of recordings that are not published yet, and whose writer was at work within ten minutes."""
+    """Folders of unpublished recordings whose writer was active within ten minutes."""
     since = time.time() - _BEING_WRITTEN
     found = []
     for folder in (run_dir / FOLDER).glob(".*.tmp"):
@@ -197,7 +197,7 @@ class RecordingStore:
 
     @staticmethod
     def set_reason(folder: Path, reason: str) -> None:
-        """Rewrite the reason why a recording was made.
+        """Changes the reason of a recording.
 
         Raises:
             OSError, DamagedError: it is gone, or cannot be read or written.
@@ -206,7 +206,7 @@ class RecordingStore:
         publish_json(path, read_json(path, MAX_MANIFEST) | {"reason": reason})
 
     def remove(self, folders: Iterable[Path]) -> None:
-        """Removes recordings, and what was only theirs.
+        """Removes recordings, and blobs that only they use.
 
         A blob that nobody refers to gets another name before all references are read again. Whoever refers
         to it since then did not find it, and wrote it anew; for whoever did before, it is put back. So is

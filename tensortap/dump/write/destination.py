@@ -1,4 +1,4 @@
-"""Where a writer writes: a folder of the disk, or a spool whose content goes to an address."""
+"""The destination of a writer: a folder on disk, or a spool that is uploaded to an address."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Destination:
 
     @property
     def uploads(self) -> Uploads:
-        """Uploads so far; none for a disk."""
+        """Number of uploads so far; none for a disk."""
         return Uploads() if self._uploader is None else self._uploader.uploads
 
     def open(
@@ -112,7 +112,7 @@ class Destination:
             self._uploader.wake()
 
     def finish(self) -> None:
-        """Uploads what is left, once the files are closed. Raises OSError if that takes too long."""
+        """Uploads the rest after the files are closed. Raises OSError if that takes too long."""
         if self._uploader is not None:
             self._uploader.finish()
 
@@ -136,7 +136,7 @@ T = TypeVar("T")
 
 
 def call_with_timeout(work: Callable[[], T], place: Path) -> T:
-    """Call `work` in a thread, for so many seconds at most; returns and raises as it does.
+    """Calls `work` in a thread with a time limit in seconds; returns and raises as it does.
 
     Raises:
         TimeoutError: it took longer than `ANSWER_SECONDS`; it goes on in a thread that nobody waits for.

@@ -30,7 +30,8 @@ _IDLE = 600.0  # s after which a shard that nobody sealed, and nobody is known t
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How many values to keep: those of the last `keep_last` steps, at most `max_bytes` of files in the run.
+    """How many values to keep: those of the last `keep_last` steps, and at most `max_bytes` of files in the
+    run.
 
     Raises:
         InvalidValueError: one of them is no positive integer.
@@ -52,7 +53,7 @@ class Retention:
 
     @property
     def shard_bytes(self) -> int | None:
-        """The size of a shard, which is removed as a whole: small enough to keep close to the limits.
+        """The size of a shard, which is removed as a whole: small enough to stay close to the limits.
 
         None where there are none.
         """
@@ -77,7 +78,7 @@ class WorkerRetention:
 
     def note(self, number: int, entry: str) -> bool:
         """A value was stored in a shard; the entry's name ends in `@<step>#<seq>`. Returns whether the shard
-        is a new one, so that the one before is complete."""
+        is new, so that the previous one is complete."""
         step = int(entry.rpartition("@")[2].partition("#")[0])
         is_new, self._newest = number > self._newest, max(number, self._newest)
         self._steps.setdefault(number, set()).add(step)
@@ -88,7 +89,7 @@ class WorkerRetention:
         return is_new
 
     def apply(self, *, closing: bool = False) -> None:
-        """Removes what is too old or too much, once a shard was completed, and when the last one is.
+        """Removes values beyond the limits, after each completed shard and after the last one.
 
         The newest shard stays. A failure is tried again later.
         """

@@ -1,4 +1,4 @@
-"""From logged arrays to rows: what `DumpWriter.log` and `log_many` share.
+"""Converts logged arrays to rows, for `DumpWriter.log` and `log_many`.
 
 Composite values (ragged, sparse, uneven lists) are split into arrays; arrays are normalized, measured,
 encoded, stored, and queued as rows of the worker.
@@ -106,7 +106,7 @@ class SnapshotBatch:
         return tensor_name(self._nodes[i], self._slots[i])
 
     def _encode(self, i: int, snapshot: LoggedTensor) -> tuple[int, EncodedValue | None]:
-        """Measures and encodes an array, unless that is done; (row of which both are known, its value)."""
+        """Measures and encodes an array, unless already done; (row with both known, its value)."""
         values, dtype = self._arrays[i], self._dtypes[i]
         source = i
         if values.nbytes > INLINE and dtype != STRING and len(self._arrays) > 1:
@@ -137,7 +137,7 @@ Parts = list[tuple[str, Any]]
 
 
 def component_arrays(name: str, value: Any) -> Parts | None:
-    """Splits a composite value into `(tensor name, array)` components, or returns None if it is not one.
+    """Splits a composite value into `(tensor name, array)` components; None for other values.
 
     - Ragged tensors (anything with `flat_values` and `nested_row_splits`): `node/values:slot` and
       `node/row_splits_0:slot` …, outermost first.
@@ -172,7 +172,7 @@ def _ragged(name: str, flat_values: Any, splits: Sequence[Any]) -> Parts:
 
 
 def _is_uneven(rows: Sequence[Any]) -> bool:
-    """Whether a list holds sequences of unequal length, which NumPy refuses to make an array of."""
+    """Whether a list contains sequences of unequal length, from which NumPy cannot build an array."""
     lengths = {
         len(row) if hasattr(row, "__len__") and not isinstance(row, (str, bytes)) else -1 for row in rows
     }

@@ -23,7 +23,7 @@ _LAST = 2 * len(_ORDER)
 
 @dataclass(frozen=True, slots=True)
 class SpooledFile:
-    """A file of the spool as it is to be uploaded: its first `size` bytes; `final`: nothing follows."""
+    """A file of the spool to upload: its first `size` bytes; `final`: it is complete."""
 
     name: str  # below the run
     path: Path
@@ -32,7 +32,8 @@ class SpooledFile:
 
 
 class Spool:
-    """A run's folder on the disk, of `max_bytes` at most; `TENSORTAP_SPOOL` says where, else the system does.
+    """A run's folder on disk, with a limit of `max_bytes`; in `TENSORTAP_SPOOL`, else in the system's
+    temporary folder.
 
     Args:
         base: a spool that is there already.
@@ -56,11 +57,11 @@ class Spool:
 
     @property
     def waiting_bytes(self) -> int:
-        """Bytes that lie there."""
+        """Bytes waiting in the spool."""
         return self._bytes + self._since
 
     def take(self, length: int) -> None:
-        """Notes that so many bytes are to be written.
+        """Reserves a number of bytes for writing.
 
         Raises:
             OSError: there is no room (ENOSPC), as on a full disk.
@@ -76,7 +77,7 @@ class Spool:
         self._since += length
 
     def parts(self, open_files: Collection[Path | None]) -> list[SpooledFile]:
-        """What is there, in an order in which a reader of what is uploaded misses nothing that is named.
+        """The files in an order in which a reader of the uploads never finds a reference to a missing file.
 
         Args:
             open_files: those that are still being written.
@@ -108,7 +109,8 @@ def _files(folder: Path) -> Iterator[tuple[Path, int]]:
 
 
 def _place(part: SpooledFile) -> tuple[int, str]:
-    """The run, then graphs, then values, then the statistics that name them, events; last what counts all."""
+    """The upload order: the run, graphs, values, statistics that reference them, events; finally the
+    totals."""
     name = part.path.name
     if name == CLOSED_FILE:
         return _LAST, part.name

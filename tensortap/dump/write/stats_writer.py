@@ -99,7 +99,7 @@ class StatsWriter:
             self.abandon()
 
     def give_up(self) -> None:
-        """After `close` was refused: counts what waits as dropped, and says that if the disk lets it."""
+        """After `close` failed: counts the queued rows as dropped, and records that if the disk allows it."""
         self._rows, self._summaries = Rows(), []
         self._batches.clear()
         self._lose(self._pending)
@@ -107,15 +107,16 @@ class StatsWriter:
             self.close()
 
     def abandon(self) -> None:
-        """Closes the file as it is: after a failure, or in a forked child, where it belongs to the parent."""
+        """Closes the file without an end mark: after a failure, or in a forked child, where it belongs to the
+        parent."""
         if self._fd is not None:
             with contextlib.suppress(OSError):
                 os.close(self._fd)
         self._fd = None
 
     def end_segment(self, least: int) -> None:
-        """Goes on in a new file if this one has `least` bytes. It gets no end mark: a reader of uploaded
-        files, who sees it before its successor, would take that for the end of the stream."""
+        """Continues in a new file if this one has `least` bytes. It gets no end mark: a reader of uploaded
+        files sees it before its successor, and would take the mark for the end of the stream."""
         if self._size >= least:
             self._rotate_file(marked=False)
 
@@ -134,7 +135,7 @@ class StatsWriter:
             self._batches.append(batch.slice(start, MAX_BATCH))
 
     def _merge_batches(self) -> None:
-        """Makes few large batches of many small ones, which take less room and are read in less time."""
+        """Merges many small batches into few large ones, which are smaller and faster to read."""
         groups: list[list[pa.RecordBatch]] = []
         rows = MAX_BATCH
         for batch in self._batches:
@@ -191,7 +192,8 @@ class StatsWriter:
         self._size += len(frame)
 
     def _rotate_file(self, marked: bool = True) -> None:
-        """Opens the next file, then ends this one: a reader never takes its end for that of the stream."""
+        """Opens the next file, then ends this one, so that a reader never takes its end for that of the
+        stream."""
         old, old_size = self._fd, self._size
         self._number += 1
         try:
@@ -212,7 +214,7 @@ class StatsWriter:
 
 
 def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    """One batch of several."""
+    """Joins several batches into one."""
     if len(batches) == 1:
         return batches[0]
     (joined,) = pa.Table.from_batches(batches).combine_chunks().to_batches()

@@ -1,4 +1,4 @@
-"""Uploads a run to its address while it is written, in a thread of its own (docs/remote.md, "Writing")."""
+"""Uploads a run to its address while it is written, in a separate thread (docs/remote.md, "Writing")."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Uploads:
 
 
 class Uploader:
-    """Sends what lies in a spool to an address.
+    """Uploads the content of a spool to an address.
 
     Files that are complete are removed from the spool when they are there; others are sent again when they
     have grown. Values go before the statistics that name them.
@@ -78,7 +78,7 @@ class Uploader:
         self._send_all(lambda: parts)
 
     def give_up(self) -> None:
-        """Sends nothing that is not under way."""
+        """Starts no further uploads."""
         self._given_up = True
 
     def start(self) -> None:
@@ -95,7 +95,7 @@ class Uploader:
             raise OSError(errno.EIO, self._done.error, shown_path(self._place / self._run_name))
 
     def finish(self) -> None:
-        """Uploads what is left, and removes the spool.
+        """Uploads the rest, and removes the spool.
 
         Raises:
             OSError: that did not succeed in time; the spool stays.
@@ -117,11 +117,12 @@ class Uploader:
         self._spool.clear()
 
     def _has_failed(self) -> bool:
-        """Whether this process fails because it ends: looking up a name takes a thread, and it gets none."""
+        """Whether an upload fails because this process is exiting: resolving a name takes a thread, which can
+        no longer start."""
         return bool(self._done.error) and not threading.main_thread().is_alive()
 
     def _finish_outside(self, seconds: float) -> bool:
-        """Uploads what is left from a process of its own; whether that succeeded."""
+        """Uploads the rest in a separate process; returns whether that succeeded."""
         job = {
             "address": address_of(self._place),
             "run": self._run_name,
@@ -158,7 +159,7 @@ class Uploader:
         return min(UPLOAD_SECONDS * 2.0**self._failed_in_a_row, _LONGEST_PAUSE)
 
     def _send_all(self, take_parts: TakeParts) -> None:
-        """One round. Raises OSError; what was not sent is tried again in the next."""
+        """One round of uploads. Raises OSError; failed files are tried again in the next round."""
         try:
             for part in take_parts():
                 if self._given_up:

@@ -1,4 +1,4 @@
-"""Uploads what a process that ends had left in its spool: a process of its own, with a job as its request.
+"""Uploads the rest of an exiting process's spool, in a separate process with a job as its request.
 
 The job comes that way, and not as arguments, because an address may hold what is secret. Where the process
 that started this one is killed, this one goes on: it has what is left of a dump, and a time by which it ends.

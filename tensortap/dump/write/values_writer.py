@@ -123,7 +123,7 @@ class ValuesWriter:
         return _Place([*entries, _entry(name, dtype or "U8", entry_shape, start, start + length)], start)
 
     def sync(self) -> None:
-        """Forces the values to the disk, if the writer was asked to."""
+        """Forces the values to disk, if configured."""
         if self._fsync and self._fd is not None:
             os.fsync(self._fd)
 
@@ -151,12 +151,11 @@ class ValuesWriter:
         return None if self._fd is None else values_path(self._dir, self.number)
 
     def abandon(self) -> None:
-        """Closes the shard as it is: after a failure, or in a forked child, where it is the parent's."""
-        self._close()
-        self._file.end()
-
-    def _close(self) -> None:
-        self._file.close()
+        """Closes the shard without sealing it: after a failure, or in a forked child, where it belongs to the
+        parent."""
+        if self._fd is not None:
+            with contextlib.suppress(OSError):
+                os.close(self._fd)
         self._fd = None
         self._size = self._header_size = 0
         self._entries, self._ends = [], []
@@ -243,7 +242,7 @@ def encode_value(values: Array, dtype: str, zeros: int, sample: Sample | None = 
 
 
 def encode_kept(kept: Any, sample: Sample, size: int) -> EncodedValue:
-    """The stored form of the elements that `sample` kept of a value of `size`.
+    """The stored form of the elements that `sample` selects of a value of `size`.
 
     Raises:
         InvalidValueError: they are not as many.

@@ -109,7 +109,7 @@ class WorkerFiles:
         self._retention.apply()
 
     def end_segments(self) -> None:
-        """Goes on in new files where those that are written are long enough to be uploaded for good.
+        """Continues in new files if the current ones are long enough for a final upload.
 
         Raises OSError; may be called again.
         """
@@ -125,7 +125,7 @@ class WorkerFiles:
 
     def close(self) -> None:
         """Commits, seals the values, ends the statistics. Raises OSError, but leaves no file open, and counts
-        what could not be committed as lost."""
+        uncommitted rows as lost."""
         try:
             self._values.seal()
         finally:
@@ -148,7 +148,7 @@ class WorkerFiles:
                 write_closing(self._dir, said)
 
     def abandon(self) -> None:
-        """Closes the files as they are: in a forked child they are the parent's."""
+        """Closes the files without sealing: in a forked child they belong to the parent."""
         self._values.abandon()
         self._events.abandon()
         self._stats.abandon()
@@ -159,7 +159,7 @@ _STEPS = 64  # of one tensor at the same time; a step that comes back after so m
 
 
 class VisitCounter:
-    """Hands out visit numbers from 0 for each (graph, tensor, step)."""
+    """Numbers visits from 0 for each (graph, tensor, step)."""
 
     def __init__(self) -> None:
         self._next: dict[tuple[str, str], dict[int, int]] = {}
@@ -178,7 +178,7 @@ _BYTES = 16 << 10  # a statistics file that holds one commit without rows has 5 
 
 
 class ReservedDiskSpace:
-    """A file without a name, which goes with its process however that ends; none where that cannot be had."""
+    """An unnamed file that disappears with its process; none on systems without such files."""
 
     def __init__(self, folder: Path) -> None:
         self._file: IO[bytes] | None = None
@@ -192,7 +192,7 @@ class ReservedDiskSpace:
         return _BYTES if self._file is not None else 0
 
     def free(self) -> None:
-        """Gives the room back; also to be called in a forked child, which holds the file, too."""
+        """Frees the space; also called in a forked child, which has the file open, too."""
         if self._file is not None:
             with contextlib.suppress(OSError):
                 self._file.close()

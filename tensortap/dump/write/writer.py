@@ -1,4 +1,4 @@
-"""DumpWriter: the one object that writes a dump. Framework-free."""
+"""DumpWriter: the only class that writes a dump. Framework-free."""
 
 from __future__ import annotations
 
@@ -373,7 +373,7 @@ class DumpWriter:
             return self._destination.parts(worker.open_files)
 
     def _reset_worker(self) -> None:
-        """The state of a writer whose worker is still to come: of a new one, or of one in a forked child."""
+        """Resets the worker, for a new writer or in a forked child."""
         self._lock = threading.RLock()
         self._worker = None
         self.lost = 0
@@ -391,7 +391,7 @@ _OPEN: weakref.WeakSet[DumpWriter] = weakref.WeakSet()
 
 
 def _close_all() -> None:
-    """At exit: seals what the program left open."""
+    """At exit: closes the writers that the program left open."""
     for writer in list(_OPEN):
         try:
             writer.close()
