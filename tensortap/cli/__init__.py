@@ -1,4 +1,4 @@
-"""The command line, `tensortap …`: what is typed, what is printed, and the exit status.
+"""The command line, `tensortap …`: arguments, output and exit status.
 
 A command is one module of `commands` and one row of `main.COMMANDS`; `views` print what it found.
 `select_run` opens the run that a command is about, `console` prints for people and as JSON. May import

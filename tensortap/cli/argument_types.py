@@ -31,7 +31,7 @@ def add_follow_links(parser: argparse.ArgumentParser) -> None:
 
 
 def add_engine(parser: argparse.ArgumentParser, of: str = "") -> None:
-    """The options that `tensortap.scale.registry.open_engine` takes. `of`: what they are only good for."""
+    """The options that `tensortap.scale.registry.open_engine` takes. `of`: the option that they belong to."""
     parser.add_argument(
         "--engine",
         default="",
@@ -48,7 +48,7 @@ def add_engine(parser: argparse.ArgumentParser, of: str = "") -> None:
 
 
 def source(text: str) -> Path:
-    """A path, or an address that fsspec knows (`s3://bucket/logs`) as the path that stands for it."""
+    """A path; an address that fsspec supports (`s3://bucket/logs`) becomes the path that represents it."""
     if "://" not in text:
         return Path(text)
     from tensortap.core.errors import RemoteError
@@ -79,7 +79,7 @@ def local(text: str) -> Path:
 
 
 def on_disk(why: str) -> Callable[[str], Path]:
-    """A path of a disk. `why`: a sentence about what is at an address, without its end."""
+    """A path on disk. `why`: a sentence about addresses, without its end."""
 
     def parse(text: str) -> Path:
         if "://" not in text:
@@ -141,14 +141,15 @@ def positive(text: str) -> int:
 
 
 def steps(text: str) -> str:
-    """An argparse type: one step, a range whose end is not included, or a step from the end."""
+    """An argparse type: one step, a range with an excluded end, or a step from the end."""
     if _STEPS.fullmatch(text) is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a step; write 7, 3:10, 3:, or -1 for the last one")
     return text
 
 
 def chosen_steps(run: RunIndex, text: str | None) -> int | str | None:
-    """For a filter, which does not count from the end. Raises NotFoundError: there are not so many."""
+    """The steps for a filter, which does not count from the end. Raises NotFoundError: there are fewer
+    steps."""
     from tensortap.index.query.step_range import step_from_end
 
     if text is None or not text.startswith("-"):

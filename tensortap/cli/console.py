@@ -25,7 +25,8 @@ _LABEL = re.compile(r" *(?:\S+ {2,})?")
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        """`tensortap ls | head` is no failure: the command line ends quietly (rich would say status 1)."""
+        """A closed pipe (`tensortap ls | head`) is no failure: exits quietly, where rich would exit with
+        status 1."""
         raise BrokenPipeError
 
     def print(self, *objects: Any, **options: Any) -> None:
@@ -38,7 +39,7 @@ class _Console(Console):
 
 
 def _wrapped(text: Text, out: Console) -> list[Text]:
-    """The lines of a text, those that are too long in several: below what follows a leading word, if any."""
+    """The lines of a text. Long ones are wrapped and indented below the text after the first word."""
     lines = []
     for line in text.split("\n", allow_blank=True):
         if cell_len(line.plain) <= out.width:
@@ -116,7 +117,7 @@ def print_fitting_columns(
     numeric: tuple[str, ...] = (),
     out: Console | None = None,
 ) -> None:
-    """Prints a table without the columns for which the terminal has no room, and says which those are.
+    """Prints a table without the columns that do not fit the terminal, and lists these.
 
     Args:
         droppable: columns that may go, the least telling ones first.
@@ -139,7 +140,7 @@ def print_fitting_columns(
 def fitting_columns(
     columns: Sequence[str], cells: Sequence[Mapping[str, Text]], width: int, droppable: Sequence[str]
 ) -> list[str]:
-    """The columns for a terminal of `width` characters, of which a long name in the first gets half."""
+    """The columns for a terminal of `width` characters; a long name in the first one gets half of it."""
     needed = {name: max([len(name), *(cell_len(row[name].plain) for row in cells)]) + 2 for name in columns}
     needed[columns[0]] = min(needed[columns[0]], max(width // 2, _NARROW))
     shown = list(columns)
@@ -157,7 +158,7 @@ def _line(texts: Sequence[str], widths: Sequence[int], right: Sequence[bool]) ->
 
 
 def cell(text: object, style: str = "") -> Text:
-    """A cell that shows `text` as it is, escaped."""
+    """A cell with `text`, escaped."""
     return Text(escaped(str(text)), style=style)
 
 

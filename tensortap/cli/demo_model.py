@@ -26,7 +26,7 @@ _LINE_EVERY = 20  # steps between two lines where there is no terminal for a pro
 
 
 def train_digits(logdir: Path, steps: int) -> None:
-    """A healthy run: every tenth step is kept, with values."""
+    """A healthy run: every tenth step is stored, with values."""
     model = _network()
     model.compile(
         keras.optimizers.Adam(2e-3), keras.losses.SparseCategoricalCrossentropy(), metrics=["accuracy"]

@@ -33,7 +33,7 @@ def interrupted_at_once() -> Iterator[None]:
 
 
 def exit_now(status: int) -> NoReturn:
-    """Ends the process now: what it printed is written, its temporary files are removed.
+    """Ends the process now: flushes its output and removes its temporary files.
 
     The interpreter's own end waits for a thread that is in native code, or aborts in it.
     What is tidied up may take long, as a tap that waits for training to pause: Ctrl-C and SIGTERM end it,
@@ -53,7 +53,7 @@ def exit_now(status: int) -> NoReturn:
 
 
 def status_of(ended: SystemExit) -> int:
-    """The status that the interpreter would end with; prints the reason where there is one, as it does."""
+    """The exit status of the interpreter; prints the reason like the interpreter, if there is one."""
     if ended.code is None or isinstance(ended.code, int):
         return ended.code or 0
     print(ended.code, file=sys.stderr)

@@ -79,7 +79,7 @@ class _Version(argparse.Action):
 
 
 class _CommandParser(argparse.ArgumentParser):
-    """Finds what is not an option wherever it stands: `show RUN --json TENSOR`."""
+    """Accepts positional arguments after options: `show RUN --json TENSOR`."""
 
     _is_intermixed = False  # whether argparse reads the options first, which calls this again
 
@@ -151,7 +151,7 @@ def _failed(message: str, hint: str) -> int:
 
 
 def _open_closed_streams() -> None:
-    """`tensortap ls >&-`, as cron jobs are started: nobody reads, which is no failure."""
+    """Opens closed streams (`tensortap ls >&-`, cron jobs), because a missing reader is no failure."""
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
             nothing = os.open(os.devnull, os.O_RDWR)  # takes the number of the one that is closed
@@ -160,7 +160,7 @@ def _open_closed_streams() -> None:
 
 @contextlib.contextmanager
 def _ignore_broken_pipe() -> Iterator[None]:
-    """`tensortap ls | head` ends without a traceback: what the reader no longer wants is thrown away."""
+    """`tensortap ls | head` ends without a traceback: further output is discarded."""
     try:
         try:
             yield

@@ -1,4 +1,4 @@
-"""Progress of long work: a live line on a terminal; where the output is piped nothing, or lines."""
+"""Progress of long work: a live line on a terminal; in a pipe nothing, or lines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MUCH = 4_000_000  # bytes; statistics are read at some 20 MB a second
 
 @contextlib.contextmanager
 def text_progress(title: str, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
-    """Gives a function that shows one line of text: on a terminal the last one, else each, on stderr."""
+    """Returns a function that shows one line of text on stderr: on a terminal it replaces the last one."""
     if quiet or sys.stderr.isatty():
         with progress_line(title, quiet=quiet) as show:
             yield lambda text: show(f"\u2013 {text}")
@@ -36,7 +36,7 @@ def text_progress(title: str, *, quiet: bool = False) -> Iterator[Callable[[str]
 
 @contextlib.contextmanager
 def bytes_progress(title: str) -> Iterator[Callable[[int, int], None]]:
-    """Gives a function `(bytes done, bytes in all)` that moves a bar; it vanishes when the work is done.
+    """Returns a function `(bytes done, total bytes)` that moves a bar; the bar disappears at the end.
 
     It is drawn once 4 MB are still to be done: the rest needs none, however busy the machine is.
     """
@@ -60,7 +60,7 @@ def bytes_progress(title: str) -> Iterator[Callable[[int, int], None]]:
 
 @contextlib.contextmanager
 def rules_progress() -> Iterator[Callable[[int, int, str], None]]:
-    """Gives a function `(rules done, rules in all, name of the rule)` that moves a bar."""
+    """Returns a function `(rules done, number of rules, name of the rule)` that moves a bar."""
     if not sys.stderr.isatty():
         yield lambda done, total, rule: None
         return
@@ -74,7 +74,8 @@ def rules_progress() -> Iterator[Callable[[int, int, str], None]]:
 
 @contextlib.contextmanager
 def part_progress(title: str) -> Iterator[Callable[[int, int], None]]:
-    """Gives a function `(done, in all)` that moves a bar with a percentage, which vanishes in the end."""
+    """Returns a function `(done, total)` that moves a bar with a percentage; the bar disappears at the
+    end."""
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return
@@ -86,7 +87,7 @@ def part_progress(title: str) -> Iterator[Callable[[int, int], None]]:
 
 @contextlib.contextmanager
 def steps_progress(title: str, total: int) -> Iterator[Callable[[int, str], None]]:
-    """Gives a function `(steps done, text)` that moves a bar; nothing is shown where the output is piped."""
+    """Returns a function `(steps done, text)` that moves a bar; shows nothing in a pipe."""
     if not sys.stderr.isatty():
         yield lambda done, text: None
         return

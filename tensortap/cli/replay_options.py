@@ -60,7 +60,7 @@ def add_analysis_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def analysis_request(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The fields of a `Request` that say what is to be found out."""
+    """The fields of a `Request` that select the analysis."""
     if arguments.dtype:
         return {"analysis": "dtype", "options": {"dtype": arguments.dtype}}
     if arguments.compare_with:

@@ -63,14 +63,14 @@ def only_run(path: Path) -> RunIndex:
 
 
 def report_damage(*runs: RunIndex) -> None:
-    """Print on stderr what of these runs cannot be read, so that an answer that lacks it is not taken for
-    whole. To be called once all that the answer needs was read: graphs are read when they are needed."""
+    """Reports unreadable data of these runs on stderr, so that an incomplete answer is recognizable. Call it
+    after the answer has read all it needs, because graphs are read on demand."""
     for run in runs:
         print_damage(run.name, [sentence for sentence in run.damage if sentence not in run.denied])
 
 
 def print_damage(run: str, damage: Sequence[str]) -> None:
-    """Print on stderr the sentences on what of a run cannot be read."""
+    """Reports unreadable data of a run on stderr, in sentences."""
     if damage:
         more = f" And {len(damage) - 1:,} more." if len(damage) > 1 else ""
         text = f"{run} is damaged, so data are missing here: {damage[0]}{more}"
@@ -104,7 +104,7 @@ def open_log(path: Path) -> LogIndex:
 
 
 def check_folders_read(unread: Mapping[Path, OSError]) -> None:
-    """Raises NotARunError where folders could not be checked: nobody knows which runs they hold."""
+    """Raises NotARunError if folders are unreadable, because they may contain runs."""
     for folder, error in unread.items():
         if isinstance(error, PermissionError):
             denied = DeniedError(shown_path(folder))
@@ -113,7 +113,7 @@ def check_folders_read(unread: Mapping[Path, OSError]) -> None:
 
 
 def report_unread(unread: Mapping[Path, OSError]) -> bool:
-    """Print on stderr which folders could not be checked, and why; returns whether there are any."""
+    """Reports unreadable folders on stderr, with reasons; returns whether there are any."""
     for folder in unread:
         try:
             check_folders_read({folder: unread[folder]})
@@ -137,14 +137,14 @@ def _address(path: Path, log: LogIndex, run: RunIndex) -> str:
 
 
 def names_in_several_graphs(run: RunIndex, names: Iterable[str]) -> list[str]:
-    """Tensor names that stand for several tensors of a run."""
+    """Names that several tensors of a run share."""
     from tensortap.index.query.tensor_lookup import graphs_of_name
 
     return sorted(name for name in names if len(graphs_of_name(run.catalog, name)) > 1)
 
 
 def print_graph_hint(names: list[str]) -> None:
-    """Print below a list of graphs how to choose one."""
+    """Prints, below a list, how to select one of them."""
     which = f"{names[0]!r}" if len(names) == 1 else f"{names[0]!r} and {counted(len(names) - 1, 'more name')}"
     verb = "stands" if len(names) == 1 else "stand"
     text = (
@@ -155,7 +155,7 @@ def print_graph_hint(names: list[str]) -> None:
 
 
 def other_graphs(run: RunIndex, tensor: str, graph: str) -> list[str]:
-    """The other graphs (`-`: none) in which a tensor of that name was captured."""
+    """The other graphs (`-`: none) that captured a tensor with that name."""
     from tensortap.index.query.tensor_lookup import graphs_of_name
 
     return [other for other in graphs_of_name(run.catalog, tensor) if other != graph]

@@ -55,7 +55,7 @@ What-ifs
 
 
 class StepperShell(cmd.Cmd):
-    """Runs commands on a session, and prints what they say."""
+    """Runs commands on a session, and prints their output."""
 
     def __init__(self, session: StepperSession, source: Path) -> None:
         super().__init__()
@@ -331,7 +331,7 @@ def _words(text: str, count: int, example: str) -> list[str]:
 
 @contextlib.contextmanager
 def _reported(out: object) -> Iterator[None]:
-    """At the prompt, what goes wrong is a sentence, and the next command is asked for."""
+    """At the prompt, errors are sentences, and the next command follows."""
     try:
         yield
     except TensortapError as error:
@@ -362,7 +362,7 @@ def _line_history() -> Iterator[None]:
 
 
 def proof(answer: StepperAnswer) -> Any:
-    """Whether what is shown is what was recorded: a line."""
+    """A line on whether the shown tensors match the recording."""
     found = results_proof(answer)
     colour = "green" if found.proven else "" if answer.identical else "yellow"
     return cell(f"{found.word.lower()}: {found.text}", colour)
@@ -416,7 +416,7 @@ def print_values(session: StepperSession, tensor: str, selection: str | None, ou
 
 
 def side_by_side(session: StepperSession, tensor: str) -> Table:
-    """One row as recorded, one a what-if: the tensor's numbers, and how many tensors the what-if changes."""
+    """One row as recorded and one per what-if: the tensor's numbers, and the number of changed tensors."""
     from tensortap.index.query.tensor_lookup import find_snapshot
 
     from .select_run import only_run

@@ -14,7 +14,7 @@ _LIMIT: ContextVar[tuple[float, float] | None] = ContextVar("tensortap_time_limi
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """End what this thread reads in the body after so many seconds, at the next piece."""
+    """Stops reads of this thread in the body after a time limit, at the next piece."""
     before = _LIMIT.set((time.monotonic() + seconds, seconds))
     try:
         yield

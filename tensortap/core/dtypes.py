@@ -44,7 +44,7 @@ _QUANTIZED = {"qint8": "int8", "quint8": "uint8", "qint16": "int16", "quint16": 
 
 
 def numpy_dtype(dtype_name: str) -> np.dtype[Any]:
-    """The NumPy dtype that holds a logical dtype; `object` for `string`.
+    """The NumPy dtype of a logical dtype; `object` for `string`.
 
     Raises:
         InvalidValueError: this version of tensortap or ml_dtypes knows no such dtype.
@@ -60,7 +60,7 @@ def numpy_dtype(dtype_name: str) -> np.dtype[Any]:
 
 
 def itemsize(dtype_name: str) -> int:
-    """Bytes an element; 0 for `string`, whose elements differ in length."""
+    """Bytes per element; 0 for `string`, whose elements differ in length."""
     return 0 if dtype_name == STRING else numpy_dtype(dtype_name).itemsize
 
 

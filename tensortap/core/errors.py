@@ -45,7 +45,7 @@ class DumpClosedError(TensortapError):
 
 
 class NotARunError(TensortapError):
-    """A directory holds no readable `run.json`. Point at a run or at a directory of runs."""
+    """A directory without a readable `run.json`. Pass a run or a directory of runs."""
 
 
 class RemoteError(TensortapError):
@@ -74,11 +74,11 @@ class DeniedError(DamagedError):
 
 
 class ValueNotKeptError(TensortapError):
-    """Only the summary of a snapshot was kept. Capture again with `keep="value"`."""
+    """Only the summary of a snapshot is stored. Capture again with `keep="value"`."""
 
 
 class ValuePrunedError(ValueNotKeptError):
-    """A value was kept, and removed again by retention. Its statistics are still there."""
+    """A stored value was removed by retention. Its statistics are still available."""
 
 
 class NotFoundError(TensortapError):
@@ -94,17 +94,17 @@ class SelectionError(TensortapError):
 
 
 class LimitError(TensortapError):
-    """A request asks for more than the limit it names. Ask for a part."""
+    """A request exceeds the limit in the message. Request a part."""
 
 
 class RemoteReadError(OSError):
-    """The content of an address was not sent, or not as requested. An OSError, as of a disk that fails:
-    `filename` is the address without what is secret in it, `strerror` says what came instead."""
+    """An address sent no content, or not the requested one. An OSError, like that of a failing disk:
+    `filename` is the redacted address, `strerror` describes the response."""
 
 
 class UnexpectedResponseError(Exception):
-    """A web server sent something else than requested. Its text holds nothing but that."""
+    """A web server sent another response than requested. The text only describes the response."""
 
 
 class UnverifiedWarning(UserWarning):
-    """A part of a long value was read from a dump of format 1.0, which has no checksums for parts."""
+    """Part of a long value was read from a dump of format 1.0, which has no checksums for parts."""

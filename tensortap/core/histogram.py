@@ -53,7 +53,7 @@ class Histogram:
 
     @staticmethod
     def empty() -> Histogram:
-        """A histogram of nothing."""
+        """A histogram without elements."""
         return Histogram(np.empty(0, np.uint16), np.empty(0, np.int64))
 
     @staticmethod
@@ -68,7 +68,7 @@ class Histogram:
         return int(self.bucket_count.sum())
 
     def buckets(self) -> list[tuple[float, float, int]]:
-        """`(left, right, count)` ascending by value; exact zeros are in none of them."""
+        """`(left, right, count)` ascending by value, without exact zeros."""
         order = np.argsort(value_order(self.bucket_id))
         left, right = bucket_edges(self.bucket_id[order])
         return list(zip(left.tolist(), right.tolist(), self.bucket_count[order].tolist(), strict=True))

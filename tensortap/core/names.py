@@ -27,7 +27,7 @@ def tensor_name(node: str, slot: int) -> str:
 
 
 def split_tensor_name(name: str) -> tuple[str, int]:
-    """`"dense/Relu:0"` -> `("dense/Relu", 0)`; a name without a slot means slot 0.
+    """Splits `"dense/Relu:0"` into `("dense/Relu", 0)`; without a slot, the slot is 0.
 
     Any text has an answer: a dump that another program wrote may hold names that `parse_tensor_name` refuses.
     """
@@ -137,7 +137,7 @@ def short_function_names(runtime_names: Iterable[str]) -> dict[str, str]:
 
 
 class UnusedNames:
-    """Gives out each name once: `name`, then `name_1`, `name_2`, …"""
+    """Returns each name once: `name`, then `name_1`, `name_2`, …"""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
@@ -147,7 +147,7 @@ class UnusedNames:
         return name in self._taken
 
     def take(self, name: str) -> str:
-        """`name`, or the first `name_N` that was not given out yet."""
+        """`name`, or the first unused `name_N`."""
         candidate, number = name, self._numbers.get(name, 0)
         while candidate in self._taken:
             number += 1

@@ -1,4 +1,4 @@
-"""How long work reports how far it is: what it calls, and what ignores that."""
+"""Progress callbacks for long work, and ones that ignore it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Notice = Callable[[str], object]
 
 
 def ignore_advance(done: int, total: int, doing: str) -> None:
-    """The `Advance` of those who show nothing."""
+    """An `Advance` that shows nothing."""
 
 
 def ignore_count(done: int, total: int) -> None:
-    """The `AdvanceCount` of those who show nothing."""
+    """An `AdvanceCount` that shows nothing."""
 
 
 def ignore_notice(text: str) -> None:
-    """The `Notice` of those who show nothing."""
+    """A `Notice` that shows nothing."""

@@ -69,7 +69,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """How a function hangs in its graph: who calls it, as what, and which tensors it returns."""
+    """The place of a function in its graph: its caller, its role, and the tensors it returns."""
 
     parent: str = ""
     caller: str | None = None
@@ -134,7 +134,7 @@ _STATISTICS_OF = attrgetter(*STATISTICS)
 
 @dataclass(frozen=True, slots=True)
 class SummaryTable(Sequence[Summary]):
-    """n summaries; a sequence of `Summary`, each made when it is asked for.
+    """Summaries of n tensors; a sequence of `Summary`, each created on access.
 
     Attributes:
         dtypes, shapes: of the arrays.
@@ -168,7 +168,7 @@ class SummaryTable(Sequence[Summary]):
         )
 
     def take(self, rows: Sequence[int], shapes: Sequence[tuple[int, ...]]) -> SummaryTable:
-        """The table of the rows of these numbers, each with the shape that is given."""
+        """The table of these rows, each with the given shape."""
         return SummaryTable(
             [self.dtypes[row] for row in rows],
             shapes,

@@ -51,11 +51,11 @@ class Sample:
             raise InvalidValueError(f"seed={self.seed!r} is not valid.", "Use 0 to 2^32 - 1.")
 
     def kept(self, size: int) -> int:
-        """How many elements of a value of `size` are kept."""
+        """Number of stored elements of a value of `size`."""
         return min(self.count, size)
 
     def positions(self, size: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Positions of the kept elements in the flattened value, ascending, int64."""
+        """Positions of the stored elements in the flattened value, ascending, int64."""
         kept = self.kept(size)
         numbers = np.arange(kept + 1, dtype=np.int64)
         # Position i is floor(i * size / kept), without a product that overflows.
@@ -79,7 +79,7 @@ def _scrambled(seed: int, count: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
 
 
 def with_sample(codec: str, sample: Sample | None) -> str:
-    """The codec column of a value of which `sample` was kept: `sample:1000:even+raw`."""
+    """The codec column of a value with `sample` stored: `sample:1000:even+raw`."""
     if sample is None:
         return codec
     how = "even" if sample.how == "even" else f"random:{sample.seed}"

@@ -1,4 +1,4 @@
-"""Text for people: escaping what a terminal or page would obey, natural order, suggestions, plurals."""
+"""Text for people: escaping for terminals and pages, natural order, suggestions, plurals."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _MAX_COMPARED = 5_000  # difflib needs some 20 us a name
 
 
 def escaped(text: str) -> str:
-    """Text from a dump; what a terminal or a page would obey (control characters, direction marks) or would
-    not show (zero width, fillers) as `\\xNN`. Joiners and variation selectors stay where they change what is
-    seen: in emoji, and where Persian and the scripts of India need them (RFC 5892, A.1 and A.2).
+    """Text from a dump. Characters that a terminal or page would obey (control characters, direction marks)
+    or not show (zero width, fillers) become `\\xNN`. Joiners and variation selectors stay where they change
+    what is shown: in emoji, and in Persian and Indic scripts (RFC 5892, A.1 and A.2).
     """
     if text.isprintable() and (text.isascii() or _BLANK.search(text) is None):
         return text
@@ -42,8 +42,8 @@ def escaped(text: str) -> str:
 
 
 def csv_text(text: str) -> str:
-    """Text for a CSV file: with an apostrophe in front where a spreadsheet would run it as a formula, and
-    with control characters, which a terminal would obey, as `\\xNN`; tabs and ends of lines stay."""
+    """Text for a CSV file: with a leading apostrophe if a spreadsheet would run it as a formula, and with
+    control characters as `\\xNN`, except tabs and line ends."""
     text = _CONTROLS.sub(lambda found: _code(found.group()), text)
     return f"'{text}" if text.startswith(_FORMULA) else text
 
@@ -53,7 +53,7 @@ def _is_seen(character: str) -> bool:
 
 
 def _changes_others(text: str, place: int) -> bool:
-    """Whether what is not seen itself shapes its neighbours."""
+    """Whether an invisible character changes the shape of its neighbours."""
     character, before, after = text[place], text[place - 1 : place], text[place + 1 : place + 2]
     if not before or not (after or character in _STYLES):
         return False
@@ -101,8 +101,8 @@ def bytes_text(count: int) -> str:
 
 
 def natural_key(text: str) -> tuple[str, str]:
-    """Sort key of texts with numbers: before each number stands a sign, the later the more digits it has,
-    zeros in front of it aside; then the text itself, as `a_1` and `a_01` are two."""
+    """Sort key for texts with numbers: each number is prefixed by a character that increases with its number
+    of digits (without leading zeros). The text itself comes last, because `a_1` and `a_01` differ."""
     return _DIGITS.sub(_signed, text), text
 
 
@@ -111,7 +111,7 @@ def _signed(number: re.Match[str]) -> str:
 
 
 def natural_ranks(texts: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Rank of each text in natural order, int64 [count]; equal texts have equal ranks."""
+    """The rank of each text in the order of all, int64 [count]; equal texts have equal ranks."""
     places = {text: place for place, text in enumerate(sorted(set(texts), key=natural_key))}
     return np.array([places[text] for text in texts], np.int64)
 

@@ -43,7 +43,7 @@ class BatchSummarizer:
         self._bucket_counts: list[Any] = [_NO_COUNTS] * count
 
     def add(self, row: int, values: Array, dtype: str) -> int | None:
-        """Array number `row`; returns how many of its elements are zero, or None if that is not known yet."""
+        """Array number `row`; returns its number of zeros, or None if not known yet."""
         self._dtypes[row], self._shapes[row], self._sizes[row] = dtype, values.shape, values.size
         if dtype == STRING or not values.size:
             return 0
@@ -141,5 +141,5 @@ class SingleSummarizer:
 
 
 def _are_exact(integers: Array) -> bool:
-    """Whether float64 holds all of these."""
+    """Whether float64 represents all of these exactly."""
     return bool(integers.min() >= -_LARGEST and integers.max() <= _LARGEST)

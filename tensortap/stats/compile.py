@@ -1,4 +1,4 @@
-"""Compiles the kernels when they are first needed, and holds the memory they work in."""
+"""Compiles the kernels on first use, and owns their working memory."""
 
 from __future__ import annotations
 
@@ -136,7 +136,8 @@ class Scratch(threading.local):
         self._moments = self._result[8:].view(np.float64)
 
     def finish(self, tiny_id: int) -> Measured:
-        """Return what was added since the last call; `tiny_id` as for the kernel `finish`."""
+        """Returns the statistics of what was added since the last call; `tiny_id` as for the kernel
+        `finish`."""
         ids, counts = self.finish_into(tiny_id, self._result)
         return Measured(Histogram(ids, counts), *self._result[:8].tolist(), *self._moments.tolist())
 

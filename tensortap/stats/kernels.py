@@ -48,7 +48,7 @@ def helper(function: F) -> F:
 
 
 def fast_helper(function: F) -> F:
-    """A helper whose sums may be reordered, so that they vectorise. NaN and Inf keep their meaning."""
+    """A helper with sums that may be reordered, for vectorisation. NaN and Inf keep their meaning."""
     compiled: F = _njit(fastmath=_REORDER, **_HELPER)(function)
     return compiled
 
@@ -170,7 +170,7 @@ def _sums(values: Any, shift: float) -> Any:
 
 @helper
 def _careful_block(values: Any, acc: Any, shift: float) -> float:
-    """Moments of a block that holds NaN or Inf, and their counts."""
+    """Moments of a block with NaN or Inf, and their counts."""
     nan, pos_inf, neg_inf = np.int64(0), np.int64(0), np.int64(0)
     for i in range(_I0, np.uint64(values.size)):
         nan += np.int64(values[i] != values[i])
@@ -278,7 +278,7 @@ def _count64(values: Any, acc: Any, tables: Any, ids: Any) -> Any:
 
 @helper
 def block64(values: Any, acc: Any, low: Any, high: Any, shift: float) -> float:
-    """Moments of one block of float64, given its smallest and largest key."""
+    """Moments of one block of float64, from its smallest and largest key."""
     if high >= _INF64 or low <= (_INF64 ^ np.int64(-1)):
         return _careful_block(values, acc, shift)
     smallest = np.int64(low ^ ((low >> np.int64(63)) & _MAG64)).view(np.float64)
@@ -302,7 +302,7 @@ def scan_float64(values: Any, acc: Any) -> None:
 
 
 def scan_integer(values: Any, acc: Any) -> None:
-    """Adds integers of 32 or 64 bits: sums of the nearest float64, bucket ids of the one toward zero."""
+    """Adds 32- or 64-bit integers: sums use the nearest float64, bucket ids the one toward zero."""
     tables = np.zeros(8 * _STRIDE, np.uint16)
     ids = np.empty(_BLOCK, np.uint16)
     wide = np.empty(_BLOCK, np.float64)
@@ -341,7 +341,8 @@ def _modulus(real: float, imag: float) -> float:
 
 
 def scan_complex(parts: Any, acc: Any) -> None:
-    """Adds the moduli of complex numbers, given as real and imaginary parts in turn, float32 or float64."""
+    """Adds the moduli of complex numbers, given as alternating real and imaginary parts, float32 or
+    float64."""
     tables = np.zeros(8 * _STRIDE, np.uint16)
     ids = np.empty(_BLOCK, np.uint16)
     moduli = np.empty(_BLOCK, np.float64)
@@ -361,7 +362,7 @@ def scan_complex(parts: Any, acc: Any) -> None:
 
 
 def add_codes(counts: Any, values: Any, ids: Any, acc: Any) -> None:
-    """Adds numbers that stand in a table: `counts[c]` times the float64 `values[c]`, of bucket `ids[c]`."""
+    """Adds numbers from a table: `counts[c]` times the float64 `values[c]`, in bucket `ids[c]`."""
     total, lost, n, low, high = 0.0, 0.0, 0, np.inf, -np.inf
     for code in range(counts.size):
         count, value = counts[code], values[code]
@@ -389,7 +390,7 @@ def add_codes(counts: Any, values: Any, ids: Any, acc: Any) -> None:
 
 
 def finish(acc: Any, tiny_id: int, ids: Any, counts: Any, result: Any) -> int:
-    """Derives what the histogram implies, and empties the accumulator for the next array.
+    """Derives statistics from the histogram, and empties the accumulator for the next array.
 
     Args:
         acc: what the other kernels added to.
@@ -435,7 +436,7 @@ _MANY = 1 << 30  # words after which counters of 32 bits are emptied
 
 @helper
 def _gather(tables: Any, stride: int, counts: Any) -> None:
-    """Moves the counts of several tables, `stride` apart, into one."""
+    """Sums the counts of several tables, `stride` apart, into one."""
     for table in range(tables.size // stride):
         for code in range(counts.size):
             counts[code] += np.int64(tables[stride * table + code])

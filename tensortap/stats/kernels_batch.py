@@ -1,4 +1,4 @@
-"""Measures many small arrays in one call, compiled by numba: the call takes longer than such an array.
+"""Measures many small arrays in one numba call, because a call takes longer than a small array.
 
 They lie one behind the other as float64, which holds the numbers of their dtypes exactly. Buckets are counted
 one by one: emptying the tables of `kernels` would take longer.
@@ -27,7 +27,7 @@ def scan_small(
     used: Any,
     results: Any,
 ) -> None:
-    """Measures consecutive parts of `values`, none of them longer than `SMALL`.
+    """Measures consecutive parts of `values`, each of at most `SMALL` elements.
 
     Args:
         values: float64 elements of all arrays.

@@ -24,7 +24,7 @@ _MAX_COUNT = np.iinfo(np.int64).max
 
 
 def finite_elements(columns: Mapping[str, Array], is_text: Array) -> Array:
-    """How many elements of each snapshot the statistics are over, int64 [rows]; none of a text."""
+    """Number of elements in the statistics of each snapshot, int64 [rows]; 0 for text."""
     size, *others = (columns[name].astype(np.int64) for name in ("size", "nan", "pos_inf", "neg_inf"))
     for count in others:
         size -= count
@@ -63,7 +63,7 @@ def group_starts(*keys: Array) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 
 def _moments(columns: Mapping[str, Array], starts: Array, rows: int) -> dict[str, Array]:
-    """Mean, std and L2: centred at a mean of the group, and scaled, so that nothing cancels or overflows."""
+    """Mean, std and L2, centred at a mean of the group and scaled, so that nothing cancels or overflows."""
     group = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, rows)))
     known = (columns["finite"] > 0) & ~np.isnan(columns["mean"])
     weight = np.where(known, columns["finite"].astype(np.float64), 0.0)

@@ -1,4 +1,4 @@
-"""Guards around numba, which would otherwise do harm or die:
+"""Guards against numba side effects and crashes:
 
 - `ignore_config_file`, `cache_settings_of_environment`: a `.numba_config.yaml` of the folder that it runs in;
 - `COMPILE_LOCK`: forks while a thread compiles;
@@ -28,7 +28,7 @@ _TRACE = "CHROME_TRACE"
 
 
 def ignore_config_file() -> None:
-    """Call it before numba is imported: there the environment goes before the file, but nothing else does."""
+    """Call it before numba is imported, which lets the environment override the file."""
     if "numba" not in sys.modules and os.path.lexists(_FILE):
         for name in (*_CACHE_SETTINGS, _TRACE):
             os.environ.setdefault(f"NUMBA_{name}", "")
@@ -36,7 +36,7 @@ def ignore_config_file() -> None:
 
 @contextmanager
 def cache_settings_of_environment() -> Iterator[None]:
-    """Within it, code is kept where the environment says, or where numba does so by default.
+    """Within it, numba caches code where the environment says, or at its default place.
 
     It does not ask for the file: a program may have imported numba in another folder, and whoever owns that
     one may have removed the file since. Nothing compiles meanwhile, which would read it again.
@@ -119,7 +119,7 @@ def numba_would_fail() -> bool:
 
 
 def _address_space_left() -> int | None:
-    """Bytes that this process may still map; None without a limit, or where that is unknown."""
+    """Bytes of address space left for this process; None if unlimited or unknown."""
     if resource is None:
         return None
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]

@@ -50,7 +50,7 @@ def summarize(array: Any) -> Summary:
 
 
 def summarize_normal(values: Array, dtype: str) -> Summary:
-    """`summarize` of what `normalize` returned."""
+    """`summarize` for the output of `normalize`."""
     if dtype == STRING or not values.size:
         return _summary(dtype, values, Measured())
     return _summary(dtype, values, measure(values.reshape(-1), dtype))
@@ -67,8 +67,8 @@ def measure(flat: Array, dtype: str) -> Measured:
 
 
 def warm_up(*dtypes: str) -> None:
-    """Compiles the kernels of these dtypes (float32 if none is named), and the one of many small arrays, so
-    that their first use need not."""
+    """Compiles the kernels of these dtypes (default: float32) and the one for small arrays, so that first
+    uses are fast."""
     for dtype in dtypes or ("float32",):
         summarize(np.ones(1, numpy_dtype(dtype)))
     with contextlib.suppress(CannotCompileError):
@@ -170,7 +170,7 @@ def smallest_normal(dtype: str) -> float:
 
 @cache
 def tiny_id(dtype: str) -> int:
-    """Bucket id of the smallest normal number; -1 for float64's, which lies within bucket 0."""
+    """Bucket id of the smallest normal number; -1 for float64, whose smallest is in bucket 0."""
     tiny = smallest_normal(dtype)
     if tiny == 0:
         return 0
@@ -206,7 +206,7 @@ def _summary(dtype: str, values: Array, found: Measured) -> Summary:
 
 
 def scaled(flat: Array, abs_max: float) -> tuple[float, float, float]:
-    """(mean, std, l2) of numbers whose squares leave float64's range; infinite if the result does."""
+    """(mean, std, l2) of numbers whose squares overflow float64; infinite if the result does."""
     exponent = math.frexp(abs_max)[1]
 
     def numbers_of() -> Iterator[Array]:
@@ -281,7 +281,7 @@ def _count_signs(numbers: npt.NDArray[np.float64], tiny: float, counts: dict[str
 
 
 def _exact(values: Array) -> npt.NDArray[np.float64]:
-    """Values as float64; 64-bit integers rounded toward zero, so that none moves up into the next bucket."""
+    """Values as float64; 64-bit integers rounded toward zero, so that none enters the next bucket."""
     if values.dtype.kind not in "iu" or values.dtype.itemsize < 8:
         return values.astype(np.float64)
     negative = values < 0

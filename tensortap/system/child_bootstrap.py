@@ -22,7 +22,7 @@ PARENT_PIPE = "TENSORTAP_PARENT"  # the environment variable that holds the pipe
 
 
 def end_with_parent() -> None:
-    """From here on this process ends when the one that started it does, if that asked for it."""
+    """Makes this process end with its parent, if the parent requested it."""
     text = os.environ.pop(PARENT_PIPE, "")  # not for processes that are started from here
     if not text:
         return

@@ -20,7 +20,7 @@ def lock_file(fd: int) -> None:
 
 
 def is_locked(file: IO[bytes] | int) -> bool | None:
-    """Whether a process holds the file; None where the system or its disk has no locks.
+    """Whether a process holds the file; None if the system or disk has no locks.
 
     Between some machines, locks of the others are not seen.
     """
@@ -38,7 +38,7 @@ def is_locked(file: IO[bytes] | int) -> bool | None:
 
 
 def is_gone(host: str, pid: int) -> bool:
-    """Whether a process ran on this host, which has none of its number any more: it has ended, or was killed.
+    """Whether the process ran on this host and has ended or was killed.
 
     One in a container may be taken for gone where the container has the host's name.
     """
@@ -54,7 +54,7 @@ def is_gone(host: str, pid: int) -> bool:
 
 
 def _is_zombie(pid: int) -> bool:
-    """Whether a process has ended, and nobody has asked yet how; known on Linux."""
+    """Whether a process has ended without being reaped; known on Linux."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:

@@ -1,4 +1,4 @@
-"""One live line of progress on a terminal; nothing where the output is piped."""
+"""One live line of progress on a terminal; nothing in a pipe."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tensortap.core.text import escaped
 
 @contextlib.contextmanager
 def progress_line(title: str, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
-    """Gives a function that shows one line of text behind the title, on stderr."""
+    """Returns a function that shows one line of text after the title, on stderr."""
     if quiet or not sys.stderr.isatty():
         yield lambda text: None
         return

@@ -1,4 +1,4 @@
-"""Redacts secrets in the command line that a run records: whoever reads the run may not learn a password."""
+"""Redacts secrets in the command line that a run records, so that its readers cannot learn a password."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OPTION = re.compile(r"-[A-Za-z]|--[a-z][a-z0-9_.-]*(=.*)?", re.DOTALL)
 
 
 def recorded_command(arguments: Sequence[str] | None = None) -> list[str]:
-    """The command line (`sys.argv` if none is given) with `…` for what is secret in it.
+    """The command line (default: `sys.argv`) with `…` in place of secrets.
 
     Hidden is what stands behind a name with one of the words above, in its argument or in those that follow
     up to the next option, and in addresses the user, the password and the query. That is rather too much
@@ -47,7 +47,7 @@ def _is_secret_what_follows(argument: str) -> bool:
 
 
 def _redacted(argument: str) -> str:
-    """An argument without what is secret in it. Its parts may be ambiguous: then all behind is hidden."""
+    """An argument without its secrets. If its parts are ambiguous, everything after is hidden."""
     end = min(_begin_of_value(argument), _begin_of_query(argument))
     at = argument.rfind("@")
     user = argument.find(":")  # of `user:password@host`, with or without a scheme
@@ -68,7 +68,7 @@ def _begin_of_value(argument: str) -> int:
 
 
 def _begin_of_query(argument: str) -> int:
-    """Where that begins which stands behind the path of the first address, or the end."""
+    """The position of the query after the path of the first address, or the end."""
     scheme = argument.find("://")
     sign = _QUERY.search(argument, scheme) if scheme >= 0 else None
     return sign.end() if sign else len(argument)

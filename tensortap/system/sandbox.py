@@ -1,4 +1,4 @@
-"""Take from this process what a worker does not need: the network, much memory, core files."""
+"""Takes from this process what a worker does not need: network, memory, core files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CLONE_NEWNET = 0x40000000
 
 
 def limit_memory(memory_bytes: int) -> None:
-    """Lets this process allocate so many bytes more than it holds now, and write no core files.
+    """Limits this process to some more bytes than it has now, and turns off core files.
 
     Where the system does not report what it holds (other systems than Linux), that counts as well.
     """
@@ -34,7 +34,7 @@ def _held() -> int:
 
 
 def leave_network() -> None:
-    """Leaves it where the system lets it, which it does not once the process has threads.
+    """Leaves the network if the system allows it, which it does not once the process has threads.
 
     Recordings hold only ops that compute (`capture.allowed`); this is the second wall, not the first.
     """

@@ -51,7 +51,7 @@ class ChildEndedError(Exception):
 
 
 class ChildFailedError(Exception):
-    """The worker raised something unexpected, whose name this is. It goes on with the next request."""
+    """The worker raised an unexpected error with this name. It continues with the next request."""
 
 
 class Cancellation:
@@ -63,7 +63,7 @@ class Cancellation:
         self.cancelled = False
 
     def cancel(self) -> None:
-        """Ends the work at once if it can be, or as soon as it can be."""
+        """Cancels the work immediately, or as soon as possible."""
         with self._lock:  # held while it ends: by then whoever does the work may work for somebody else
             self.cancelled = True
             if self._end is not None:
@@ -123,7 +123,7 @@ class ChildProcess:
         progress: SendProgress | None = None,
         seconds: float | None = None,
     ) -> tuple[Any, bytes]:
-        """The answer to a request, and the bytes behind it.
+        """The answer to a request, and the bytes after it.
 
         Raises:
             ChildEndedError: it died, was killed, or took longer than `seconds`.
@@ -143,7 +143,7 @@ class ChildProcess:
                     progress(answer.get("progress"))
 
     def send(self, request: Mapping[str, Any]) -> None:
-        """Sends a request; where the worker has ended, `receive` says so."""
+        """Sends a request; if the worker has ended, `receive` raises."""
         assert self._process.stdin is not None
         if self._errors is not None:
             self._asked_at = os.fstat(self._errors.fileno()).st_size
@@ -151,7 +151,7 @@ class ChildProcess:
             _write(self._process.stdin, request)
 
     def receive(self) -> Message:
-        """The next message. Raises ChildEndedError: there is none, or not a whole one."""
+        """The next message. Raises ChildEndedError: there is none, or an incomplete one."""
         assert self._process.stdout is not None
         message = _read(self._process.stdout)
         if message is None:
@@ -180,8 +180,7 @@ class ChildProcess:
             watchdog.cancel()
 
     def wait(self, seconds: float) -> int | None:
-        """Wait for the process to end by itself: its exit status, or None if it takes longer. Starts no
-        thread."""
+        """Waits for the process to end: its exit status, or None after the timeout. Starts no thread."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             return self._process.wait(seconds)
         return None
@@ -215,7 +214,7 @@ class ChildProcess:
 
 
 class ChildPool:
-    """Workers of one kind: started when there is work, ended when there was none for a while.
+    """Workers of one kind: started on demand, ended after some idle time.
 
     Any number of threads may ask; they wait for each other.
 
@@ -246,8 +245,8 @@ class ChildPool:
         seconds: float | None = None,
         cancellation: Cancellation | None = None,
     ) -> tuple[Any, bytes]:
-        """As `ChildProcess.ask`, with any process of the pool. It is killed by `cancellation`, and after
-        whatever `progress` or an interrupt raises: what it would still answer belongs to this request."""
+        """As `ChildProcess.ask`, with any process of the pool. It is killed by `cancellation`, and if
+        `progress` or an interrupt raises, because it could still answer this request."""
         with self._free:
             worker = self._rested() or self._start()
             try:
@@ -263,7 +262,7 @@ class ChildPool:
             return answer
 
     def close(self) -> None:
-        """Ends the workers that have nothing to do."""
+        """Ends idle workers."""
         while worker := self._rested():
             worker.close()
 
@@ -325,13 +324,13 @@ class Channel:
         _write(self._out, record, data)
 
     def requests(self) -> Iterator[dict[str, Any]]:
-        """Requests until there are no more."""
+        """Requests until the input ends."""
         while message := _read(self._source):
             yield message[0]
 
 
 def serve(handle: Handler) -> None:
-    """Answers requests until there are no more; a worker's main function.
+    """A worker's main function: answers requests until the input ends.
 
     A MemoryError ends the process: what it holds is of no use any more.
     """
@@ -358,7 +357,7 @@ def _write(out: IO[bytes], record: Mapping[str, Any], data: bytes | memoryview =
 
 
 def _read(source: IO[bytes]) -> Message | None:
-    """The next message; None at the end, and where there is no whole one."""
+    """The next message; None at the end, or if it is incomplete."""
     try:
         record = json.loads(source.readline(MAX_BYTES))
         size = record.get("bytes", 0) if isinstance(record, dict) else -1
@@ -375,7 +374,7 @@ _pipe_ends: dict[object, int] = {}  # closing one ends the process that holds th
 
 
 def own_command(program: str | Path, *arguments: str) -> list[str]:
-    """A command that runs a module of the package, as `replay`, or a file, in a process of its own.
+    """A command that runs a module of the package, e.g. `replay`, or a file, in a separate process.
 
     The folder that it is started in may be somebody's dumps: what lies there is no module (`-P`). Where
     tensortap itself was found there, beside a script, the folder comes last, behind all that is installed.

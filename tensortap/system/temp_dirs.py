@@ -1,4 +1,5 @@
-"""Temporary folders of a process, removed when it ends; those of killed processes are removed by the next."""
+"""Temporary folders of a process, removed when it ends; those of killed processes are removed by the next
+one."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ _own: set[str] = set()  # names of those that this process has
 
 @contextlib.contextmanager
 def scratch_folder(parent: Path, purpose: str, *, mode: int = 0o777) -> Iterator[Path]:
-    """A folder `.<purpose>-<host>-<pid>-<8 hex digits>`, removed in the end, with what is left in it.
+    """A folder `.<purpose>-<host>-<pid>-<8 hex digits>`, removed at the end with its content.
 
     Those that processes of this host left when they were killed are removed, too. A fork removes nothing.
     `mode` is that of the folder, less the umask.
@@ -46,7 +47,7 @@ def scratch_folder(parent: Path, purpose: str, *, mode: int = 0o777) -> Iterator
 
 
 def temp_folder() -> AbstractContextManager[Path]:
-    """An `scratch_folder` among the system's temporary files, which nobody else can read. Raises OSError."""
+    """A `scratch_folder` in the system's temporary folder, which only this user can read. Raises OSError."""
     return scratch_folder(Path(tempfile.gettempdir()), _TEMPORARY, mode=0o700)
 
 
@@ -59,12 +60,12 @@ def temp_folder_until_exit() -> Path:
 
 
 def remove_stale_temp_folders() -> None:
-    """Removes the temporary folders that killed processes left. Raises OSError."""
+    """Removes the temporary folders of killed processes. Raises OSError."""
     remove_stale_folders(Path(tempfile.gettempdir()), _TEMPORARY)
 
 
 def remove_stale_folders(parent: Path, purpose: str) -> None:
-    """Removes what `scratch_folder` made there for processes of this user, on this host, that are gone."""
+    """Removes the `scratch_folder`s of ended processes of this user and host."""
     here = new_worker_name().rsplit("-", 2)[0]
     for folder in parent.glob(f".{purpose}-*"):
         name = folder.name.removeprefix(f".{purpose}-")
@@ -83,7 +84,7 @@ def _is_left(folder: Path, pid: int) -> bool:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Tells processes that cannot see this one, those of another container with the same host name."""
+    """Locks the folder for processes that cannot see this one, in containers with the same host name."""
     with _opened(folder) as fd:
         if fd is not None:
             lock_file(fd)
@@ -91,14 +92,14 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _is_locked(folder: Path) -> bool | None:
-    """Whether a process has it, or it cannot be opened; None where its disk has no locks."""
+    """Whether a process has locked it, or it cannot be opened; None if its disk has no locks."""
     with _opened(folder) as fd:
         return True if fd is None else is_locked(fd)
 
 
 @contextlib.contextmanager
 def _opened(folder: Path) -> Iterator[int | None]:
-    """A file descriptor of a folder; None where it cannot be opened, as on Windows no folder can."""
+    """A file descriptor of a folder; None if it cannot be opened (on Windows always)."""
     try:
         fd = os.open(folder, os.O_RDONLY | _CAREFUL)
     except OSError:

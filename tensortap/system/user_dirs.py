@@ -80,7 +80,7 @@ def is_own_folder(folder: Path, *, or_of_root: bool = False) -> bool:
 
 
 def open_regular(path: Path, flags: int) -> int:
-    """A descriptor of a regular file; nothing is opened through a link, and nothing waits for a FIFO.
+    """A descriptor of a regular file; follows no link, and does not wait for a FIFO.
 
     Raises:
         OSError: it is no regular file, or cannot be opened with these flags.

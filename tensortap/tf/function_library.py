@@ -28,7 +28,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class TracedFunction:
-    """One function of a closure: its definition, and who calls it first, as what.
+    """One function of a closure: its definition, its first caller, and its role.
 
     `handles` tells of resource arguments which dtype and shape the variables have, `variables` their paths.
     `changed`: the definition is not the one that is registered.
@@ -172,9 +172,9 @@ def _variables(definition: FunctionDef, paths: Sequence[str]) -> dict[str, str]:
 
 
 def function_def(name: str) -> FunctionDef:
-    """The definition of a registered function, with calls by name (nodes whose op type is a function's
-    name, as `Defun` makes them: ctc_loss) written as calls of any other function: PartitionedCall,
-    StatefulPartitionedCall. Functions that are made anew by each call, for its dtypes, stay as they are.
+    """The definition of a registered function. Calls by name (nodes whose op type is a function's name,
+    created by `Defun`, e.g. in ctc_loss) become PartitionedCall or StatefulPartitionedCall. Functions that
+    each call creates for its dtypes are unchanged.
 
     Raises:
         tf.errors.NotFoundError: no function of that name is registered.

@@ -29,7 +29,7 @@ SUPPORTED = "2.21"
 
 @contextlib.contextmanager
 def imported_from_tensorflow() -> Iterator[None]:
-    """Report a missing private module of TensorFlow in a clear sentence.
+    """Raises a clear error if a private module of TensorFlow is missing.
 
     Raises:
         UnsupportedTensorFlowError: an import in the body failed.
@@ -125,7 +125,7 @@ CallHook = Callable[[CallFunction, bytes, Sequence[Any], int], Any]
 
 
 def install_call_hook(hook: CallHook) -> Callable[[], None]:
-    """Sends every eager call of a traced function through `hook`; returns what takes the hook out again.
+    """Sends every eager call of a traced function through `hook`; returns a function that removes the hook.
 
     `Context.call_function` is the one waist through which tf.function, Keras' train, test and predict
     functions, SavedModel signatures and a tape's forward and backward functions run.
@@ -173,7 +173,8 @@ def new_function(name: str, dtypes: Sequence[Any]) -> FunctionDef:
 
 
 def library(definitions: Sequence[FunctionDef]) -> bytes:
-    """Definitions as a serialized FunctionDefLibrary, without what has a meaning in this process only."""
+    """Definitions as a serialized FunctionDefLibrary, without attributes that are only valid in this
+    process."""
     found = function_pb2.FunctionDefLibrary()
     for definition in definitions:
         copy = found.function.add()
@@ -196,13 +197,13 @@ def call_function(name: str, inputs: Sequence[Any], num_outputs: int) -> list[An
 
 
 def call_as_written(name: str, inputs: Sequence[Any], num_outputs: int) -> list[Any]:
-    """Runs a registered function without the graph optimiser, whose first look at 400 nodes takes 0.3 s."""
+    """Runs a registered function without the graph optimiser, whose first run on 400 nodes takes 0.3 s."""
     attributes = ("executor_type", "", "config_proto", function_utils.get_disabled_rewriter_config())
     return list(execute.execute(name, num_outputs, list(inputs), attributes, context.context()) or ())
 
 
 def set_handle_data(handle: Any, dtype: Any, shape: Any) -> None:
-    """Set the dtype and shape of the variable of a resource tensor that an op made."""
+    """Sets the shape and dtype of the variable behind a resource tensor of an op."""
     handle_data_util.set_handle_data(handle, handle_data_util.create_handle_data(shape, dtype))
 
 
@@ -252,7 +253,7 @@ _GENERATED: dict[tuple[str, int], tuple[str, int, str]] = {}
 
 
 def user_line(file: str, line: int, function: str) -> tuple[str, int, str]:
-    """The line of the user's that AutoGraph generated a line from; the line itself, if it is no such."""
+    """The user's line from which AutoGraph generated a line; else the line itself."""
     return _GENERATED.get((file, line), (file, line, function))
 
 
@@ -281,7 +282,7 @@ def function_graph(
 
 
 def _make_typed_argument(node: NodeDef, handle: HandleData) -> None:
-    """Turns a placeholder into an op whose shape function knows what a resource holds."""
+    """Turns a placeholder into an op whose shape function knows the resource's content."""
     node.op = "_Arg"
     node.attr.pop("dtype", None)
     node.attr.pop("shape", None)
@@ -292,13 +293,13 @@ def _make_typed_argument(node: NodeDef, handle: HandleData) -> None:
 
 
 def handle_data(tensor: Any) -> HandleData | None:
-    """Shape and dtype behind a resource tensor, if they are known."""
+    """Shape and dtype behind a resource tensor, if known."""
     data = handle_data_util.get_handle_data(tensor)
     return data if data is not None and data.is_set else None
 
 
 def resource_type(handle: Any) -> str:
-    """The C++ type behind an eager resource tensor, as `tensorflow::Var`; empty if it is not known."""
+    """The C++ type behind an eager resource tensor, e.g. `tensorflow::Var`; empty if unknown."""
     match = _RESOURCE_TYPE.search(str(handle))
     return match.group(1) if match else ""
 
@@ -314,7 +315,7 @@ def iterator_handle(iterator: Any) -> Any:
 
 
 def local_iterator(iterator: Any) -> Any:
-    """The eager iterator behind that of a distribution strategy: the one of the first replica here."""
+    """The eager iterator behind a distribution strategy's: that of the first local replica."""
     workers = getattr(iterator, "_iterators", None)
     return workers[0]._iterator._device_iterators[0] if workers else iterator
 
@@ -336,7 +337,7 @@ op_definition: Callable[[str], Any] = op_def_registry.get
 
 
 def is_known(op_type: str) -> bool:
-    """Whether TensorFlow itself, without libraries loaded later, has such an op."""
+    """Whether TensorFlow has such an op, without libraries loaded later."""
     return op_def_registry.get(op_type) is not None
 
 
@@ -362,7 +363,7 @@ def is_function_graph(graph: object) -> bool:
 
 @contextlib.contextmanager
 def not_recorded() -> Iterator[None]:
-    """Hides what runs inside from gradient tapes and from other op callbacks."""
+    """Hides the ops in it from gradient tapes and other op callbacks."""
     with record.stop_recording(), op_callbacks_suspended():
         yield
 
@@ -414,7 +415,7 @@ def destroy_queue(queue: Any) -> None:
 
 
 def as_array(tensor: Any) -> np.ndarray[Any, Any]:
-    """The tensor's values, not copied if they lie in host memory; strings as an object array of bytes."""
+    """The tensor's values, not copied if they are in host memory; strings as an object array of bytes."""
     values = tensor._numpy()
     if isinstance(values, np.ndarray):
         return values
@@ -423,7 +424,7 @@ def as_array(tensor: Any) -> np.ndarray[Any, Any]:
 
 
 def control_flow_of(operation: Any) -> Any:
-    """The version 1 loop or branch that the outputs of a graph's op lie in, or None."""
+    """The version 1 loop or branch around a graph's op, or None."""
     return control_flow_util.GetOutputContext(operation)
 
 
@@ -497,7 +498,7 @@ def duplicate_operation(operation: Any, inputs: Sequence[Any]) -> Any:
 
 @contextlib.contextmanager
 def unfinalized(graph: Any) -> Iterator[None]:
-    """Lets ops be added to a graph although it may be closed (a MonitoredSession closes it)."""
+    """Allows adding ops to a graph even if it is finalized (by a MonitoredSession)."""
     finalized = bool(graph.finalized)
     if finalized:
         graph._unsafe_unfinalize()
@@ -509,7 +510,7 @@ def unfinalized(graph: Any) -> Iterator[None]:
 
 
 def is_reference(tensor: Any) -> bool:
-    """Whether a tensor of a graph refers to a variable's memory, which may change while it is read."""
+    """Whether a tensor of a graph refers to a variable's memory, which may change during a read."""
     return bool(tensor.dtype._is_ref_dtype)
 
 
@@ -520,7 +521,7 @@ def runs_functions(operation: Any) -> bool:
 
 
 def upstream_datasets(iterator: Any) -> Iterator[Any]:
-    """The dataset that an iterator reads, and those behind it, nearest first; none if that is not known."""
+    """The dataset of an iterator, and its upstream datasets, nearest first; empty if unknown."""
     waiting = [getattr(iterator, "_dataset", None)]
     while waiting:
         dataset = waiting.pop(0)

@@ -1,4 +1,5 @@
-"""The ops that a recorded call may hold: it came from a file, and running it must not reach anything else.
+"""The allowlist of ops in a recorded call: recordings are files, and running one must not access anything
+else.
 
 `ALLOWED_OPS`, by kind, are those that compute from their inputs, and do nothing else. Whatever is missing is
 refused, and so is an op of a later TensorFlow until somebody has checked it. Not in the list is all that
@@ -243,7 +244,7 @@ def refused(definitions: Sequence[Any]) -> str:
 
 
 def is_allowed(op_type: str) -> bool:
-    """Whether an op only computes, or acts on the variables and iterators that it is given."""
+    """Whether an op only computes, or only accesses the variables and iterators that it gets."""
     return op_type in _ALLOWED and internals.is_known(op_type)
 
 

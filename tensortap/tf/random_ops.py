@@ -31,7 +31,7 @@ RANDOM_OPS = frozenset(
 
 
 def has_own_stream(node: Any) -> bool:
-    """Whether a node (NodeDef) draws from a seeded stream whose state its kernel keeps."""
+    """Whether a node (NodeDef) draws from a seeded stream with state in its kernel."""
     return node.op in RANDOM_OPS and bool(node.attr["seed"].i or node.attr["seed2"].i)
 
 
@@ -52,5 +52,5 @@ _DRAWING = (
 
 
 def draws(op_type: str) -> bool:
-    """Whether an op draws random numbers: from its own stream, a generator, or a seed that it is given."""
+    """Whether an op draws random numbers: from its own stream, a generator, or a given seed."""
     return op_type in RANDOM_OPS or op_type.startswith(_DRAWING)

@@ -19,10 +19,10 @@ def capturable_dtype(dtype: Any) -> str:
 
 
 def dtype_text(dtype: Any) -> str:
-    """The logical dtype, or TensorFlow's own name (`resource`, `variant`) where there is none."""
+    """The logical dtype, or TensorFlow's own name (`resource`, `variant`) if there is none."""
     return capturable_dtype(dtype) or str(dtype.name)
 
 
 def static_shape(shape: Any) -> tuple[int | None, ...] | None:
-    """A TensorShape as a tuple; None for an unknown dimension, and None as a whole for unknown rank."""
+    """A TensorShape as a tuple; None for an unknown dimension, and None for unknown rank."""
     return None if shape.rank is None else tuple(shape.as_list())

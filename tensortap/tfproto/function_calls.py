@@ -1,4 +1,4 @@
-"""Which nodes of a GraphDef call which functions, and as what."""
+"""Finds which nodes of a GraphDef call which functions, and their roles."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CALL_ATTRIBUTES: dict[str, tuple[tuple[str, Role], ...]] = {
 
 @dataclass(frozen=True)
 class Callee:
-    """One reference of a node to a function. `reference` is the mutable proto that holds the name."""
+    """One reference of a node to a function. `reference` is the mutable proto with the name."""
 
     role: Role
     reference: Any
@@ -43,8 +43,8 @@ def callees(node: Any) -> Iterator[Callee]:
 
 
 def recursion(functions: Collection[Any]) -> list[str]:
-    """The names of FunctionDef messages that call one another in a circle, the first one again at the end;
-    empty if none do. Each attribute that names a function counts as a call, and so does an op of its name."""
+    """The names of FunctionDef messages that form a call cycle, with the first one repeated at the end; empty
+    without one. Every attribute that names a function counts as a call, as does an op with its name."""
     called = {function.signature.name: set[str]() for function in functions}
     for function in functions:
         for node in function.node_def:

@@ -36,7 +36,7 @@ _ALWAYS = 64 << 10  # bytes that a message of any size may stand for
 
 
 def data_type_name(number: int) -> str:
-    """The logical dtype of a DataType number; TensorFlow's own name (`resource`) where there is none.
+    """The logical dtype of a DataType number; TensorFlow's own name (`resource`) if there is none.
 
     Numbers that this version does not know are `unknown`.
     """
@@ -45,21 +45,21 @@ def data_type_name(number: int) -> str:
 
 
 def tensorflow_type_name(number: int) -> str:
-    """TensorFlow's own name of a DataType number, which `_ref` may follow."""
+    """TensorFlow's name of a DataType number, possibly with `_ref` appended."""
     if number > _REFERENCE:
         return f"{tensorflow_type_name(number - _REFERENCE)}_ref"
     return _OWN_NAMES.get(number) or _NAMES.get(number, "unknown")
 
 
 def proto_shape(proto: Any) -> tuple[int | None, ...] | None:
-    """A TensorShapeProto message as a tuple; None for an unknown extent, and None for an unknown rank."""
+    """A TensorShapeProto message as a tuple; None for an unknown dimension, and None for unknown rank."""
     if proto.unknown_rank:
         return None
     return tuple(dim.size if dim.size >= 0 else None for dim in proto.dim)
 
 
 def tensor_array(proto: Any) -> Array:
-    """The array that a TensorProto message holds; strings as an object array of `bytes`.
+    """The array in a TensorProto message; strings as an object array of `bytes`.
 
     Raises:
         InvalidValueError: it holds no numbers or text (a resource or variant), an array beyond 4 GiB, or one
@@ -90,7 +90,7 @@ def _content(proto: Any, name: str, dtype: np.dtype[Any], size: int) -> Array:
 
 
 def _repeated(proto: Any, name: str, dtype: np.dtype[Any], size: int) -> Array:
-    """Numbers from the field of their type; where there are too few, the last one stands for the rest."""
+    """Numbers from the field of their type; the last one is repeated if there are too few."""
     given = _stored_elements(proto, name, dtype)
     if len(given) > size:
         raise DamagedError(f"A tensor of {size:,} elements has {len(given):,}.")
@@ -124,7 +124,7 @@ def _stored_elements(proto: Any, name: str, dtype: np.dtype[Any]) -> Array:
 
 
 def _narrowed(numbers: Any, dtype: np.dtype[Any]) -> Array:
-    """Integers come as int32 whatever their dtype; what does not fit wraps, as TensorFlow does it."""
+    """Integers arrive as int32 for every dtype; values that do not fit wrap, as in TensorFlow."""
     if dtype.kind in "fbiu":
         wide = np.fromiter(numbers, np.uint64 if dtype == np.uint64 else _wide(dtype), len(numbers))
         return wide.astype(dtype)

@@ -21,13 +21,13 @@ def masked_crc32c(data: bytes) -> int:
 
 
 def frame_record(record: bytes) -> bytes:
-    """A record as it stands in a file."""
+    """A record as stored in a file."""
     length = _LENGTH.pack(len(record))
     return length + _TAIL.pack(masked_crc32c(length)) + record + _TAIL.pack(masked_crc32c(record))
 
 
 def read_records(file: BinaryIO, size: int, name: str, note: Callable[[str], None]) -> Iterator[bytes]:
-    """The records of a file of `size` bytes up to the first that is cut off or damaged, which is noted."""
+    """The records of a file of `size` bytes up to the first truncated or damaged one, which is reported."""
     at = count = 0
     while at < size:
         head = file.read(_HEAD.size)

@@ -84,7 +84,7 @@ def _check_repairable(path: Path) -> None:
 
 
 def _repair(path: Path, advance: Any) -> str | None:
-    """Writes the repaired copy of a run beside it; returns where. None if even its run.json is lost."""
+    """Writes the repaired copy of a run next to it; returns its path. None if even run.json is lost."""
     out = path.with_name(f"{path.name}.repaired")
     try:
         return str(repair_run(path, out, lambda text: advance(f"repairing {path.name}: {text}")).path)

@@ -23,7 +23,7 @@ EXAMPLE = "tensortap demo --steps 100"
 
 
 class DemoError(TensortapError):
-    """The demo cannot run here. The hint says what to install."""
+    """The demo cannot run here. The hint names the package to install."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -86,7 +86,7 @@ def _train(arguments: argparse.Namespace) -> None:
 
 @contextlib.contextmanager
 def _first_words_unsaid() -> Iterator[None]:
-    """Holds back what is written to stderr while TensorFlow is loaded; writes it after all if that fails.
+    """Holds back stderr while TensorFlow is imported; writes it if the import fails.
 
     Its notes about graphics cards come before any setting could silence them, and bury the address.
     """
@@ -107,7 +107,7 @@ def _first_words_unsaid() -> Iterator[None]:
 
 
 def _serve(arguments: argparse.Namespace) -> threading.Thread:
-    """Answers in a thread of its own, so that the page is live while the main thread trains."""
+    """Serves in a separate thread, so that the page is live while the main thread trains."""
     from tensortap.server.serve import Server
 
     server = Server([arguments.logdir], port=arguments.port)

@@ -71,8 +71,7 @@ class _Formats(argparse.Action):
 
 @contextlib.contextmanager
 def removed_if_empty(folder: Path) -> Iterator[None]:
-    """After a failure, removes a folder and those above it that were not there before, unless they hold
-    something."""
+    """After a failure, removes a folder and its new parents, unless they have files."""
     new = [each for each in (folder, *folder.parents) if not each.exists()]
     try:
         yield

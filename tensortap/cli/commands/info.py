@@ -101,7 +101,7 @@ _SHOWN = 20  # samples, steps and events; --json prints all
 
 
 def print_events(out: Console, found: RunIndex) -> None:
-    """The triggers that fired, the watches that were changed, and what could not be captured."""
+    """Prints fired triggers, changed watches, and warnings about tensors that were not captured."""
     events = found.events.events()
     fired = [event for event in events if event.kind == "trigger"]
     changed = [event for event in events if event.kind == "watch" and event.facts.get("source") != "program"]

@@ -73,7 +73,7 @@ def print_ledger(run: str, entries: Sequence[LedgerEntry], out: Console, *, ever
 
 
 def _has_none(entry: LedgerEntry) -> bool:
-    """Whether there is no gradient at all, not even of zeros."""
+    """Whether the run has no gradients at all."""
     return entry.reason == "disconnected" and not entry.zero_steps
 
 

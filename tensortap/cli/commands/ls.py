@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _report_unread(log: LogIndex) -> bool:
-    """Says what could not be read for want of permission, or as an address fails."""
+    """Reports folders that were unreadable because of permissions or a failing address."""
     denied = [f"{run.name}: {run.denied[0]}" for run in log.runs if run.denied]
     for sentence in denied:
         print(escaped(sentence), file=sys.stderr)
@@ -93,7 +93,7 @@ def _steps(row: dict[str, Any]) -> str:
 
 
 def _nonfinite(row: dict[str, Any]) -> str:
-    """How many tensors hold a NaN or infinity; what was imported may not report all."""
+    """Number of tensors with NaN or infinity; imported runs may have unknown ones."""
     if row["nonfinite"] is None:
         return "unknown"
     return f"{row['nonfinite']:,}" + (" or more" if row["snapshots_not_counted"] else "")

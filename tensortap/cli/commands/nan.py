@@ -52,7 +52,7 @@ _TRAIL = 6  # elements that are shown upstream of the offending one
 
 
 def print_report(report: NanReport, out: Console, unknown: int = 0, *, captured: bool = True) -> None:
-    """Prints a report: first what and why, then the chain, then the rest.
+    """Prints a report: first the origin and its reason, then the chain, then the rest.
 
     `unknown`: how many snapshots of the run may hold some that nobody counted. `captured`: there are any.
     """

@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _sentences(name: str, pruned: Pruned, retention: Retention, dry_run: bool) -> list[str]:
-    """Sentences on what a run lost, and why it keeps more than asked."""
+    """Sentences on the values that a run lost, and why it keeps more than requested."""
     verb = "would lose" if dry_run else "lost"
     values, files = counted(pruned.values, "value"), counted(pruned.files, "file")
     summary = (

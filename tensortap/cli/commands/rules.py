@@ -1,4 +1,4 @@
-"""`tensortap rules`: what usually goes wrong in training, noticed in a run."""
+"""`tensortap rules`: finds common faults of training in a run."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _check(found: RunIndex, settings: Settings) -> Findings:
 
 
 def _awaited(path: Path) -> RunIndex:
-    """The only run below `path`, once there is one: the folder may not even be there yet."""
+    """The only run below `path`; waits for it, and for the folder."""
     unread: list[Path] = []
     announced = False
     while not (find_runs(as_logdir(path), lambda folder, _: unread.append(folder)) or unread):
@@ -122,8 +122,8 @@ def _awaited(path: Path) -> RunIndex:
 
 
 def _follow(found: RunIndex, settings: Settings, arguments: argparse.Namespace) -> int:
-    """Prints findings again whenever there are other ones, until the run's writers have closed; while it
-    has none, they are waited for."""
+    """Prints findings whenever they change, until the run's writers have closed; waits for the first
+    writer."""
     log = open_log(arguments.path)
     printed: set[tuple[str, str]] = set()
     while True:

@@ -140,7 +140,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check_compactable(paths: list[Path]) -> None:
-    """Raises InvalidValueError where nothing can be written beside a run."""
+    """Raises InvalidValueError if nothing can be written next to a run."""
     for path in paths:
         if is_remote(path) or path.is_file():
             raise InvalidValueError(
@@ -150,7 +150,7 @@ def _check_compactable(paths: list[Path]) -> None:
 
 
 def _checked(rules: Path | None) -> Path | None:
-    """The file of rule settings, which a typing error shall not make a page without findings."""
+    """The file of rule settings, checked, so that a typing error does not lead to a page without findings."""
     if rules is not None:
         from tensortap.analysis.rules.registry import all_rules
         from tensortap.analysis.rules.settings import read_settings
@@ -168,7 +168,7 @@ def _replay_process(arguments: argparse.Namespace) -> ReplayProcess | None:
 
 
 def announce(server: Server, logdirs: list[Path]) -> None:
-    """Prints the address, once, and what there is to know about it."""
+    """Prints the URL, once, with notes about it."""
     from tensortap.server.serve import DEFAULT_PORT
 
     if server.moved:

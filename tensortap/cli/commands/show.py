@@ -107,7 +107,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check_options(arguments: argparse.Namespace) -> None:
-    """Raises argparse.ArgumentError: an option of one tensor stands without it, or one of lists with it."""
+    """Raises argparse.ArgumentError for an option of one tensor without TENSOR, or an option of lists with
+    it."""
     unfit = _OF_ONE if arguments.tensor is None else _OF_LISTS
     given = [name for name in unfit if getattr(arguments, name) not in (None, False, [])]
     if not given:

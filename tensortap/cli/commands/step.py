@@ -1,4 +1,4 @@
-"""`tensortap step`: through a recorded step node by node, with tensors changed and computed anew."""
+"""`tensortap step`: steps through a recorded step node by node, with changed tensors recomputed."""
 
 from __future__ import annotations
 

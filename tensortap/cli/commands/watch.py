@@ -1,4 +1,4 @@
-"""`tensortap watch`: changes what a running job keeps, without a restart."""
+"""`tensortap watch`: changes the watches of a running job, without a restart."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def _restore(path: Path, text: str | None) -> None:
 
 
 def _rule(arguments: argparse.Namespace) -> Rule:
-    """The rule that the options spell; empty if there are none."""
+    """The rule in the options; empty without any."""
     names = ("nodes", "exclude", "layers", "ops", "kinds", "dtypes", "min_size", "max_size", "keep")
     rule = {name: value for name in names if (value := getattr(arguments, name)) is not None}
     if arguments.sample is not None:
@@ -216,7 +216,7 @@ def _watch_events(reader: RunReader) -> Iterator[dict[str, Any]]:
 
 
 def _answer(reader: RunReader, known: int, asked: float, wait: float) -> dict[str, Any] | None:
-    """The first answer that is new; None if none came in time."""
+    """The first new answer; None if none came in time."""
     deadline = time.monotonic() + max(wait, 0)
     while True:
         new = list(_watch_events(reader))[known:]

@@ -129,7 +129,7 @@ def _print_tensors(tensors: list[TensorDifference], compared: Comparison, out: C
 
 
 def _named(variable: str, name: str) -> str:
-    """A node or tensor, after the variable that it reads: what the program knows it by."""
+    """A node or tensor, with the variable that it reads, which is its name in the program."""
     return f"{variable}, {name}" if variable else name
 
 

@@ -43,7 +43,7 @@ _MOST_ROWS = 40
 def print_answer(
     answer: Answer, views: list[TensorView], proofs: list[Verification | None], arguments: argparse.Namespace
 ) -> None:
-    """Prints what a replay computed, judged and compared."""
+    """Prints the computed, judged and compared tensors of a replay."""
     out = console()
     _print_tensors(views, proofs, out)
     if arguments.accuracy:
@@ -104,7 +104,7 @@ def print_recordings(found: list[Any], as_json: bool) -> None:
 
 
 def print_verdicts(answer: Answer, out: Console) -> None:
-    """The worst outputs, how many of each judgement, and what could not be judged and why."""
+    """Prints the worst outputs, the number of each judgement, and what could not be judged and why."""
     numeric = ("error", "scale", "error/scale", "moved by 1 ULP")
     table = plain_table(
         "verdict", "tensor", "iteration", "op type", "dtype", *numeric, "not finite", numeric=numeric
@@ -131,7 +131,7 @@ def print_verdicts(answer: Answer, out: Console) -> None:
 
 
 def print_observer_effect(effect: Mapping[str, Any], out: Console) -> None:
-    """Writes what was certified, or what refutes it."""
+    """Prints the certificate, or what refutes it."""
     captured = counted(effect["tensors"], "tensor")
     unstable = effect["unstable"]
     if unstable:
@@ -169,7 +169,7 @@ def is_refuted(effect: Mapping[str, Any] | None) -> bool:
 
 
 def proof_of(answer: Answer, view: TensorView, source: Path) -> Verification | None:
-    """By the hash that the recording has of the tensor; None if tensors were changed.
+    """Compares with the tensor's hash in the recording; None if tensors were changed.
 
     Args:
         source: the recorded run, or a bundle: where a value was stored, the difference is shown.
@@ -218,7 +218,7 @@ def _difference(view: TensorView, source: Path) -> str:
 
 
 def _captured_value(run: RunIndex, wanted: Snapshot) -> np.ndarray[Any, Any] | None:
-    """The value that the run kept of the same tensor, step and visit; None if it kept none."""
+    """The stored value of the same tensor, step and visit; None without one."""
     from tensortap.index.query.tensor_lookup import find_snapshot
     from tensortap.index.values import read_slice
 

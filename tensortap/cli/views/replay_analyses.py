@@ -94,7 +94,7 @@ def print_differences(found: Mapping[str, Any], out: Console) -> None:
 
 
 def print_repair(found: Mapping[str, Any], out: Console) -> None:
-    """`--repair`: the origin of NaN, the proposed change with its line, and what else would do."""
+    """`--repair`: the origin of NaN, the proposed change with its line, and alternatives."""
     if not found["bad"]:
         nothing = "" if found["repair"] else "nothing to repair: "
         out.print(cell(f"{nothing}all outputs and variables of the step are finite", "green"))
@@ -123,7 +123,7 @@ def print_repair(found: Mapping[str, Any], out: Console) -> None:
 
 
 def print_test(found: Mapping[str, Any], out: Console) -> None:
-    """`--test`: whether the step passed, and what was found."""
+    """`--test`: whether the step passed, and the failures."""
     verdict = "passed" if found["passed"] else "failed"
     out.print(cell(f"{found['test']}: {verdict}. {found['summary']}", "green" if found["passed"] else "red"))
     if not found["rows"]:
@@ -170,7 +170,7 @@ def _structure_text(unpaired: Sequence[Sequence[str]]) -> str:
 
 
 def _line_text(row: Mapping[str, Any]) -> str:
-    """The line of the program, where the graph of the run tells it."""
+    """The source line, if the run's graph has it."""
     return f"{PurePath(row['file']).name}:{row['line']}  {row['text']}" if row["line"] else ""
 
 
@@ -201,7 +201,7 @@ def _print_origins(found: Mapping[str, Any], out: Console) -> None:
 
 
 def _print_nonfinite_inputs(found: Mapping[str, Any], out: Console) -> None:
-    """The step was given what is not finite, so that nothing in it is to be repaired."""
+    """The step has non-finite inputs, so there is nothing to repair in it."""
     out.print(cell(f"Inputs already non-finite: {_some(found['given'])}", "red"))
     for name, rows in found["rows"].items():
         out.print(cell(f"  in rows {_some(list(map(str, rows)))} of {name}"))

@@ -115,8 +115,8 @@ def print_rules(rules: Sequence[Rule], out: Console) -> None:
 
 
 def rules_as_toml(rules: Sequence[Rule]) -> str:
-    """A settings file that changes nothing: every rule with its defaults. Severities are commented out: one
-    that is set goes for all findings of its rule, also those that are milder or worse by themselves."""
+    """A settings file without effect: every rule with its defaults. Severities are commented out, because a
+    set severity applies to all findings of its rule, including milder and worse ones."""
     parts = ['# mute = ["LargeWeights", "AllZero: dense_3/"]']
     for rule in rules:
         parts += [

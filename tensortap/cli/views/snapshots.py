@@ -28,7 +28,7 @@ _FILTERS = ("where", "op", "layer", "dtype", "nonfinite", "kept", "sort", "rever
 
 
 def add_filters(parser: argparse.ArgumentParser) -> None:
-    """The options that choose snapshots; each means a list of snapshots instead of tensors."""
+    """The options that filter snapshots; each lists snapshots instead of tensors."""
     group = parser.add_argument_group("list snapshots instead of tensors")
     group.add_argument(
         "--where",
@@ -54,13 +54,13 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
 
 
 def has_filters(arguments: argparse.Namespace) -> bool:
-    """Whether one of the filters was given (step 0 and the like count)."""
+    """Whether a filter was given (step 0 counts)."""
     given = (getattr(arguments, name) for name in _FILTERS)
     return any(each is not None and each is not False for each in given)
 
 
 def print_snapshots(run: RunIndex, arguments: argparse.Namespace) -> None:
-    """Prints the snapshots that fit; says how many more there are.
+    """Prints the matching snapshots, and the number of further ones.
 
     Raises:
         SelectionError: a condition, pattern or column cannot be parsed. NotFoundError: there is no such step.

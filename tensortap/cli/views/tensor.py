@@ -41,7 +41,7 @@ _MAX_BYTES = 64 * 2**20
 
 @dataclass(frozen=True)
 class TensorView:
-    """One snapshot for `tensortap show`. `values` is None where only the summary was kept."""
+    """One snapshot for `tensortap show`. `values` is None if only the summary is stored."""
 
     snapshot: Snapshot
     steps: tuple[int, ...]
@@ -67,7 +67,7 @@ class TensorView:
         graph: str | None,
         selection: str | None,
     ) -> TensorView:
-        """Raises NotFoundError without such a snapshot, ValueNotKeptError for a selection of no value,
+        """Raises NotFoundError without such a snapshot, ValueNotKeptError for a selection without a value,
         SelectionError for a range of steps."""
         from tensortap.index.query.tensor_lookup import find_snapshot
         from tensortap.index.series.histograms import histograms
@@ -178,7 +178,7 @@ class TensorView:
                 out.print(cell(_highlighted(self.values, highlights)))
 
     def _print_distribution(self, out: Console) -> None:
-        """Statistics and histogram, or why there are none."""
+        """Prints statistics and histogram, or why there are none."""
         nothing = _no_numbers(self.snapshot)
         if nothing:
             out.print(f"  {nothing}: no statistics or histogram")
@@ -201,7 +201,7 @@ class TensorView:
 
 
 def snapshot_shape_text(snapshot: Snapshot) -> str:
-    """`3×4`; a foreign format may not report the shape."""
+    """`3×4`; imported runs may lack the shape."""
     if "size" in snapshot.unknown:
         return "unknown"
     return "×".join(map(str, snapshot.shape)) or "scalar"
@@ -216,7 +216,7 @@ def excerpt(shape: tuple[int, ...]) -> str:
 
 
 def statistic_text(snapshot: Snapshot, name: str) -> str:
-    """A statistic as text; one that a foreign format does not report is unknown, not NaN."""
+    """A statistic as text; missing ones of an import are unknown, not NaN."""
     value: float = getattr(snapshot, name)
     finite = snapshot.zero + snapshot.negative + snapshot.positive
     untold = finite or snapshot.not_counted or "size" in snapshot.unknown
@@ -249,7 +249,7 @@ def _no_numbers(snapshot: Snapshot) -> str:
 
 
 def _counts(values: Array, edges: Array) -> Array:
-    """Of all elements, exactly; a dump's own histogram would give parts of its native buckets."""
+    """Exact counts of all elements; the dump's histogram only has native buckets."""
     if values.dtype == object or len(edges) < 2:
         return np.zeros(max(len(edges) - 1, 0))
     numbers = (np.abs(values) if np.iscomplexobj(values) else values).astype(np.float64)
@@ -273,7 +273,7 @@ def bars(edges: Array, counts: Array, room: int = _BAR) -> list[str]:
 
 
 def _count_text(count: float) -> str:
-    """Bins hold parts of native buckets: half an element is not none."""
+    """Bins may have parts of native buckets: half an element is not zero."""
     return "<1" if 0 < count <= 0.5 else f"{count:,.0f}"
 
 
@@ -302,7 +302,7 @@ class Highlight:
     nan: bool = False
 
     def mask(self, values: Array) -> Array:
-        """Which elements are selected, bool, of the shape of `values`."""
+        """The highlighted elements, bool, in the shape of `values`."""
         if self.nan:
             return np.asarray(values != values)
         return np.asarray((values >= self.low) & (values <= self.high))
@@ -339,7 +339,7 @@ def value_lines(values: Array, width: int, highlights: Sequence[Highlight] = ())
 
 
 def _printable(values: Array) -> Any:
-    """Text as text where it is UTF-8; numbers of which NumPy does not know how wide they are as float32."""
+    """Text as text if it is UTF-8; numbers whose width NumPy does not know as float32."""
     if values.dtype == object:
         texts = np.array([_text(value) for value in values.ravel().tolist()], object)
         return texts.reshape(values.shape) if values.ndim else repr(texts[0])
@@ -354,7 +354,7 @@ def _text(value: Any) -> Any:
 
 
 def can_highlight(values: Array) -> bool:
-    """Whether the elements can lie in a range: neither text nor complex numbers can."""
+    """Whether the elements can be in a range: false for text and complex numbers."""
     return values.dtype.kind in "biufV" and not values.dtype.hasobject
 
 

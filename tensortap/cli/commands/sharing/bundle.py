@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _graph(source: Path, graph_id: str) -> Any:
-    """The graph that the run holds of a recording, or that its bundle does."""
+    """The graph of a recording, from the run or from the bundle."""
     from tensortap.dump.read.runs import RunReader
     from tensortap.dump.recording.bundle import read_bundle_graph
 
@@ -79,8 +79,8 @@ def _graph(source: Path, graph_id: str) -> Any:
 
 
 def _check_new(bundle: Path, script: Path) -> None:
-    """Raises, before anything is written, what writing the script would: there is such a file already
-    (FileExistsError), or it would be the bundle's (InvalidValueError)."""
+    """Raises, before anything is written, the errors of writing the script: the file exists
+    (FileExistsError), or it is the bundle's (InvalidValueError)."""
     from tensortap.core.errors import InvalidValueError
 
     if script.absolute() == bundle.absolute():
@@ -100,7 +100,7 @@ def _from(script: Path, bundle: Path) -> str:
 
 
 def _write_script(source: Path, bundle: Path, script: Path) -> None:
-    """Raises FileExistsError: there is such a file already."""
+    """Raises FileExistsError: the file exists."""
     from tensortap.replay.client import run_replay
     from tensortap.replay.protocol import Request
 

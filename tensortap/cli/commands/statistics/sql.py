@@ -1,4 +1,4 @@
-"""`tensortap sql`: asks the statistics of a run in SQL."""
+"""`tensortap sql`: queries the statistics of a run in SQL."""
 
 from __future__ import annotations
 
