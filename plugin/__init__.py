@@ -1,4 +1,4 @@
-"""The TensorBoard tab. It finds TensorBoard's log directory and leaves everything else to the server.
+"""The TensorBoard tab. It finds TensorBoard's log directory; the server does the rest.
 
 May import `tensortap.server` and TensorBoard only. Begin with `plugin.py:TensortapPlugin`, the entry
 point that pyproject.toml names.

@@ -37,7 +37,7 @@ class TensortapPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return {"/*": DispatcherMiddleware(_NOTHING, {MOUNT: app})}
 
     def is_active(self) -> bool:
-        """TensorBoard asks on every reload, so this reads no file: an empty list is explained in the page."""
+        """TensorBoard calls this on every reload, so it reads no file: the page explains an empty list."""
         return bool(self._logdirs)
 
     def frontend_metadata(self) -> base_plugin.FrontendMetadata:
@@ -53,7 +53,8 @@ _NOTHING = Response(
 
 
 def allowed_hosts(flags: Any) -> list[str] | None:
-    """None (any host) where TensorBoard listens on the network: it owns access, and does not check either.
+    """None (any host) if TensorBoard listens on the network: then it controls access, and does not check
+    hosts either.
 
     On loopback a rebound name is refused; `TENSORTAP_ALLOW_HOST` lists more names, by commas.
     """
@@ -66,7 +67,7 @@ def allowed_hosts(flags: Any) -> list[str] | None:
 
 
 def local_logdirs(logdir: str | None, logdir_spec: str | None) -> list[str]:
-    """The directories that can be read: `logdir`, or those of a spec `name:path,path2`.
+    """The readable directories: `logdir`, or those of a spec `name:path,path2`.
 
     Remote ones (`gs://…`) are skipped: they are read by `tensortap serve`, with the keys of who starts it.
     """
@@ -75,7 +76,7 @@ def local_logdirs(logdir: str | None, logdir_spec: str | None) -> list[str]:
 
 
 def _path(part: str) -> str:
-    """`"name:path"` -> `"path"`; a drive (`C:\\logs`) and an address (`gs://…`) are no names."""
+    """Turns `"name:path"` into `"path"`; a drive (`C:\\logs`) and an address (`gs://…`) are not names."""
     name, colon, path = part.strip().partition(":")
     if (
         not colon

@@ -1,4 +1,4 @@
-"""Connections of the HTTP server: parts of waitress, replaced so that no client holds others up.
+"""Connections of the HTTP server: parts of waitress, replaced so that no client blocks others.
 
 `ClientChannel` is one connection, which blocks or ends no thread. `IdleConnections` closes those that make no
 progress: waitress never checks one whose answer nobody reads, as that never becomes writable. `AcceptLimit`
@@ -98,7 +98,7 @@ class ClientChannel(HTTPChannel):  # type: ignore[misc]
         return super().writable()
 
     def answer_next(self) -> None:
-        """Gives the next request to a worker, as soon as the client has read enough."""
+        """Passes the next request to a worker as soon as the client has read enough."""
         if self._has_much_to_send():
             self._is_held_back = True
         else:
@@ -183,7 +183,7 @@ class AcceptLimit:
         server.logger.setLevel(logging.ERROR)
 
     def accept(self) -> Any:
-        """A new connection and its address; None if there is none, or none can be opened now."""
+        """A new connection and its address; None without one, or if none can be opened now."""
         try:
             return self._accept()
         except OSError as error:
@@ -230,7 +230,7 @@ class SocketMap(dict[int, Any]):
 
     @property
     def is_main_thread(self) -> bool:
-        """Whether this is the main thread, which alone may close connections."""
+        """Whether this is the main thread, the only one that may close connections."""
         return self._thread == threading.get_ident()
 
     def check_again(self, fd: int) -> None:

@@ -38,7 +38,7 @@ class LogNotReadyError(TensortapError):
 
 
 class UnreadableLogError(TensortapError):
-    """No run was found, and a folder that may hold some is unreadable: see its permissions and disk."""
+    """No run was found, and an unreadable folder may contain some: check its permissions and disk."""
 
 
 STATUS[LogNotReadyError] = STATUS[UnreadableLogError] = 503
@@ -49,7 +49,7 @@ class _ClosedError(Exception):
 
 
 class LogReader:
-    """Refreshes a log index in a thread of its own, so that no request waits for a large dump.
+    """Refreshes a log index in a separate thread, so that no request waits for a large dump.
 
     One thread is used for all refreshes: allocators keep memory for each thread that ever read.
     """
@@ -66,7 +66,7 @@ class LogReader:
         self._closed = False
 
     def refresh(self) -> None:
-        """Returns once what was committed `REFRESH_INTERVAL` ago is indexed, or after `NEWS_TIMEOUT`.
+        """Returns when everything committed `REFRESH_INTERVAL` ago is indexed, or after `NEWS_TIMEOUT`.
 
         Raises:
             LogNotReadyError: the runs are not known yet.
@@ -139,7 +139,7 @@ class LogReader:
         return self.log.cursor != cursor
 
     def close(self) -> None:
-        """Stops reading; what was read can still be queried.
+        """Stops reading; indexed data can still be queried.
 
         A thread that is in native code when the interpreter ends crashes the process.
         """
@@ -159,7 +159,7 @@ class LogReader:
             self.after_refresh()
 
     def _wait_for_request(self) -> bool:
-        """Waits for a request; False once nobody has asked for `_IDLE_TIMEOUT`, or after `close`."""
+        """Waits for a request; False after `_IDLE_TIMEOUT` without one, or after `close`."""
         with self._changed:
             self._changed.wait_for(lambda: self._refreshing or self._closed, _IDLE_TIMEOUT)
             if not self._refreshing:
@@ -230,7 +230,7 @@ def call_after_refresh(app: Flask, work: Callable[[], object]) -> None:
 
 
 def read_whole(app: Flask) -> LogIndex:
-    """The log of an application that nobody else asks yet, read to its end in this thread."""
+    """The log of an application without other users yet, read completely in this thread."""
     reader: LogReader = app.extensions[_KEY]
     reader.log.refresh()
     return reader.log
@@ -243,7 +243,7 @@ def close_log(app: Flask) -> None:
 
 
 def current_log() -> LogIndex:
-    """The log of this application, refreshed to what was committed `REFRESH_INTERVAL` ago where possible."""
+    """The log of this application, refreshed to what was committed `REFRESH_INTERVAL` ago if possible."""
     reader: LogReader = current_app.extensions[_KEY]
     reader.refresh()
     return reader.log
@@ -255,7 +255,7 @@ def add_hidden_runs(app: Flask, find: Callable[[str], RunIndex | None]) -> None:
 
 
 def current_run(run_id: str) -> RunIndex:
-    """The run with this id. Raises NotFoundError for an id that the index did not hand out."""
+    """The run with this id. Raises NotFoundError for an id that is not from the index."""
     hidden: Callable[[str], RunIndex | None] | None = current_app.extensions.get(_HIDDEN)
     found = hidden(run_id) if hidden is not None else None
     return found if found is not None else current_log().run(run_id)

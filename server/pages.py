@@ -33,7 +33,7 @@ def login(address: str, root: str) -> Response:
 
 
 def not_built() -> Response:
-    """Stands in for the page while the frontend has not been built."""
+    """The page to show while the frontend is not built."""
     return _page("not_built", root=".")
 
 

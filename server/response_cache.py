@@ -1,4 +1,4 @@
-"""Caches answers that everybody who looks at a run asks for, until the run changes."""
+"""Caches responses that all viewers of a run request, until the run changes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class _ResponseCache:
         self._lock = threading.Lock()
 
     def get(self, address: bytes, state: tuple[int, ...], make: Callable[[], Response]) -> Response:
-        """The cached answer, made if need be; whoever asks meanwhile waits for it."""
+        """The cached response, computed if necessary; concurrent callers wait for it."""
         answer = self._find(address, state)
         with answer.lock:
             if answer.made is None:
@@ -88,7 +88,7 @@ def _pack(response: Response) -> PackedResponse | tuple[bytes, str]:
 
 
 def install(app: Flask) -> None:
-    """Gives `app` an empty cache."""
+    """Adds an empty cache to `app`."""
     app.extensions[_KEY] = _ResponseCache()
 
 

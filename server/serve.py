@@ -62,7 +62,7 @@ class ServingError(TensortapError):
 
 
 class Server:
-    """A server whose port is open already; `run()` answers until it is interrupted.
+    """A server with an open port; `run()` answers until it is interrupted.
 
     Attributes:
         url: the address of the page, with the token where one is needed.
@@ -176,7 +176,7 @@ class Server:
             warming.join(_SHUTDOWN_TIMEOUT)
 
     def close(self) -> None:
-        """Ends `run()` from another thread; open connections are cut. Calling it again does nothing."""
+        """Stops `run()` from another thread and closes open connections. A second call has no effect."""
         with self._changing:
             if self._ending:  # the trigger's file descriptor may be another file's by now
                 return
@@ -343,7 +343,7 @@ class MemoryTrimmer:
         self._last = float("-inf")
 
     def trim(self) -> None:
-        """Trims if the last time is long ago; does nothing without glibc."""
+        """Trims memory if the last time is long ago; no effect without glibc."""
         if self._trim is not None and time.monotonic() - self._last >= _TRIM_INTERVAL:
             self._trim(0)
             self._last = time.monotonic()

@@ -57,12 +57,12 @@ NOTHING: Query = {}
 
 
 class StoryError(TensortapError):
-    """No story can be made of a run, or the viewer was not built; the message says why."""
+    """A run has no story, or the viewer is not built; the message has the reason."""
 
 
 @dataclass(slots=True)
 class _Recorder:
-    """Asks an application, and keeps what it answers."""
+    """Sends requests to an application, and stores the responses."""
 
     app: Flask
     until: float
@@ -87,7 +87,7 @@ class _Recorder:
     def json(
         self, path: str, query: Query = NOTHING, change: Callable[[Any], Any] = lambda answer: answer
     ) -> Any:
-        """A JSON answer, kept as `change` leaves it; None where there is none."""
+        """A JSON response, stored after `change`; None without one."""
         status, _, body = self.ask(path, query)
         if status != 200:
             return None
@@ -103,7 +103,7 @@ class _Recorder:
         return body
 
     def wait_for_analysis(self, path: str, query: Query = NOTHING) -> Any:
-        """The answer of an analysis once it is through; None where it failed or takes too long."""
+        """The response of a finished analysis; None if it failed or takes too long."""
         while time.monotonic() < self.until:
             status, _, body = self.ask(path, query)
             answer = json.loads(body) if status == 200 else None
@@ -117,7 +117,7 @@ class _Recorder:
 
 
 def _texts(query: Query) -> dict[str, str]:
-    """As an address has them: without what is not set."""
+    """Parameters for a URL, without unset ones."""
     return {
         key: "1" if value is True else str(value)
         for key, value in query.items()
@@ -228,7 +228,7 @@ def story_of(
 def _chosen_steps(
     columns: Mapping[str, Any], wanted: Sequence[int] | None, origin: int | None, also: frozenset[int]
 ) -> list[int]:
-    """The steps that a story holds, ascending."""
+    """The steps of a story, ascending."""
     steps: list[int] = columns["step"]
     if wanted is not None:
         held = sorted((set(wanted) | also) & set(steps))
@@ -250,7 +250,7 @@ def _chosen_steps(
 
 
 def _record_comparison(recorder: _Recorder, run: RunIndex, other: RunIndex) -> list[str]:
-    """Records two runs compared, and the other's graphs; returns what is skipped."""
+    """Records the comparison of two runs, and the other run's graphs; returns what is skipped."""
     found = recorder.wait_for_analysis("diff", {"a": run.id, "b": other.id, "all": True})
     if found is None or not found["comparison"]:
         return [f"Comparison with {other.name}: the analysis failed or took too long."]
@@ -406,12 +406,12 @@ def _parts(items: Sequence[_T]) -> Iterator[Sequence[_T]]:
 
 
 def packed(story: Mapping[str, Any]) -> bytes:
-    """A story as the viewer reads it; equal stories give equal bytes."""
+    """A story in the viewer's format; equal stories give equal bytes."""
     return gzip.compress(json.dumps(story, separators=(",", ":"), allow_nan=False).encode(), 6, mtime=0)
 
 
 def story_html(story: Mapping[str, Any]) -> str:
-    """The static viewer with a story in it. Of the story, only base64 stands in the file.
+    """The static viewer with a story in it, as base64.
 
     Raises:
         StoryError: the viewer was not built.
@@ -426,7 +426,7 @@ def story_html(story: Mapping[str, Any]) -> str:
 
 
 def add_viewer_part(tap_zip: Path, story: Mapping[str, Any]) -> None:
-    """Stores a story in a `.tap.zip`, which the static viewer shows of a file that is dropped on it."""
+    """Stores a story in a `.tap.zip`, which the static viewer shows when the file is dropped on it."""
     info = zipfile.ZipInfo(VIEWER_PART, (1980, 1, 1, 0, 0, 0))
     info.external_attr = 0o644 << 16
     with zipfile.ZipFile(tap_zip, "a", zipfile.ZIP_STORED, allowZip64=True) as archive:

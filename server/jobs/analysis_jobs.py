@@ -24,7 +24,7 @@ _LOOK = 0.2  # s between two looks whether one that waits shall end
 
 
 def install(app: Flask) -> None:
-    """Gives `app` its queue of analyses."""
+    """Adds the analysis queue to `app`."""
     app.extensions[_KEY] = JobQueue("analysis", 4, forget=True)
 
 
@@ -37,7 +37,7 @@ def ask(
     *,
     cancel: bool = False,
 ) -> Job:
-    """Return what is known of an analysis so far; start it if nobody has.
+    """Returns the result of an analysis so far; starts it if necessary.
 
     Args:
         what, options: the name of the task, and its arguments. key: identifies what is asked of a run.

@@ -38,7 +38,8 @@ class Place(NamedTuple):
 
 
 def place_of(run: RunIndex) -> Place | None:
-    """Where another process finds a run; None where only this one can read it (archives, other machines).
+    """The path at which another process finds a run; None if only this one can read it (archives, other
+    machines).
 
     A run whose `run.json` is lost is a folder as well, and found by what its workers say."""
     folder = Path(run.path).absolute()
@@ -53,7 +54,7 @@ def run_task(what: str, runs: Sequence[RunIndex], options: Mapping[str, Any], ad
 
 
 def _findings(runs: Sequence[RunIndex], advance: Advance, mute: list[str], table: Mapping[str, Any]) -> Any:
-    """`table`: what a file of rule settings holds."""
+    """`table`: the content of a file of rule settings."""
     settings = parse_settings(table)
     return check_rules(runs[0], replace(settings, mute=[*settings.mute, *mute]), progress=advance)
 
@@ -87,7 +88,7 @@ TASKS: dict[str, Callable[..., Any]] = {
 
 
 class _Runs:
-    """The runs that were asked about last, read on."""
+    """The most recently requested runs, kept up to date."""
 
     def __init__(self) -> None:
         self._open: OrderedDict[Place, RunIndex] = OrderedDict()

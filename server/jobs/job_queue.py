@@ -60,7 +60,7 @@ class Job:
         return self.queued or self.working
 
     def advance(self, done: int, total: int, doing: str) -> None:
-        """Takes the work's progress. Raises an error of its own once the work was cancelled."""
+        """Updates the progress of the work. Raises _CancelledError once the work is cancelled."""
         if self.cancellation.cancelled:
             raise _CancelledError
         self.done, self.total, self.doing = done, total, doing
@@ -70,7 +70,7 @@ Work = Callable[[Job], Any]
 
 
 class _CancelledError(Exception):
-    """Nobody asks for the result any more."""
+    """No client requests the result any more."""
 
 
 class JobQueue:
@@ -109,7 +109,8 @@ class JobQueue:
     def ask(
         self, key: Hashable, version: object, work: Work, *, needs: tuple[Hashable, Work] | None = None
     ) -> Job:
-        """The job of a key, begun if there is no result of this version; waits a moment for a first result.
+        """The job of a key, started if there is no result for this version; waits a moment for a first
+        result.
 
         Args:
             needs: key and work of another job that is done first, unless its result is known.
@@ -133,7 +134,7 @@ class JobQueue:
         return job
 
     def cancel(self, chosen: Callable[[Job], bool]) -> int:
-        """Ends the work of jobs, and returns of how many; what was found before stays."""
+        """Cancels jobs, and returns their number; existing results stay."""
         with self._lock:
             jobs = [job for job in self._jobs.values() if job.active and chosen(job)]
             self._cancel(jobs)
@@ -144,19 +145,19 @@ class JobQueue:
         return self._jobs.get(key)
 
     def snapshot(self, job: Job) -> Job:
-        """The job as it is now: what a thread changes meanwhile does not mix with it."""
+        """A copy of the job, which no thread changes."""
         with self._lock:
             return copy.copy(job)
 
     def drop(self, job: Job) -> None:
-        """Forgets a job: who asks for its key gets another one."""
+        """Drops a job; the next request for its key starts a new one."""
         with self._lock:
             if self._jobs.get(job.key) is job:
                 self._jobs.pop(job.key)
                 self._cancel([job])
 
     def jobs(self) -> list[Job]:
-        """The remembered jobs, the one that was asked for last at the end, and those that still run."""
+        """The jobs in memory, the most recently requested last, and those still running."""
         with self._lock:
             return [*self._jobs.values(), *(self._working - set(self._jobs.values()))]
 
@@ -209,7 +210,7 @@ class JobQueue:
                 self._finish(job, entry[1])
 
     def _watch(self) -> None:
-        """Ends work that nobody has asked for any more, as long as there is any."""
+        """Cancels work that no client has requested recently, while there is any."""
         while True:
             with self._lock:
                 active = [job for job in self._jobs.values() if job.active]
@@ -221,7 +222,7 @@ class JobQueue:
             time.sleep(1.0)
 
     def _work(self) -> None:
-        """Does what waits, as long as something does."""
+        """Runs waiting jobs until none is left."""
         while True:
             with self._lock:
                 if not self._waiting:
@@ -240,7 +241,7 @@ class JobQueue:
             self._ended()
 
     def _done(self, job: Job, work: Work) -> tuple[Any, tuple[str, str] | None]:
-        """The result of the work, or what went wrong, and what to do about it."""
+        """The result of the work, or its error and hint."""
         try:
             return work(job), None
         except TensortapError as error:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 
 def hide_pandas() -> None:
-    """Make pyarrow believe that there is no pandas; for processes of our own that hand it no Series.
+    """Hides pandas from pyarrow, for our own processes, which pass it no Series.
 
     pyarrow looks for pandas when it first converts anything, and that import is 0.4 s of one query and 45 MB.
     It looks once; what asks for pandas by name (`to_pandas`, an `import`) finds it all the same.

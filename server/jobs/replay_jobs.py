@@ -49,7 +49,7 @@ class ComputedStep:
 
 
 class ReplayJobs:
-    """All replays of a server; `close` ends them and removes what they wrote.
+    """All replays of a server; `close` stops them and removes their output.
 
     A `subject` is the run that a recording is of: another one for a run that took another's place.
     """
@@ -67,7 +67,7 @@ class ReplayJobs:
     def compute(
         self, subject: str, recording: Path, changes: Changes = (), tensors: tuple[str, ...] | None = None
     ) -> Job:
-        """A job whose result is a ComputedStep; waits a moment for it.
+        """A job with a ComputedStep as its result; waits a moment for it.
 
         Args:
             tensors: names; None: all.
@@ -84,7 +84,7 @@ class ReplayJobs:
         return self._ask(*key_and_work(changes), unchanged)
 
     def test(self, subject: str, recording: Path, test: str) -> Job:
-        """A job whose result is what a test of the step's logic found (docs/replay.md). Raises LimitError."""
+        """A job with the result of a test of the step's logic (docs/replay.md). Raises LimitError."""
 
         def work(job: Job) -> Any:
             request = Request(str(recording), analysis="test", options={"test": test})
@@ -95,7 +95,7 @@ class ReplayJobs:
         return self._ask((subject, recording, "test", test), work, None)
 
     def cancel(self, subject: str) -> int:
-        """Ends the replays of a run; returns how many. The next request for one says so."""
+        """Cancels the replays of a run; returns their number. The next request for one reports it."""
         return self._queue.cancel(lambda job: isinstance(job.key, tuple) and job.key[0] == subject)
 
     def run(self, run_id: str) -> RunIndex | None:
@@ -106,7 +106,7 @@ class ReplayJobs:
             return None
 
     def close(self) -> None:
-        """Ends what is under way."""
+        """Cancels running jobs."""
         self._closed = True
         self._queue.close()
         self._process.close()
@@ -142,7 +142,7 @@ class ReplayJobs:
         )
 
     def _remove_old(self) -> None:
-        """Removes what failed and the oldest results; called after each job by the queue's only thread."""
+        """Removes failed jobs and the oldest results; called after each job by the queue's only thread."""
         try:
             folders = list(self._folder.iterdir())  # before the jobs: what is begun from here on stays
             through = [job for job in self._queue.jobs() if not job.active]

@@ -38,7 +38,7 @@ class EscapeFilter(logging.Filter):
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Lets every record pass, changed."""
+        """Accepts every record after changing it."""
         record.msg, record.args = escaped(record.getMessage()), ()
         if record.exc_info and record.exc_info[1] is not None:
             lines = "".join(traceback.format_exception(record.exc_info[1])).rstrip("\n").split("\n")
@@ -72,7 +72,7 @@ _HINTS = {
 
 
 class BadRequestError(TensortapError):
-    """A parameter is unknown, missing, or not what it should be. The hint says what is allowed."""
+    """A parameter is unknown, missing or invalid. The hint lists valid values."""
 
 
 STATUS[BadRequestError] = 400
@@ -129,7 +129,7 @@ def _no_answer(error: RemoteReadError) -> Response:
 
 
 def no_answer_text(error: RemoteReadError) -> tuple[str, str]:
-    """(error, hint) for a run's address that fails; without the address itself, which may hold keys."""
+    """(error, hint) for a failing address of a run, without the address, which may contain keys."""
     name = str(error.filename or "").rstrip("/").rpartition("/")[2]
     return f"{name}: {error.strerror}.", "The run's storage failed; see docs/remote.md."
 

@@ -107,5 +107,5 @@ def _texts(numbers: Array, shortest: bool) -> pa.Array:
 
 
 def _nonfinite_texts(numbers: Array) -> Array:
-    """The strings that stand for numbers that are not finite, as JSON."""
+    """The JSON strings for numbers that are not finite."""
     return np.where(np.isnan(numbers), '"NaN"', np.where(numbers > 0, '"Infinity"', '"-Infinity"'))

@@ -15,14 +15,14 @@ from .json_arrays import Placeholders, RawJson, is_long
 
 
 def finite(number: float) -> float | str:
-    """The number itself, or the string that stands for a non-finite one."""
+    """The number itself, or the string for a non-finite one."""
     if math.isfinite(number):
         return number
     return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
 
 
 def plain(data: Any) -> Any:
-    """`data` as what JSON knows: dicts, lists, strings, numbers, booleans and None.
+    """`data` in JSON types: dicts, lists, strings, numbers, booleans and None.
 
     Takes NumPy arrays and numbers, dataclasses, tuples, sets and mappings too.
     Bytes become text, `\\xNN` where they are not UTF-8.
@@ -59,7 +59,7 @@ def _array(array: np.ndarray[Any, Any]) -> Any:
 
 
 def to_json(data: Any) -> bytes:
-    """Compact JSON, ASCII only (a run's folder name may hold bytes that are not UTF-8).
+    """Compact JSON, ASCII only (a run's folder name may not be UTF-8).
 
     The `json` module encodes most data directly, which is five times faster than `plain`, and calls
     `_one_level` for other types; where it meets NaN or Inf outside of an array, `plain` converts everything.

@@ -25,7 +25,7 @@ class Parameters:
         self._known: list[str] = []
 
     def text(self, name: str) -> str | None:
-        """A string, None if it is absent or empty."""
+        """A string; None if it is absent or empty."""
         self._known.append(name)
         values = self._values.getlist(name)
         if len(values) > 1:
@@ -58,7 +58,7 @@ class Parameters:
         return int(text)
 
     def count(self, name: str, default: int, *, low: int = 0, high: int) -> int:
-        """An integer that is never None."""
+        """An integer, never None."""
         value = self.integer(name, default, low=low, high=high)
         return default if value is None else value
 

@@ -1,4 +1,4 @@
-"""Makes responses: JSON or columns, with an ETag, 304 where nothing changed, gzip where it pays."""
+"""Creates responses: JSON or columns, with an ETag, 304 if unchanged, gzip if it helps."""
 
 from __future__ import annotations
 
@@ -88,7 +88,8 @@ def _finish(response: Response) -> Response:
 
 
 def _conditional(response: Response) -> Response:
-    """304 where the client has it already; whole where what it says it has cannot be read (a late year)."""
+    """304 if the client has the current response; the whole response if its header is invalid (a late
+    year)."""
     with suppress(ValueError, OverflowError):
         response.make_conditional(request)
     return response

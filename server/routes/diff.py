@@ -84,7 +84,7 @@ def _report(result: Comparison | None) -> Response:
 
 
 def _report_name(result: Comparison) -> str:
-    """Names both sides, so that reports of several pairs can lie beside one another."""
+    """Names both sides, so that reports of several pairs can be in one folder."""
     a, b = (_UNSAFE.sub("_", side.run).strip("._")[-60:] or "run" for side in (result.a, result.b))
     return f"{a}-step{result.a.step}-and-{b}-step{result.b.step}.html"
 
@@ -118,7 +118,7 @@ def _row(row: TensorDifference) -> dict[str, Any]:
 
 
 def _without_tensors(result: Comparison) -> dict[str, Any]:
-    """The comparison as JSON without its tensors, which are sent a page at a time."""
+    """The comparison as JSON without its tensors, which are sent page by page."""
     fields: dict[str, Any] = plain(result)
     del fields["tensors"]
     if result.first is not None:

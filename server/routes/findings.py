@@ -1,4 +1,4 @@
-"""Routes about what is wrong in a run: problems, findings, origins of NaN, zero gradients, lost updates.
+"""Routes about faults of a run: problems, findings, origins of NaN, zero gradients, lost updates.
 
 The rules' settings come from a file that is read again whenever it changes.
 """
@@ -38,7 +38,7 @@ _KEY = "tensortap-rules"
 
 
 def install(app: Flask, rules: Path | None) -> None:
-    """Gives `app` its analysis jobs and its file of rule settings (None: no file)."""
+    """Adds analysis jobs and a file of rule settings (None: no file) to `app`."""
     analysis_jobs.install(app)
     app.extensions[_KEY] = RuleFile(rules)
 

@@ -94,7 +94,7 @@ def _layer(call: LayerCall) -> dict[str, Any]:
 
 
 def _slot_shapes(found: GraphIndex) -> dict[int, list[str]]:
-    """Row -> shapes of all outputs, of the nodes that give a step its inputs."""
+    """Row -> shapes of all outputs, for the nodes that are inputs of a step."""
     wanted = [code for code, op_type in enumerate(found.op_type.values) if op_type in _INPUT_OPS]
     rows = np.flatnonzero(np.isin(found.op_type.codes, wanted) & (found.slots > 1))
     return {row: [shape_text(shape) for _, shape in found.slot_texts(row)] for row in rows.tolist()}
@@ -176,7 +176,7 @@ def _edge_columns(edges: Edges) -> Iterator[Column]:
 
 
 def _column(name: str, data: Coded | np.ndarray) -> Column:
-    """int32, uint8 and float64 arrays travel as they are; int64 counts as f64, exact up to 2^53."""
+    """int32, uint8 and float64 arrays are sent unchanged; int64 as f64, exact up to 2^53."""
     if isinstance(data, Coded):
         return Column(name, "dict", data.codes, data.values)
     wide = data.dtype.kind == "i" and data.dtype.itemsize > 4

@@ -155,7 +155,7 @@ def _subject(run: RunIndex) -> str:
 
 
 def _body(*known: str) -> dict[str, Any]:
-    """The request's JSON object. Raises BadRequestError if it is none, or has other keys."""
+    """The request's JSON object. Raises BadRequestError if it is not one, or has other keys."""
     Parameters().done()
     if (request.content_length or 0) > MAX_BODY:
         raise BadRequestError("The request is too large.", f"At most {MAX_BODY:,} bytes are read.")

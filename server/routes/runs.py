@@ -1,4 +1,4 @@
-"""Runs: the list, what changed, one run, and which samples fed its steps."""
+"""Runs: the list, changes, one run, and the samples of its steps."""
 
 from __future__ import annotations
 

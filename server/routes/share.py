@@ -1,4 +1,4 @@
-"""A run to hand on: the answers of a story, and the run or a part of it as a `.tap.zip`."""
+"""Sharing a run: the responses of a story, and the run or a part of it as a `.tap.zip`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CreateApp = Callable[[Path], Flask]
 
 
 def install(app: Flask, create_app: CreateApp) -> None:
-    """Gives `app` what makes an application over an exported file."""
+    """Adds the function that creates an application for an exported file to `app`."""
     app.extensions[_KEY] = create_app
 
 
@@ -63,7 +63,7 @@ def story(run: str) -> Response:
 
 
 def _steps(run: RunIndex, text: str | None) -> list[int] | None:
-    """At most `MAX_STEPS` of the steps that a range names, evenly; None: the story chooses."""
+    """At most `MAX_STEPS` of the selected steps, evenly; None: the story chooses."""
     if text is None:
         return None
     steps: list[int] = parse_steps(text).of(run.steps.step).tolist()

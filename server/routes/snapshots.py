@@ -82,8 +82,8 @@ def _histogram(binned: Binned) -> dict[str, object]:
 
 
 def _stored_form(run: RunIndex, snapshot: Snapshot) -> dict[str, object]:
-    """Which elements were stored, whether parts can be verified, why there are none. Damage is reported with
-    the value itself."""
+    """Which elements are stored, whether parts can be verified, and why there are none. Damage is reported
+    with the value itself."""
     words = no_value(snapshot.no_value, run.catalog.source) if snapshot.no_value else None
     missing: dict[str, object] = {"missing": words and words._asdict()}
     try:

@@ -1,4 +1,4 @@
-"""The page itself: index.html and the hashed assets that the frontend's build left in static/."""
+"""The page itself: index.html and the hashed assets in static/, built by the frontend."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FOREVER = "public, max-age=31536000, immutable"  # assets/ carry a hash of thei
 @blueprint.get("/")
 @blueprint.get("/index.html")
 def index() -> Response:
-    """The page, or what to do while it is not built."""
+    """The page, or instructions while it is not built."""
     if not (STATIC / "index.html").is_file():
         return pages.not_built()
     return _send("index.html", "no-cache")

@@ -97,7 +97,7 @@ class _SnapshotParameters:
 
 
 def _file_name(snapshot: Snapshot, selection: Selection, several_visits: bool) -> str:
-    """Says which tensor, step and visit it is, and which part of it: files of other parts stand beside it.
+    """A name with tensor, step, visit and slice, so that files of other slices can be in one folder.
 
     The page names its pictures the same way (frontend/src/model/value/export_names.ts).
     """
@@ -109,7 +109,7 @@ def _file_name(snapshot: Snapshot, selection: Selection, several_visits: bool) -
 
 
 def _file_name_part(part: str) -> str:
-    """A part of a selection without colons, which not every file system takes: `10to20`, `all`, `allby2`."""
+    """A part of a selection without colons, which some file systems forbid: `10to20`, `all`, `allby2`."""
     first, *bounds = part.split(":")
     if not bounds:
         return first

@@ -32,7 +32,8 @@ def new_token() -> str:
 
 
 def cookie_name(environ: Mapping[str, Any]) -> str:
-    """Cookies ignore ports, so the name has the one the browser sees: servers do not log each other out."""
+    """Cookies ignore ports, so the name contains the port that the browser sees: servers do not log each
+    other out."""
     host = parse_host(environ.get("HTTP_HOST", ""))
     port = host.port if host and host.port is not None else environ.get("SERVER_PORT", "")
     return f"tensortap-{port}"
@@ -44,7 +45,7 @@ def equal_tokens(sent: str, token: str) -> bool:
 
 
 def has_token(environ: Mapping[str, Any], token: str) -> bool:
-    """Whether the cookie or the `Authorization: Bearer` header holds the token."""
+    """Whether the cookie or the `Authorization: Bearer` header has the token."""
     scheme, _, sent = environ.get("HTTP_AUTHORIZATION", "").partition(" ")
     if scheme.lower() == "bearer" and equal_tokens(sent.strip(), token):
         return True
@@ -53,7 +54,7 @@ def has_token(environ: Mapping[str, Any], token: str) -> bool:
 
 
 def token_in_address(environ: Mapping[str, Any]) -> str | None:
-    """The value of `?token=`, None if there is none."""
+    """The value of `?token=`, None without one."""
     return dict(_query(environ)).get(PARAMETER)
 
 
@@ -78,8 +79,8 @@ def login_cookie(environ: Mapping[str, Any], token: str) -> str:
 
 
 def _in_utf8(header: str) -> str:
-    """A header of any bytes, those that are no UTF-8 replaced: cookies of other ports of this host come, too,
-    and whoever sets them must not lock the user out."""
+    """A header with invalid UTF-8 replaced: it includes cookies of other ports of this host, which must not
+    lock the user out."""
     return header.encode("latin-1", "replace").decode("utf-8", "replace").encode().decode("latin-1")
 
 

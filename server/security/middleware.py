@@ -51,7 +51,7 @@ HEADERS = {
 
 @dataclass(frozen=True)
 class Policy:
-    """The requests that `SecurityMiddleware` lets through.
+    """The requests that `SecurityMiddleware` accepts.
 
     Attributes:
         hosts: None accepts any Host (TensorBoard decides).
@@ -69,7 +69,7 @@ class Policy:
 
 
 class RequestTimeout:
-    """Gives a WSGI application `REQUEST_SECONDS` for an answer, which must be whole when it returns."""
+    """Gives a WSGI application `REQUEST_SECONDS` for an answer, which must be complete when it returns."""
 
     def __init__(self, application: WSGIApplication) -> None:
         self._application = application
@@ -80,7 +80,7 @@ class RequestTimeout:
 
 
 class SecurityMiddleware:
-    """Wraps a WSGI application: refuses what the policy forbids, adds security headers to every answer."""
+    """Wraps a WSGI application: rejects what the policy forbids, adds security headers to every response."""
 
     def __init__(self, application: WSGIApplication, policy: Policy) -> None:
         self._application = application
@@ -113,7 +113,7 @@ class SecurityMiddleware:
         return next((answer for answer in answers if answer is not None), None)
 
     def _refuse(self, environ: WSGIEnvironment) -> Response | None:
-        """The refusal; None lets the request through."""
+        """The rejection; None accepts the request."""
         checks = (_check_length, self._check_method, self._check_host, _check_site, _style_sheet)
         for check in checks:
             answer = check(environ)
@@ -156,7 +156,8 @@ def _check_length(environ: WSGIEnvironment) -> Response | None:
 
 
 def _check_replay(environ: WSGIEnvironment, may_replay: bool) -> Response | None:
-    """A request that computes: a header that no form and no link can send shows that our page asks."""
+    """For a request that computes: a header that no form or link can send shows that it comes from our
+    page."""
     if not may_replay:
         return error_response(403, *NO_REPLAY)
     kind = environ.get("CONTENT_TYPE", "").partition(";")[0].strip().lower()
@@ -215,7 +216,7 @@ def _is_navigation(environ: WSGIEnvironment, place: str) -> bool:
 
 
 def _style_sheet(environ: WSGIEnvironment) -> Response | None:
-    """The style sheet of the server's own pages, which are shown without a token."""
+    """The style sheet of the server's own pages, which need no token."""
     if environ.get("PATH_INFO") != pages.STYLE_PATH:
         return None
     return Response(
@@ -258,7 +259,7 @@ def _log_in(environ: WSGIEnvironment, token: str) -> Response:
 def _with_security_headers(
     environ: WSGIEnvironment, start_response: StartResponse, ancestors: str = "'self'"
 ) -> StartResponse:
-    """Adds the security headers; `ancestors`: who may embed what is answered."""
+    """Adds the security headers; `ancestors`: who may embed the response."""
     added = HEADERS | {"Content-Security-Policy": CONTENT_SECURITY_POLICY.format(ancestors=ancestors)}
 
     def start(

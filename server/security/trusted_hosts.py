@@ -13,14 +13,14 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host as a browser writes it: lower case, IPv6 in brackets. `port` is None where none was written."""
+    """A host in a browser's form: lower case, IPv6 in brackets. `port` is None without one."""
 
     name: str
     port: int | None = None
 
 
 def parse_host(text: str) -> Host | None:
-    """`"LocalHost:6016"` -> `Host("localhost", 6016)`; None for what is no host."""
+    """Parses `"LocalHost:6016"` into `Host("localhost", 6016)`; None for anything else."""
     text = text.strip().lower()
     if text.startswith("["):
         name, bracket, rest = text.partition("]")
@@ -46,7 +46,8 @@ def is_loopback(name: str) -> bool:
 
 
 def names_on_loopback(host: str) -> tuple[str, ...] | None:
-    """Further names of a server on `host` beside the loopback names; None if the network reaches it.
+    """Further names of a server on `host` besides the loopback names; None if it is reachable from the
+    network.
 
     The machine's own name is often one of 127.0.0.1 only. Nobody can listen on a name without an address.
     """
@@ -65,7 +66,7 @@ def is_address(name: str) -> bool:
 
 
 def bracketed(name: str) -> str:
-    """`"::1"` -> `"[::1]"`; anything else as it is: the form that URLs and Host headers use."""
+    """Converts `"::1"` to `"[::1]"`, the form in URLs and Host headers; other hosts unchanged."""
     return f"[{name}]" if ":" in name and not name.startswith("[") else name
 
 
@@ -90,7 +91,7 @@ class AllowedHosts:
 
     @classmethod
     def of(cls, names: Iterable[str], own_port: int | None, *, any_address: bool = False) -> AllowedHosts:
-        """Raises ValueError where one of `names` is no host."""
+        """Raises ValueError if one of `names` is not a host."""
         extra = []
         for name in names:
             host = parse_host(bracketed(name) if name.count(":") > 1 else name)

@@ -83,7 +83,7 @@ class Log:
 
 
 class Runs(Mapping[str, Run]):
-    """Runs by name; always those of the last refresh."""
+    """Runs by name, as of the last refresh."""
 
     def __init__(self, index: LogIndex) -> None:
         self._index = index
@@ -106,7 +106,7 @@ class Runs(Mapping[str, Run]):
         return name in self._ids()
 
     def get(self, name: str, default: Any = None) -> Any:
-        """A run, or the default if there is none of that name."""
+        """A run, or the default for an unknown name."""
         ids = self._ids()
         return Run(self._index, ids[name], name) if name in ids else default
 

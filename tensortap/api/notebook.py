@@ -39,7 +39,7 @@ class Viewer:
         return self._thread.is_alive()
 
     def close(self) -> None:
-        """Ends the server; calling it again does nothing."""
+        """Stops the server; a second call has no effect."""
         atexit.unregister(self.close)
         if self.open:
             self._server.close()
@@ -138,7 +138,7 @@ def view(logdirs: Sequence[Path], run: str, height: int, origins: Sequence[str])
 
 
 def _viewer(logdirs: Sequence[Path], port: int | None, origins: tuple[str, ...] | None) -> Viewer:
-    """The page that is served already, or a new one. `origins`: who may embed it; None: nobody."""
+    """The page being served, or a new one. `origins`: who may embed it; None: nobody."""
     from tensortap.importers.resolve import resolve_log_directories
     from tensortap.server.security.notebook_frame import Framing
     from tensortap.server.serve import Server

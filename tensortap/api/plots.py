@@ -1,4 +1,4 @@
-"""Plotly figures of statistics, histograms and values. plotly is imported when a figure is asked for.
+"""Plotly figures of statistics, histograms and values. plotly is imported on first use.
 
 Every text from a dump is escaped: plotly reads some HTML in titles and hover texts.
 """
@@ -65,7 +65,7 @@ def statistics_figure(columns: dict[str, Array], names: Sequence[str], title: st
 
 
 def _check_drawable(columns: dict[str, Array], names: Sequence[str], title: str) -> None:
-    """Raises NotFoundError: there are no rows, or nothing in them. InvalidValueError: a column is text."""
+    """Raises NotFoundError: there are no rows, or no numbers in them. InvalidValueError: a column is text."""
     of = f" of {title!r}" if title else ""
     if not len(columns["step"]):
         raise NotFoundError(f"No snapshot{of} to plot.", "Choose other steps.")
@@ -102,7 +102,7 @@ def _bad(columns: dict[str, Array]) -> Array:
 
 
 def _finite(values: Array) -> Array:
-    """Gaps instead of infinities, which plotly would draw as zeros, and of counts that are not known."""
+    """Replaces infinities, which plotly would draw as zeros, and unknown counts by gaps."""
     numbers = np.ma.filled(values.astype(np.float64), np.nan)
     return np.where(np.isfinite(numbers), numbers, np.nan)
 
@@ -182,7 +182,7 @@ def _value_ticks(edges: Array) -> dict[str, Any]:
 
 
 def _no_figure(value: Array) -> tuple[str, str]:
-    """Why there is none of an array, and what to do."""
+    """Why there is no figure of an array, and the fix."""
     if value.dtype.kind in "OSU":
         return "Text cannot be plotted.", "Read it with tensor[:]."
     if not value.ndim:

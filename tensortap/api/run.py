@@ -298,7 +298,7 @@ def check_integer(name: str, value: Any) -> int | None:
 
 
 def check_filters_of(filters: Mapping[str, object]) -> None:
-    """Raises SelectionError: there is no such filter, or it is given something else than it takes."""
+    """Raises SelectionError: the filter does not exist, or has an invalid value."""
     known = sorted(_PYTHON_NAMES.get(field.name, field.name) for field in fields(Filters))
     for name, value in filters.items():
         if name not in known:

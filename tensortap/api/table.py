@@ -99,7 +99,7 @@ class Table:
         return statistics_figure(self._columns, names, self._title.rstrip(": "))
 
     def _cells(self) -> tuple[list[str], list[list[str]], int | None]:
-        """Head, rows, and behind which row some are skipped."""
+        """Header, rows, and the row after which some are skipped."""
         head = [name for name in self._shown if name in self._columns]
         count = len(self)
         shown = list(range(count))
@@ -126,7 +126,7 @@ class Table:
 
 
 def _item(values: Array, i: int) -> Any:
-    """An element as Python has it; None for a count that is not known."""
+    """An element as a Python value; None for an unknown count."""
     hidden = isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values)[i]
     return None if hidden else values.item(i)
 

@@ -1,4 +1,4 @@
-"""One snapshot of a tensor, lazy: its value is read when it is asked for."""
+"""One snapshot of a tensor, lazy: its value is read on access."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Tensor:
 
     @property
     def sample(self) -> Sample | None:
-        """The sample that was stored; None for the whole value. A sample has one dimension."""
+        """The sample that is stored; None for the whole value. A sample has one dimension."""
         return stored_sample(self._run, self._snapshot)
 
     @property
@@ -188,7 +188,7 @@ def _statistics(snapshot: Snapshot) -> list[str]:
 
 
 def _no_value(code: str) -> str:
-    """`value lost` and the like; what was never asked for is no loss."""
+    """`value lost` and similar; a value that was never requested is not lost."""
     return "summary only" if code in ("summary", "source") else f"value {no_value(code, '').happened}"
 
 

@@ -1,4 +1,4 @@
-"""Compact the runs of log directories again and again, as they grow: `tensortap serve --compact`.
+"""Compacts the runs of log directories repeatedly, as they grow: `tensortap serve --compact`.
 
 One process of low priority does the work. Nothing here raises: a run that cannot be compacted is reported
 once, and tried again later.
@@ -38,7 +38,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class BackgroundCompaction:
-    """Compacts runs in a thread of its own and a process of low priority, until `close`.
+    """Compacts runs in a thread and a low-priority process, until `close`.
 
     Args:
         logdirs: on disks; they may not exist yet.
@@ -55,7 +55,7 @@ class BackgroundCompaction:
         self._thread.start()
 
     def close(self) -> None:
-        """Ends the work; what is published is whole."""
+        """Stops; what is published is complete."""
         self._closed.set()
         self._cancellation.cancel()
         self._thread.join(_CLOSE_TIMEOUT)
@@ -100,7 +100,7 @@ class BackgroundCompaction:
 
 
 def compact_at_low_priority(argument: dict[str, Any]) -> dict[str, Any]:
-    """A task, in a process that does nothing else: compacts `run` at low priority."""
+    """A task for a separate process: compacts `run` at low priority."""
     if hasattr(os, "nice"):
         os.nice(_LOWEST)  # beyond the lowest it stays there
     with LocalEngine(1) as engine:

@@ -1,4 +1,4 @@
-"""Compact a run: plan the step ranges, let an engine write the parts, publish the manifest."""
+"""Compacts a run: plans the step ranges, lets an engine write the parts, publishes the manifest."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class _PlannedPart:
 
 @dataclass(frozen=True, slots=True)
 class _Range:
-    """Commits of a worker that follow one another, and hold these steps."""
+    """Consecutive commits of a worker with these steps."""
 
     first: int
     last: int
@@ -83,7 +83,7 @@ class _Range:
 def compact_run(
     run_dir: Path, engine: Engine, advance: Advance = ignore_advance, *, rebuild: bool = False
 ) -> Compaction:
-    """Writes what is not compacted yet of a run to `compact/`, sorted, and merges it with what is there.
+    """Writes the new data of a run to `compact/`, sorted, and merges it with the existing parts.
 
     Files that do not fit the streams any more, as after `prune`, are made anew; so are all with `rebuild`.
 
@@ -112,7 +112,7 @@ def compact_run(
 
 
 def _without_streams(run_dir: Path, known: Manifest) -> Compaction:
-    """The outcome for a run whose `compact/` was copied without its statistics: nothing can be added.
+    """The outcome for a run whose `compact/` was copied without its statistics: there is nothing to add.
 
     Raises:
         DamagedError: it cannot be used, or was to be made anew.
@@ -126,7 +126,7 @@ def _without_streams(run_dir: Path, known: Manifest) -> Compaction:
 
 
 def _known(run_dir: Path, rebuild: bool) -> tuple[Manifest, str]:
-    """Load the manifest if it still fits the run; and why that is nothing, though there is something."""
+    """The manifest if it still fits the run; else the reason, if there is one."""
     if rebuild:
         return Manifest(), "--rebuild"
     try:
@@ -179,7 +179,7 @@ def _scan(
 def _write(
     run_dir: Path, engine: Engine, known: Manifest, found: dict[str, dict[str, Any]], advance: Advance
 ) -> tuple[Manifest, int]:
-    """The manifest with what was found, and how many parts were written."""
+    """The new manifest, and the number of written parts."""
     workers = {}
     steps: dict[int, int] = {}
     ranges: list[_Range] = []

@@ -1,4 +1,4 @@
-"""`compact/manifest.json`: which Parquet files hold which part of a run, and how far each worker was read."""
+"""`compact/manifest.json`: the Parquet files of each part of a run, and how far each worker was read."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class WorkerMark:
 
 @dataclass(slots=True)
 class Manifest:
-    """Parts of a compacted run. `by_tensor` is the rollup of all parts; None where there are none."""
+    """Parts of a compacted run. `by_tensor` is the rollup of all parts; None without parts."""
 
     workers: dict[str, WorkerMark] = field(default_factory=dict)
     parts: list[CompactedPart] = field(default_factory=list)
@@ -98,7 +98,7 @@ class Manifest:
 
     @property
     def damage(self) -> list[str]:
-        """Sentences about what had to be skipped in the streams."""
+        """Sentences about data that was skipped in the streams."""
         return [sentence for mark in self.workers.values() for sentence in mark.position.damage]
 
     def files(self) -> Iterator[CompactFile]:
@@ -109,8 +109,8 @@ class Manifest:
             yield self.by_tensor
 
     def fits(self, run_dir: Path) -> bool:
-        """Whether the streams still begin with what was compacted, or none are there, as `compact/` was
-        copied without them; and all files have their sizes."""
+        """Whether the streams still begin with the compacted data, or `compact/` was copied without them; and
+        all files have their sizes."""
         try:
             sizes = all(file.path(run_dir).stat().st_size == file.size for file in self.files())
         except OSError:
@@ -123,7 +123,7 @@ class Manifest:
 
 
 def has_streams(run_dir: Path) -> bool:
-    """Whether a run holds the statistics that its workers wrote, and not only what was made of them."""
+    """Whether a run has the statistics of its workers, and not only `compact/`."""
     try:
         workers = [each.name for each in scan(run_dir) if each.is_folder and is_worker_name(each.name)]
         return any(entry.name.startswith("stats-") for worker in workers for entry in scan(run_dir / worker))
@@ -132,7 +132,7 @@ def has_streams(run_dir: Path) -> bool:
 
 
 def read_manifest(run_dir: Path) -> Manifest | None:
-    """The manifest of a run; None where it is not compacted.
+    """The manifest of a run; None if it is not compacted.
 
     Raises:
         DamagedError: it is damaged. FormatVersionError: it is of a later version. OSError: it cannot be read.
@@ -157,7 +157,7 @@ def read_manifest(run_dir: Path) -> Manifest | None:
 
 
 def publish_manifest(run_dir: Path, manifest: Manifest) -> None:
-    """Replaces the manifest, behind all files that it names. Raises OSError."""
+    """Replaces the manifest, after writing all its files. Raises OSError."""
     record = {
         "format": _FORMAT,
         "version": VERSION,
@@ -171,7 +171,7 @@ def publish_manifest(run_dir: Path, manifest: Manifest) -> None:
 
 
 def remove_unnamed(run_dir: Path, manifest: Manifest) -> None:
-    """Removes what an earlier manifest named, or nobody does, once no reader can be at it."""
+    """Removes files that the manifest no longer lists, once no reader can use them."""
     named = {file.file for file in manifest.files()} | {MANIFEST}
     with contextlib.suppress(OSError):
         for entry in os.scandir(run_dir / FOLDER):
@@ -186,7 +186,7 @@ _verified: dict[tuple[Path, int, int, int], int] = {}  # checksum by path, size,
 
 
 def verify(run_dir: Path, file: CompactFile) -> Path:
-    """The path of a file whose bytes were compared with its checksum, by this process, since it changed.
+    """The path of a file, verified by checksum in this process since its last change.
 
     Raises:
         DamagedError: it is damaged or missing; the hint says how to make it anew.
@@ -234,7 +234,7 @@ def read_parquet(source: Path | bytes, columns: Sequence[str] | None = None) -> 
 
 
 def check_compacted(run_dir: Path) -> tuple[int, list[str]]:
-    """How many snapshots `compact/` holds, and sentences about what is damaged; all of its files are read."""
+    """Number of snapshots in `compact/`, and sentences about damage; reads all of its files."""
     try:
         manifest = read_manifest(run_dir) or Manifest()
     except (DamagedError, FormatVersionError) as error:

@@ -50,7 +50,7 @@ _METADATA = {b"tensortap compact": b"1"}
 
 
 def scan_workers(argument: Record) -> Record:
-    """Reads on in the streams of workers: which commits hold which steps. Verifies checksums.
+    """Continues reading the streams of workers, to find the commits of each step. Verifies checksums.
 
     Args:
         argument: `run`, and `workers`: {name: position to read on from, or None}.
@@ -220,7 +220,7 @@ def order_of(table: pa.Table, names: Sequence[str]) -> Array:
 
 
 def _key(table: pa.Table, name: str) -> Array:
-    """Numbers in whose order a column sorts: texts by their UTF-8 bytes."""
+    """Numbers with the sort order of a column; texts sort by their UTF-8 bytes."""
     column = table.column(name)
     found: Array
     if not pa.types.is_dictionary(column.type):
@@ -293,7 +293,7 @@ def write_table(run_dir: Path, stem: str, table: pa.Table) -> CompactFile:
 
 
 def _from_part(run_dir: Path, source: Record) -> pa.Table:
-    """Rows and histograms of a part, as they were before it was written."""
+    """Rows and histograms of a part, as before it was written."""
     rows, histograms = (_read_table(run_dir, source[kind]) for kind in ("rows", "histograms"))
     for name in HISTOGRAM:
         rows = rows.append_column(name, histograms.column(name))

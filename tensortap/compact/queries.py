@@ -1,4 +1,4 @@
-"""SQL over a run: DuckDB reads the compacted files and, from the streams, what is newer than they are.
+"""SQL over a run: DuckDB reads the compacted files, and newer data from the streams.
 
 Queries only read: one SELECT, which opens no file but those of the run's `compact/`.
 """
@@ -84,7 +84,7 @@ def _plain_numbers(table: pa.Table) -> pa.Table:
 def _connect(
     run_dir: Path, query: str, damage: Callable[[Sequence[str]], None] | None
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A database in memory that has the tables which a query names, and may open nothing else."""
+    """A database in memory with the tables of a query, without access to anything else."""
     import duckdb
 
     reader = RunReader(run_dir)
@@ -109,7 +109,8 @@ def _connect(
 
 
 def _manifest(run_dir: Path) -> Manifest:
-    """What is compacted and fits the streams, or stands for them; nothing where all is to be read from these.
+    """The compacted data, if it fits the streams or replaces them; None if everything must be read from the
+    streams.
 
     Raises:
         DamagedError, FormatVersionError: it cannot be read, and there are no streams.
@@ -226,7 +227,7 @@ class _Tables:
             self._with_tensor("by_tensor", source)
 
     def _parquet(self, files: Sequence[CompactFile]) -> str:
-        """SQL that reads some files, which are verified first."""
+        """SQL that reads some files, after verifying them."""
         if not _is_local(self._run_dir):
             name = f"files_{len(self._tables)}"
             pieces = [read_parquet(read_verified(self._run_dir, file)) for file in files]

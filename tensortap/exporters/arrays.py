@@ -1,4 +1,4 @@
-"""Kept values as `.npz` or `.safetensors`.
+"""Exports stored values as `.npz` or `.safetensors`.
 
 Names are `<node>:<slot>@<step>`, with `#<visit>` and the worker where several snapshots would have one name.
 """
@@ -33,7 +33,8 @@ _SAFETENSORS = SAFETENSORS | {"complex64": "C64"}  # a dump's own files are read
 
 
 def export_npz(run: RunIndex, rows: Array | None, out: Path, advance: AdvanceCount) -> Exported:
-    """bfloat16, float8 and the narrow integers, which NumPy cannot name, become float32 or int8: exactly."""
+    """bfloat16, float8 and narrow integers, which NumPy has no names for, become float32 or int8 without
+    loss."""
     count, skipped = 0, list[str]()
     with (
         new_file(out) as temporary,
@@ -58,7 +59,7 @@ def export_npz(run: RunIndex, rows: Array | None, out: Path, advance: AdvanceCou
 
 
 def export_safetensors(run: RunIndex, rows: Array | None, out: Path, advance: AdvanceCount) -> Exported:
-    """Text and what safetensors has no dtype for (complex128) are skipped and said so.
+    """Skips text and dtypes that safetensors lacks (complex128), and reports them.
 
     Of complex64, releases of safetensors before 0.7 refuse the whole file.
     """
@@ -90,7 +91,7 @@ def export_safetensors(run: RunIndex, rows: Array | None, out: Path, advance: Ad
 def _values(
     run: RunIndex, rows: Array, skipped: list[str], advance: AdvanceCount
 ) -> Iterator[tuple[str, Snapshot, Array]]:
-    """(name, snapshot, value) of the rows whose value was kept and can be read."""
+    """(name, snapshot, value) of the rows with a readable value."""
     rows = rows[run.catalog.column("kept", rows)]
     taken: Counter[str] = Counter()
     for start in range(0, len(rows), _BATCH_SNAPSHOTS):

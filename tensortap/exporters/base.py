@@ -28,7 +28,8 @@ Raises:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """Result of an export. `left_out`: sentences about what the format, or by now the dump, does not hold."""
+    """Result of an export. `left_out`: sentences about data that the format cannot store or the dump no
+    longer has."""
 
     path: Path
     snapshots: int
@@ -38,7 +39,7 @@ class Exported:
 
 @contextlib.contextmanager
 def new_file(path: Path) -> Iterator[Path]:
-    """A path in a folder of its own beside `path`, which gets that name if all went well.
+    """A path in a temporary folder next to `path`, renamed to it after success.
 
     Whatever else is put into that folder is removed. What exports that were killed left there is, too.
 
@@ -57,7 +58,7 @@ def new_file(path: Path) -> Iterator[Path]:
 
 
 def is_free(folder: Path) -> bool:
-    """Whether there is no such folder, or nothing in it but what an export that was killed left there."""
+    """Whether there is no such folder, or only leftovers of a killed export in it."""
     if folder.is_dir():
         remove_stale_folders(folder, _PURPOSE)
         return not any(folder.iterdir())

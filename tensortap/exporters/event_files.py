@@ -31,7 +31,7 @@ _TINY = 5e-324  # right of a bucket with nothing but zeros
 
 
 def export_event_files(run: RunIndex, rows: Array | None, out: Path, advance: AdvanceCount) -> Exported:
-    """Makes the folder `out` with one event file, in the order of steps. Graphs and values are skipped."""
+    """Creates the folder `out` with one event file, in the order of steps, without graphs and values."""
     rows = all_rows(run, rows)
     rows = rows[np.argsort(run.catalog.column("step", rows), kind="stable")]
     if not is_free(out):
@@ -54,7 +54,7 @@ def _write(file: BinaryIO, **fields: Any) -> None:
 
 
 def _values(run: RunIndex, snapshot: Snapshot) -> Iterator[dict[str, Any]]:
-    """The `Summary.Value` messages of a snapshot; what has no finite element has counts only."""
+    """The `Summary.Value` messages of a snapshot; without finite elements only its counts."""
     finite = snapshot.zero + snapshot.negative + snapshot.positive
     if finite:
         yield {"tag": _utf8(snapshot.tensor), "histo": _histogram(run, snapshot, finite)}
@@ -72,7 +72,7 @@ def _scalar(name: str, value: float) -> dict[str, Any]:
 
 
 def _utf8(text: str) -> str:
-    """A text that a message can hold: without lone surrogates."""
+    """A text without lone surrogates, which a message cannot contain."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 

@@ -1,4 +1,4 @@
-"""The table of exporters, and what they share."""
+"""The table of exporters, and their shared code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["EXPORTERS", "Exported", "Exporter", "exporter_for"]
 
 @dataclass(frozen=True, slots=True)
 class Exporter:
-    """A format. `suffixes`: how the names of its files end; `summary`: what it is, in a line."""
+    """A format. `suffixes`: its file name suffixes; `summary`: a description in one line."""
 
     name: str
     suffixes: tuple[str, ...]
@@ -44,7 +44,7 @@ EXPORTERS = (
 
 
 def exporter_for(out: Path, name: str | None = None) -> Exporter:
-    """The exporter of that name, or else the one that the file's name stands for.
+    """The exporter with that name, or else the one of the file's suffix.
 
     Raises:
         SelectionError: there is none.

@@ -40,7 +40,7 @@ def export_parquet(run: RunIndex, rows: Array | None, out: Path, advance: Advanc
 
 
 def export_csv(run: RunIndex, rows: Array | None, out: Path, advance: AdvanceCount) -> Exported:
-    """A line a snapshot, below a line with the columns' names; shapes as `3x4`, times in UTC."""
+    """One line per snapshot after a header line; shapes as `3x4`, times in UTC."""
     rows, done = all_rows(run, rows), 0
     with new_file(out) as temporary, temporary.open("x", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
@@ -55,7 +55,7 @@ def export_csv(run: RunIndex, rows: Array | None, out: Path, advance: AdvanceCou
 
 
 def _cell(value: Any) -> Any:
-    """Text that is safe in a spreadsheet and a terminal; a lone `-` (no graph) is no formula."""
+    """Text that is safe in a spreadsheet and a terminal; a lone `-` (no graph) is not a formula."""
     if isinstance(value, list):
         return "x".join(map(str, value)) or "scalar"
     if isinstance(value, str):
@@ -64,8 +64,8 @@ def _cell(value: Any) -> Any:
 
 
 def _tables(run: RunIndex, rows: Array) -> Iterator[pa.Table]:
-    """One row a snapshot: tensor, node, slot, step, visit, graph, worker, time, device, dtype, shape, counts,
-    statistics, kept."""
+    """One row per snapshot: tensor, node, slot, step, visit, graph, worker, time, device, dtype, shape,
+    counts, statistics, kept."""
     for start in range(0, len(rows), _BATCH_ROWS):
         part = rows[start : start + _BATCH_ROWS]
         yield pa.table({name: _column(name, values) for name, values in _columns(run, part).items()})

@@ -1,4 +1,4 @@
-"""`.tap.zip`: a run in one file. Its members are stored as they are, so that it is read in place."""
+"""`.tap.zip`: a run in one file, with uncompressed members, so that it is read in place."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _MAX_DEPTH = 8  # folders of a run; the format has two
 def export_tap_zip(
     run: RunIndex, rows: Array | None, out: Path, advance: AdvanceCount, engine: Engine | None = None
 ) -> Exported:
-    """A run that is being written is exported up to what is there now; one that is damaged is not.
+    """Exports a run that is being written as far as it is written; refuses a damaged run.
 
     Args:
         engine: verifies a whole run; None: this process.
@@ -107,8 +107,8 @@ def _member(name: str) -> zipfile.ZipInfo:
 
 
 def _members(run_dir: Path, below: str = "") -> Iterator[tuple[str, int]]:
-    """(name in the run, size) of its regular files; links are skipped, and so are hidden folders (such as
-    the one in which the archive is made) and runs below it."""
+    """(name in the run, size) of its regular files, without links, hidden folders (such as the one of this
+    export) and runs below it."""
     if below.count("/") > _MAX_DEPTH:
         return
     for entry in scan(run_dir / below):

@@ -1,4 +1,4 @@
-"""A comparison as one HTML file: no script, nothing loaded, names escaped."""
+"""A comparison as one HTML file, without scripts or external resources, and with escaped names."""
 
 from __future__ import annotations
 

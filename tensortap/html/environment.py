@@ -46,5 +46,5 @@ def _module(name: str) -> object:
 
 
 def _finalize(value: object) -> object:
-    """Text without control characters and direction marks; markup is what templates made."""
+    """Text without control characters and direction marks; markup from templates is unchanged."""
     return escaped(value) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -47,7 +47,7 @@ class FolderLease:
             raise
 
     def end(self) -> None:
-        """Gives the folder free."""
+        """Releases the folder."""
         with contextlib.suppress(OSError):
             self._sign()
         os.close(self._fd)
@@ -106,12 +106,12 @@ def _claimed(folder: Path) -> Iterator[None]:
 if sys.platform == "win32":
 
     def _lock(fd: int, *, shared: bool) -> None:
-        """Nothing: an open file tells that a folder is in use."""
+        """Does nothing: the open file itself marks the folder as in use."""
 else:
     import fcntl
 
     def _lock(fd: int, *, shared: bool) -> None:
-        """Raises BlockingIOError: somebody else has it; OSError: for one's own, there are no locks here."""
+        """Raises BlockingIOError: another process has it; OSError: there are no locks here."""
         try:
             fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -6,7 +6,7 @@ from tensortap.core.errors import TensortapError
 
 
 class RefusedError(TensortapError):
-    """A source cannot be imported: it is damaged, beyond a limit, or holds what would have to be run."""
+    """A source cannot be imported: it is damaged, exceeds a limit, or contains code."""
 
 
 class UnknownFormatError(TensortapError):

@@ -68,7 +68,7 @@ def cached_copy(
     source: Callable[[], AbstractContextManager[Path]],
     progress: Notice = ignore_notice,
 ) -> CachedImport:
-    """`cached_import` of what is copied to the disk only if it must be read.
+    """`cached_import` of a remote source, which is copied to disk only if it must be read.
 
     Args:
         key: what the source is known by. state: another text when it has changed. name: its name.
@@ -86,7 +86,7 @@ def cached_copy(
 
 
 def _cached(folder: Path, run: str) -> CachedImport | None:
-    """A whole import, in use by this process from now on. What another user put there is none."""
+    """A complete import, now in use by this process. Imports by other users are ignored."""
     if not all(is_own_folder(place, or_of_root=True) for place in (folder, folder / run)):
         return None
     try:
@@ -112,7 +112,7 @@ def _import(
     run: str,
     progress: Notice,
 ) -> Path:
-    """Import into a staging folder, which comes first: nothing is copied that cannot be stored.
+    """Imports into a staging folder, which is created first, so that nothing is copied that cannot be stored.
 
     Raises CacheRefusesError, and as `import_source` and `source` do.
     """
@@ -161,7 +161,7 @@ def _publish(staged: Path, folder: Path, run: str) -> CachedImport:
 
 
 def _tidy(cache: Path, folder: Path) -> None:
-    """Removes former states of the source, what was not used for long, and what killed processes left."""
+    """Removes earlier states of the source, long unused imports, and leftovers of killed processes."""
     with contextlib.suppress(OSError):
         for source in (cache / "imports").iterdir():
             states = [state for state in source.iterdir() if state != folder]

@@ -1,4 +1,4 @@
-"""Import of a source into a log directory, with notes on what lies in a folder in other formats."""
+"""Imports a source into a log directory, with notes on files of other formats in the folder."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ def import_source(
 
 
 def resolved_source(source: Path) -> Path:
-    """Absolute path of a source. A link to a file keeps its own name: its target may be named by a hash."""
+    """The path of a source. A link to a file keeps its own name, because its target may be named by a
+    hash."""
     return source.resolve() if source.is_dir() else source.parent.resolve() / source.name
 
 
@@ -94,7 +95,7 @@ def _notes_on_links(folder: Path) -> Iterator[str]:
 
 
 def notes_on_other_formats(folder: Path, format: Importer) -> Iterator[str]:
-    """A sentence for each other format of which files lie in a folder that was read in one.
+    """A sentence per other format with files in an imported folder.
 
     Files are recognised by their names, the first 20,000 of them.
     """

@@ -1,4 +1,4 @@
-"""Summaries of which only a part is known, and TensorBoard's histograms in the dump's buckets."""
+"""Partially known summaries, and TensorBoard's histograms in the dump's buckets."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def measured_numbers(array: Array, what: str) -> Floats:
 
 
 def partial_summary(dtype: str, shape: tuple[int, ...], size: int, **known: Any) -> Summary:
-    """A summary of what is known; counts that are not are 0, so that they do not add up to `size`.
+    """A summary of the known statistics; unknown counts are 0, so they do not add up to `size`.
 
     Statistics that are not known are NaN, the histogram is empty.
     """

@@ -110,7 +110,7 @@ def title_of(name: str) -> str:
 
 
 def detect(path: Path) -> Importer | None:
-    """The format of a path; None if it is none of these, or is not there."""
+    """The format of a path; None if it is unknown or the path does not exist."""
     try:
         return next((row for row in IMPORTERS if row.matches(path)), None)
     except OSError:

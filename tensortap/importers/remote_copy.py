@@ -25,7 +25,7 @@ _SHARDS = ".safetensors.index.json"
 
 
 class RemoteFile(NamedTuple):
-    """A file at an address. `name`: where its copy goes, with `/` where it lies in a folder."""
+    """A file at an address. `name`: the name of its copy, with `/` if it is in a folder."""
 
     place: Path
     name: str
@@ -33,7 +33,7 @@ class RemoteFile(NamedTuple):
 
 
 def list_files(address: str, most: int = MAX_FILES, most_folders: int = MAX_FOLDERS) -> list[RemoteFile]:
-    """A file, or those of a folder, and of a checkpoint or of sharded weights all files.
+    """A file, or the files of a folder; for a checkpoint or sharded weights all their files.
 
     Args:
         most, most_folders: files and folders that are listed.
@@ -78,7 +78,7 @@ def _named(place: Path, most: int, most_folders: int) -> list[RemoteFile]:
 
 
 def _siblings(base: str, name: str, *, alone: bool) -> list[RemoteFile]:
-    """Files beside the named one that belong to it. `alone`: none do, but for a checkpoint's or shards."""
+    """Files that belong to the given one. `alone`: only those of a checkpoint or of shards."""
     start = name + "."
     for mark in (_SHARDS, ".index", ".data-"):
         if mark in name:
@@ -109,7 +109,7 @@ class RemoteCopier:
     bytes: int = field(default=0, init=False)
 
     def fetch(self, address: str) -> Path:
-        """Copies what `list_files` finds; returns its copy, which has the same name.
+        """Copies the files of `list_files`; returns the copy, which has the same name.
 
         Raises:
             LimitError: it is too large. RemoteError: it cannot be read.
@@ -137,7 +137,7 @@ class RemoteCopier:
 
 @contextmanager
 def staged_output(target: Path) -> Iterator[Path]:
-    """Yield a path to write a file or folder to; if `target` is an address, it is uploaded at the end.
+    """Where to write a file or folder for `target`; it is uploaded to an address at the end.
 
     Raises:
         InvalidNameError: there is something at the address. RemoteError: it cannot be looked at, or refuses.

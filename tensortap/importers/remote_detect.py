@@ -53,7 +53,7 @@ def _copy(place: Path, advance: Callable[[str], None]) -> Iterator[Path]:
 
 
 def _foreign_files(place: Path) -> list[RemoteFile]:
-    """The files of what is at an address; none of dumps, and where there are too many or none."""
+    """The files at an address; None for dumps, and if there are too many or none."""
     if place.name.endswith(_ARCHIVE) or (is_folder(place) and find_runs(place)):
         return []
     try:
@@ -63,7 +63,7 @@ def _foreign_files(place: Path) -> list[RemoteFile]:
 
 
 def _is_known(files: list[RemoteFile], name: str) -> bool:
-    """Whether files of such names are in a format that can be imported, before all of them are copied."""
+    """Whether files with such names have a known format, checked before they are copied."""
     if not files:
         return False
     marks = _marks(files, name)

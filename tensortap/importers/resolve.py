@@ -1,4 +1,4 @@
-"""Foreign formats in the place of a log directory: imported into the user's cache, and said so in a line."""
+"""Foreign formats in place of a log directory: imported into the user's cache, with a message."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def as_logdir(path: Path) -> Path:
 
 
 def _check_no_other_file(path: Path) -> None:
-    """Raises NotARunError where a path or address is a file that nothing here can read."""
+    """Raises NotARunError if a path or address is a file of no known format."""
     if not _is_file(path) or is_folder(path):
         return
     from .registry import IMPORTERS
@@ -80,7 +80,7 @@ def _is_file(path: Path) -> bool:
 
 
 def check_reachable(path: Path) -> None:
-    """Raise RemoteError for an address that cannot be read, which else looks like a folder without runs."""
+    """Raises RemoteError if an address cannot be read, because it would look like a folder without runs."""
     try:
         if is_remote(path) and (stat_path(path).is_folder or path.suffix == ".zip"):
             scan(path)
@@ -113,7 +113,7 @@ def resolve_log_directories(paths: list[Path]) -> list[Path]:
 
 @contextmanager
 def warn_if_silent(path: Path) -> Iterator[None]:
-    """Warns on stderr if the body, which looks at `path`, takes longer than `SILENT_SECONDS`.
+    """Warns on stderr if the body, which reads `path`, takes longer than `SILENT_SECONDS`.
 
     A process that hangs in a disk can say nothing, and not even Ctrl-C may end it.
     """
@@ -132,7 +132,7 @@ def warn_if_silent(path: Path) -> Iterator[None]:
 
 
 def _check_allowed(path: Path) -> None:
-    """Raises DeniedError where a folder, or what is above it, may not be checked."""
+    """Raises DeniedError if a folder or one of its parents is not readable."""
     try:
         if is_folder(path) or not exists(path):
             scan(path)
@@ -143,7 +143,7 @@ def _check_allowed(path: Path) -> None:
 
 
 def import_to_cache(path: Path) -> CachedImport | None:
-    """A foreign source as a log directory in the cache; None for anything else. Says so on stderr."""
+    """A foreign source as a log directory in the cache, with a message on stderr; None for anything else."""
     find = _import_remote if is_remote(path) else _import_local
     found = _in_cache(partial(find, path))
     if found is not None:
@@ -152,7 +152,7 @@ def import_to_cache(path: Path) -> CachedImport | None:
 
 
 def _in_cache(find: Callable[[Path], CachedImport | None]) -> CachedImport | None:
-    """What `find` finds in, or puts into, the cache; one that cannot be written to is replaced."""
+    """The result of `find` in the cache; a temporary folder replaces a cache that is not writable."""
     from .import_cache import CacheNotWritableError
 
     try:
@@ -186,7 +186,7 @@ def _is_remote_prefix(path: Path) -> bool:
 
 
 def _is_prefix(path: Path) -> bool:
-    """Whether `path` is what the files of a checkpoint have in common, which is no file itself."""
+    """Whether `path` is the common prefix of a checkpoint's files, and not a file itself."""
     return path.with_name(f"{path.name}.index").exists() if path.name else False
 
 
@@ -213,7 +213,7 @@ def _print_import(path: Path, cached: CachedImport) -> None:
 
 
 def print_notes(notes: list[str]) -> None:
-    """Print what was refused or is partial, on stderr."""
+    """Prints on stderr what was refused or is partial."""
     from tensortap.core.text import counted, escaped
 
     for note in notes[:_SHOWN_NOTES]:

@@ -1,4 +1,4 @@
-"""Where importers put what they read: runs that appear when they are whole, within limits, with notes."""
+"""The output of importers: runs that appear when complete, within limits, with notes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MAX_PART = 190  # letters of a folder of a run's name: ten less than there may 
 
 @dataclass
 class Imported:
-    """Result of an import: the runs' names, counts, and sentences about what was refused or is partial."""
+    """Result of an import: the runs' names, counts, and sentences about refused or partial data."""
 
     format: str
     runs: list[str] = field(default_factory=list)
@@ -91,7 +91,7 @@ class RunBuilder:
         self._alike: Counter[str] = Counter()  # runs that would have one name
 
     def writer(self, below: str = "") -> RunWriter:
-        """Writes the run, or the run below it that is called so; each call is a worker of its own.
+        """A writer for the run, or for a run of this name below it; each call is a separate worker.
 
         What cannot be a run's name becomes one, and a note tells which.
 
@@ -123,7 +123,7 @@ class RunBuilder:
         return name
 
     def _begin(self) -> None:
-        """Makes the hidden folder; removes those of imports that were killed."""
+        """Creates the hidden folder; removes those of killed imports."""
         for left in self.logdir.glob(".importing-*"):
             remove_unused(left)
         self._hidden.mkdir(parents=True)
@@ -138,7 +138,7 @@ class RunBuilder:
             self.imported.notes.append(sentence)
 
     def finish(self) -> Imported:
-        """Writes the notes into `run.json` and lets the runs appear.
+        """Writes the notes into `run.json` and makes the runs visible.
 
         Raises:
             RefusedError: nothing was found in the source.
@@ -158,7 +158,7 @@ class RunBuilder:
         return self.imported
 
     def abandon(self) -> None:
-        """Removes what was not finished."""
+        """Removes unfinished runs."""
         if self._use is not None:
             self._use.end()
             self._use = None
@@ -189,7 +189,7 @@ class RunWriter:
         self._writer.close()
 
     def note(self, sentence: str, kind: str = "") -> None:
-        """A sentence for the user about what was refused or is partial."""
+        """A sentence for the user about refused or partial data."""
         self._builder.note(sentence, kind)
 
     def fact(self, name: str, text: str) -> None:
@@ -197,7 +197,7 @@ class RunWriter:
         self._builder.facts[name] = text
 
     def not_counted(self, *names: str) -> None:
-        """Note that some of the source's snapshots do not report these counts (FORMAT.md)."""
+        """Some of the source's snapshots lack these counts (FORMAT.md)."""
         missing = {*filter(None, self._builder.facts.get("not counted", "").split(", ")), *names}
         self.fact(
             "not counted", ", ".join(name for name in ("size", *COUNTS, "nonfinite") if name in missing)
@@ -229,7 +229,7 @@ class RunWriter:
         return False
 
     def log_summary(self, name: str, summary: Summary, *, step: int, **where: Any) -> bool:
-        """Dumps one snapshot of which only the summary is known."""
+        """Dumps one snapshot with only a summary."""
         with self._place(name, step):
             self._writer.log_summary(name, summary, step=step, **where)
             return True

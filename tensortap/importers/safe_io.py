@@ -62,7 +62,8 @@ def open_file(path: Path) -> BinaryIO:
 
 
 def _is_within(path: Path, root: Path, opened: os.stat_result | None = None) -> bool:
-    """Whether a path, its links followed, lies in a folder, or among the blobs that a model hub keeps beside.
+    """Whether a path, with links followed, is in a folder, or among the blobs that a model hub stores next to
+    it.
 
     Args:
         opened: what was opened by that path, so that nobody can exchange it in between.
@@ -108,13 +109,13 @@ max_unpacked: ContextVar[int] = ContextVar("max_unpacked", default=MAX_UNPACKED_
 
 
 class UnpackBudget:
-    """Bounds what compressed arrays of one file take, before memory is allocated for them."""
+    """Limits the size of a file's decompressed arrays, before memory is allocated for them."""
 
     def __init__(self) -> None:
         self._left = max_unpacked.get()
 
     def take(self, unpacked: int, stored: int, what: str = "It") -> None:
-        """Raises RefusedError: with an array of so many bytes, the arrays take more than `max_unpacked`."""
+        """Raises RefusedError: with an array of this size, the arrays would take more than `max_unpacked`."""
         beyond = max(0, unpacked - USUAL_RATIO * stored)
         if beyond > self._left:
             raise refused_unpacking(unpacked, stored, what)
@@ -176,7 +177,7 @@ def read_range(file: BinaryIO, offset: int, length: int, what: str) -> bytes:
 
 
 def parse_json(data: bytes, what: str) -> dict[str, Any]:
-    """A JSON object. Raises RefusedError: it is none; the sentence calls it `what`."""
+    """A JSON object. Raises RefusedError: it is not one; `what` names it in the message."""
     try:
         found = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -202,7 +203,7 @@ def files_beside(index: Path, names: Iterable[str], suffix: str) -> list[Path]:
 
 
 def files_below(folder: Path) -> Iterator[Path]:
-    """Files below a folder, in the order of their names. Hidden names and linked folders are skipped.
+    """Files in a folder, sorted by name, without hidden names and linked folders.
 
     Links to files are followed within the folder and to the blobs beside it, of which caches of model hubs
     consist; with `--follow-links` also elsewhere, but those of other users to a third's file: they would have
@@ -254,7 +255,7 @@ def _walk(folder: Path, depth: int, root: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
-    """An archive whose members are stored or deflated, and not encrypted.
+    """An archive with stored or deflated members, not encrypted.
 
     Raises:
         RefusedError: it is damaged or beyond a limit.
@@ -289,7 +290,7 @@ def _check(archive: zipfile.ZipFile, what: str) -> None:
 
 
 def _check_no_overlap(archive: zipfile.ZipFile, what: str) -> None:
-    """Raises RefusedError: two members share bytes of the archive, as those of a zip bomb do."""
+    """Raises RefusedError: two members share bytes of the archive, as in a zip bomb."""
     file, before = archive.fp, None
     assert file is not None
     for member in sorted(archive.infolist(), key=lambda member: member.header_offset):

@@ -40,7 +40,7 @@ def is_bundle(path: Path) -> bool:
 
 
 def read(path: Path, builder: RunBuilder) -> None:
-    """The step of a bundle: its graph and its recording. None of its ops is run."""
+    """The step of a bundle: its graph and its recording. Runs no ops."""
     with open_zip(path) as archive:
         budget = UnpackBudget()
         for member in archive.infolist():
@@ -70,7 +70,7 @@ def _library(archive: zipfile.ZipFile, manifest: Mapping[str, Any]) -> Message:
 def _of_library(
     archive: zipfile.ZipFile, manifest: Mapping[str, Any], note: Callable[[str], None]
 ) -> Graph | None:
-    """The graph of a bundle without one (`--no-graph`), of its functions; None if that is not possible."""
+    """A graph built from the functions of a bundle without one (`--no-graph`); None if impossible."""
     name = str(manifest.get("function"))
     try:
         graph_def = parse("GraphDef", b"", "The graph")

@@ -1,4 +1,4 @@
-"""The engine of a Dask cluster: that of a scheduler, or one started on this machine."""
+"""The engine of a Dask cluster: an existing scheduler, or one started on this machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CONNECT_SECONDS = 20
 
 
 class DaskEngine:
-    """Runs tasks on the workers of a cluster, which see the run under the same path.
+    """Runs tasks on the workers of a cluster, which must have the run under the same path.
 
     Args:
         address: `host:port` of a scheduler; empty: a cluster of `processes` processes of this machine.
@@ -73,7 +73,7 @@ class DaskEngine:
 
 
 def _answer(name: str, argument: Record) -> Record:
-    """Runs on a worker. Errors come back as sentences: they are no reason to try again."""
+    """Runs on a worker. Returns errors as sentences, so that Dask does not retry."""
     try:
         return {"answer": run_task(name, argument)}
     except TensortapError as error:

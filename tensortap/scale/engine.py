@@ -1,4 +1,4 @@
-"""The interface of engines: map a task over arguments, in order, and reduce what came back as a tree."""
+"""The interface of engines: map a task over arguments in order, and reduce the results as a tree."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Engine(Protocol):
 
 
 def reduce_tree(items: Sequence[_T], merge: Callable[[Sequence[Sequence[_T]]], list[_T]]) -> _T | None:
-    """One item made of many, `FAN_IN` at a time. Who merges with whom depends on the order of `items` alone.
+    """Merges many items into one, `FAN_IN` at a time. The grouping depends only on the order of `items`.
 
     Args:
         merge: takes the groups of one level of the tree; returns an item for each, in their order.

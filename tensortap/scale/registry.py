@@ -1,4 +1,4 @@
-"""Open an engine by the name that a command is given."""
+"""Opens the engine that a command names."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from .stored_array import STEP_WORDS, StoredArray, is_shard, stem_of, step_in, w
 
 
 class ArrayFormat(NamedTuple):
-    """A format of array files: as in `registry.Importer`, with its reader and how names of such files end."""
+    """A format of array files: as in `registry.Importer`, with its reader and file name suffixes."""
 
     name: str
     title: str
@@ -47,7 +47,7 @@ _STEP_MARK = re.compile(r"(?:@|[-_.](?:step|epoch)[-_]?)(\d{1,18})\Z")
 
 
 def matches(path: Path) -> bool:
-    """Whether it is a folder that holds such files."""
+    """Whether it is a folder with such files."""
     return path.is_dir() and any_below(path, _is_array_file)
 
 
@@ -61,12 +61,12 @@ def _format_of(path: PurePath) -> ArrayFormat | None:
 
 
 def is_array_file(path: PurePath) -> bool:
-    """Whether a file itself holds arrays, by its name; an index of shards does not."""
+    """Whether a file itself has arrays, by its name; false for an index of shards."""
     return path.suffix != ".json" and _format_of(path) is not None
 
 
 def read(path: Path, builder: RunBuilder) -> None:
-    """The `.npy` files are one run; so are other files whose names differ in the step only.
+    """The `.npy` files are one run; so are other files whose names differ only in the step.
 
     Where one step is there in several formats (`net-3.keras`, `net-3.weights.h5`), each format is a run.
     """

@@ -95,7 +95,7 @@ def _unpacked(path: Path) -> Iterator[Path]:
 
 
 def _check_weights(archive: zipfile.ZipFile, what: str, free: int) -> None:
-    """Raises RefusedError: the weights are no HDF5, or would take more of the disk than weights should."""
+    """Raises RefusedError: the weights are not HDF5, or would take too much disk space."""
     about = archive.getinfo(WEIGHTS)
     with archive.open(about) as packed:
         if packed.read(len(SIGNATURE)) != SIGNATURE:
@@ -156,7 +156,7 @@ def _array(record: dict[str, Any], data: bytes) -> Array:
 
 
 def _dtype(record: dict[str, Any]) -> np.dtype[Any]:
-    """HDF5's own dtype; of bytes the one that the file's author names: Keras stores bfloat16 so."""
+    """HDF5's own dtype; for bytes, the dtype in the file's attributes, where Keras stores bfloat16."""
     name = record["dtype"]
     try:
         dtype = np.dtype(name) if record["native"] else numpy_dtype(name)

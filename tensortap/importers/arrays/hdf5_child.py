@@ -1,4 +1,4 @@
-"""Reads an HDF5 file in a process of its own: the C library behind it does not survive every damaged file.
+"""Reads an HDF5 file in a separate process, because its C library crashes on some damaged files.
 
 Run as a script: `hdf5_child.py FILE MAX_UNPACKED USUAL_RATIO` (see `safe_io.UnpackBudget`). Sends a message
 for each dataset, with its bytes, and a last one that says it is done. Imports little of tensortap, so that it
@@ -61,7 +61,8 @@ def main(path: str, max_unpacked: int, usual_ratio: int) -> None:
 
 
 def _titled(found: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """Keras numbers layers by class (`layers/dense_1/vars/0`), and tells their own names beside."""
+    """Replaces Keras' numbered layers (`layers/dense_1/vars/0`) by their names, which are stored next to
+    them."""
     titled: dict[str, Any] = {}
     own: dict[str, str] = {}
     for name, dataset in found:
@@ -72,7 +73,7 @@ def _titled(found: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
 
 
 def _own_name(file: Any, path: list[str], known: dict[str, str]) -> str:
-    """What a layer, of a model inside of a model too, is called by its author: the group `vars` tells it."""
+    """The author's name of a layer, also in nested models: an attribute of the group `vars`."""
     place = "/".join(path)
     if place not in known:
         name = None

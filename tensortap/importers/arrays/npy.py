@@ -38,7 +38,7 @@ def is_npz(path: Path) -> bool:
 
 
 def npy_arrays(path: Path) -> Iterator[StoredArray]:
-    """The one array of a `.npy` file, under the file's name."""
+    """The only array of a `.npy` file, named after the file."""
     yield StoredArray(path.name.removesuffix(".npy"), lambda: _read_file(path))
 
 
@@ -103,7 +103,7 @@ def read_npy(
 
 
 def _empty_texts(shape: tuple[int, ...], dtype: np.dtype[Any], what: str) -> Array:
-    """An array of `S0` or `U0`: of its texts, which are all empty, the file holds no bytes."""
+    """An array of `S0` or `U0`: its texts are all empty, so the file has no bytes for them."""
     if math.prod(shape) > _MAX_EMPTY_TEXTS:
         raise RefusedError(f"{what} has more than {_MAX_EMPTY_TEXTS:,} texts that are all empty.")
     return np.zeros(shape, dtype)

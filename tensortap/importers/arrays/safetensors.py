@@ -92,7 +92,7 @@ def _arrays(path: Path) -> Iterator[StoredArray]:
 
 
 def _layout(header: dict[str, Any], size: int, what: str) -> tuple[set[str], str]:
-    """(tensors that share bytes with one before them, a sentence about bytes that belong to none).
+    """(tensors that share bytes with an earlier one, a sentence about bytes of no tensor).
 
     The format allows neither; its own library refuses such files.
     """

@@ -29,8 +29,8 @@ _SHARD = re.compile(r"-\d+-of-\d+\Z")
 
 @dataclass(frozen=True, slots=True)
 class StoredArray:
-    """An array of a file; `load` reads it, and raises RefusedError where it is damaged or no array. `note`: a
-    sentence about the file, which only its first array has."""
+    """An array of a file; `load` reads it, and raises RefusedError if it is damaged or not an array. `note`:
+    a sentence about the file, only on its first array."""
 
     name: str
     load: Callable[[], Array]
@@ -40,14 +40,14 @@ class StoredArray:
 def read_arrays(
     stored_arrays: Callable[[Path], Iterable[StoredArray]], path: Path, builder: RunBuilder
 ) -> None:
-    """Imports a file of arrays as one step: the one that its name ends in, or 0."""
+    """Imports a file of arrays as one step: the number at the end of its name, or 0."""
     with builder.writer() as out:
         step = step_in(stem_of(path.name)) if path.suffix != ".npy" else 0
         write_arrays(out, stored_arrays(path), step or 0)
 
 
 def write_arrays(out: RunWriter, arrays: Iterable[StoredArray], step: int) -> None:
-    """Dumps the arrays as the values of one step, or of the one in the name that an export gave them.
+    """Dumps the arrays as the values of one step, or of the step in the name from an export.
 
     One that is refused is skipped, with a note. Several visits are numbered anew.
     """
@@ -81,12 +81,12 @@ def stem_of(name: str) -> str:
 
 
 def is_shard(name: str) -> bool:
-    """Whether a file's name says that it is one of several."""
+    """Whether a file is one of several shards, by its name."""
     return bool(_SHARD.search(_SUFFIXES.sub("", name)))
 
 
 def step_in(stem: str) -> int | None:
-    """The step that a name ends in: `ckpt-12`, `model.ckpt-100`, `step_7`, `epoch3`, `12`; None without.
+    """The step at the end of a name: `ckpt-12`, `model.ckpt-100`, `step_7`, `epoch3`, `12`; None without one.
 
     A measurement behind it is no step: `weights.03-0.98` is of step 3.
     """

@@ -38,7 +38,7 @@ _OF_A_CHECKPOINT = re.compile(r"\.(data-\d{5}-of-\d{5}|index|meta)\Z")
 
 
 def matches(path: Path) -> bool:
-    """Whether it is a checkpoint's file, prefix, or a directory that holds indexes."""
+    """Whether it is a checkpoint's file or prefix, or a directory with indexes."""
     if path.is_dir():
         return any(_is_index(found) for found in sorted(path.glob("*.index"))[:100])
     return _is_index(index_path(prefix_of(path)))
@@ -59,7 +59,7 @@ def is_index_file(below: PurePath) -> bool:
 
 
 def read(path: Path, builder: RunBuilder) -> None:
-    """Each checkpoint is a step; where a directory holds several series, each is a run."""
+    """Each checkpoint is a step; a directory with several series has a run per series."""
     series: dict[str, list[Path]] = defaultdict(list)
     for prefix in _prefixes(path):
         series[without_step(prefix.name)].append(prefix)
@@ -82,7 +82,7 @@ def _prefixes(path: Path) -> list[Path]:
 
 
 def _steps(prefixes: list[Path]) -> list[tuple[int, Path]]:
-    """By the number that a name ends in; where names have none, in the order of their names."""
+    """Ordered by the number at the end of a name, else by name."""
     numbered = [(step_in(prefix.name), prefix) for prefix in prefixes]
     if all(step is not None for step, _ in numbered):
         return sorted((step or 0, prefix) for step, prefix in numbered)
@@ -219,7 +219,7 @@ def _number(number: int) -> bytes:
 
 
 def _signed(number: int) -> bytes:
-    """Seven bits a byte; the first bits tell the length, inverted for negative numbers."""
+    """Seven bits per byte; the first bits encode the length, inverted for negative numbers."""
     length = (~number if number < 0 else number).bit_length() // 7 + 1
     bits = 8 * length
     head = ((1 << length) - 1) << (bits - length)

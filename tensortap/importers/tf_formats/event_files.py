@@ -67,7 +67,7 @@ def read(path: Path, builder: RunBuilder) -> None:
 
 
 class _Reader:
-    """Reads the events of one run: what a tag is for is said only in its first one."""
+    """Reads the events of one run; only the first event of a tag has its metadata."""
 
     def __init__(self, out: RunWriter) -> None:
         self._out = out
@@ -200,7 +200,7 @@ def _old_buckets(histo: Message) -> tuple[Floats, Floats, Floats, dict[str, floa
 
 
 def is_own(event: Message) -> bool:
-    """Whether the first event of a file says that tensortap exported it."""
+    """Whether the first event of a file marks it as an export of tensortap."""
     return bool(event.source_metadata.writer == WRITER)
 
 
@@ -217,7 +217,7 @@ def tensor_of(event: Message) -> str:
 
 
 def summary_of(event: Message, tensor: str, buckets: Buckets | None) -> Summary:
-    """The summary of an event: its counts, and its statistics from `buckets`, those of its histogram.
+    """The summary of an event: its counts, and its statistics from the histogram `buckets`.
 
     Raises:
         RefusedError: a count is invalid, or nothing was counted.

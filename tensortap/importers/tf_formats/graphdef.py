@@ -51,7 +51,7 @@ class LibraryFunction:
 
 
 def graphs_of(data: bytes, name: str, note: Callable[[str], None]) -> Iterator[Graph]:
-    """The graph of a GraphDef. One without nodes of its own is shown by its functions, a graph each.
+    """The graph of a GraphDef. If it has no nodes of its own, each function becomes a graph.
 
     Only the first of several graphs carries the GraphDef.
 
@@ -120,7 +120,7 @@ def _closure(root: LibraryFunction, library: Mapping[str, Message]) -> dict[str,
 
 
 def _check_sizes(functions: Mapping[str, LibraryFunction], limits: GraphLimits) -> None:
-    """Counts functions, nodes, and what the calls around them may put in front of their names.
+    """Counts functions, nodes, and the lengths of the names that calls prefix.
 
     Raises:
         RefusedError: they become too many or too long.
@@ -168,7 +168,7 @@ class _FlatNames:
         self._nodes = {node.name: node for node in function.definition.node_def}
 
     def tensor(self, text: str) -> str:
-        """The tensor's name in the graph; what leads nowhere stays as it is."""
+        """The tensor's name in the graph; unknown references are unchanged."""
         if text.startswith("^"):
             return "^" + self._unique(text[1:])
         node, *rest = text.split(":")
@@ -180,7 +180,7 @@ class _FlatNames:
         return self._names.get((self._function.name, node), node)
 
     def outputs(self, node: str) -> tuple[OutputArgument, ...]:
-        """Outputs of a node of the function; none if its op type is not known here."""
+        """Outputs of a node of the function; none if its op type is unknown."""
         if node not in self._outputs:
             known = outputs_of(self._nodes[node]) if node in self._nodes else None
             self._outputs[node] = known or ()
@@ -234,7 +234,7 @@ def _node(node: Message, unique: str, function: str, flat: _FlatNames) -> Node:
 
 
 def _shapes(node: Message, count: int) -> tuple[Shape, ...]:
-    """Shapes that the node itself tells: recorded ones, a placeholder's, a constant's."""
+    """Shapes known from the node alone: recorded ones, a placeholder's, a constant's."""
     shapes: list[Shape] = [None] * count
     if "_output_shapes" in node.attr:
         for slot, proto in enumerate(node.attr["_output_shapes"].list.shape[:count]):
@@ -268,7 +268,7 @@ class GraphLimits:
             raise RefusedError("Its nodes have more outputs or calls than its size allows.")
 
     def add_names(self, characters: int) -> None:
-        """Counts what calls put in front of names. Raises RefusedError when that is too much."""
+        """Counts the lengths of prefixes from calls. Raises RefusedError beyond the limit."""
         self._names -= characters
         if self._names < 0:
             raise RefusedError("The names of its calls, which prefix node names, are too long.")
@@ -292,7 +292,7 @@ def _outputs() -> dict[str, tuple[tuple[str, str], ...]]:
 
 
 def outputs_of(node: Message) -> tuple[OutputArgument, ...] | None:
-    """Outputs of a node; None if its op type is not known here (a custom one)."""
+    """Outputs of a node; None if its op type is unknown (a custom one)."""
     known = _outputs().get(node.op)
     if known is None:
         return None

@@ -1,4 +1,4 @@
-"""TensorFlow's messages and record files as importers read them: what is damaged is refused or noted."""
+"""TensorFlow's messages and record files for importers: damaged ones are refused or noted."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def parse(kind: str, data: bytes, what: str) -> Message:
 
 
 def records(path: Path, note: Callable[[str], None]) -> Iterator[bytes]:
-    """The records of a TFRecord file; `note` is called with what is damaged. Raises RefusedError, OSError."""
+    """The records of a TFRecord file; calls `note` about damage. Raises RefusedError, OSError."""
     with open_file(path) as file:
         yield from read_records(file, file_size(file), path.name, note)
 

@@ -1,4 +1,4 @@
-"""tfdbg v1: what `DumpingDebugWrapperSession` or debug URLs of `file://` wrote. Every file is one Event.
+"""tfdbg v1: output of `DumpingDebugWrapperSession` or debug URLs of `file://`. Every file is one Event.
 
 A session run is a step; `_tfdbg_…` files describe it, the others hold one tensor each.
 """
@@ -190,7 +190,7 @@ def _read_tensor(file: _TensorFile, step: int, graph: str, device: str, out: Run
 
 
 def _is_uninitialized(proto: Message) -> bool:
-    """A tensor with elements but without content: tfdbg writes that for what it cannot dump."""
+    """A tensor with elements but no content, which tfdbg writes for unsupported tensors."""
     size = math.prod(max(dim.size, 0) for dim in proto.tensor_shape.dim)
     filled = (getattr(proto, name) for name in ("tensor_content", "string_val", "float8_val"))
     numbers = (getattr(proto, name) for name in proto.DESCRIPTOR.fields_by_name if name.endswith("_val"))

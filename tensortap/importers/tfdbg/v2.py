@@ -1,4 +1,4 @@
-"""tfdbg2: what `tf.debugging.experimental.enable_dump_debug_info` wrote, in every mode.
+"""tfdbg2: output of `tf.debugging.experimental.enable_dump_debug_info`, in every mode.
 
 tfdbg2 records no steps. Here each call of a traced function is one; a tensor in a graph belongs to the first
 call of that graph that was recorded after it. Without any call, a step is which time a line ran an op.
@@ -53,7 +53,7 @@ _LENGTHS = {CURT_HEALTH: 2, CONCISE_HEALTH: 5, FULL_HEALTH: 11, SHAPE: 10, THREE
 
 
 def matches(path: Path) -> bool:
-    """Whether a folder holds event sets of tfdbg2."""
+    """Whether a folder has event sets of tfdbg2."""
     return bool(metadata_files(path)) if path.is_dir() else is_metadata(path) and path.is_file()
 
 
@@ -100,7 +100,7 @@ class _Reader:
                 self._trace(event)
 
     def _execution(self, event: Message, has_calls: bool) -> None:
-        """An eager op; or a call, whose outputs are recorded here if none of its graph's tensors were."""
+        """An eager op; or a call, whose outputs are recorded here if no tensor of its graph was."""
         execution = event.execution
         place = (execution.op_type, tuple(execution.code_location.stack_frame_ids))
         step = self._call_count if has_calls else self._eager[place]

@@ -23,7 +23,7 @@ _ROLES: dict[str, Role] = {
 
 @dataclass(frozen=True)
 class RecordedGraph:
-    """A graph for the dump; `names` tells the node of (graph id, op name)."""
+    """A graph for the dump; `names` has the node of (graph id, op name)."""
 
     graph: Graph
     names: dict[tuple[str, str], str]
@@ -74,7 +74,7 @@ def _recorded(files: FileSet, members: list[DebuggedGraph], limits: GraphLimits)
 
 
 def _role(name: str) -> Role:
-    """The role of a graph in the one around it, as TensorFlow's control flow names it."""
+    """The role of a graph in its caller, from TensorFlow's names of control flow."""
     return next((role for start, role in _ROLES.items() if name.startswith(start)), "call")
 
 

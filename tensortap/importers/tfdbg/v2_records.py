@@ -45,7 +45,7 @@ class FileSet:
     devices: dict[int, str] = field(default_factory=dict)
 
     def events(self, kind: str, note: Note) -> Iterator[Message]:
-        """The events of one file (`execution`, `graph_execution_traces`, …); none if it is missing."""
+        """The events of one file (`execution`, `graph_execution_traces`, …); empty if it is missing."""
         path = self.prefix.with_name(f"{self.prefix.name}.{kind}")
         if not path.is_file():
             return
