@@ -1,4 +1,4 @@
-"""What compacting a run costs: CPU and memory of a process, bytes per snapshot, compared with reading the streams.
+"""What compacting a run costs: CPU, memory, bytes per snapshot, compared with reading the streams.
 
     python benchmarks/compact.py [--snapshots 1000000] [--tensors 500] [--workers 4] [--rounds 3]
 

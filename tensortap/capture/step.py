@@ -108,7 +108,7 @@ class Step:
     @property
     def summarizes_on_device(self) -> bool:
         """Whether the function itself summarizes tensors of which only the summary is needed."""
-        return self._state.summarizes_on_device
+        return self._state.options.summarizes_on_device
 
     @property
     def embeds_sources(self) -> bool:
@@ -231,8 +231,8 @@ class Step:
         self._state.writer_thread.drop(count)
 
     def nothing_selected(self, traced: TracedRoot) -> None:
-        """No tensor of a function is selected."""
-        self._state.note_unselected(traced)
+        """Note that nothing of a function is selected."""
+        self._state.watches.note_unselected(traced)
 
     # Recordings
 

@@ -50,7 +50,7 @@ class StepNumbers:
             return range(first, self.next)
 
     def settle(self, claimed: range, count: int) -> range:
-        """Only some of the begun steps ran; the other numbers are free again unless later ones are taken."""
+        """Note how many of the claimed steps ran; the other numbers are free again if none follow."""
         ran = range(claimed.start, claimed.start + count)
         with self._lock:
             if self.next == claimed.stop:
@@ -127,61 +127,7 @@ class TapState:
         self._pid = os.getpid()
         self.closed = False
 
-    # Steps
-
-    def begin_steps(self, numbers: range) -> StepWatches:
-        """Begins steps; returns their watches."""
-        if self._watch_file is not None:
-            self._poll_watch_file(self._watch_file, numbers.start)
-        written = tuple(watch for watch in self.watches if self._wants(watch, numbers))
-        if written and self.budget is not None and not self.budget.admits():
-            written = ()
-        found = StepWatches(written)
-        if self.triggers is not None:
-            found = self.triggers.extend(written, self.watches, numbers)
-        # One object for the same watches: selections are looked up by it.
-        found = self._step_watches.setdefault((found.written, found.examined, found.held), found)
-        before = self._ran or numbers
-        self._ran = range(min(before.start, numbers.start), max(before.stop, numbers.stop))
-        self.not_captured.step = self._ran.stop - 1
-        if found.all:
-            self._any_watched = True
-            self.writer_thread.start()
-        return found
-
-    def watches_of(self, numbers: range) -> StepWatches:
-        """The watches of steps that began before, without those of a trigger."""
-        found = StepWatches(tuple(watch for watch in self.watches if self._wants(watch, numbers)))
-        return self._step_watches.setdefault((found.written, found.examined, found.held), found)
-
-    @property
-    def possible_watches(self) -> Sequence[Watch]:
-        """The watches that any step may have, as long as `watch_file` does not change them."""
-        more = () if self.triggers is None else self.triggers.possible_watches(self.watches)
-        return tuple(dict.fromkeys((*self.watches, *more)))
-
-    def _wants(self, watch: Watch, numbers: range) -> bool:
-        try:
-            return any(watch.wants_step(step) for step in numbers)
-        except Exception as error:
-            self.warnings.warn("steps", f"{watch!r} failed", "Fix steps=; nothing is captured.", error)
-            return False
-
-    def _poll_watch_file(self, watch_file: WatchFile, step: int) -> None:
-        if not self._ran:
-            self._note_watches(step, "program")
-        change = watch_file.poll(step)
-        if change is None:
-            return
-        if change.watches is None:
-            print_line(change.error)
-            self.put_event(step, "watch", {"error": change.error})
-        else:
-            self.watches = change.watches
-            self._note_watches(step, change.source)
-
-    def _note_watches(self, step: int, source: str) -> None:
-        self.put_event(step, "watch", watch_facts(self.watches, shown_rules(self.watches), source=source))
+    # Of steps and functions
 
     def visits_at(self, step: int) -> defaultdict[str, Visits]:
         """Visits at a step so far, by root function."""
@@ -204,11 +150,6 @@ class TapState:
             what = f"the graph of the function {name} cannot be recorded"
             self.warnings.warn(f"graph {name}", what, "Its tensors are stored without a graph.", error)
             return None
-
-    def note_unselected(self, traced: TracedRoot) -> None:
-        """No tensor of a function is selected."""
-        kinds = {candidate.kind for candidate in traced.candidates.values()}
-        self._unselected[short_function_name(traced.root)] = kinds
 
     # Messages to the writer's thread
 
@@ -234,8 +175,8 @@ class TapState:
     def put_tensors(
         self, entry: StepEntry, graph: GraphHandle, tensors: deque[CapturedTensor], *, checked: bool
     ) -> None:
-        """Writes tensors of a step, all of one graph; through the trigger, if there is one and the step will
-        be `checked`."""
+        """Queue tensors of a step, all of one graph, for the writer's thread; where `checked`, a trigger
+        looks at them first."""
         nbytes = sum(held_bytes(tensor.array) for tensor in tensors)
         self.writer_thread.put(
             TensorBatch(
@@ -268,18 +209,12 @@ class TapState:
         CALL_HOOK.release()
 
     def flush(self) -> bool:
-        """Waits until all that was captured is committed; False if that took more than `close_seconds`."""
+        """Wait until all captured tensors are committed. Returns False after `close_seconds`."""
         in_time = self.writer_thread.flush(self.options.close_seconds)
         return self._flush_recordings() and in_time
 
     def _flush_recordings(self) -> bool:
-        return self.recordings is None or self.recordings.flush(self._close_seconds)
-
-    def warn_if_nothing_selected(self) -> None:
-        """Warns if the watched steps ran functions, but the watches selected none of their tensors."""
-        if self._unselected and not self._selections:
-            kinds = sorted(set().union(*self._unselected.values()) - {""})
-            self.not_captured.nothing_selected(self.watches, sorted(self._unselected), kinds)
+        return self.recordings is None or self.recordings.flush(self.options.close_seconds)
 
     def close(self) -> None:
         """Writes the remaining data, closes the files, and reports losses. A second call has no effect."""

@@ -53,7 +53,7 @@ class TapWatches:
         self._any_watched = False
 
     def begin_steps(self, numbers: range) -> StepWatches:
-        """Steps begin; returns what is watched of them."""
+        """Begins steps; returns their watches."""
         if self._watch_file is not None:
             self._poll_watch_file(self._watch_file, numbers.start)
         written = self._wanting(numbers)
@@ -91,7 +91,7 @@ class TapWatches:
         self._unselected[short_function_name(traced.root)] = kinds
 
     def warn_if_nothing_selected(self) -> None:
-        """Warns if the watched steps ran functions, but the watches selected nothing in them."""
+        """Warns if the watched steps ran functions, but the watches selected none of their tensors."""
         if self._unselected and not self._selections:
             kinds = sorted(set().union(*self._unselected.values()) - {""})
             self._not_captured.nothing_selected(self.current, sorted(self._unselected), kinds)
@@ -112,7 +112,7 @@ class TapWatches:
         try:
             return any(watch.wants_step(step) for step in numbers)
         except Exception as error:
-            self._warnings.warn("steps", f"{watch!r} failed", "Correct steps=; nothing is captured.", error)
+            self._warnings.warn("steps", f"{watch!r} failed", "Fix steps=; nothing is captured.", error)
             return False
 
     def _poll_watch_file(self, watch_file: WatchFile, step: int) -> None:

@@ -134,33 +134,6 @@ class LayerTracker:
         while self._undo:
             self._undo.pop()()
 
-    def trace_of(self, function: str, nodes: Iterable[str]) -> Trace:
-        """The notes on a function's graph, by its name and nodes; the latest that fit."""
-        name = short_function_name(function)
-        wanted = set(nodes)
-        best, best_fit = Trace(name), 0
-        for _, trace in reversed(self._traces.values()):
-            nodes = trace.nodes
-            fit = len(nodes & wanted)
-            named = trace.graph in function and name in (trace.graph, short_function_name(trace.graph))
-            if named and fit > best_fit and 2 * fit > len(nodes):
-                best, best_fit = trace, fit
-        return best
-
-    def layer_of(self, node: str) -> str:
-        """The layer of the latest node of that name in any graph, or empty."""
-        return next(
-            (trace.layers[node] for _, trace in reversed(self._traces.values()) if node in trace.layers), ""
-        )
-
-    def variable_of(self, tensor: Any) -> str:
-        """The path of the variable that an eager resource tensor is the handle of, or empty."""
-        return self._variables.get(internals.tensor_id(tensor), "") if tensor.dtype == tf.resource else ""
-
-    def owner_of(self, variable: str) -> str:
-        """The path of the layer that has a variable, or empty."""
-        return self._owners.get(variable, "")
-
     def current_path(self) -> str:
         """The path of the layer that is being called in this thread, or empty."""
         return "/".join(self._stack())
