@@ -41,7 +41,7 @@ def ask(
 
     Args:
         what, options: the name of the task, and its arguments. key: identifies what is asked of a run.
-        version: of what is analysed: another one, and it begins anew. cancel: end it instead.
+        version: of what is analysed: another one, and it begins again. cancel: end it instead.
     """
     queue: JobQueue = current_app.extensions[_KEY]
     name = f"{runs[0].id}/{runs[0].generation}/{key}"

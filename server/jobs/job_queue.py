@@ -81,7 +81,7 @@ class JobQueue:
         most: jobs that requests may have waiting; None: any number.
         keep: jobs that are held; the oldest give way.
         forget: whether a job is ended that nobody asks for any more.
-        cancelled_is_error: whether a cancelled job ends with an error; else asking again begins it anew.
+        cancelled_is_error: whether a cancelled job is an error; else the next request starts a new one.
         ended: called in the thread after each job.
     """
 

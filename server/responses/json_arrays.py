@@ -1,4 +1,4 @@
-"""Arrays of numbers as JSON, written by Arrow: several times faster than the encoder, and threads go on."""
+"""Arrays of numbers as JSON, written by Arrow: faster than the encoder, and without the GIL."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def to_json(data: Any) -> bytes:
     """Compact JSON, ASCII only (a run's folder name may not be UTF-8).
 
     The `json` module encodes most data directly, which is five times faster than `plain`, and calls
-    `_one_level` for other types; where it meets NaN or Inf outside of an array, `plain` converts everything.
+    `_one_level` for other types; where it meets NaN or Inf outside an array, `plain` converts everything.
     """
     placed = Placeholders()
     try:

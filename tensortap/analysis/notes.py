@@ -106,6 +106,6 @@ def uncaptured_reasons(run: RunIndex) -> list[str]:
 
 
 def uncaptured_functions(run: RunIndex) -> frozenset[str]:
-    """The functions of its graphs inside of which nothing is captured: XLA compiles what calls them."""
+    """The functions of its graphs inside which nothing is captured: XLA compiles what calls them."""
     named = (event.facts.get("functions") for event in run.events.events("unseen"))
     return frozenset(str(name) for names in named if isinstance(names, list) for name in names)

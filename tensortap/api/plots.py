@@ -149,7 +149,7 @@ def _ridges(series: HistogramSeries, share: Array) -> Any:
     rows = np.unique(np.linspace(0, len(share) - 1, min(len(share), _MOST_RIDGES)).astype(int))
     top = max(float(share.max()), 1e-12) / _OVERLAP
     bins = np.arange(share.shape[1])
-    for place, row in reversed(list(enumerate(rows.tolist()))):  # the first step lies in front
+    for place, row in reversed(list(enumerate(rows.tolist()))):  # the first step is in front
         base = np.full(len(bins), float(place))
         label = f"step {int(series.step[row])}"
         made.add_scatter(x=bins, y=base, mode="lines", line={"width": 0}, hoverinfo="skip", showlegend=False)

@@ -189,7 +189,7 @@ class TracedDataset:
     Args:
         dataset: yields batches.
         ids, files: element -> a tensor of them.
-        feed: element -> what of it goes on to the model; all of it by default.
+        feed: element -> what of it continues to the model; all of it by default.
 
     Attributes:
         dataset: what to train on. started: grows with each iterator that is begun anywhere.
@@ -212,7 +212,7 @@ class TracedDataset:
         """The next `count` batches that were used, or as many as there are.
 
         Args:
-            source: the iterator that the step read from; None if that is not known.
+            source: the iterator that the step read from; None if that is unknown.
         """
         with self._lock:
             if source is not None and source is not self._source:

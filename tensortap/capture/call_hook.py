@@ -34,7 +34,7 @@ _PAUSE = _Pause()
 
 
 class CallHook:
-    """Installed while any tap is in use. Calls outside of a watched step pass through untouched."""
+    """Installed while any tap is in use. Calls outside a watched step pass through untouched."""
 
     def __init__(self) -> None:
         self.tracker = LayerTracker()
@@ -67,7 +67,7 @@ class CallHook:
     def inside(self, step: StepReceiver) -> AbstractContextManager[None]:
         """The calls that this thread, or task, makes in the body belong to a step.
 
-        Steps of other owners go on, an outer step of the same owner pauses.
+        Steps of other owners continue, an outer step of the same owner pauses.
         """
         return _STEPS.inside(step)
 

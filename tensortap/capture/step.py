@@ -33,12 +33,12 @@ class Step:
     """One step, or those that run in one call. `TapSteps.step` makes it, and ends it.
 
     It is the `StepReceiver` of the call hook, which gives it what functions compute, and the `StepEntry` of
-    the writer's thread.
+    the writer thread.
 
     Args:
         first: its number; counted by the tap if None.
         count: of the steps that run in the call.
-        known_layers: layer paths of the model, as far as they are known.
+        known_layers: layer paths of the model, if known.
         source: the iterator that feeds it, if that is known.
         names: what the graphs of functions are called (by the function's short name) instead of that.
         after: steps that have run. This one belongs to `first`, which ran too: what is watched of `after` is
@@ -102,7 +102,7 @@ class Step:
 
     @property
     def exact(self) -> bool:
-        """Whether the untouched function must make the step, and a shadow of it be captured."""
+        """Whether the original function must make the step, and a shadow of it be captured."""
         return self._state.options.exact
 
     @property

@@ -50,7 +50,7 @@ def watches(given: Any) -> tuple[Watch, ...]:
     """One watch or several.
 
     Raises:
-        WatchError: it is none, or holds something else.
+        WatchError: it is not one, or holds something else.
     """
     found = (given,) if isinstance(given, Watch) else tuple(given) if isinstance(given, Sequence) else ()
     if not found or not all(isinstance(watch, Watch) for watch in found):
@@ -211,7 +211,7 @@ def run_facts(info: Any) -> dict[str, Any]:
             json.dumps(info, default=str)
             return dict(info)
     except (TypeError, ValueError, RecursionError):
-        pass  # keys inside of it that JSON does not have, or an object that holds itself
+        pass  # keys inside it that JSON does not have, or an object that holds itself
     shown = repr(info)
     raise WatchError(
         f"info={shown[:80]}{'…' if len(shown) > 80 else ''} is not a JSON object.",

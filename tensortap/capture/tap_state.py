@@ -1,4 +1,4 @@
-"""State that all steps of a tap share: options, watches, the writer's thread, graphs, recordings; its end."""
+"""State that all steps of a tap share: options, watches, the writer thread, graphs, recordings; its end."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class TapState:
         self.samples = BatchSamples(warnings)
         self.numbers = StepNumbers()
         self._graphs: dict[tuple[str, CaptureMode], GraphHandle] = {}
-        # Visits so far at the latest step, by root function: a step that is entered twice goes on counting.
+        # Visits so far at the latest step, by root function: a step that is entered twice continues counting.
         self._visits: tuple[int, defaultdict[str, Visits]] = -1, defaultdict(Counter)
         self._step_links = -1, CallLinks()
         self._links: Any = None  # what the calls of the last step passed to one another
@@ -151,10 +151,10 @@ class TapState:
             self.warnings.warn(f"graph {name}", what, "Its tensors are stored without a graph.", error)
             return None
 
-    # Messages to the writer's thread
+    # Messages to the writer thread
 
     def put_event(self, step: int, kind: str, facts: Mapping[str, Any]) -> None:
-        """Queue an event for the writer's thread."""
+        """Queue an event for the writer thread."""
         self.writer_thread.put(Event(step, kind, facts))
 
     def links_at(self, step: int) -> CallLinks:
@@ -175,7 +175,7 @@ class TapState:
     def put_tensors(
         self, entry: StepEntry, graph: GraphHandle, tensors: deque[CapturedTensor], *, checked: bool
     ) -> None:
-        """Queue tensors of a step, all of one graph, for the writer's thread; where `checked`, a trigger
+        """Queue tensors of a step, all of one graph, for the writer thread; where `checked`, a trigger
         looks at them first."""
         nbytes = sum(held_bytes(tensor.array) for tensor in tensors)
         self.writer_thread.put(

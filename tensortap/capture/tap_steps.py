@@ -23,7 +23,7 @@ class TapSteps:
     """The steps of a tap. The tap is closed when the last reference to this is gone.
 
     Args:
-        max_bytes: of tensors that ops outside of functions compute in a step; they wait until it ends.
+        max_bytes: of tensors that ops outside functions compute in a step; they wait until it ends.
     """
 
     def __init__(self, state: TapState, *, max_bytes: int) -> None:

@@ -46,7 +46,7 @@ class Compaction:
 
     Attributes:
         snapshots: in the compacted files; added: of them those that are new. bytes: of the files.
-        parts: there are; written: of them those that are new. rebuilt: why all was made anew, or empty.
+        parts: there are; written: of them those that are new. rebuilt: why all was made again, or empty.
         damage: sentences about what had to be skipped in the streams.
     """
 
@@ -85,7 +85,7 @@ def compact_run(
 ) -> Compaction:
     """Writes the new data of a run to `compact/`, sorted, and merges it with the existing parts.
 
-    Files that do not fit the streams any more, as after `prune`, are made anew; so are all with `rebuild`.
+    Files that do not fit the streams any more, as after `prune`, are made again; so are all with `rebuild`.
 
     Raises:
         NotARunError, FormatVersionError: see `read_run_info`.
@@ -115,7 +115,7 @@ def _without_streams(run_dir: Path, known: Manifest) -> Compaction:
     """The outcome for a run whose `compact/` was copied without its statistics: there is nothing to add.
 
     Raises:
-        DamagedError: it cannot be used, or was to be made anew.
+        DamagedError: it cannot be used, or was to be made again.
     """
     if not known.parts:
         raise DamagedError(
@@ -232,7 +232,7 @@ def _plan(
 ) -> tuple[list[_PlannedPart], list[CompactedPart]]:
     """Parts to write, disjoint in steps, and those that stay.
 
-    A part that holds a step with new rows is written anew; so is the last one while it is small.
+    A part that holds a step with new rows is written again; so is the last one while it is small.
     """
     if not new:
         return [], list(parts)

@@ -128,7 +128,7 @@ def has_streams(run_dir: Path) -> bool:
         workers = [each.name for each in scan(run_dir) if each.is_folder and is_worker_name(each.name)]
         return any(entry.name.startswith("stats-") for worker in workers for entry in scan(run_dir / worker))
     except (OSError, DamagedError):
-        return True  # nobody knows
+        return True  # it is unknown
 
 
 def read_manifest(run_dir: Path) -> Manifest | None:
@@ -189,7 +189,7 @@ def verify(run_dir: Path, file: CompactFile) -> Path:
     """The path of a file, verified by checksum in this process since its last change.
 
     Raises:
-        DamagedError: it is damaged or missing; the hint says how to make it anew.
+        DamagedError: it is damaged or missing; the hint says how to make it again.
     """
     path = file.path(run_dir)
     try:
@@ -221,7 +221,7 @@ def read_parquet(source: Path | bytes, columns: Sequence[str] | None = None) -> 
     Unlike `pyarrow.parquet.read_table` it does not import pandas, which takes each process a second.
 
     Raises:
-        pyarrow.ArrowException, OSError: it is none. KeyError: it has no such column.
+        pyarrow.ArrowException, OSError: it is not one. KeyError: it has no such column.
     """
     place = pa.BufferReader(source) if isinstance(source, bytes) else source
     with pq.ParquetFile(place) as file:

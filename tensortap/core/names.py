@@ -58,7 +58,7 @@ def check_run_name(name: str) -> str:
 
     Raises:
         InvalidNameError: a part is empty, starts with a dot, ends in a dot or blank, holds a control
-        character or backslash, or is what a folder inside of a run is called; or there are more than four.
+        character or backslash, or is what a folder inside a run is called; or there are more than four.
     """
     parts = name.split("/")
     if len(parts) > MAX_RUN_DEPTH:

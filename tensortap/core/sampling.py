@@ -90,7 +90,7 @@ def split_sample(codec: str) -> tuple[Sample | None, str]:
     """The inverse of `with_sample`.
 
     Raises:
-        DamagedError: the codec claims to be a sample and is none.
+        DamagedError: the codec claims to be a sample and is not one.
     """
     if not codec.startswith("sample:"):
         return None, codec

@@ -33,7 +33,7 @@ def measured_numbers(array: Array, what: str) -> Floats:
 def partial_summary(dtype: str, shape: tuple[int, ...], size: int, **known: Any) -> Summary:
     """A summary of the known statistics; unknown counts are 0, so they do not add up to `size`.
 
-    Statistics that are not known are NaN, the histogram is empty.
+    Statistics that are unknown are NaN, the histogram is empty.
     """
     fields: dict[str, Any] = {
         **dict.fromkeys(("nan", "pos_inf", "neg_inf", "zero", "negative", "positive", "subnormal"), 0),
@@ -83,7 +83,7 @@ def _shares(low: float, high: float, count: int) -> npt.NDArray[np.int64]:
 def histogram_summary(left: Floats, right: Floats, counts: Floats, **exact: float) -> Summary:
     """A summary from foreign buckets. `exact` are the statistics that are known.
 
-    Extremes are the outer edges of the buckets that hold anything, if they are not known.
+    Extremes are the outer edges of the buckets that hold anything, if they are unknown.
     """
     filled = counts > 0
     histogram, zero = spread_histogram(left, right, counts)

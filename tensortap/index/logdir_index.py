@@ -54,7 +54,7 @@ class LogIndex:
     Any number of threads may read while one refreshes.
 
     Attributes:
-        found: whether the runs were ever looked for to the end; before that nobody knows that there are none.
+        found: whether all runs were found once; before that, an empty list means nothing.
         unread: folders that could not be checked, and why: runs in them are not found. Those that were
             found before stay.
 
@@ -150,7 +150,7 @@ class LogIndex:
         """Looks for new runs and reads on in all of them; returns whether anything changed.
 
         `advance` is called with a run whenever a part of it was read and more is left; what it raises ends
-        the refresh, and the next one goes on from there.
+        the refresh, and the next one continues from there.
         While another thread refreshes, it returns once the runs are known; what is read appears bit by bit.
         """
         if not self._refreshing.acquire(blocking=False):
@@ -181,7 +181,7 @@ class LogIndex:
         for run_id in self._entries.keys() - {run_id for run_id, _, _ in found}:
             path = self._entries[run_id].run.path
             if not unread.keys().isdisjoint((path, *path.parents)):
-                continue  # nobody knows whether it is gone: reading on in it will say why
+                continue  # it is unknown whether it is gone: reading on in it will say why
             self._gone[run_id] = self._version + 1
             del self._entries[run_id]
             self._version += 1  # last: who reads a version must find what it stands for
@@ -250,7 +250,7 @@ def _read_ahead(run: RunIndex) -> None:
 
 
 def _written(entry: _Entry) -> int:
-    """When a run began, ns; 0 if that is not known."""
+    """When a run began, ns; 0 if that is unknown."""
     return 0 if entry.identity is None else entry.identity[1]
 
 

@@ -1,4 +1,4 @@
-"""`Snapshot`: the record that everyone outside of the index gets of a row of the catalog."""
+"""`Snapshot`: the record that everyone outside the index gets of a row of the catalog."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ def nonfinite_elements(
 ) -> ElementList:
     """Finds the NaN and infinite elements of a stored value, in order of position; needs 8 MB of memory.
 
-    What lies behind the `limit`-th, or the last one that the statistics count, is not read; of a sample all
+    What comes after the `limit`-th, or the last one that the statistics count, is not read; of a sample all
     is, as the statistics are those of the whole.
 
     Args:

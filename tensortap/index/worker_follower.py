@@ -119,7 +119,7 @@ class WorkerFollower:
 
     def resume_compacted(self, mark: WorkerMark) -> None:
         """Resume after the statistics that only `compact/` holds."""
-        with suppress(DamagedError, FileNotFoundError):  # their schema is not known here
+        with suppress(DamagedError, FileNotFoundError):  # their schema is unknown here
             self._tail.resume(mark.position)
         self._tail.closed = mark.closed
 

@@ -88,7 +88,7 @@ def results_text(results: ResultComparison) -> str:
 
 
 def distance_text(ulp: int | None) -> str:
-    """How far a result is from the recorded one; empty where that is not known."""
+    """How far a result is from the recorded one; empty where that is unknown."""
     if ulp is None:
         return ""
     return f", by up to {ulp:,} ULP of its largest value" if ulp else ", in signs of 0 or payloads of NaN"

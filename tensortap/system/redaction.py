@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 HIDDEN = "…"
-# In any place of a name, so that `dbpassword`, `tokens` and `--toke` are found; a tokenizer is none.
+# In any place of a name, so that `dbpassword`, `tokens` and `--toke` are found; a tokenizer is not one.
 _WORD = re.compile(
     "api|auth|bearer|cookie|cred|dsn|jwt|key|pass|pw|secr|sess(ion)?[-_.]?id|signature|tok(?!eni[sz])|webhook"
     "|(otp|pat|pin|sas|sig)s?(?![a-z])",

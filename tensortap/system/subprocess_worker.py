@@ -155,7 +155,7 @@ class ChildProcess:
         assert self._process.stdout is not None
         message = _read(self._process.stdout)
         if message is None:
-            if self.wait(1.0) is None:  # it goes on, but is invalid
+            if self.wait(1.0) is None:  # it continues, but is invalid
                 self.kill()
             raise ChildEndedError(self._process.returncode, self._late, self._last_line())
         return message
@@ -392,7 +392,7 @@ def start_process(command: list[str], *, bound: bool = True, **options: Any) -> 
     only when it reads or writes the next time.
 
     Args:
-        bound: False: it goes on when this process has ended.
+        bound: False: it continues when this process has ended.
         options: as `subprocess.Popen` has them.
 
     Raises OSError.

@@ -146,7 +146,7 @@ def install_call_hook(hook: CallHook) -> Callable[[], None]:
 
 
 def executing_eagerly() -> bool:
-    """Whether this thread is outside of any graph or trace."""
+    """Whether this thread is outside any graph or trace."""
     return bool(context.executing_eagerly())
 
 
@@ -410,7 +410,7 @@ def dequeue(queue: Any, dtypes: Sequence[Any]) -> list[Any]:
 
 
 def destroy_queue(queue: Any) -> None:
-    with context.eager_mode():  # also where a tap is closed inside of `with graph.as_default():`
+    with context.eager_mode():  # also where a tap is closed inside `with graph.as_default():`
         gen_resource_variable_ops.destroy_resource_op(queue, ignore_lookup_error=True)
 
 
@@ -429,7 +429,7 @@ def control_flow_of(operation: Any) -> Any:
 
 
 def knows_control_flow(operation: Any) -> bool:
-    """Whether an op was made inside of a version 1 loop or branch, and knows it."""
+    """Whether an op was made inside a version 1 loop or branch, and knows it."""
     return operation._get_control_flow_context() is not None
 
 

@@ -219,7 +219,7 @@ _HINT = "Only ops that compute, and variables of the recording, are replayed."
 
 
 def check_allowed(definitions: Sequence[Any]) -> None:
-    """Refuses functions with ops that reach files, the network, Python, or state outside of the call.
+    """Refuses functions with ops that reach files, the network, Python, or state outside the call.
 
     Args:
         definitions: the FunctionDefs of all that is called.

@@ -72,7 +72,7 @@ def sorted_tensors(tensors: Iterable[TensorDifference], by: str) -> list[TensorD
     infinity mismatches before all others.
 
     Raises:
-        ValueError: `by` is none of these.
+        ValueError: `by` is not one of these.
     """
     if by not in SORTS:
         raise ValueError(f"{by!r} is not one of {', '.join(SORTS)}")

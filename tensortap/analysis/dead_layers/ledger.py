@@ -55,7 +55,7 @@ class LedgerEntry:
         cut_by: type of the op that lets no gradient, or only zeros, through to a disconnected variable, or
             empty.
         absorbed: share of the elements with a gradient that did not change although they were updated
-            (w + update == w in the dtype of w), None where it is unknown; absorbed_steps: over how many
+            (w + update == w in the dtype of w), None if unknown; absorbed_steps: over how many
             pairs of neighbouring steps, absorbed_of: of how many whose values were kept; absorbed_at: the
             first step of each pair at which some were.
     """
@@ -183,7 +183,7 @@ class LostUpdates(NamedTuple):
     """Elements with a non-zero gradient whose weight is unchanged one step later.
 
     Attributes:
-        share: of all of them; None where it is unknown.
+        share: of all of them; None if unknown.
         pairs, of: how many pairs of neighbouring steps were compared, of how many whose values were kept.
         at: the first step of each pair at which some were, ascending.
     """

@@ -118,7 +118,7 @@ class Roles:
         return _BACKWARD.search(self.graph.names[row]) is not None
 
     def read_variable(self, row: int) -> str:
-        """The path of the variable that a node reads; empty for other nodes, and where nobody knows."""
+        """The path of the variable that a node reads; empty for other nodes, and if unknown."""
         return self.variable.get(row, "") if row >= 0 and self.graph.op_type[row] in VARIABLE_READS else ""
 
     def is_update(self, row: int) -> bool:

@@ -21,7 +21,7 @@ _RESERVED = {  # slots that only the gradient op reads; TensorFlow's enable_chec
 
 def expected_reason(flow: NonfiniteFlow, origin: FlowTensor, reached: Reached) -> str:
     """Why the non-finite values that `origin` began are expected, a sentence; empty if they are not, or if
-    nobody knows."""
+    it is unknown."""
     ends = reached.ends
     graph = flow.tensors.graph
     op_type = graph.op_type[origin.slot[0]]

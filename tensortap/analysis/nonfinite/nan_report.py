@@ -83,7 +83,7 @@ def _report(run: RunIndex, step: int | None, advance: Advance) -> NanReport:
         return _worst(reports) if reports else empty_report(run, step)
     known = _FIRST.get(run)
     if known is not None and known[1] == _nonfinite_until(run, known[0]):
-        return known[0]  # what was added since lies behind it
+        return known[0]  # what was added since comes after it
     report = _first_that_matters(run, advance)
     if report is None:
         return empty_report(run, None)

@@ -36,7 +36,7 @@ class Reached:
         slots: the origin and all non-finite tensors that it propagated to, in data flow order.
         ends: where those end.
         open: nodes that were not captured lead from one of them to the loss, a gradient, a weight or an
-            output of the function, so that nobody knows whether it got there.
+            output of the function, so that it is unknown whether it got there.
         total: tensors of all calls, where it propagated to others; else 0.
     """
 

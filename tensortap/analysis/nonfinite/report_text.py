@@ -124,7 +124,7 @@ def reason_text(origin: Origin) -> str:
 
 
 def more_text(origins: Sequence[Origin]) -> str:
-    """`2 more origins and 1 constant`; `places` where some are not known to be origins."""
+    """`2 more origins and 1 constant`; `places` where some are unknown to be origins."""
     known = all(origin.verdict in ("origin", "inf_to_nan", "constant") for origin in origins)
     return _count(origins, "more origin" if known else "more place")
 

@@ -49,7 +49,7 @@ class CallArgument:
         functions: names of functions that it comes from and of which nothing was captured.
         before: part of it was there before the first call of the step.
         python: part of it was made of Python or NumPy values after that.
-        unknown: nobody knows.
+        unknown: whether its source is unknown.
     """
 
     results: tuple[CallOutput, ...] = ()

@@ -242,7 +242,7 @@ def _is_one(pair: tuple[_Read, _Read]) -> bool:
 
 
 def _ends_alike(one: str, other: str) -> bool:
-    """Whether two layers may be one that a graph calls by itself and another one inside of a model
-    (`critic/dense`, `gan/critic/dense`); of nodes outside of layers nobody knows."""
+    """Whether two layers may be one that a graph calls by itself and another one inside a model
+    (`critic/dense`, `gan/critic/dense`); of nodes outside layers it is unknown."""
     ends = f"/{one}".endswith(f"/{other}") or f"/{other}".endswith(f"/{one}")
     return ends or not one or not other

@@ -82,7 +82,7 @@ class Finding:
     Attributes:
         rule, title, severity, text, help: which rule, its name as a heading, how bad, what was found, the
             usual fix.
-        source: where the rule's thresholds come from; thresholds: the ones that were applied.
+        source: where the rule's thresholds come from; thresholds: those that were applied.
         tensor, node, graph, op_type, layer: where. variable: path of the one that it is read from, or empty.
         frame: the innermost line of user code, or None.
         next_look: what to look at next, a sentence.

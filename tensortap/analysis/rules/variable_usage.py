@@ -45,7 +45,7 @@ def random_initializer(view: RunView, tensor: TensorRole) -> str:
 
 def kernel_fans(view: RunView, tensor: TensorRole, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Fan-in and fan-out of a kernel of two dimensions or more, as Keras counts them: all dimensions but the
-    last two are positions of a filter. Of other products nobody knows which dimensions are summed over (of
+    last two are positions of a filter. Of other products it is unknown which dimensions are summed over (of
     attention's kernels the first, or all but the last): the sizes at either end, too."""
     positions = math.prod(shape[:-2])
     fans = positions * shape[-2], positions * shape[-1]

@@ -143,7 +143,7 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
                 self._captured = step.active
                 self._to_validate = step.numbers if step.watched.written else self._to_validate
         except _DATA_ENDED:
-            raise  # Keras goes on with the next epoch
+            raise  # Keras continues with the next epoch
         except BaseException:
             # Keras does not say goodbye to callbacks when training fails.
             self._end(self._running)
@@ -321,7 +321,7 @@ class BatchCounter:
 
     def __init__(self) -> None:
         self._iterator: Any = None
-        self._left = -1  # batches; negative if that is not known
+        self._left = -1  # batches; negative if that is unknown
         self._before = 0  # batches drawn from the iterator by earlier calls
 
     def expected(self, source: Any, most: int, epoch: int) -> int:
@@ -329,7 +329,7 @@ class BatchCounter:
 
         Args:
             source: what it is given: an iterator, or batches that were drawn already.
-            most: the model's `steps_per_execution`; taken where the size of the data is not known.
+            most: the model's `steps_per_execution`; taken where the size of the data is unknown.
             epoch: batches of an epoch, as far as Keras knows; negative if it does not.
         """
         if most == 1:

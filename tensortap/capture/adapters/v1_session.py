@@ -45,7 +45,7 @@ class _Run:
 class TappedSession:
     """A session that captures the tensors of its `run`. All other attributes are those of the session.
 
-    Each run is a step, the tap's next. What it computes anyway is fetched with it; tensors inside of loops
+    Each run is a step, the tap's next. What it computes anyway is fetched with it; tensors inside loops
     and branches leave through ops that are added to the graph, one beside each, when they are first watched.
     """
 

@@ -36,8 +36,8 @@ class SessionPlan:
     """One kind of run: its fetches and feeds.
 
     `operations` are those that run, in the graph's order, and those that are fed. `fetched` and `tapped` are
-    candidates by tensor: the run can return the former; the latter are inside of loops and branches, where
-    only an op of their own can pass them on. `unseen` are names of ops inside of control flow of which the
+    candidates by tensor: the run can return the former; the latter are inside loops and branches, where
+    only an op of their own can pass them on. `unseen` are names of ops inside control flow of which the
     graph does not know the extent (it was imported), `calls` of ops that run functions.
     """
 
@@ -133,7 +133,7 @@ def _gradients(operations: Iterable[Any]) -> Iterator[tuple[str, str]]:
 
 
 def _variable(operation: Any) -> str:
-    """Name of the variable that an op takes first, maybe from outside of a loop."""
+    """Name of the variable that an op takes first, maybe from outside a loop."""
     source = operation.inputs[0].op
     while source.type in _NEVER_TAPPED:
         source = source.inputs[0].op

@@ -109,7 +109,7 @@ def iterator_elements(functions: Mapping[str, TracedFunction]) -> dict[int, Elem
 
     Raises:
         UncopiedIteratorError: it is unknown which iterator is read, or an element has parts that
-            are no plain tensors.
+            are not plain tensors.
     """
     found: dict[int, Elements] = {}
     for function in functions.values():

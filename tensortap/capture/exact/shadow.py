@@ -1,6 +1,6 @@
 """Runs a tapped copy beside a step instead of in its place.
 
-The shadow works on copies of the state (`StateCopy`), and the untouched function makes the step.
+The shadow works on copies of the state (`StateCopy`), and the original function makes the step.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class Shadow:
         """Runs the shadow, which delivers its captured tensors, and then the original function.
 
         Returns:
-            What the untouched function returns.
+            What the original function returns.
 
         Raises:
-            Whatever the untouched function raises. `ShadowFailedError` if only the shadow failed; it holds
-            what the untouched function returned.
+            Whatever the original function raises. `ShadowFailedError` if only the shadow failed; it holds
+            what the original function returned.
         """
         failure: BaseException | None = None
         real = list(inputs)

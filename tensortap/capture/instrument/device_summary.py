@@ -1,7 +1,7 @@
 """Summaries computed by TensorFlow on the device of a tensor: about 1,030 numbers leave it instead of the
 tensor.
 
-An op graph counts, and finds extremes and moments; outside of the graph that becomes a `Summary`. Counts,
+An op graph counts, and finds extremes and moments; outside the graph that becomes a `Summary`. Counts,
 extremes and histogram equal what `stats.summarize` finds; sums are taken in another order, so that the last
 bits of mean, std and l2 may differ.
 """

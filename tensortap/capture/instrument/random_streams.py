@@ -1,7 +1,7 @@
 """Which functions draw from streams that their own nodes keep, and which have begun to.
 
 A node such as `RandomStandardNormal` with a seed keeps the state of its stream in the running kernel. A copy
-of its function has kernels of its own, whose streams begin anew; so for training to draw the same numbers
+of its function has kernels of its own, whose streams begin again; so for training to draw the same numbers
 with a tap as without, either the function or one copy of it must run at every call, from the first one on.
 """
 
@@ -32,7 +32,7 @@ class RandomStreams:
         self._before = internals.registered_functions() - self.decided.keys()
 
     def end(self) -> bool:
-        """No tap is in use any more; returns whether calls must go on being seen."""
+        """No tap is in use any more; returns whether calls must continue being seen."""
         kept: dict[str, InstrumentedFunction | None] = {
             function: copy
             for function, copy in self.decided.items()

@@ -52,7 +52,7 @@ class StepReceiver(Protocol):
 
     @property
     def exact(self) -> bool:
-        """Whether the untouched function must make the step, and a shadow of it be captured."""
+        """Whether the original function must make the step, and a shadow of it be captured."""
 
     @property
     def summarizes_on_device(self) -> bool:

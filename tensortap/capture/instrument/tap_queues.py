@@ -20,7 +20,7 @@ MARK = "tensortap"  # begins the name of every node that is added
 HOST = "/device:CPU:0"  # the queue's own device: on any other it would not be the one that is read
 
 # Of one queue entry. An enqueue waits for its last tensor and holds all of them until then, so smaller is
-# better for memory; but each entry costs two eager ops, at which the writer's thread may take Python's
+# better for memory; but each entry costs two eager ops, at which the writer thread may take Python's
 # lock for 5 ms.
 MAX_TENSORS = 512
 MAX_BYTES = 256 << 20

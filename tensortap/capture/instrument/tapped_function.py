@@ -145,7 +145,7 @@ class InstrumentedFunction:
         switch = self._rewritten.switch
         if switch is not None and switch.turn(on) and on:
             for counter in self._rewritten.counters:
-                counter.take()  # they go on counting while the taps are off
+                counter.take()  # they continue counting while the taps are off
 
     def _run(
         self, run: internals.CallFunction, inputs: Sequence[Any], num_outputs: int

@@ -1,4 +1,4 @@
-"""Writes messages into the dump, in the writer's thread, while the disk has room.
+"""Writes messages into the dump, in the writer thread, while the disk has room.
 
 It warns once of a failing disk, and never raises.
 """

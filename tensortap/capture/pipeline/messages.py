@@ -75,7 +75,7 @@ class CapturedTensor(NamedTuple):
 
 
 class StepEntry(Protocol):
-    """A step (`capture.step.Step`) as the writer's thread sees it: which one a message is about.
+    """A step (`capture.step.Step`) as the writer thread sees it: which one a message is about.
 
     Two of the same number are not the same one, and several may be open at once, in threads or tasks that
     take turns.

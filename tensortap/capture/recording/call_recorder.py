@@ -162,7 +162,7 @@ class PendingCall:
         variables, which the call initializes, as optimizers do before the first step.
 
         Raises:
-            UnrecordableError: it is not known what random numbers it drew.
+            UnrecordableError: it is unknown what random numbers it drew.
         """
         with internals.not_recorded():
             drawn = self._recorder.drawn()

@@ -41,7 +41,7 @@ class _Call:
 
 @dataclass(eq=False)
 class _Op:
-    """An op outside of functions. `inputs`: ids of its floating point tensors by position. `place`: file
+    """An op outside functions. `inputs`: ids of its floating point tensors by position. `place`: file
     and line of the program, or empty."""
 
     op_type: str
@@ -73,7 +73,7 @@ class CallLinks:
 
     @contextmanager
     def noting(self) -> Iterator[None]:
-        """Notes the ops that this thread runs in the body outside of functions."""
+        """Notes the ops that this thread runs in the body outside functions."""
         self.entered += 1
         internals.add_op_callback(self._on_op)
         try:
@@ -119,7 +119,7 @@ class CallLinks:
                 self._ops.append(_Op(kind, _float_ids(inputs), _user_line()))
                 self._producer |= {tensor: (number, slot, False) for slot, tensor in made.items()}
         except Exception:
-            self._ops[number:] = []  # nothing may escape into the program: the op is not known, then
+            self._ops[number:] = []  # nothing may escape into the program: the op is unknown, then
 
     def as_event(self) -> tuple[Any, Callable[[], dict[str, Any]]]:
         """A key that is equal for steps with the same functions on the same tensors, and a function that

@@ -336,7 +336,7 @@ def _flat(structure: Any) -> list[Any]:
 
 
 def _is_variable(source: Any) -> bool:
-    """Whether it is a variable outside of the function that is traced."""
+    """Whether it is a variable outside the function that is traced."""
     return hasattr(getattr(source, "handle", None), "_id")
 
 

@@ -144,7 +144,7 @@ class VariableNotes:
         return internals.tensor_id(handle) in self._frozen
 
     def kind_of(self, variable: str) -> str:
-        """`weight`, `moving`, `seed`, `slot`, `iteration`, `metric`; empty if it is not known."""
+        """`weight`, `moving`, `seed`, `slot`, `iteration`, `metric`; empty if it is unknown."""
         return self._kinds.get(variable, "")
 
     def path_of(self, tensor: Any) -> str:

@@ -57,7 +57,7 @@ class TriggerControl:
     """Controls a trigger: what is captured for it, and how its result ends training.
 
     Attributes:
-        settle: called in the writer's thread with each step that was checked, and why the trigger fired, or
+        settle: called in the writer thread with each step that was checked, and why the trigger fired, or
             an empty text. Recordings wait for it.
     """
 

@@ -25,7 +25,7 @@ class TriggerSink:
     Args:
         sink: writes.
         recorder: how many steps are held, and in how much memory.
-        report: called with every firing, in the writer's thread.
+        report: called with every firing, in the writer thread.
         settle: called with every step that was checked, and why the trigger fired, or an empty text.
     """
 
@@ -54,7 +54,7 @@ class TriggerSink:
         self._was_true = False
         self._still_written = 0  # steps after the latest firing
         self._firings = 0
-        # Parts of the trigger that had nothing to check yet: a loss that is not known is never a spike.
+        # Parts of the trigger that had nothing to check yet: a loss that is unknown is never a spike.
         self._idle = {repr(part): Selector(part.watches) for part in parts_of(trigger) if part.watches}
         self._has_checked = False
 
@@ -172,7 +172,7 @@ class TriggerSink:
 
 
 class Firings:
-    """Firings so far; the training thread reads, the writer's thread adds."""
+    """Firings so far; the training thread reads, the writer thread adds."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

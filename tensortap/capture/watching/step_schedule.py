@@ -110,7 +110,7 @@ def step_predicate(steps: Any) -> Callable[[int], bool]:
     ranges, `every(…)` and `log_spaced(…)`, and means their union.
 
     Raises:
-        WatchError: it is none of the accepted kinds, or an empty range or list.
+        WatchError: it is not one of the accepted kinds, or an empty range or list.
     """
     if isinstance(steps, Integral) and not isinstance(steps, bool):
         return every(int(steps))

@@ -142,7 +142,7 @@ def _follow(found: RunIndex, settings: Settings, arguments: argparse.Namespace) 
 
 
 def _status(findings: Findings, level: str | None) -> int:
-    """1 if there is a finding of that level, or nobody knows because a rule failed."""
+    """1 if there is a finding of that level, or it is unknown because a rule failed."""
     from tensortap.analysis.rules.finding import SEVERITIES
 
     if level is None:

@@ -312,7 +312,7 @@ def parse_highlight(text: str) -> Highlight:
     """`nan`, `inf` (both infinities are `inf` and `-inf`), `1:`, `:-1`, `-1:1`, or one number.
 
     Raises:
-        argparse.ArgumentTypeError: it is none of these.
+        argparse.ArgumentTypeError: it is not one of these.
     """
     if text.strip().lower() == "nan":
         return Highlight(nan=True)

@@ -26,7 +26,7 @@ from tensortap.storage.filesystem import exists
 
 ROTATE = 64 << 20  # bytes of one file
 MAX_LINE = 1 << 20  # bytes; longer ones are neither written nor read
-_MAX_FILE = 4 * ROTATE  # bytes; what lies behind is not read
+_MAX_FILE = 4 * ROTATE  # bytes; what comes after is not read
 _POLL = 8 << 20  # bytes read at a time
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _HEAD = b'{"crc32c": "'

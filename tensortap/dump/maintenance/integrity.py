@@ -92,7 +92,7 @@ class Completeness:
     def finish(self, tail: StatsTail, events: int | None) -> None:
         """Compares, once `tail` has read everything. Skipped if some files are unreadable.
 
-        `events`: how many can be read, or None if that is not known.
+        `events`: how many can be read, or None if that is unknown.
         """
         if tail.denied is not None:
             return
@@ -280,7 +280,7 @@ def check_graph_def(reader: RunReader, graph_id: str) -> None:
     """Reads the GraphDef of a graph, if it has one.
 
     Raises:
-        DamagedError: it was cut, or is none.
+        DamagedError: it was cut, or is not one.
     """
     try:
         data = read_graph_def(reader.path, graph_id)

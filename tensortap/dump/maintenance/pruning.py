@@ -60,13 +60,13 @@ _Values = dict[Shard, dict[int, _Value]]  # by offset
 def prune_run(run_dir: Path, retention: Retention, *, dry_run: bool = False) -> Pruned:
     """Removes values of a run. Statistics, histograms and values of at most 1 KiB, which are in rows, stay.
 
-    Values that are to stay, but lie in a file with others, move to a new file if their worker was closed;
+    Values that are to stay, but are in a file with others, move to a new file if their worker was closed;
     else the file stays where `keep_last` asks for it, and goes where `max_bytes` does. Shards that a process
     is writing stay.
 
     Raises:
         NotARunError, FormatVersionError: see `RunReader`. DeniedError: statistics may not be read, so that
-            nobody knows which values are old. OSError: a file cannot be removed.
+            it is unknown which values are old. OSError: a file cannot be removed.
     """
     values = _read(RunReader(run_dir))
     shards = shards_of(run_dir)

@@ -55,7 +55,7 @@ def moved_size(lengths: Collection[int]) -> int:
 def move_values(run_dir: Path, worker: str, kept: Mapping[int, Collection[int]], first: int) -> None:
     """Copies the values at some offsets of values files to new files, and updates the worker's rows.
 
-    The statistics are written anew beside the old ones, and renamed one by one: until the old values files
+    The statistics are written again beside the old ones, and renamed one by one: until the old values files
     are removed, which is left to the caller, every row names a value that is there.
 
     Args:
@@ -72,7 +72,7 @@ def move_values(run_dir: Path, worker: str, kept: Mapping[int, Collection[int]],
     except BaseException:
         move.undo()
         raise
-    with contextlib.suppress(OSError):  # whoever reads the run looks at it anew
+    with contextlib.suppress(OSError):  # whoever reads the run looks at it again
         publish(run_dir / RUN_FILE, (run_dir / RUN_FILE).read_bytes())
 
 

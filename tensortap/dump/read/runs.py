@@ -38,7 +38,7 @@ def find_runs(logdir: str | Path, unread: Unread = lambda folder, error: None) -
     A directory without `run.json` is one, too, if a worker wrote into it.
     If `logdir` is a run itself, it is the only one, under its folder's name.
 
-    `unread` is called with each folder, but a `lost+found`, that cannot be checked: nobody knows which
+    `unread` is called with each folder, but a `lost+found`, that cannot be checked: it is unknown which
     runs it holds.
     """
     root = Path(logdir)

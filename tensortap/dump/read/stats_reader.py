@@ -163,7 +163,7 @@ class StatsTail:
     def _gather(self, file: FileReader, final: bool, limit: int) -> tuple[list[Frame], bool | None]:
         """Commits from the offset on that `Layout.check` accepts, up to `limit` decoded bytes.
 
-        Also returns what `_read_file` does, or None where the file goes on behind them.
+        Also returns what `_read_file` does, or None where the file continues behind them.
         """
         assert self._layout is not None
         frames: list[Frame] = []

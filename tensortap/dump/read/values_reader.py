@@ -91,7 +91,7 @@ def value_ref(run_dir: Path | str, worker: str, batch: pa.RecordBatch, row: int)
     """The value of row `row` of a commit's batch, or None if only its summary is stored.
 
     Raises:
-        DamagedError: it claims to be a sample and is none.
+        DamagedError: it claims to be a sample and is not one.
     """
     codec = batch.column("value_codec")[row].as_py()
     if not codec:
@@ -119,7 +119,7 @@ def read_value(ref: ValueRef) -> Array:
 
     Raises:
         DamagedError: the stored bytes are missing, damaged, or do not fit the dtype and shape.
-        InvalidValueError: the dtype is not known here.
+        InvalidValueError: the dtype is unknown here.
     """
     dtype = numpy_dtype(ref.dtype)
     octets = _read_whole(ref)
@@ -176,7 +176,7 @@ def check_shape(ref: ValueRef) -> None:
 class ValueReader:
     """Reads parts of one value: a context manager that keeps its file open.
 
-    Each part is verified: by the blocks that it lies in, or, in dumps of version 1.0, by reading the value
+    Each part is verified: by the blocks that it is in, or, in dumps of version 1.0, by reading the value
     whole once, if it has at most `READ_WHOLE` bytes. Parts of others are not (`ValueRef.is_verifiable`).
 
     Args:

@@ -135,7 +135,7 @@ def read_bundle_manifest(archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
     """The manifest of an open bundle; `name` is used in errors.
 
     Raises:
-        DamagedError: there is none, or it is none. FormatVersionError: a newer tensortap wrote it.
+        DamagedError: there is none, or it is not one. FormatVersionError: a newer tensortap wrote it.
     """
     return checked_manifest(_manifest(archive, name))
 
@@ -169,7 +169,7 @@ def unpack_bundle(archive: zipfile.ZipFile, manifest: Mapping[str, Any], run_dir
         manifest: as `read_bundle_manifest` gives it; that of the run, so that its `graph` may be another.
 
     Raises:
-        DamagedError: its step is none, or bytes are missing or not those that were written.
+        DamagedError: its step is not one, or bytes are missing or not those that were written.
         OSError: the disk refuses.
     """
     base = run_dir / FOLDER

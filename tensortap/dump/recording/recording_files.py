@@ -44,7 +44,7 @@ def write_recording(run_dir: Path, recording: Recording) -> Path:
     """Adds a recording to a run; nobody sees half of it. Returns its folder.
 
     What it refers to is said before it is looked for: who removes blobs at the same time sees that it is
-    needed, or else this writes it anew.
+    needed, or else this writes it again.
 
     Raises:
         OSError: the disk refused; what was begun is removed, or ignored by readers.
@@ -80,7 +80,7 @@ def being_written(run_dir: Path) -> list[Path]:
 def find_recordings(run_dir: Path, unread: Unread = lambda folder, error: None) -> list[RecordingPlace]:
     """The recordings of a run, by step, call and time. Links are not followed.
 
-    `unread` is called with each folder that cannot be checked: nobody knows what it holds.
+    `unread` is called with each folder that cannot be checked: it is unknown what it holds.
     """
     base = run_dir / FOLDER
     try:
@@ -209,7 +209,7 @@ class RecordingStore:
         """Removes recordings, and blobs that only they use.
 
         A blob that nobody refers to gets another name before all references are read again. Whoever refers
-        to it since then did not find it, and wrote it anew; for whoever did before, it is put back. So is
+        to it since then did not find it, and wrote it again; for whoever did before, it is put back. So is
         what a process left that was killed meanwhile.
         """
         for folder in folders:
@@ -235,7 +235,7 @@ class RecordingStore:
         meanwhile.
 
         Returns:
-            None where the blobs of one are not known, so that all of them must stay.
+            None where the blobs of one are unknown, so that all of them must stay.
         """
         try:
             begun = set().union(*map(_hashes, being_written(self._run_dir)))

@@ -59,7 +59,7 @@ def checked_manifest(manifest: object) -> dict[str, Any]:
     """A manifest that this tensortap reads.
 
     Raises:
-        DamagedError: it is none. FormatVersionError: a newer tensortap wrote it.
+        DamagedError: it is not one. FormatVersionError: a newer tensortap wrote it.
     """
     if not isinstance(manifest, dict) or manifest.get("format") != "tensortap recording":
         raise DamagedError("It is not a recording.")

@@ -139,7 +139,7 @@ def call_with_timeout(work: Callable[[], T], place: Path) -> T:
     """Calls `work` in a thread with a time limit in seconds; returns and raises as it does.
 
     Raises:
-        TimeoutError: it took longer than `ANSWER_SECONDS`; it goes on in a thread that nobody waits for.
+        TimeoutError: it took longer than `ANSWER_SECONDS`; it continues in a thread that nobody waits for.
     """
     results: list[T] = []
     errors: list[BaseException] = []

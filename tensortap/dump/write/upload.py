@@ -168,7 +168,7 @@ class Uploader:
                     self._send(part)
                 if part.final and part.path.suffix in _BULKY:
                     self._spool.remove(part)
-        except Exception as error:  # the thread goes on, whatever a store's library raises
+        except Exception as error:  # the thread continues, whatever a store's library raises
             self._failed_in_a_row = min(self._failed_in_a_row + 1, 10)
             reason = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
             self._spool.failure = reason

@@ -21,7 +21,7 @@ from .spool import MAX_SHARD, SEGMENT, Spool
 from .stats_writer import StatsWriter
 from .values_writer import EncodedValue, ValuesWriter
 
-INLINE = 1024  # stored bytes up to which a value lies in its statistics row
+INLINE = 1024  # stored bytes up to which a value is in its statistics row
 
 
 class WorkerFiles:

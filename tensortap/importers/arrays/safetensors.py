@@ -49,7 +49,7 @@ def stored_arrays(path: Path) -> Iterator[StoredArray]:
     """The arrays of one file, or of all shards if it is an index.
 
     Raises:
-        RefusedError: a header is damaged, or an index names files outside of its folder.
+        RefusedError: a header is damaged, or an index names files outside its folder.
     """
     if path.name.endswith(INDEX):
         for shard in shards(path):

@@ -49,7 +49,7 @@ def read_arrays(
 def write_arrays(out: RunWriter, arrays: Iterable[StoredArray], step: int) -> None:
     """Dumps the arrays as the values of one step, or of the step in the name from an export.
 
-    One that is refused is skipped, with a note. Several visits are numbered anew.
+    One that is refused is skipped, with a note. Several visits are numbered again.
     """
     for array in arrays:
         if array.note:

@@ -19,7 +19,7 @@ def parse(kind: str, data: bytes, what: str) -> Message:
     """The message of that kind in `data`.
 
     Raises:
-        RefusedError: it is none, or larger than 1 GiB; the sentence calls it `what`.
+        RefusedError: it is not one, or larger than 1 GiB; the sentence calls it `what`.
     """
     if len(data) > MAX_MESSAGE:
         raise RefusedError(f"{what} takes {len(data):,} bytes; the limit of one message is 1 GiB.")

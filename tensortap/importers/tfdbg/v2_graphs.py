@@ -30,7 +30,7 @@ class RecordedGraph:
 
 
 def recorded_graphs(files: FileSet) -> dict[str, RecordedGraph]:
-    """Id of an outermost graph -> it and all graphs inside of it.
+    """Id of an outermost graph -> it and all graphs inside it.
 
     Raises:
         RefusedError: its nodes have more outputs than its files have room to say, or too long names.

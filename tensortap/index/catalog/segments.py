@@ -1,6 +1,6 @@
 """Consecutive rows of the catalog: a tail that grows, and segments that do not change any more.
 
-A segment's arrays may lie in a file that is mapped into memory, so that a long run takes no memory for what
+A segment's arrays may be in a file that is mapped into memory, so that a long run takes no memory for what
 nobody asks about.
 """
 

@@ -59,7 +59,7 @@ class Numeric(Protocol):
 
 
 class RowCondition(Protocol):
-    """True, false or unknown a row: a comparison with a number that is not known is neither."""
+    """True, false or unknown a row: a comparison with a number that is unknown is neither."""
 
     def mask(self, rows: FilterColumns, truth: bool = True) -> Mask:
         """Which rows are known to fulfil it, or with `truth=False` not to, bool [rows]."""

@@ -38,7 +38,7 @@ def parse_steps(steps: object) -> StepRange:
     """Parses a range of steps: None (all), an integer, text as above, a slice, a range, or a pair.
 
     Raises:
-        SelectionError: it is none of these, or has a step width other than 1.
+        SelectionError: it is not one of these, or has a step width other than 1.
     """
     match steps:
         case None:

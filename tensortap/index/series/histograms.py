@@ -34,7 +34,7 @@ class HistogramSeries:
     `edges`: float64 [n + 1], ascending. `counts`: [rows, n], int64, or float64 where they are `approximate`.
     `zero_bucket`: the column with the exact zeros, None if there is none. With visits merged, `visit` is each
     row's first visit. `min` and `max` are NaN where no element is finite. `thinned_from`: how many rows there
-    were, if some were skipped. `nan`, `pos_inf`, `neg_inf`, `zero` are masked where they are not known.
+    were, if some were skipped. `nan`, `pos_inf`, `neg_inf`, `zero` are masked if unknown.
     """
 
     tensor: str
@@ -265,7 +265,7 @@ class _Series:
         high = max(most, low) if high is None else high
         if (
             not low < high
-        ):  # all values are equal, or there are none, or none lies in the range that was asked for
+        ):  # all values are equal, or there are none, or none is in the range that was asked for
             low, high = low - max(abs(low) * 0.05, 0.5), high + max(abs(high) * 0.05, 0.5)
         share = np.arange(bins + 1) / bins
         edges = np.maximum.accumulate(low * (1 - share) + high * share)  # high - low might be beyond float64

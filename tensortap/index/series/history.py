@@ -26,7 +26,7 @@ class History:
     """One row per snapshot, ordered by step, visit, worker. `thinned_from`: the full number, if rows were
     skipped. `graph`: if several captured the tensor, the last one.
 
-    Columns: `step`, `visit`, `size` and counts (int64, masked where they are not known), statistics and
+    Columns: `step`, `visit`, `size` and counts (int64, masked if unknown), statistics and
     `time` (float64, seconds since 1970), `kept` (bool); lists for `graph`, `worker`, `dtype` (str) and
     `shape` (tuples). `rows` are the rows of the catalog.
     """

@@ -48,7 +48,7 @@ def scope_rows(
             number, and scopes of one or two, are one row until they are opened.
 
     Returns:
-        Each open row, then what lies in it; otherwise in the order of their last members: a scope is done
+        Each open row, then what is in it; otherwise in the order of their last members: a scope is done
         with its last one, while its first may be a constant that could run at any time.
     """
     prefix = f"{scope}/" if scope else ""

@@ -233,7 +233,7 @@ class Candidates:
     """Snapshots from which the one of a cell is chosen, arrays [snapshots].
 
     Attributes:
-        row: rows of the catalog. value: the statistic; NaN where it is unknown, or does not count.
+        row: rows of the catalog. value: the statistic; NaN if unknown, or does not count.
         health: 0 unknown, 1 fine, 2 an infinity, 3 a NaN. bad: how many elements are that.
         keys: what makes one worse than another, the weightiest first; the largest is the worst.
     """
@@ -302,7 +302,7 @@ def _floating(catalog: Catalog, row: Array) -> Array:
 
 
 def values_of(catalog: Catalog, row: Array, statistic: str) -> Floats:
-    """One of `TIMELINE_STATISTICS` of some rows of the catalog, float64 [rows]; NaN where it is unknown."""
+    """One of `TIMELINE_STATISTICS` of some rows of the catalog, float64 [rows]; NaN if unknown."""
     if statistic not in _SHARES:
         return np.asarray(catalog.column(statistic, row), np.float64)
     names = _SHARES[statistic]

@@ -35,7 +35,7 @@ class NodeDifference:
         received: the larger `inherited`.
         there: this tensor, beside what the other call's node makes of the inputs of this one.
         here: the other way round.
-        given: it comes from outside of the step, or from a seed. What a constant differs by is introduced.
+        given: it comes from outside the step, or from a seed. What a constant differs by is introduced.
     """
 
     tensor: str
@@ -56,7 +56,7 @@ def compare_recordings(
     """Answers the analysis `compare`; `options["source"]` is the other recording's folder or bundle.
 
     Args:
-        graph: of this recording, with the program's lines; None: lines are not known.
+        graph: of this recording, with the program's lines; None: lines are unknown.
 
     Returns:
         `differences` (`NodeDifference` as objects with `file`, `line`, `function` and `text` of the program,

@@ -118,7 +118,7 @@ class _DriftAnalysis:
         return found
 
     def _is_source(self, key: NodeKey) -> bool:
-        """Whether a node's outputs come from outside of the step, or from a seed."""
+        """Whether a node's outputs come from outside the step, or from a seed."""
         operation = self._chosen.operations[key]
         if not operation.inputs or draws(operation.type) or "IteratorGetNext" in operation.type:
             return True

@@ -51,7 +51,7 @@ def minimal_repair(
     """Answers the analysis `repair`.
 
     Args:
-        graph: as it was recorded, with the program's lines; None: lines are not known.
+        graph: as it was recorded, with the program's lines; None: lines are unknown.
         progress: takes each origin and each trial at once.
 
     Returns:
@@ -207,7 +207,7 @@ class RepairSearch:
         because later origins mostly follow from it.
 
         The search runs without the graph optimiser, three times as fast. What it finds is run with it; if
-        that does not help there, the search begins anew with it.
+        that does not help there, the search begins again with it.
 
         Args:
             meant: None: it is results that shall be finite. Else all numbers of the forward pass, but for

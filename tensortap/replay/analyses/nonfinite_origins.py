@@ -167,7 +167,7 @@ class InfiniteConstant:
 def infinite_constant(chosen: SelectedNodes, key: NodeKey, values: Visits) -> InfiniteConstant | None:
     """The infinite constant that a node reads, through any number of nodes of its function.
 
-    None if what it reads is finite, or an infinity of which is not known that it is a constant: it was made
+    None if what it reads is finite, or an infinity of which is unknown that it is a constant: it was made
     of finite numbers, came in from the function's caller, or was kept in a variable or list.
     """
     begun: list[InfiniteConstant] = []

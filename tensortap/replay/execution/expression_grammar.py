@@ -52,7 +52,7 @@ def parsed(text: str) -> ast.expr:
     """The tree of one expression, if it only has allowed parts.
 
     Raises:
-        SelectionError: it cannot be parsed, or uses a name that is not known.
+        SelectionError: it cannot be parsed, or uses a name that is unknown.
     """
     if len(text) > MAX_TEXT:
         raise SelectionError(f"The expression is longer than {MAX_TEXT} characters.", HINT)

@@ -22,7 +22,7 @@ def pattern_of(text: str) -> re.Pattern[str]:
     """A regular expression for tensors' names.
 
     Raises:
-        SelectionError: it is none.
+        SelectionError: it is not one.
     """
     try:
         return re.compile(text)

@@ -19,7 +19,7 @@ class ProgramLines:
         }
 
     def of(self, node: str) -> dict[str, Any]:
-        """`file`, `line` (from 1; 0 if not known), `function` and `text` of the innermost line of the user's
+        """`file`, `line` (from 1; 0 if unknown), `function` and `text` of the innermost line of the user's
         that led to a node."""
         frame = self._frame(node)
         if frame is None:
@@ -30,7 +30,7 @@ class ProgramLines:
         return {"file": file, "line": line, "function": function, "text": text[:200]}
 
     def text_of(self, node: str) -> str:
-        """`file:line  text` of that line; empty if it is not known."""
+        """`file:line  text` of that line; empty if it is unknown."""
         found = self.of(node)
         return f"{found['file']}:{found['line']}  {found['text']}" if found["line"] else ""
 

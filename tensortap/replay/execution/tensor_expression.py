@@ -114,7 +114,7 @@ def parse_change(text: str, value_at_step: ValueAtStep | None = None) -> Callabl
     `put(x, (0, 3), 1.5)` sets one element; a single number fills the tensor.
 
     Raises:
-        SelectionError: it cannot be parsed, or uses a name that is not known.
+        SelectionError: it cannot be parsed, or uses a name that is unknown.
     """
     tree = parsed(text)
 

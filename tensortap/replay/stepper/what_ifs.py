@@ -221,7 +221,7 @@ def _places(source: Path) -> tuple[Path, Path]:
 
 def _recordings(source: Path) -> dict[str, Any]:
     """By recording, from the file that was written last."""
-    # A link could lead out of the log directory, and is none of ours: one is replaced, never written through.
+    # A link could lead out of the log directory, and is not ours: it is replaced, never written through.
     found = [path for path in _places(source) if path.is_file() and not path.is_symlink()]
     if not found:
         return {}

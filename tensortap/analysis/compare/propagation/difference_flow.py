@@ -86,7 +86,7 @@ class DifferenceFlow:
         visits = self._visits(inside)
         for visit in visits[1:]:
             self._walk(inside, visit, again=True)
-        if visits[1:]:  # what lies behind takes what the last visit left
+        if visits[1:]:  # what comes after takes what the last visit left
             self._walk([row for row in outside if function[row] not in repeated], visits[0])
 
     def _follow(self, rows: list[int]) -> None:

@@ -91,7 +91,7 @@ def suspicious_pairs(matching: Matching, verdicts: Mapping[Slot, str]) -> set[in
     """Rows of A with different tensors and inputs that do not correspond, and their downstream rows.
 
     Args:
-        verdicts: of the tensors that were compared. Pairs by hand are not suspicious_pairs.
+        verdicts: of the tensors that were compared. Manual pairs are never suspicious.
     """
     found: set[int] = set()
     rows = {

@@ -21,7 +21,7 @@ from ..finding import Evidence, Hit, Severity
 from ..rule import MOSTLY, Limits, incremental_hits, rule
 from .losses import is_fitted
 
-_LOOKED_INTO = 8  # kept values of one tensor that are read, the latest
+_LOOKED_INTO = 8  # stored values of one tensor that are read, the latest
 _HISTOGRAMS = 100  # of one tensor, evenly thinned
 
 

@@ -108,7 +108,7 @@ def _exact(run: RunIndex, weights: _Weights) -> Iterator[tuple[int, tuple[int, f
 
 
 def _ratio(run: RunIndex, before: int, after: int) -> float:
-    """norm(after - before) / norm(before); NaN where it is unknown."""
+    """norm(after - before) / norm(before); NaN if unknown."""
     found = [value.astype(np.float64) for _, value in stored_values(run, [before, after])]
     if len(found) < 2:
         return np.nan
