@@ -43,7 +43,7 @@ class BatchSamples:
         """Records which samples feed the current step of this thread, or its next one.
 
         Raises:
-            WatchError: neither ids nor files are given, or they are no list.
+            WatchError: neither ids nor files are given, or one is not a list.
         """
         if ids is None and files is None:
             raise WatchError("batch() needs an argument.", "Give ids=, files=, or both.")
@@ -189,7 +189,7 @@ class TracedDataset:
     Args:
         dataset: yields batches.
         ids, files: element -> a tensor of them.
-        feed: element -> what of it continues to the model; all of it by default.
+        feed: element -> the part of it for the model; all of it by default.
 
     Attributes:
         dataset: what to train on. started: grows with each iterator that is begun anywhere.

@@ -52,7 +52,7 @@ class CaptureWarnings:
         """Warns, and notes it in the run, unless this kind of warning was issued before.
 
         Args:
-            functions: those inside which nothing is captured.
+            functions: the functions that are not captured.
         """
         text = self._warnings.warn(kind, message, hint, cause)
         if text:
@@ -199,7 +199,7 @@ class CaptureWarnings:
         """The watched steps ran functions, but the watches selected none of their tensors.
 
         Args:
-            kinds: those of the functions' tensors, if known.
+            kinds: the kinds of the functions' tensors, if known.
         """
         if set(kinds) <= {"input"}:  # nothing that is noted while a function is traced
             known = "Layers and kinds are only known for functions first called after the tap was created"

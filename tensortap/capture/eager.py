@@ -33,7 +33,7 @@ class EagerRecorder:
     noted without their values, and counted as dropped.
 
     Args:
-        step: the one it is in; if that is not watched, nothing is noted.
+        step: the current step; if it is not watched, nothing is recorded.
         owner: of several recorders of one owner only the innermost notes: the step of an outer one is another
             one, or the same ops would be noted twice.
     """

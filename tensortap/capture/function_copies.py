@@ -40,10 +40,10 @@ class WatchedCall:
     """A call of a function in watched or recorded steps.
 
     Attributes:
-        run, inputs, num_outputs: as the call hook is given them.
+        run, inputs, num_outputs: the arguments of the call hook.
         pending: the recordings of the call that have begun.
         standing: the copy that runs at every call, if there is one.
-        run_untapped: runs the function with some inputs, nothing of which is captured.
+        run_untapped: runs the function without capture.
     """
 
     function: str

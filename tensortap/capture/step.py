@@ -40,13 +40,13 @@ class Step:
         count: of the steps that run in the call.
         known_layers: layer paths of the model, if known.
         source: the iterator that feeds it, if that is known.
-        names: what the graphs of functions are called (by the function's short name) instead of that.
+        names: graph names to use for functions, by the functions' short names.
         after: steps that have run. This one belongs to `first`, which ran too: what is watched of `after` is
             captured of it; it is not recorded, takes no batch that was noted, and fires no trigger.
 
     Attributes:
         numbers: of the steps that run.
-        watched: what is captured of it, and what for.
+        watched: the watches that select it, by purpose.
         watches: the watches of all that.
         records: whether its calls are recorded.
         ended, end_lost: see `StepEntry`.
@@ -128,7 +128,7 @@ class Step:
         """The steps have run, or raised `error`.
 
         Raises:
-            TrainingStoppedError: a trigger of the tap fired, and training is to be stopped.
+            TrainingStoppedError: a trigger of the tap fired and stops training.
         """
         state, first = self._state, self.numbers.start
         self._safely("", self._deliver_waiting)
@@ -203,8 +203,7 @@ class Step:
 
         Args:
             key: identifies a kind of run; visits of one kind are counted through the step.
-            groups: what is selected, and its values by visit; None for a visit at which a tensor was not
-                computed.
+            groups: the selected tensors, with their values by visit; None for a visit without a value.
         """
         visits = self._visits[key]
         tensors: deque[CapturedTensor] = deque()

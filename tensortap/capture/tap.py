@@ -328,7 +328,7 @@ class Tap:
 
         Raises:
             TapClosedError: the tap is closed.
-            OSError: there is no SavedModel.
+            OSError: the directory has no SavedModel.
         """
         self._check_open()
         self._state.hold_call_hook()

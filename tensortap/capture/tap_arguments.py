@@ -62,7 +62,7 @@ def limits(run_dir: Path, record: Any, keep_last: Any, max_bytes: Any) -> dict[s
     """The arguments of `DumpWriter` that limit values; checked here, not by the thread that writes.
 
     Raises:
-        InvalidValueError: they are no limits.
+        InvalidValueError: they are not valid limits.
         WatchError: a run at an address has none of them, and no recordings (docs/remote.md, "Writing").
     """
     Retention(keep_last, max_bytes)

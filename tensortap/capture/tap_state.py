@@ -64,7 +64,7 @@ class TapOptions:
 
     Attributes:
         run: its name, for warnings.
-        close_seconds: how long to wait for what is still to be written.
+        close_seconds: how long to wait for pending data.
         budget: the share of the steps' time that capture may take; None: any.
         embeds_sources, exact: as `Tap` takes them (`sources`, `exact`).
         summarizes_on_device: see `Tap` (`summarize`).

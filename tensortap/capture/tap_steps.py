@@ -65,7 +65,7 @@ class TapSteps:
             names, after: see `Step`.
 
         Raises:
-            TrainingStoppedError: a trigger of the tap fired, and training is to be stopped.
+            TrainingStoppedError: a trigger of the tap fired and stops training.
         """
         step = Step(self._state, first, count, self._known_layers, source, names=names, after=after)
         try:

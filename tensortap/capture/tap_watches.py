@@ -22,9 +22,9 @@ class TapWatches:
     """The watches of a tap, applied to the steps that run and the functions that they call.
 
     Args:
-        watches: what is watched, until `watch_file` changes it.
-        not_captured: warns of what the watches miss.
-        put_event: notes in the run what is watched from which step.
+        watches: the watches, until `watch_file` changes them.
+        not_captured: warns about tensors that the watches cannot capture.
+        put_event: records in the run from which step which watches apply.
         watch_file: may change the watches before a step.
         triggers: want more of a step than the watches do.
         budget: decides which of the watched steps are captured; None: all.

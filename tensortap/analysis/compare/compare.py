@@ -47,14 +47,14 @@ def compare(
 ) -> Comparison:
     """Compares the captured tensors of two sides.
 
-    Without steps, all steps that both captured are compared, ascending, up to the first at which they differ
-    beyond noise; with a step on one side only, that of the other is the same.
+    Without steps, all steps captured by both are compared, ascending, up to the first difference beyond
+    noise; with a step on one side only, that of the other is the same.
 
     Args:
         matches: node in A -> node in B, before names and structure are asked.
         where: only tensors of A whose snapshots fit (see `tensortap show --where`); the data flow is
             followed through all of them.
-        progress: called with (tensors done, tensors in all, what is done).
+        progress: called with (tensors done, number of tensors, name of the task).
 
     Raises:
         NotFoundError: no such step, worker or node, or no step that both have. SelectionError: `where` cannot

@@ -25,7 +25,7 @@ def read_matches(path: Path) -> dict[str, str]:
     """Reads pairs of nodes: node in A -> node in B.
 
     Raises:
-        InvalidValueError: the file is no such file. OSError: it cannot be read.
+        InvalidValueError: the file has another format. OSError: it cannot be read.
     """
     with path.open("rb") as file:
         text = file.read(MAX_BYTES + 1)

@@ -16,7 +16,7 @@ def most_similar_run(run: RunIndex, others: Iterable[RunIndex]) -> tuple[RunInde
         others: the newest first; no more than 50 are checked, and `run` itself is skipped.
 
     Returns:
-        The run and the number of common names; None where there is no other run, or none in common.
+        The run and the number of common names; None without another run or common names.
     """
     names = set(run.tensors)
     best: tuple[RunIndex, int] | None = None

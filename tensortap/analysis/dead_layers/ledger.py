@@ -42,7 +42,7 @@ class LedgerEntry:
     """One trained variable, or one that should be.
 
     Attributes:
-        variable, tensor, node, graph, layer: the gradient; the weight itself where there is no gradient.
+        variable, tensor, node, graph, layer: of the gradient, or of the weight if there is no gradient.
         steps, zero_steps: steps with the gradient, and those where all of it was exactly 0; first_zero_step.
         zero_share: share of exact zeros among all elements, of all steps together.
         dead_since, dead_steps: where all of it is 0 at the last captured step, since which one without a

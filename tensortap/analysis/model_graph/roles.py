@@ -33,10 +33,10 @@ class Roles:
     Attributes:
         graph: the graph.
         kind, variable: row -> `input`, `output`, `weight`, `gradient`; path of the variable (where known).
-        trainable: path of a variable -> whether the step asks for its gradient (where known).
-        omitted: paths of trainable variables that a tape records, without being asked for their gradients.
-        unread: path of a variable whose gradient is asked for though nothing reads it -> the line that made
-            its layer (file, line, function), or None.
+        trainable: path of a variable -> whether the step requests its gradient (if known).
+        omitted: paths of trainable variables that a tape records, but whose gradients are not requested.
+        unread: path of a variable with a requested gradient that no node reads -> the line that created its
+            layer (file, line, function), or None.
     """
 
     def __init__(self, graph: GraphIndex) -> None:

@@ -64,7 +64,7 @@ def nan_report(run: RunIndex, step: int | None = None, advance: Advance = ignore
 
     Args:
         step: by default the first one with an origin that matters, or else the first one with any.
-        advance: called with the progress; what it raises ends the work.
+        advance: called with the progress; may raise to stop the work.
 
     Raises:
         NotFoundError: nothing was captured at that step.
@@ -278,7 +278,7 @@ def _capture_hint(flow: NonfiniteFlow, missing: list[str]) -> str:
 def rank_origins(step: StepFlow, origins: Sequence[Origin]) -> list[Origin]:
     """Origins in the order of the report.
 
-    Constants of the program come last (a mask is no culprit, what it does may be), before them what heals
+    Constants of the program come last (a mask is no fault, its consequences may be), before them what heals
     again. Of the others those of the first call come first; of one call those of the forward pass before
     those of the backward pass and what follows of it, then data flow decides; a loop is placed where its
     caller is, and inside an earlier visit comes first.

@@ -139,7 +139,7 @@ class NonfiniteFlow:
         (`tf.where(is_finite(g), g, 0)`): slot -> row of that node.
 
         Only where that node's output was captured finite and no way round it may lead to a variable:
-        `tf.clip_by_norm` has a select, too, and hands NaN on beside it.
+        `tf.clip_by_norm` has a select, too, but passes NaN around it.
         """
         graph, roles = self.tensors.graph, self.tensors.roles
         found = dict[Slot, int]()

@@ -31,14 +31,14 @@ class Origin:
         verdict: one of `VERDICTS` but `propagated`. output, inputs: what is known of the tensors (an input's
             `known` is False where it was not captured).
         explanation: the known pattern, or None. demoted: why it is expected, a sentence, or empty.
-        aftermath: how an infinity that nobody meant becomes finite again before it reaches anything that
-            matters, or how the program keeps it out of the weights, a sentence, or empty.
+        aftermath: a sentence on how an unintended infinity becomes finite again before it matters, or how
+            the program keeps it out of the weights; or empty.
         missing: what would have to be captured to be sure: tensor and node names.
         ends: what its descendants reach; reached: how many non-finite tensors they are.
         frame: the innermost line of user code that made the node, or, of a node of the backward pass, that
             made the op whose gradient it is; None if unknown.
         forward: that op, or None.
-        elements: the offending elements, where values were kept.
+        elements: the offending elements, if values were stored.
         made_by: the op between calls that made it, where the numbers prove that; else empty.
         variable: path of the variable that the tensor is read from, or empty.
     """

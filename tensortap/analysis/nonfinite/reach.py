@@ -35,8 +35,8 @@ class Reached:
     Attributes:
         slots: the origin and all non-finite tensors that it propagated to, in data flow order.
         ends: where those end.
-        open: nodes that were not captured lead from one of them to the loss, a gradient, a weight or an
-            output of the function, so that it is unknown whether it got there.
+        open: whether uncaptured nodes connect one of them to the loss, a gradient, a weight or an output of
+            the function, so that the effect is unknown.
         total: tensors of all calls, where it propagated to others; else 0.
     """
 

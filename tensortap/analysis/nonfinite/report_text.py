@@ -46,7 +46,7 @@ class ReportText:
 
     Attributes:
         origins, demoted: in the order of the report's.
-        goal: what the chain leads to: `the loss`, or the name of its last tensor; empty without a chain.
+        goal: the end of the chain: `the loss`, or the name of its last tensor; empty without a chain.
         more: how many origins there are beside the first, empty without any.
         summary: all non-finite tensors of the step, counted.
     """

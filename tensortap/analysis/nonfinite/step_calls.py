@@ -46,7 +46,7 @@ class CallArgument:
     Attributes:
         results: tensors of captured calls, or of eager scopes, that it is or is made of.
         ops: the ops between, that compute something, in the order they ran.
-        functions: names of functions that it comes from and of which nothing was captured.
+        functions: names of functions that it comes from and that were not captured.
         before: part of it was there before the first call of the step.
         python: part of it was made of Python or NumPy values after that.
         unknown: whether its source is unknown.

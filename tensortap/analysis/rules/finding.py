@@ -37,8 +37,9 @@ class Hit:
         severity: another one than the rule's. help, next_look: another advice than the rule's.
         looked_at: what `of` counts where it is not all captured steps ("stored values, the last of 120").
         unless: rules that give the reason for it, where they tell of the same variable: then it is skipped.
-        explains: rules whose findings on its graph it is a reason for: it is as bad as one of high severity.
-        source_node: the node whose source line is shown, if it is not the tensor's; frame: the line itself.
+        explains: rules with findings that it causes on its graph; it gets high severity if one of these has
+            it.
+        source_node: the node with the source line, if it is not the tensor's; frame: the line itself.
     """
 
     tensor: int
@@ -83,7 +84,8 @@ class Finding:
         rule, title, severity, text, help: which rule, its name as a heading, how bad, what was found, the
             usual fix.
         source: where the rule's thresholds come from; thresholds: those that were applied.
-        tensor, node, graph, op_type, layer: where. variable: path of the one that it is read from, or empty.
+        tensor, node, graph, op_type, layer: where. variable: path of the variable that the tensor reads, or
+            empty.
         frame: the innermost line of user code, or None.
         next_look: what to look at next, a sentence.
         muted: the user does not want to see it.

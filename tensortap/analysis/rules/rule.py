@@ -26,7 +26,7 @@ class Rule:
     """A rule.
 
     Attributes:
-        name: as it is known. about: what it notices, a short sentence.
+        name: its name. about: the fault that it detects, in a few words.
         title: its name as a heading; without one, the words of the name.
         check: yields hits. thresholds: names and defaults of its limits.
         severity, source, help, next_look: as in `Finding`; a hit may say otherwise of all but source.
@@ -106,7 +106,7 @@ def incremental_hits(
     """The hits among all snapshots of some tensors; only snapshots since the previous call are measured.
 
     Args:
-        key: names what is measured and all limits that `measure` looks at.
+        key: identifies the measurement and all limits that `measure` uses.
         measure: (which snapshots broke the rule, what was measured of each), each by itself.
     """
     fired = hit_counts_of(view, key, tensors, measure, low=low)
@@ -128,7 +128,7 @@ def hits_of(
     """One hit for each tensor with enough snapshots that break a rule.
 
     Args:
-        name: of what was measured. limit: what it was compared with.
+        name: of the measured statistic. limit: its limit.
         share: the least share of a tensor's snapshots that must have.
         least: at how many steps at least one must have.
         text: the sentence for a tensor and its worst value.

@@ -60,8 +60,8 @@ def check_rules(
     Args:
         settings: thresholds, severities, muted and further rules.
         rules: instead of those that are installed.
-        progress: called before each rule, and within long ones, with (rules done, rules in all, name of the
-            rule); what it raises ends the work.
+        progress: called before each rule, and within long ones, with (rules done, number of rules, name of
+            the rule); may raise to stop the work.
 
     Raises:
         SettingsError: the settings name an unknown rule or threshold.

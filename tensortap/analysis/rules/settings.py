@@ -37,7 +37,7 @@ class Settings:
     """Settings of a rules file.
 
     Attributes:
-        changes: rule -> its thresholds, `severity` and `enabled`, as far as they are changed.
+        changes: rule -> its changed thresholds, `severity` and `enabled`.
         mute: `Rule`, or `Rule: regular expression` searched in the tensor name and in what was found.
         added: rules that the file defines.
         file: what errors call it; empty if there is none.
@@ -52,7 +52,7 @@ class Settings:
         """The rules with these settings applied, without disabled ones.
 
         Raises:
-            SettingsError: there is no such rule or threshold.
+            SettingsError: the rule or threshold does not exist.
         """
         with _named(self.file):
             self.check_names(self.changes, rules)
@@ -92,7 +92,7 @@ def check_mute(entry: object) -> str:
     """An entry of a list of muted rules.
 
     Raises:
-        SettingsError: its pattern is no regular expression.
+        SettingsError: its pattern is not a regular expression.
     """
     try:
         re.compile(str(entry).partition(":")[2].strip())

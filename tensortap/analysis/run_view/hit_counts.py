@@ -216,7 +216,7 @@ def hit_counts_of(
     """Snapshots of some tensors that have a trait.
 
     Args:
-        key: names what is measured and all limits that `measure` looks at.
+        key: identifies the measurement and all limits that `measure` uses.
         measure: (which snapshots have it, what was measured of each), each by itself.
         low: the smallest value is the worst, not the largest.
     """

@@ -29,10 +29,10 @@ class RunView:
 
     Attributes:
         run: the index. tensors: by code. rows_seen: snapshots that there were when it was made.
-        advance: what a rule that takes long tells how far it is; what it raises ends the work.
+        advance: a slow rule calls it with its progress; may raise to stop the work.
 
     Args:
-        memory: what earlier looks found out, held by nobody else meanwhile.
+        memory: cached results of earlier analyses, used by no other caller meanwhile.
     """
 
     def __init__(self, run: RunIndex, memory: AnalysisCache | None = None) -> None:
@@ -150,8 +150,8 @@ class RunView:
 
         Args:
             key: names all that it depends on. make: makes what knows nothing.
-            add: gives it further snapshots, of each tensor after those that it was given before. What
-                it knows then may not depend on how they were divided.
+            add: adds snapshots, for each tensor in order after earlier ones. The state must not depend on
+                how they are divided into calls.
         """
         if ("growing", key) in self._known:
             return cast(S, self._known["growing", key])

@@ -20,9 +20,9 @@ class StepTensors:
     """The tensors of a graph at a step, by (row of the node, output slot).
 
     Attributes:
-        run, graph, roles, step, worker: what is checked; `worker` is an id.
+        run, graph, roles, step, worker: identify the tensors; `worker` is an id.
         captured: slot -> rows of the catalog, by ascending visit.
-        bad: slot -> the first visit at which it held a NaN or infinity; only such tensors.
+        bad: slot -> the first visit with NaN or infinity; only tensors that have one.
     """
 
     def __init__(self, run: RunIndex, graph: GraphIndex, step: int, worker: int | None) -> None:

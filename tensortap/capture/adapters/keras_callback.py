@@ -328,7 +328,7 @@ class BatchCounter:
         """Batches that the next call draws, from 1 to `most`, as far as that is known before it.
 
         Args:
-            source: what it is given: an iterator, or batches that were drawn already.
+            source: its argument: an iterator, or batches that were already drawn.
             most: the model's `steps_per_execution`; taken where the size of the data is unknown.
             epoch: batches of an epoch, as far as Keras knows; negative if it does not.
         """

@@ -25,7 +25,7 @@ class TappedFunction:
     module and as a signature.
 
     Args:
-        numbers: of its steps; those from 0 if left out.
+        numbers: of its steps; from 0 by default.
     """
 
     def __init__(

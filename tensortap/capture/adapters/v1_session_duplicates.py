@@ -22,7 +22,7 @@ class SessionDuplicates:
     """The duplicates that one kind of run of a session computes.
 
     Args:
-        asked: the tensors and operations that the program asks for: they are read as they are.
+        asked: the tensors and operations that the program fetches; they are read without duplicates.
     """
 
     def __init__(self, session: Any, plan: SessionPlan, asked: Sequence[Any]) -> None:
@@ -35,7 +35,7 @@ class SessionDuplicates:
     def readable(self, tensors: Iterable[Any]) -> list[Any]:
         """The tensors to read instead: duplicates, added to the graph, of all that can safely run twice.
 
-        Random numbers, reads of variables, fed values and results of loops are read as they are.
+        Random numbers, reads of variables, fed values and results of loops are read without duplicates.
         """
         wanted = list(tensors)
         missing: set[Any] = set()

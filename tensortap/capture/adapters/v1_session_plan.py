@@ -53,8 +53,8 @@ def plan_run(graph: Any, fetches: Iterable[Any], fed: Collection[Any]) -> Sessio
     """Looks at a run.
 
     Args:
-        fetches: tensors and operations that are asked for.
-        fed: tensors that are given.
+        fetches: the fetched tensors and operations.
+        fed: the tensors fed by the program.
     """
     fed_names = {tensor.name for tensor in fed}
     running = _upstream(fetches, fed_names)

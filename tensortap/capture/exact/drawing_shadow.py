@@ -105,12 +105,12 @@ class DrawingShadow:
         """Runs the step, then the shadow, which delivers its captured tensors.
 
         Returns:
-            What the step returns.
+            The results of the step.
 
         Raises:
-            Whatever the step raises; what the shadow computes up to there is delivered before.
-            `TapFailedError` if it failed for its taps, `ShadowFailedError` if only the shadow failed; that
-            holds what the step returned.
+            The exceptions of the step, after the shadow's tensors are delivered. `TapFailedError` if it
+            failed for its taps, `ShadowFailedError` if only the shadow failed; that holds what the step
+            returned.
         """
         with self._lock:
             try:

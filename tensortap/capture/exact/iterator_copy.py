@@ -108,8 +108,7 @@ def iterator_elements(functions: Mapping[str, TracedFunction]) -> dict[int, Elem
     """Element specs of the iterators among the root's arguments, by number of the argument.
 
     Raises:
-        UncopiedIteratorError: it is unknown which iterator is read, or an element has parts that
-            are not plain tensors.
+        UncopiedIteratorError: the iterator is unknown, or an element has parts that are not plain tensors.
     """
     found: dict[int, Elements] = {}
     for function in functions.values():

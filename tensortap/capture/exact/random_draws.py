@@ -81,7 +81,7 @@ class DrawsAsArguments:
 
     Attributes:
         definitions: the FunctionDefs, the root's among them.
-        draws: what the root's additional arguments hold, in order.
+        draws: the draws in the root's additional arguments, in order.
         moved: by function, the definition's words for outputs of drawing nodes, by those of the original.
         read: (function, node, slot) of what must be known of a call to make them, and the node that draws.
 
@@ -285,7 +285,7 @@ def _become_identity(
     """Turn a node into an identity of its new inputs, in its place and under its name.
 
     Returns:
-        What its outputs are called now, by what they were called before; empty if that is the same.
+        Old name of each output -> new name; empty if they are the same.
     """
     moved: dict[str, str] = {}
     if len(types) > 1:
@@ -343,7 +343,7 @@ class RandomDrawValues:
     """Collects the values delivered by the taps of a call.
 
     Args:
-        draws: what the arguments hold, in order.
+        draws: the draws in the arguments, in order.
     """
 
     def __init__(self, traced: TracedRoot, draws: Sequence[Draw]) -> None:

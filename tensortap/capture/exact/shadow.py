@@ -46,11 +46,11 @@ class Shadow:
         """Runs the shadow, which delivers its captured tensors, and then the original function.
 
         Returns:
-            What the original function returns.
+            The results of the original function.
 
         Raises:
-            Whatever the original function raises. `ShadowFailedError` if only the shadow failed; it holds
-            what the original function returned.
+            Whatever the original function raises. `ShadowFailedError` if only the shadow failed; it has the
+            results of the original function.
         """
         failure: BaseException | None = None
         real = list(inputs)
@@ -101,7 +101,7 @@ class StateCopy:
     """Makes the inputs of one call twice: for the shadow, and for the step itself.
 
     Args:
-        elements: for arguments that are iterators, by number: what they yield.
+        elements: the elements of iterator arguments, by argument number.
     """
 
     def __init__(self, elements: Mapping[int, Elements]) -> None:
@@ -110,7 +110,7 @@ class StateCopy:
     def inputs(self, inputs: Sequence[Any], *, step_first: bool = False) -> tuple[list[Any], list[Any]]:
         """(inputs of the shadow, inputs of the step), before any draw or change.
 
-        Both run on iterators that share what they draw; the step still runs on the real variables.
+        Both use iterators that share their elements; the step still uses the real variables.
 
         Args:
             step_first: whether the step runs before the shadow.

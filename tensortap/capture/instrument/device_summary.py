@@ -186,7 +186,7 @@ def add_summary(definition: internals.FunctionDef, reference: str, dtype: Any, n
         name, device: of the node.
 
     Returns:
-        What the definition calls the summary.
+        The name of the summary in the definition.
     """
     node = definition.node_def.add(name=name, op="PartitionedCall", device=device, input=[reference])
     node.attr["Tin"].list.type.append(dtype.as_datatype_enum)

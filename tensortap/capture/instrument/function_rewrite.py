@@ -100,9 +100,9 @@ def rewrite(
 
     Args:
         muted: op types that do nothing in the copies; they have no outputs.
-        held: of chosen tensors that must not be lost when the call fails, the node whose readers wait until
-            they are handed out.
-        summarized: chosen tensors that are summarized where they lie; only that leaves the function.
+        held: for tensors that must survive a failed call, the node whose consumers wait until they are
+            delivered.
+        summarized: tensors of which only the summary leaves the function.
         switched: the queues are filled only while `Rewritten.switch` is on.
         shadow: the copy does not make the step, so that its last bits do not matter.
     """

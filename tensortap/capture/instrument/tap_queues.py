@@ -197,8 +197,7 @@ class TapQueue:
         tapped: what one entry holds.
         rank: position of the tapped call among the calls of the same function.
         looped: whether it may be filled many times in one call.
-        clock: numbers the iterations of the loop around a branch: each entry carries its iteration behind
-            what is tapped.
+        clock: numbers the iterations of the loop around a branch; each entry ends with its iteration.
     """
 
     name: str

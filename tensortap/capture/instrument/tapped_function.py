@@ -27,7 +27,7 @@ class TappedVisit(NamedTuple):
     """Tensors of one visit of a function: where they were computed, and their values.
 
     `skipped` visits before this one did not run the nodes: iterations in which another branch was taken.
-    Behind the last one there are no values. `routes` are the calls that led to each of the places.
+    After the last one there are no values. `routes` are the calls that led to each of the places.
     """
 
     places: Sequence[Place]
@@ -69,7 +69,7 @@ class InstrumentedFunction:
     """Copies of one root function with taps at chosen tensors.
 
     Args:
-        chosen: the tensors; kept as an attribute, too.
+        chosen: the selected tensors; also an attribute.
         muted: op types that do nothing in the copies.
         held, summarized, switched, shadow: see `rewrite`.
 
@@ -120,7 +120,7 @@ class InstrumentedFunction:
         """Runs the copy and delivers the tapped values, also if it fails midway.
 
         Returns:
-            What the original would: a list of tensors, or None.
+            The results of the original: a list of tensors, or None.
 
         Raises:
             Whatever the function itself raises. `TapFailedError` if it was the taps that failed.
@@ -269,7 +269,7 @@ def check_memory(candidates: Iterable[Candidate], copied: int) -> None:
     memory.
 
     Args:
-        copied: bytes of variables whose values are held while the copy runs.
+        copied: bytes of the variable values that are referenced while the copy runs.
 
     Raises:
         MemoryError: there is not.

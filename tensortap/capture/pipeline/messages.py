@@ -121,7 +121,7 @@ class Event:
 class StepEnd:
     """A step is over, and all its tensors have been sent.
 
-    `error` says what it raised, or is empty; `examined` is set when the triggers have checked the step.
+    `error` is the error it raised, or empty; `examined` is set when the triggers have checked the step.
     """
 
     entry: StepEntry

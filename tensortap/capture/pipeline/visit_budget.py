@@ -55,7 +55,7 @@ class VisitBudget:
     written only if it is kept, or the trigger fires.
 
     Args:
-        report: called with a tensor of the first visits that are left out, and the budget.
+        report: called with a tensor of the first skipped visits, and the budget.
     """
 
     def __init__(self, report: Callable[[CapturedTensor, int], object]) -> None:
@@ -68,7 +68,7 @@ class VisitBudget:
         """Adds the next visit of some tensors; returns the visits to deliver now.
 
         Args:
-            key: stands for these tensors.
+            key: identifies these tensors.
         """
         if key not in self._begun:
             self._begun.add(key)

@@ -38,8 +38,8 @@ class WriterThread:
 
     Args:
         make_sink: called once in each process that captures.
-        queue_bytes: most bytes of tensors that wait or are being written. A larger batch is let in when
-            there are no others.
+        queue_bytes: maximum bytes of queued tensors, including those being written. A larger batch is
+            accepted if the queue is empty.
         when_full: `"wait"` up to `wait_seconds` for room, then drop; or `"drop"` at once. Drops are counted.
             When training has waited 1, 2, 4, 8, … s in all, a line on stderr says so.
     """

@@ -41,7 +41,7 @@ class PendingRecordings:
     One thread holds, another one settles. A step that is entered twice under one number counts as two.
 
     Args:
-        before: how many steps before the one at which the trigger fires are written as well.
+        before: number of steps to write before the one at which the trigger fires.
         patience: seconds that training waits until an earlier step has been checked.
     """
 
@@ -55,7 +55,7 @@ class PendingRecordings:
         """Waits until at most one other step that has ended is not checked.
 
         Returns:
-            False if that took too long: all that was held is given up.
+            False if that took too long; the held recordings are then dropped.
         """
         with self._changed:
             if self._changed.wait_for(lambda: self._has_room(entry), self._patience):
@@ -79,7 +79,7 @@ class PendingRecordings:
             reason: why it is written; empty if it is not.
 
         Returns:
-            What is to be written, oldest first.
+            The recordings to write, oldest first.
         """
         with self._changed:
             items = self._waiting.pop(entry, [])

@@ -89,8 +89,8 @@ class RecordingRetention:
     """The recordings of a run, including those of earlier processes, in the order of creation.
 
     Args:
-        keep_last: so many stay of those that were asked for by step, and as many of those that triggers
-            chose, which would else be pushed out by what comes after them. None: all.
+        keep_last: number of recordings to keep of those selected by step, and separately of those selected
+            by triggers. None: all.
     """
 
     def __init__(self, run_dir: Path, keep_last: int | None) -> None:

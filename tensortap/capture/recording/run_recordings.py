@@ -207,7 +207,7 @@ class RunRecordings:
         """A trigger has checked a step.
 
         Args:
-            reason: why the step is to be recorded; empty if it is not.
+            reason: why the step must be recorded; empty if it must not.
         """
         try:
             if self._held is not None:

@@ -96,7 +96,7 @@ def line_of_variable(path: str) -> Frame | None:
 def line_of_call(called: Any) -> CreationLine | None:
     """The line that created an object that Keras calls; None if the user's own line calls it.
 
-    To be asked by a wrapper of the object's method, in whose body the call is about to begin.
+    Called by a wrapper of the object's method, just before the call.
     """
     line = _LINES.get(called)
     if line is None or not _is_called_by_keras(called):

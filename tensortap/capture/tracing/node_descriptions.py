@@ -55,8 +55,8 @@ def describe_node(
 
     Args:
         layer: path of the Keras layer; else the scope is said.
-        role: what its function is to the caller; None in a graph whose loops are made of single ops, which
-            can be recognised by names only.
+        role: the role of its function in the caller; None in a graph with loops of single ops, which only
+            names identify.
         calls: the function that it calls.
     """
     forward = forward_name(name)

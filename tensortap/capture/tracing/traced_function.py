@@ -90,10 +90,10 @@ def trace_root(
     """Reads a registered function and all that it calls.
 
     Args:
-        inputs: what it is called with.
+        inputs: the inputs of the call.
         known_layers: layer paths of the model, used where the functions were traced before the tracker was
             installed.
-        names: what the root is called, by its short name, instead of that.
+        names: the graph name to use, by the root's short name.
     """
     functions = closure(root, inputs, tracker.variables.path_of)
     nodes = unique_node_names(functions)

@@ -55,7 +55,7 @@ class Firing:
         step: the step.
         trigger: how the trigger was given.
         reason: a sentence without a full stop.
-        tensor, node, op_type: what it is about; empty if it is about no tensor in particular.
+        tensor, node, op_type: the tensor that fired; empty if the trigger names none.
         source: the innermost frame of the program that created the node, `(file, line, function)`.
         inputs: the node's inputs as they were.
         first_step: the earliest step that the flight recorder wrote, or None.

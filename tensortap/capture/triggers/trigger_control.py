@@ -37,7 +37,7 @@ def trigger_control(
     Args:
         on, before, stop: as `Tap` takes them.
         run, run_dir: name and directory of the run.
-        patience: seconds that training waits for the verdict on a step if it is to be stopped.
+        patience: seconds that training waits for the result of a step if the trigger may stop it.
 
     Raises:
         WatchError: an argument is invalid.
@@ -122,7 +122,7 @@ class TriggerControl:
             Whether Keras' `fit` is to return.
 
         Raises:
-            TrainingStoppedError: the trigger fired, and training is to be stopped by an error.
+            TrainingStoppedError: the trigger fired and stops training with an error.
         """
         failed = error is not None and has_failed(error)
         text = f"{type(error).__name__}: {first_line(error)}" if error is not None and failed else ""

@@ -20,7 +20,7 @@ class TriggerSink:
     """A `Sink` in front of the writing one. Steps are checked when they end, in any order.
 
     A trigger fires when its condition becomes true, and again only after a step at which it was not. A step
-    whose code raised counts as a firing, too, so that what led to it is written.
+    that raised counts as a firing, too, so that its earlier steps are written.
 
     Args:
         sink: writes.

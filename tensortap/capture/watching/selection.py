@@ -58,9 +58,9 @@ class StepWatches:
     """The watches that select a step, by purpose.
 
     Args:
-        written: what they select is written.
-        examined: what they select is measured for the trigger of the tap.
-        held: what they select is held by the flight recorder, and written when the trigger fires.
+        written: their tensors are written.
+        examined: their tensors are measured for the trigger of the tap.
+        held: their tensors are held by the flight recorder, and written when the trigger fires.
     """
 
     written: tuple[Watch, ...] = ()

@@ -308,7 +308,7 @@ def rules_of(text: str) -> list[Rule]:
     """The rules of a watch.json unparsed: one rule or a list of rules may be the whole file.
 
     Raises:
-        WatchError: it is no JSON, or has no rules.
+        WatchError: it is not JSON, or has no rules.
     """
     if len(text) > MAX_TEXT:
         raise WatchError(f"It has {len(text)} characters; the limit is {MAX_TEXT}.", _JSON_HINT)

@@ -36,7 +36,7 @@ class WatchFile:
 
     Args:
         run_dir: the run's directory.
-        own: what the program itself watches; kept by `{"program": true}`, and again when the file is removed.
+        own: the program's own watches; kept by `{"program": true}`, and restored when the file is removed.
     """
 
     def __init__(self, run_dir: Path, own: Sequence[Watch]) -> None:

@@ -21,11 +21,11 @@ class FlowGraph:
     """Inputs of each node, and how it rounds.
 
     Attributes:
-        graph: the graph. rows: in data flow order. inputs: row -> what it takes, data only.
+        graph: the graph. rows: in data flow order. inputs: row -> its data inputs.
         returned: row of a node that calls functions -> what these return.
         callers: function that a loop calls -> row of the loop.
-        loops: row of each loop that is in no other -> rows of what it runs, in data flow order.
-        loop_arguments: argument of a loop's function -> what it takes from the second visit on.
+        loops: row of each outermost loop -> rows of the nodes it runs, in data flow order.
+        loop_arguments: argument of a loop's function -> its source from the second visit on.
         variables: row of each node that reads one -> rows of those that write one before it.
         side_by_side: rows of nodes that hand each input on by itself, as the output of its number.
         rounding: row -> `NO_ROUNDING`, `ONE_ROUNDING`, those of a `SUM` or a `PRODUCT`.

@@ -65,7 +65,7 @@ class DifferenceFlow:
     last to what is behind the loop.
 
     Args:
-        carried: what the steps before hand to variables: `depth` and `rtol`.
+        carried: differences from earlier steps in variables: `depth` and `rtol`.
     """
 
     def __init__(

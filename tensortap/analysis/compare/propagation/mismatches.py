@@ -30,7 +30,7 @@ def unpair_mismatches(
     """Undo wrong pairs, and return the verdicts without them.
 
     Args:
-        found: of a step; what is of unpaired pairs is passed over. follow: gives the verdicts.
+        found: of a step, without unpaired pairs. follow: gives the verdicts.
     """
     found = {slot: measures for slot, measures in found.items() if slot[0] in matching.partner}
     flow = follow(found)
@@ -91,7 +91,7 @@ def suspicious_pairs(matching: Matching, verdicts: Mapping[Slot, str]) -> set[in
     """Rows of A with different tensors and inputs that do not correspond, and their downstream rows.
 
     Args:
-        verdicts: of the tensors that were compared. Manual pairs are never suspicious.
+        verdicts: of the compared tensors. Manual pairs are never suspicious.
     """
     found: set[int] = set()
     rows = {

@@ -73,7 +73,7 @@ class ElementTrace:
         row: which row of the batch it belongs to (the first index of the input it leads to), or None: also
             where all rows have the same part in it, as zeros have in a sum of zeros.
         sample: the id of that sample, where the run says which samples a step was fed.
-        cut: whether it continues behind the last of `MAX_TRAIL` ops.
+        cut: whether it continues after the last of `MAX_TRAIL` ops.
     """
 
     trail: list[Element]

@@ -27,7 +27,7 @@ _ONLY_CAUSE = (
 def explain(op_type: str, ins: Sequence[Operand], out: Operand) -> Explanation | None:
     """The pattern that fits a node's operands and output; None if none fits or the op is not in the table.
 
-    Where an operand was not captured, only what the others prove is said.
+    If an operand was not captured, only facts proven by the others are reported.
     """
     if not any(operand.known for operand in ins):
         return _from_output(op_type, out)
