@@ -43,8 +43,9 @@ class _RequestParser(HTTPRequestParser):  # type: ignore[misc]
     def received(self, data: bytes) -> int:
         taken = int(super().received(data))
         if not self.headers_finished and _BARE_LF.search(self.header_plus.lstrip()):
-            # Else waitress waits for an end that it cannot find.
-            self.error = BadRequest("Request lines must end with CR LF")
+            self.error = BadRequest(
+                "Request lines must end with CR LF"
+            )  # otherwise waitress waits for an end that never comes
             self.completed = True
         return taken
 
@@ -151,7 +152,7 @@ class IdleConnections:
         cutoff = now - self._server.adj.channel_timeout
         if channel.requests and not channel.total_outbufs_len:
             return False  # it is being answered
-        _, start = self._partial.get(id(channel), (None, now))  # one byte now and then is no progress
+        _, start = self._partial.get(id(channel), (None, now))  # a byte now and then is not progress
         return bool(channel.last_activity < cutoff or start < cutoff)
 
     def _make_room(self, now: float) -> None:
@@ -224,7 +225,7 @@ class SocketMap(dict[int, Any]):
     def __init__(self) -> None:
         super().__init__()
         self._selector = selectors.DefaultSelector()
-        self._registered: dict[int, int] = {}  # registered events; a selector is slow to tell them
+        self._registered: dict[int, int] = {}  # registered events; reading them from a selector is slow
         self._busy: set[int] = set()
         self._thread = threading.get_ident()  # the main thread, which alone adds and removes channels
 

@@ -306,7 +306,7 @@ def _encode_newest_graph(app: Flask) -> None:
         graphs = [] if newest is None or newest.error else newest.graphs
         if newest is not None and graphs:
             encoded_graph(newest.graph(graphs[0].id))
-    except TensortapError:  # reported in full to whoever asks for it
+    except TensortapError:  # reported in full on request
         return
     except Exception:  # a thread has no caller; a request tries again
         _LOG.exception("warming up the newest run failed")

@@ -45,7 +45,7 @@ _PAGE = 1000
 _BATCH_NAMES = 256  # nodes or tensors of a request
 _SECONDS = 60.0  # for all of it
 _MAX_VALUE, _MAX_FOCUS_VALUE = 64 * 2**10, 2**20  # bytes
-_MOST_PLACES = 1000  # elements that the page asks for
+_MOST_PLACES = 1000  # elements that the page requests
 _LOOK = 0.1  # s between two looks whether an analysis is done
 _STATISTICS = ("abs_max", "l2", "std", "mean", "min", "max")
 _PLACE = '<script type="application/octet-stream" id="tensortap-story"></script>'

@@ -77,8 +77,8 @@ _HOMES = {
     "show": ("tensortap.api.notebook", "show"),
 }
 
-# In a checkout, `server/` and `plugin/` lie beside this folder. They must be this checkout's, even where
-# another tensortap is installed: else two versions would be mixed.
+# In a checkout, `server/` and `plugin/` are next to this folder. They must be this checkout's, even if
+# another tensortap is installed, to avoid mixing two versions.
 _CHECKOUT = Path(__file__).parent.parent
 if (_CHECKOUT / "server" / "app.py").is_file() and (_CHECKOUT / "setup.py").is_file():
     __path__.append(str(_CHECKOUT))

@@ -21,7 +21,7 @@ from tensortap.system.subprocess_worker import Cancellation, ChildEndedError, Ch
 
 _LOG = logging.getLogger(__name__)
 PATIENCE = 0.5  # s that a request waits for a first result
-FORGOTTEN = 90.0  # s after which work that nobody asks for is ended: a hidden tab asks once a minute
+FORGOTTEN = 90.0  # s after which work without requests is cancelled: a hidden tab sends one per minute
 REST = 4.0  # times as long as the work took, before it is done again on a run that grows
 
 
@@ -98,7 +98,7 @@ class JobQueue:
     ) -> None:
         self._noun, self._threads, self._most, self._keep = noun, threads, most, keep
         self._forget, self._cancelled_is_error, self._ended = forget, cancelled_is_error, ended
-        self._jobs: OrderedDict[Hashable, Job] = OrderedDict()  # the one that was asked for last stands last
+        self._jobs: OrderedDict[Hashable, Job] = OrderedDict()  # the most recently requested is last
         self._waiting: deque[tuple[Job, object, Work]] = deque()
         self._working: set[Job] = set()  # some may be forgotten
         self._lock = threading.Lock()
@@ -246,7 +246,7 @@ class JobQueue:
             return work(job), None
         except TensortapError as error:
             return None, (error.message, error.hint)
-        except Exception as error:  # the thread has nobody to raise to
+        except Exception as error:  # a thread has no caller to raise to
             if not (job.cancellation.cancelled or self._closed):
                 _LOG.error("the %s failed", self._noun, exc_info=error)
             of_worker = isinstance(error, ChildEndedError | ChildFailedError)

@@ -144,7 +144,7 @@ class ReplayJobs:
     def _remove_old(self) -> None:
         """Removes failed jobs and the oldest results; called after each job by the queue's only thread."""
         try:
-            folders = list(self._folder.iterdir())  # before the jobs: what is begun from here on stays
+            folders = list(self._folder.iterdir())  # before the jobs, because later ones must stay
             through = [job for job in self._queue.jobs() if not job.active]
             size = sum(map(self._size, through))
             for job in through[:-1]:

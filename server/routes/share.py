@@ -91,7 +91,7 @@ def tap_zip(run: str) -> Response:
         out = folder / f"{_file_name(found.name)}.tap.zip"
         export_tap_zip(found, rows, out, ignore_count)
         create_app: CreateApp = current_app.extensions[_KEY]
-        with suppress(StoryError):  # there is nothing to show: the run is handed on all the same
+        with suppress(StoryError):  # there is nothing to show, but the run can still be exported
             add_viewer_part(out, story_of(create_app(out)))
         response = Response(out.read_bytes(), content_type="application/zip")
     response.headers["Content-Disposition"] = f'attachment; filename="{out.name}"'

@@ -89,7 +89,7 @@ class SecurityMiddleware:
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         try:
             return self._dispatch(environ, start_response)
-        except Exception as error:  # else the HTTP server answers, without our headers
+        except Exception as error:  # otherwise the HTTP server answers, without our headers
             answer = unexpected_error(error, environ.get("PATH_INFO", ""))
             return answer(environ, _with_security_headers(environ, start_response))
 

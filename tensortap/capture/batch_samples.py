@@ -19,7 +19,7 @@ from .instrument.context_stack import Opened, TaskStack
 MAX_SAMPLES = 16_384  # of one step that are written
 MAX_TEXT = 400_000  # bytes of their ids, and as many of their files
 
-# What may lie between the traced dataset and the iterator without changing which batch comes when.
+# Datasets allowed between the traced dataset and the iterator, because they keep the order of batches.
 _KEEP_ORDER = ("Prefetch", "Options", "Map", "Repeat", "Take", "AssertCardinality")
 
 

@@ -94,7 +94,7 @@ class EagerRecorder:
         if isinstance(op_type, bytes):
             op_type = op_type.decode()
         if graph is not None or op_type.startswith(_FUNCTION_MARKS):
-            return  # tracing, or a function, which is captured as such
+            return  # tracing, or a function, which is captured separately
         step = self._step
         if step is None or _innermost(self.owner) is not self:
             return

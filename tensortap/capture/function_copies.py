@@ -171,7 +171,7 @@ class FunctionCopies:
         if _exact(around) and draws_randomly(traced):
             try:
                 drawn |= DeterministicFunction(traced).read
-            except NoShadowError:  # said when the function is to be captured
+            except NoShadowError:  # reported when the function will be captured
                 self._streams.ran_untapped(function)
                 return None
         elif not seeded:
@@ -227,7 +227,7 @@ class FunctionCopies:
         if call.standing is not None:
             return _standing_for(call, traced, chosen)
         if exact:
-            return None  # what it draws cannot be recorded without a change of the step
+            return None  # its draws cannot be recorded without changing the step
         if self._streams.draws(function):
             for step in steps:
                 step.warnings.draws_already(traced.root, traced.seeded_random_ops())

@@ -39,7 +39,7 @@ def warn_of_earlier_job(run_dir: Path, warnings: OneTimeWarnings) -> None:
     try:
         workers = sorted(path for path in run_dir.iterdir() if is_worker_name(path.name))
         closed = [path.name for path in workers if _has_closed(path)]
-    except OSError:  # there is no run yet, or none that can be read
+    except OSError:  # there is no readable run yet
         return
     if closed:
         warnings.warn(

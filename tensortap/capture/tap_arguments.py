@@ -173,7 +173,7 @@ def process_rank(value: Any) -> int | None:
     return int(value)
 
 
-# What launchers tell a process of its number: Horovod, Open MPI, MPICH and Intel MPI, Slurm, torchrun.
+# Environment variables with the rank: Horovod, Open MPI, MPICH and Intel MPI, Slurm, torchrun.
 _RANK_VARIABLES = ("HOROVOD_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "RANK")
 
 

@@ -227,7 +227,7 @@ class TapState:
             self.watches.warn_if_nothing_selected()
             if self.recordings is None:
                 self.watches.warn_if_no_step_watched()
-        recorded = self._flush_recordings()  # first: what is lost of it is noted in the run
+        recorded = self._flush_recordings()  # first, because its losses are recorded in the run
         in_time = self.writer_thread.stop(self.options.close_seconds)
         if recorded:
             self._flush_recordings()  # what a trigger chose last

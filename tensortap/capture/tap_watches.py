@@ -48,7 +48,7 @@ class TapWatches:
         self._budget = budget
         self._step_watches: dict[tuple[tuple[Watch, ...], ...], StepWatches] = {}
         self._selections: dict[tuple[str, StepWatches], Selection] = {}
-        self._unselected: dict[str, set[Kind]] = {}  # kinds by function of which nothing is selected
+        self._unselected: dict[str, set[Kind]] = {}  # kinds by function without selected tensors
         self._ran = range(0)  # from the first to the last step that ran
         self._any_watched = False
 

@@ -49,7 +49,7 @@ def _wrapped(text: Text, out: Console) -> list[Text]:
         indent = found.end() if found is not None and found.end() <= out.width // 2 else 0
         first, *rest = line.divide(_breaks(line.plain, indent, out.width))
         for part in (first, *(Text.assemble(" " * indent, part) for part in rest)):
-            part.rstrip()  # a blank behind the last column would become a line
+            part.rstrip()  # a trailing blank would become a line
             lines.append(part)
     return lines
 

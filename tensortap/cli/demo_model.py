@@ -22,7 +22,7 @@ from .progress import steps_progress
 BATCH = 32
 BROKEN_STEPS = 30
 _SEED = 7
-_LINE_EVERY = 20  # steps between two lines where there is no terminal for a progress bar
+_LINE_EVERY = 20  # steps between two lines without a terminal
 
 
 def train_digits(logdir: Path, steps: int) -> None:

@@ -84,7 +84,7 @@ class _CommandParser(argparse.ArgumentParser):
     _is_intermixed = False  # whether argparse reads the options first, which calls this again
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # of any Namespace
-        if self._is_intermixed or "--" in args:  # behind which all are no options: the order counts
+        if self._is_intermixed or "--" in args:  # after it, no argument is an option, so the order counts
             return super().parse_known_args(args, namespace)
         self._is_intermixed = True
         try:
@@ -154,7 +154,7 @@ def _open_closed_streams() -> None:
     """Opens closed streams (`tensortap ls >&-`, cron jobs), because a missing reader is no failure."""
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
-            nothing = os.open(os.devnull, os.O_RDWR)  # takes the number of the one that is closed
+            nothing = os.open(os.devnull, os.O_RDWR)  # gets the number of the closed one
             setattr(sys, name, os.fdopen(nothing, "r" if name == "stdin" else "w"))
 
 

@@ -28,7 +28,7 @@ from .compactor import compact_run
 
 LOOK = 5.0  # s between two looks at the sizes of files
 REST = 30.0  # s that a run rests after it was compacted, at least
-_SHARE = 20.0  # times as long as the work took: what is compacted takes a twentieth of a core at most
+_SHARE = 20.0  # times the duration of the work, so that compaction takes at most a twentieth of a core
 _RETRY = 600.0  # s after a failure
 _IDLE = 120.0  # s after which the process ends that has nothing to do
 _LOWEST = 19  # of Unix priorities

@@ -26,7 +26,7 @@ SCALARS = ("mean", "std", "min", "max", "l2", "abs_max")
 BAD = ("nan", "pos_inf", "neg_inf")
 WRITER = "tensortap"  # in `source_metadata`: an import makes snapshots of the events again
 _BATCH_SNAPSHOTS = 1000  # snapshots
-_MAX_L2 = 1e154  # the square of more is no float64
+_MAX_L2 = 1e154  # the square of larger numbers overflows float64
 _TINY = 5e-324  # right of a bucket with nothing but zeros
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tensortap.system.user_dirs import open_regular
 
-LOCK = ".in-use"  # holds the name of the host, which alone can tell whether somebody holds the lock
+LOCK = ".in-use"  # contains the host's name, because only that host knows whether the lock is held
 READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)  # what a folder says that cannot be written to
 _OTHER_HOST_SECONDS = 7 * 86_400.0  # s without use, after which what another host uses counts as given up
 _BEING_MADE = 3_600.0  # s in which a folder gets its lock at the latest
@@ -66,7 +66,7 @@ def remove_unused(folder: Path, unused: float = 0.0) -> bool:
     with contextlib.suppress(OSError):
         if _idle(folder) >= unused:
             with _claimed(folder):
-                folder.rename(doomed)  # first, so that nobody finds half of it
+                folder.rename(doomed)  # first, so that no reader finds half of it
             shutil.rmtree(doomed, ignore_errors=True)
             return True
     return False
@@ -94,7 +94,7 @@ def _claimed(folder: Path) -> Iterator[None]:
             _lock(fd, shared=False)
         elif _idle(folder) <= _OTHER_HOST_SECONDS:
             raise BlockingIOError(f"{folder} belongs to another host.")
-        if sys.platform == "win32":  # where a folder with an open file cannot be renamed, which tells users
+        if sys.platform == "win32":  # where renaming a folder with an open file fails and so shows its use
             os.close(fd)
             fd = -1
         yield

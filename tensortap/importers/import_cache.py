@@ -30,7 +30,7 @@ from .safe_io import files_below
 
 VERSION = 4  # of what importers make: a new one makes cached imports again
 _DONE = "imported.json"
-_UNUSED = 30 * 86_400.0  # s after which an import that nobody looked at is removed: it may be large
+_UNUSED = 30 * 86_400.0  # s after which an unused import is removed: it may be large
 _HALF_DONE = 60.0  # s between making one and putting it in place, at most
 _uses: dict[Path, FolderLease] = {}  # imports that this process was given: they stay until it ends
 

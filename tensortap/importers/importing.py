@@ -22,7 +22,7 @@ from .safe_io import (
     max_unpacked,
 )
 
-_MOST_FILES = 20_000  # of a folder, whose names are checked
+_MOST_FILES = 20_000  # names in a folder to check
 
 
 def import_source(
@@ -106,7 +106,7 @@ def notes_on_other_formats(folder: Path, format: Importer) -> Iterator[str]:
             owner = next((row for row in IMPORTERS if row.is_file(below)), None)
             if owner is not None and not format.reads(below):
                 others[owner.files].append(below)
-    except (OSError, RefusedError):  # what was read says so
+    except (OSError, RefusedError):  # the imported run has this note already
         return
     for title, files in others.items():
         named = f"{files[0].as_posix()[:200]}{', …' if len(files) > 1 else ''}"

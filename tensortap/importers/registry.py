@@ -42,7 +42,7 @@ class Importer(NamedTuple):
         return (self.is_part or self.is_file)(below)
 
 
-# The first that matches reads the source; the first whose `is_file` fits names a file.
+# The first that matches reads the source; the first with a matching `is_file` names a file.
 IMPORTERS = (
     Importer("tfdbg2", "tfdbg2 event sets", v2.matches, v2.read, "of tfdbg2", v2.is_metadata),
     Importer("tfdbg1", "a tfdbg v1 dump", v1.matches, v1.read),

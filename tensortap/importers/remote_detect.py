@@ -20,7 +20,7 @@ from .remote_copy import RemoteCopier, RemoteFile, list_files
 
 _ARCHIVE = ".zip"  # of a dump, which is read where it is
 _LISTED, _FOLDERS = 20_000, 1_000  # looked at: telling a format must not take long
-_MARK = 8  # bytes at a file's start, at the end of a checkpoint's index, that tell a format
+_MARK = 8  # bytes that identify a format: at a file's start, or at the end of a checkpoint's index
 _MARKS = 100  # of them that are read; of checkpoints' indexes in a folder, detection looks at no more
 
 

@@ -26,7 +26,7 @@ MAX_FOLDERS = 32  # levels
 _LOOKED_AT = 20_000
 MAX_MEMBERS = 1_000_000
 MAX_UNPACKED = 64 << 30  # bytes of all members
-MAX_RATIO = 1_100  # deflate's own limit is 1,032 to 1: more is a lie
+MAX_RATIO = 1_100  # the limit of deflate is 1,032 to 1
 ZIP_ERRORS = (
     zipfile.BadZipFile, NotImplementedError, RuntimeError, zlib.error, lzma.LZMAError, EOFError,
     ValueError, struct.error, OverflowError, IndexError, KeyError,
@@ -245,7 +245,7 @@ def _walk(folder: Path, depth: int, root: Path) -> Iterator[Path]:
             continue
         try:
             is_file = entry.is_file() and _may_follow(entry, root)
-        except OSError:  # a link in a circle, or to what may not be looked at
+        except OSError:  # a circular link, or an unreadable target
             continue
         if is_file:
             yield Path(entry.path)

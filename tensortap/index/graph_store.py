@@ -65,15 +65,15 @@ class GraphCache:
     def __init__(self, reader: RunReader, catalog: Catalog, node_counts: dict[str, int]) -> None:
         self.recorded: list[str] = []
         self.damage: dict[str, str] = {}
-        self._unlisted: list[str] = []  # a sentence where the graphs may not be listed
-        self._refused: dict[str, str] = {}  # those that may not be read -> a sentence
+        self._unlisted: list[str] = []  # a sentence if the graphs cannot be listed
+        self._refused: dict[str, str] = {}  # unreadable graphs -> a sentence
         self._reader, self._catalog = reader, catalog
         self._held: OrderedDict[str, _Held] = OrderedDict()
         self._sizes: dict[str, tuple[tuple[int, bool], _Size]] = {}
         self._node_counts = node_counts  # of recorded graphs, whose ids are hashes: shared by all runs
         self._not_counted: tuple[int, Ints] = (-1, np.zeros(0, np.int64))  # of how many rows
         self._workers: set[tuple[int, int]] = set()  # codes of a graph and of a worker that captured it
-        self._seen_rows = 0  # of which these are
+        self._seen_rows = 0  # the run of these
         self._lock = threading.RLock()
 
     def poll(self) -> None:
@@ -86,7 +86,7 @@ class GraphCache:
         self._unlisted = denied  # replaced, for those who read it meanwhile
         for graph_id in list(self._refused):
             self._ask_again(graph_id)
-        if is_remote(self._reader.path):  # who asks for their sizes does not wait for an address
+        if is_remote(self._reader.path):  # requests for their sizes do not wait for an address
             for graph_id in recorded:
                 if graph_id not in self._node_counts:
                     self._note_size(graph_id)

@@ -24,7 +24,7 @@ from tensortap.system.user_dirs import cache_folder
 from .run_index import LogCaches, RunIndex, RunOverview, RunReplacedError
 
 RUN_FILE = "run.json"
-# Unread statistics that are worth a progress bar: some 30,000 snapshots, 0.2 s of reading.
+# Unread statistics that justify a progress bar: about 30,000 snapshots, 0.2 s of reading.
 LARGE_BYTES = 4 << 20
 READ_AHEAD_SECONDS = 2.0  # that a run which was rewritten is read before it takes the old one's place
 MEASURE_SECONDS = 0.5  # between two measurements of how much there is to read
@@ -184,7 +184,7 @@ class LogIndex:
                 continue  # it is unknown whether it is gone: reading on in it will say why
             self._gone[run_id] = self._version + 1
             del self._entries[run_id]
-            self._version += 1  # last: who reads a version must find what it stands for
+            self._version += 1  # last, because readers of a version must find its data
         for run_id, name, path in found:
             entry = self._entries.get(run_id)
             identity = _identity(path)
@@ -244,7 +244,7 @@ class LogIndex:
 
 def _read_ahead(run: RunIndex) -> None:
     until = time.monotonic() + READ_AHEAD_SECONDS
-    with suppress(RunReplacedError):  # again: the next poll says so, too
+    with suppress(RunReplacedError):  # again: the next poll reports it, too
         while run.poll() and time.monotonic() < until:
             pass
 

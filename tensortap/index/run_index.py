@@ -98,7 +98,7 @@ class RunIndex:
         self.info: dict[str, Any] = {}
         self.described = True  # by a run.json that could be read
         self._info_damage: list[str] = []
-        self._info_denied = False  # it may not be read
+        self._info_denied = False  # it is unreadable
         self._saved = None if shared.cache is None else SavedRun(shared.cache, path)
         self.catalog = Catalog(path, histograms=self._saved is not None)
         self.events = RunEvents(path)

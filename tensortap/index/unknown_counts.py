@@ -12,7 +12,7 @@ from tensortap.core.records import COUNTS
 from .catalog.catalog import KINDS, Catalog
 from .catalog.decode import NOT_KEPT
 
-ONE_COUNT = "nonfinite"  # NaN and infinities were counted as one, which stands as `nan`
+ONE_COUNT = "nonfinite"  # NaN and infinities were counted together, as `nan`
 _NAMES = ("size", *COUNTS)
 _BATCH_ROWS = 1 << 20  # rows
 _NOT_FINITE, _FINITE = KINDS[:3], KINDS[3:]

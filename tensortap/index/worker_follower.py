@@ -94,7 +94,7 @@ class WorkerFollower:
             ("snapshot", self._snapshots, self._closing.snapshots),
             ("event", self._events, self._closing.events),
         ):
-            # Damage that was skipped is reported by itself; with a torn tail behind it, more is gone.
+            # Skipped damage is reported separately; a torn tail after it means further losses.
             known = what == "snapshot" and self._tail.damage and not self._tail.pending
             if said is not None and there is not None and there < said and not known:
                 can = f"{counted(there, what)} of {said:,} can be read"

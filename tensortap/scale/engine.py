@@ -10,7 +10,7 @@ from tensortap.core.progress import AdvanceCount, ignore_count
 from .task import Record, Task
 
 FAN_IN = 16  # results that one task of a reduction merges
-ATTEMPTS = 3  # of a task whose process is killed
+ATTEMPTS = 3  # of a task when its process is killed
 
 _T = TypeVar("_T")
 

@@ -16,7 +16,7 @@ from .compile import CannotCompileError, kernel, scratch
 from .moments import SMALL, Measured
 from .summarize import HUGE, MINUTE, measure, scaled, scan, summarize_normal, tiny_id
 
-# dtypes whose numbers float64 holds exactly; those of int64 only where none is larger than 2^53.
+# dtypes that float64 represents exactly; int64 only up to 2^53.
 _EXACT = frozenset(
     ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "float32", "float64"]
 )
@@ -116,7 +116,7 @@ class BatchSummarizer:
         """min, max, mean, std, l2 and abs_max of all arrays, from the moments (see `summarize`)."""
         finite = self._results[:, 7]
         mean, m2, low, high = self._results[:, 8:].view(np.float64).T
-        with np.errstate(all="ignore"):  # rows without finite elements, and what is measured again below
+        with np.errstate(all="ignore"):  # rows without finite elements, and those measured again below
             abs_max = np.maximum(np.abs(low), np.abs(high))
             std, l2 = np.sqrt(m2 / finite), np.sqrt(m2 + finite * mean * mean)
         found = np.column_stack((low, high, mean, std, l2, abs_max))

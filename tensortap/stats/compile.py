@@ -28,7 +28,7 @@ Kernel = Callable[..., Any]
 _FREE = "*"
 _TABLE = "#"  # of two dimensions
 _A_NUMBER = "a number"
-_ITEM = "item"  # the item type that is asked for
+_ITEM = "item"  # the requested item type
 _ACC = "int64"
 _ARGUMENTS = {
     "count_bytes": ("uint8*", _ACC),
@@ -113,7 +113,7 @@ def _compile_now(name: str, result: str, arguments: tuple[str, ...]) -> Kernel:
     try:
         with cache_settings_of_environment():
             return kernels.compile_kernel(signature, function, keep=True)
-    except Exception:  # nowhere to keep compiled code (a read-only home), or what is kept there is damaged
+    except Exception:  # no place to cache compiled code (a read-only home), or the cache is damaged
         return kernels.compile_kernel(signature, function, keep=False)
 
 

@@ -26,9 +26,9 @@ from tensortap.core.histogram import BUCKETS, TOP
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Division by zero gives NaN, as in NumPy; nobody calls a kernel from C.
+# Division by zero gives NaN, as in NumPy; kernels are not called from C.
 _KERNEL = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-# Nobody calls a helper from Python either; the entry would keep the compiler longer than the helper does.
+# Helpers are not called from Python either; compiling the entry would take longer than the helper.
 _HELPER = _KERNEL | {"no_cpython_wrapper": True}
 _REORDER = {"reassoc", "nsz", "contract", "arcp"}
 

@@ -250,7 +250,7 @@ def publish(path: Path, data: bytes, *, replace: bool = True) -> None:
 
 def _keep_first(temporary: Path, path: Path) -> None:
     try:
-        os.link(temporary, path)  # fails if somebody else was first; a rename would replace
+        os.link(temporary, path)  # fails if another process was first; a rename would replace its file
     except FileExistsError:
         return
     except OSError:  # no hard links on this file system

@@ -24,7 +24,7 @@ from .entry import Entry
 
 BELIEVED = 1.0  # s for which a list of names and sizes is used again
 MAX_ENTRIES = 200_000  # of one folder
-_MAX_KNOWN = 4096  # folders and files of which is remembered what was seen
+_MAX_KNOWN = 4096  # folders and files with cached metadata
 _TIMES = ("mtime", "LastModified", "last_modified", "modified", "created", "updated", "Last-Modified")
 _ETAGS = ("ETag", "etag", "md5Hash", "content_md5", "Content-MD5", "CRC")
 _BUCKETS = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "r2"}  # without folders

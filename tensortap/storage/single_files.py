@@ -48,7 +48,7 @@ def scan_plain(folder: Path) -> list[Entry]:
             except OSError:
                 if not follow:
                     raise
-                continue  # a link in a circle, or to what may not be seen
+                continue  # a circular link, or an unreadable target
         return found
 
 

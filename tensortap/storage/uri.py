@@ -22,7 +22,7 @@ from .fsspec_folder import RemoteFolder
 ROOT = Path(Path.cwd().anchor, "tensortap-address")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(::|://)")
 _READ_ONLY = {"http", "https", "zip", "tar", "github", "gist", "git", "data", "reference"}
-# In front of the last `@`: what is surely a user and a password, and what may as well be host and port.
+# Before the last `@`: certainly a user and a password, or possibly host and port.
 _USER = re.compile(r"://(?!\[)[^/?#:@]*:(?!:|\d*(?:[/?#]|::))")
 _PORT = re.compile(r"://(?!\[|localhost:|[\d.]+:)[^/?#:@]*:\d*(?:[/?#]|::)")
 _QUERY = re.compile("[?#]")
@@ -183,7 +183,7 @@ def _file_system(text: str, shown: str) -> tuple[Any, str]:
         raise RemoteError(f"{shown} cannot be read: fsspec is not installed.", _INSTALL) from error
     options: dict[str, Any] = {"use_listings_cache": False}
     try:
-        for scheme in re.findall(r"(?:^|::)(https?)://", text):  # also that on which an archive lies
+        for scheme in re.findall(r"(?:^|::)(https?)://", text):  # also the one with an archive
             options[scheme] = _web_options()
         fs, root = url_to_fs(text, **options)
     except ImportError as error:
@@ -193,7 +193,7 @@ def _file_system(text: str, shown: str) -> tuple[Any, str]:
         raise RemoteError(
             f"{shown} cannot be read: fsspec says {type(error).__name__}.",
             "Use an address that fsspec supports, e.g. s3://bucket/logs.",
-        ) from None  # the text of an error may hold what is secret
+        ) from None  # the text of an error may contain secrets
     return fs, root
 
 

@@ -147,7 +147,7 @@ def _check_directory(file: BinaryIO, size: int) -> None:
 _Key = tuple[str, int, int, int]
 _OPENED: dict[_Key, Archive | DamagedError] = {}
 _LOCK = threading.Lock()
-_KEPT = 32  # archives whose members are remembered
+_KEPT = 32  # archives with cached members
 
 
 def archive_of(path: Path) -> tuple[Archive, str] | None:

@@ -49,7 +49,7 @@ def is_gone(host: str, pid: int) -> bool:
         return _is_zombie(pid)
     except (ProcessLookupError, OverflowError):
         return True
-    except OSError:  # it is somebody else's
+    except OSError:  # another user's process
         return False
 
 

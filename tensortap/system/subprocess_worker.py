@@ -34,7 +34,7 @@ Message = tuple[dict[str, Any], bytes]
 SendProgress = Callable[[Any], object]
 """Sends a message about progress to the process that asked."""
 _PAUSE = 0.1  # s between two messages about progress
-MAX_BYTES = 4 << 30  # of a line, and of what stands behind it
+MAX_BYTES = 4 << 30  # of a line, and of the bytes after it
 
 
 class ChildEndedError(Exception):
@@ -64,7 +64,7 @@ class Cancellation:
 
     def cancel(self) -> None:
         """Cancels the work immediately, or as soon as possible."""
-        with self._lock:  # held while it ends: by then whoever does the work may work for somebody else
+        with self._lock:  # held while it ends: by then the process may work on another request
             self.cancelled = True
             if self._end is not None:
                 self._end()
@@ -410,7 +410,7 @@ def start_process(command: list[str], *, bound: bool = True, **options: Any) -> 
         raise
     finally:
         os.close(pipe)
-    weakref.finalize(process, _close_end, key).atexit = False  # what else runs at the end may need it
+    weakref.finalize(process, _close_end, key).atexit = False  # other exit handlers may need it
     return process
 
 

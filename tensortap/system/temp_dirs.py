@@ -69,7 +69,7 @@ def remove_stale_folders(parent: Path, purpose: str) -> None:
     here = new_worker_name().rsplit("-", 2)[0]
     for folder in parent.glob(f".{purpose}-*"):
         name = folder.name.removeprefix(f".{purpose}-")
-        # Nothing else is opened: in a shared folder somebody may have put a FIFO, which would be waited for.
+        # Opens nothing else: a shared folder may contain a FIFO, which would block.
         if is_worker_name(name) and name not in _own and is_own_folder(folder):
             host, pid, _ = name.rsplit("-", 2)
             if host == here and _is_left(folder, int(pid)):

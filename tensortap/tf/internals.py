@@ -459,7 +459,7 @@ def call_in_graph(function: Callable[..., None], tensor: Any, more: Sequence[Any
             operation = script_ops.py_func_common(function, [tensor, *more], [], stateful=True, name=name)
         finally:
             graph._set_control_flow_context(before)
-    # What is in a loop must not be fetched, lest the run waits for a value; this op has none.
+    # Tensors in a loop must not be fetched, or the run waits for a value; this op has none.
     graph._unfetchable_ops.discard(operation)
     return operation
 

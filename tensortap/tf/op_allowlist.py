@@ -172,7 +172,7 @@ ALLOWED_OPS: Mapping[str, str] = {
         TensorListReserve TensorListResize TensorListScatter TensorListScatterIntoExistingList
         TensorListScatterV2 TensorListSetItem TensorListSplit TensorListStack TensorMapErase
         TensorMapHasKey TensorMapInsert TensorMapLookup TensorMapSize TensorMapStackKeys""",
-    # And calls: what they call is in the recording, and checked as well.
+    # And calls: their functions are in the recording, and checked as well.
     "control flow": """
         Assert Case CheckNumerics CheckNumericsV2 ControlTrigger Enter Exit FakeParam If LoopCond
         Merge NextIteration NoOp PartitionedCall StatefulPartitionedCall StatelessCase StatelessIf

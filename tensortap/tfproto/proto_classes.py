@@ -90,7 +90,7 @@ def _kinds() -> dict[str, Message]:
     for line in _TABLE.strip().splitlines():
         name, *fields = line.split()
         _describe(file.message_type.add(name=name), fields)
-    pool = descriptor_pool.DescriptorPool()  # a pool of its own: TensorFlow's messages have the same names
+    pool = descriptor_pool.DescriptorPool()  # a separate pool: TensorFlow's messages have the same names
     pool.AddSerializedFile(file.SerializeToString())
     found = {}
     for message in file.message_type:

@@ -19,7 +19,7 @@ _NAMES = {
     25: "float8_e4m3fn", 26: "float8_e4m3fnuz", 27: "float8_e4m3b11fnuz", 28: "float8_e5m2fnuz", 29: "int4",
     30: "uint4", 31: "int2", 32: "uint2", 33: "float4_e2m1fn",
 }  # fmt: skip
-# What TensorFlow itself calls those that are no logical dtypes, or share one.
+# TensorFlow's names of dtypes that are not logical dtypes, or share one.
 _OWN_NAMES = {
     0: "invalid", 11: "qint8", 12: "quint8", 13: "qint32", 15: "qint16", 16: "quint16", 20: "resource",
     21: "variant",
@@ -32,7 +32,7 @@ _FIELDS = {
 }  # fmt: skip
 MAX_TENSOR = 4 << 30  # bytes of one array
 _MAX_RATIO = 1_100  # of an array to its message, which may say one number for all: as far as deflate packs
-_ALWAYS = 64 << 10  # bytes that a message of any size may stand for
+_ALWAYS = 64 << 10  # bytes that a message of any size may expand to
 
 
 def data_type_name(number: int) -> str:

@@ -27,7 +27,7 @@ from .zero_origin import ZeroOrigin, find_zero_origin
 
 _INTEGERS = ("int", "uint", "bool")
 UNUSED = "the loss does not depend on it"
-# Why there is no gradient where no op cuts it off, by whether the step asks for one.
+# Why a variable has no gradient although no op blocks it, by whether the step requests one.
 _WHY_NONE = {
     None: (
         "the step computes no gradient for it, because it is not trainable or the loss does not depend on it"

@@ -102,7 +102,7 @@ def find_zero_origin(view: RunView, tensor: TensorRole, step: int) -> ZeroOrigin
     if not sure:
         why = f"{name} ({op_type}) is already zero; its inputs were not captured"
         return ZeroOrigin("unknown", why, f"{name}:0")
-    # What the backward pass is made of has the line that asked for it, which says nothing.
+    # Nodes of the backward pass have the line that requested it, which does not help.
     line = "" if roles.is_backward(row) else source_of(view.run, tensor.graph, name)
     where = f"the zeros start in {name} ({op_type}{line and ', ' + line})"
     return ZeroOrigin(reason, where + (f": {why}" if why else ""), f"{name}:0")
@@ -152,7 +152,7 @@ def _reason(flow: _Flow, row: int) -> tuple[str, str, bool]:
             if zero
             else ("mask", ("its factors are alternately zero"), not unseen)
         )
-    # No zeros come to a constant from further behind, and none is ever captured.
+    # The zeros of a constant have no earlier source, and constants are never captured.
     sure = all(flow.roles.graph.op_type[source] == "Const" for source in flow.gradients(unseen))
     if op_type in SELECTS:
         return reason, _why_chosen(flow, row, _nonzero_gradients(flow, flow.gradients(inputs))) or why, sure

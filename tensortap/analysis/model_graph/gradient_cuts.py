@@ -22,7 +22,7 @@ _CUTTING = ops(
     "GreaterEqual Less LessEqual ApproximateEqual IsNan IsInf IsFinite LogicalNot LogicalAnd LogicalOr Where "
     "Multinomial PyFunc PyFuncStateless Bincount DenseBincount HistogramFixedWidth LookupTableFindV2"
 )
-_LOSSES = 32  # whose ways are remembered: many variables are asked about
+_LOSSES = 32  # with cached paths, because many variables are checked
 
 
 @dataclass(frozen=True, slots=True)

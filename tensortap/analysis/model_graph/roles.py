@@ -22,7 +22,7 @@ _BACKWARD = re.compile(r"(^|/)gradient(s|_tape)(_\d+)?/")
 _LOSS = re.compile(r"loss", re.IGNORECASE)
 _UPDATE = re.compile(r"Assign|(Resource)?((Sparse)?Apply|Scatter(?!Nd$|NdNon)|StridedSliceAssign)")
 _MARK = "tensortap."
-GRAPHS = 32  # that are remembered; with weak keys none would be forgotten, as what is known of one holds it
+GRAPHS = 32  # in the cache; weak keys would never be freed, because the cached roles reference their graph
 _STATISTICS = ("moving_mean", "moving_variance")
 _UNTRAINED = ("bias", "beta", "gamma", *_STATISTICS)
 
@@ -160,7 +160,7 @@ class Roles:
         graph = self.graph
         floats = [row for row in np.flatnonzero(self.reached).tolist() if is_floating(graph.dtype[row])]
         scalars = [row for row in floats if graph.shape[row] == "scalar"]
-        # Behind the call of a function shapes may not be known.
+        # After a function call, shapes can be unknown.
         summed = [row for row in floats if not graph.shape[row] and graph.op_type[row] in ("Mean", "Sum")]
         named = self._named(scalars) or self._named(summed) or self._tape_losses(scalars)
         if named:

@@ -116,7 +116,7 @@ def _sentence(healers: list[RecoveryOp], *, nan: bool, meant: bool) -> str:
     else:
         text = f"the {what} ends in {healers[0].node} ({healers[0].op_type}), whose output is finite."
     text = begin + text
-    if not text.startswith(tuple(healer.node for healer in healers)):  # a node's name stays as it is
+    if not text.startswith(tuple(healer.node for healer in healers)):  # the name of a node is not capitalized
         text = text[0].upper() + text[1:]
     return f"{text} {_UNTOUCHED}"
 

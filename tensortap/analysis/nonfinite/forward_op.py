@@ -32,7 +32,7 @@ _OF_INPUT = {
     "SoftplusGrad": ops("Softplus"),
 }
 _COPYING = ops("Identity StopGradient PreventGradient Reshape Cast")
-_NEAR = 12  # nodes of the backward pass that are looked behind
+_NEAR = 12  # nodes of the backward pass to search
 _DIVISIONS = ops("RealDiv Div Xdivy")  # the gradient divides by the second operand
 _WRITTEN = {"Log": "tf.math.log", "Sqrt": "tf.sqrt", "Rsqrt": "tf.math.rsqrt"}
 

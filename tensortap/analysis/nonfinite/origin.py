@@ -74,7 +74,7 @@ def describe_origin(step: StepFlow, graph_id: str, bad: FlowTensor, reached: Rea
     row, slot = bad.slot
     output = of_snapshot(tensors.snapshot(bad.slot, bad.visit))
     data = bad.verdict == "data"
-    inputs = [] if data else operands(flow, bad)  # where the data come from is no tensor
+    inputs = [] if data else operands(flow, bad)  # the source of the data is not a tensor
     explained = bad.verdict in ("origin", "suspected", "inf_to_nan")
     explanation = (
         explain(graph.op_type[row], inputs, output)

@@ -16,7 +16,7 @@ from ..model_graph.roles import Slot
 from .nonfinite_flow import FlowTensor, NonfiniteFlow
 
 _OF_SHAPES = SHAPES | ops("VariableShape BroadcastGradientArgs")
-_MAX_NODES = 100_000  # nodes that were not captured and are checked behind origins
+_MAX_NODES = 100_000  # uncaptured nodes to check downstream of origins
 _MASKING = ops(
     "Select SelectV2 Where MulNoNan DivNoNan GatherV2 GatherNd BooleanMask StridedSlice Slice Gather"
 )

@@ -64,7 +64,7 @@ class Upstream:
         )
         if (
             row in self.dataflow.repeated_calls
-        ):  # the call that the graph names has what it returned among its inputs
+        ):  # the call that the graph names has its results among its inputs
             for slot in range(len(self.graph.slot_texts(row))):
                 waiting.extend(
                     _Candidate(each, RETURNED, None, ()) for each in self.dataflow.returned((row, slot))
@@ -103,7 +103,7 @@ class Upstream:
             bad = self.tensors.bad_at(candidate.slot, candidate.visit)
             found.append(Source(candidate.slot, candidate.position, True, bad, candidate.uncaptured))
         elif not self.may_be_bad(row, slot):
-            if self.graph.op_type[row] == "_Arg":  # labels, indices: what is passed may have been captured
+            if self.graph.op_type[row] == "_Arg":  # labels, indices: the passed tensor may be captured
                 waiting.extend(w for w in self._passed(candidate) if (w.slot, w.visit) not in seen)
         elif self.graph.op_type[row] == "Const":
             bad = self.constant(row).bad > 0

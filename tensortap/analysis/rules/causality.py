@@ -15,7 +15,7 @@ from ..run_view.run_view import RunView
 from .builtin.losses import explodes
 from .finding import SEVERITIES, Finding, Hit, Severity
 
-_ORIGINS = "ExplodingTensor"  # spoils all that comes behind it
+_ORIGINS = "ExplodingTensor"  # everything downstream is affected
 _OF_TRAINING = (
     *("DeadRelu", "SaturatedActivation", "ExplodingGradient", "DeadGradient", "VanishingGradient"),
     *("UnchangedTensor", "WeightUpdateRatio", "LargeWeights", "LossNotDecreasing", "LargeLoss"),

@@ -122,7 +122,7 @@ def _write(known: dict[str, list[str]]) -> None:
         written = Path(file.name)
         try:
             file.write(text)
-            file.close()  # a full disk may say so no earlier
+            file.close()  # a full disk may raise only here
             written.replace(folder / FILE)
         except OSError:
             written.unlink(missing_ok=True)

@@ -25,7 +25,7 @@ from tensortap.index.run_index import RunIndex
 from ..model_graph.roles import TensorRole
 from .snapshot_rows import SnapshotRows
 
-_MAX_ENTRIES = 64  # things that are held of a run, those that were asked for last
+_MAX_ENTRIES = 64  # cached results of a run, the most recently used
 
 
 class TensorState(Protocol):
@@ -73,7 +73,7 @@ class AnalysisCache:
 
     def note(self, run: RunIndex, added: Rows, rows: int, count: int) -> None:
         """Adds the snapshots since the last analysis, ordered; `count`: the number of tensors now."""
-        if self.prunings != run.catalog.prunings:  # before anything reads what is kept
+        if self.prunings != run.catalog.prunings:  # before any cached result is used
             self.prunings = run.catalog.prunings
             for key in [key for key, held in self._held.items() if isinstance(held.state, DependsOnValues)]:
                 del self._held[key]

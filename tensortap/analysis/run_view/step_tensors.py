@@ -13,7 +13,7 @@ from tensortap.index.snapshot import Snapshot, snapshots_at
 
 from ..model_graph.roles import Roles, Slot, roles_of
 
-NEVER = 2**31 - 1  # "visit" at which a tensor turned bad that never did
+NEVER = 2**31 - 1  # the visit of the first NaN or infinity, for a tensor without any
 
 
 class StepTensors:

@@ -9,7 +9,7 @@ from ..model_graph.gradient_cuts import find_gradient_cut, is_unused
 from ..model_graph.roles import Roles, TensorRole, is_ambiguous_read
 from .run_view import RunView
 
-_MAX_NODES = 200  # nodes between a gradient and the one that it is made of
+_MAX_NODES = 200  # nodes between a gradient and the gradient that it is computed from
 WHY_OMITTED = "no step requests its gradient, although it is trainable and the loss depends on it"
 
 

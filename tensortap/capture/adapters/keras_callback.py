@@ -31,7 +31,7 @@ _RELIED_ON = {
 }
 # Keras names the functions that it makes for train_step, test_step and predict_step alike.
 _STEP_FUNCTIONS = "multi_step_on_iterator", "one_step_on_iterator", "one_step_on_data"
-_LOGS_EVERY_S = 0.25  # between logs of steps of which nothing else is captured
+_LOGS_EVERY_S = 0.25  # between logs of steps that are not captured
 _DATA_ENDED = (StopIteration, tf.errors.OutOfRangeError)  # as Keras takes them
 
 

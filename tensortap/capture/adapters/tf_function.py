@@ -68,12 +68,12 @@ class TappedFunction:
         method = None if bind is None else bind(instance, owner)
         if method is None or isinstance(method, MethodType):  # of a composite tensor: it is an argument
             return functools.partial(self, instance)
-        if instance not in self._bound:  # TensorFlow keeps one, too: what is saved is found by identity
+        if instance not in self._bound:  # TensorFlow caches one, too, because saving compares by identity
             self._bound[instance] = TappedFunction(self._steps, method, {}, self._numbers)
         return self._bound[instance]
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_function":  # asked for before it is there, e.g. by copy.copy
+        if name == "_function":  # requested before it exists, e.g. by copy.copy
             raise AttributeError(name)
         return getattr(self._function, name)
 
@@ -118,7 +118,7 @@ class TappedModel:
         self.signatures = signatures
 
     def __getattr__(self, name: str) -> Any:
-        if name == "model":  # asked for before it is there, e.g. by copy.copy
+        if name == "model":  # requested before it exists, e.g. by copy.copy
             raise AttributeError(name)
         return getattr(self.model, name)
 

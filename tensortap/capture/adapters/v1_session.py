@@ -23,7 +23,7 @@ from ..watching.selection import Selected, StepWatches
 from .v1_session_duplicates import SessionDuplicates
 from .v1_session_plan import NAME, SessionPlan, plan_run, session_graph
 
-Names = tuple[frozenset[str], frozenset[str]]  # of what a run fetches, and of what it is fed
+Names = tuple[frozenset[str], frozenset[str]]  # of the fetches and the feeds of a run
 Selection = dict[Any, Selected]  # by reference of the tensor
 
 
@@ -81,7 +81,7 @@ class TappedSession:
         return self.session.__exit__(*exc)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "session":  # asked for before it is there, e.g. by copy.copy
+        if name == "session":  # requested before it exists, e.g. by copy.copy
             raise AttributeError(name)
         return getattr(self.session, name)
 
@@ -152,7 +152,7 @@ class TappedSession:
 
     def _is_to_blame(self, error: Exception) -> bool:
         """Whether the taps made a run fail: before anything ran, or in one of their nodes."""
-        # Hooks of a MonitoredSession raise what they like, also when all has run.
+        # Hooks of a MonitoredSession may raise anything, even after the run.
         unwrapped = isinstance(self.session, tf.compat.v1.Session | tf.compat.v1.InteractiveSession)
         before = unwrapped and isinstance(error, ValueError | TypeError | RuntimeError)
         return before or f"node {NAME}/" in str(error)
@@ -234,7 +234,7 @@ class SessionTaps:
 
     def __init__(self, graph: Any) -> None:
         self._graph = graph
-        self._taps: dict[tuple[Any, Any], Any] = {}  # references of a tensor and what is read for it -> tap
+        self._taps: dict[tuple[Any, Any], Any] = {}  # references of a tensor and of its substitute -> tap
         self._clocks: dict[Any, Any] = {}  # reference of a tensor in a branch -> of its loop's condition
         self._counters: dict[Any, Any] = {}  # loop -> tensor with the number of its iteration
         self._values: dict[Any, dict[tuple[int, ...], Array]] = {}

@@ -27,7 +27,7 @@ _SWITCHES = frozenset({"Switch", "RefSwitch"})
 _ENTERS = frozenset({"Enter", "RefEnter"})
 _JOINS = {"Exit", "LoopCond", "Merge", "NextIteration", "RefExit", "RefMerge", "RefNextIteration"}
 CONTROL_FLOW = _SWITCHES | _ENTERS | _JOINS
-# What they forward is captured where it comes from or where it goes to; half of it is dead at any time.
+# Their source or target is captured instead, because half of their outputs are dead at any time.
 _NEVER_TAPPED = _SWITCHES | _ENTERS
 
 

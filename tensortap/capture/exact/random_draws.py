@@ -95,7 +95,7 @@ class DrawsAsArguments:
             name: internals.copied(function.definition, name) for name, function in functions.items()
         }
         self._found: dict[str, tuple[Role, list[Draw]]] = {}
-        self._signed: dict[str, tuple[int, int]] = {}  # arguments of siblings before and behind its own
+        self._signed: dict[str, tuple[int, int]] = {}  # arguments of siblings before and after its own
         self._count = 0
         self._looped = _looped(functions)
         self._compiled = _compiled(functions)
@@ -332,7 +332,7 @@ def _add_inputs(node: internals.NodeDef, references: Sequence[str], declared: Se
     loop = node.op in _LOOPS
     node.attr["T" if loop else "Tin"].list.type.extend(argument.type for argument in declared)
     if loop:
-        # One iteration at a time, so that each draws what is its own.
+        # One iteration at a time, so that each gets its own draws.
         node.attr["parallel_iterations"].i = 1
         if node.attr["output_shapes"].list.shape:
             node.attr["output_shapes"].list.shape.extend(each.shape.as_proto() for each in declared)

@@ -34,7 +34,7 @@ from .tap_queues import (
     keep_alive,
 )
 
-# A stateless call may be merged with its twin or left out, and what it enqueues with it.
+# A stateless call may be merged with its twin or removed, together with its enqueue ops.
 _STATEFUL = {
     "PartitionedCall": "StatefulPartitionedCall",
     "StatelessWhile": "While",

@@ -39,7 +39,7 @@ _ACTIVATIONS = _CLIPPING | ACTIVATIONS
 _BINARY = "Add AddN AddV2 Div DivNoNan Maximum Minimum Mul MulNoNan Pow RealDiv SquaredDifference Sub"
 _UNARY = ELEMENTWISE - set(_BINARY.split())
 
-_LARGEST_CONSTANT = 64 << 10  # bytes; larger ones are no factors of a chain
+_LARGEST_CONSTANT = 64 << 10  # bytes; larger ones are not factors of a chain
 
 
 class Duplicates:

@@ -23,7 +23,7 @@ ALIASES = frozenset({"Identity", "IdentityN", "Snapshot", "StopGradient", "Preve
 _REDUCTIONS = frozenset({"All", "Any", "Max", "Mean", "Min", "Prod", "Sum"})  # through those of a scalar, too
 VIEWS = ALIASES | {"ExpandDims", "Reshape", "Squeeze"}  # they forward the memory of their first input
 
-# The optimiser computes these from static shapes; they are no uses then.
+# The optimiser computes these from static shapes; then they do not count as uses.
 OF_SHAPES = frozenset({"Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike"})
 
 _ANY_ORDER = frozenset({"Add", "AddN", "AddV2", "Maximum", "Minimum", "Mul", "SquaredDifference"})

@@ -171,7 +171,7 @@ class InstrumentedFunction:
         for name in _NODE.findall(message):
             if name.startswith(f"{MARK}/") or name.endswith(DUPLICATE):
                 return True
-            # The nodes of a function that is inlined are named behind the call.
+            # The nodes of an inlined function have the call's name as a prefix.
             parts = name.split("/")
             ends = ("/".join(parts[first:]) for first in range(len(parts)))
             if not self._rewritten.only_for_taps.isdisjoint(ends):

@@ -114,7 +114,7 @@ class BatchWriter:
         return 0
 
     def _warn_of_disk(self, error: Exception) -> None:
-        if self._writer is None or self._is_there(self._writer):  # else it warns of that
+        if self._writer is None or self._is_there(self._writer):  # else it warns about that
             self._warnings.warn("disk", "the dump cannot be written", _suggested_fix(error), error)
 
     def flush(self, dropped: int) -> int:

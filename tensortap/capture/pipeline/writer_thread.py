@@ -149,7 +149,7 @@ class WriterThread:
             self.drop(sum(size_of(message)[0] for message in self._messages))
             self._messages.clear()
             self._changed.notify_all()
-        # What is in the works is at most one batch.
+        # At most one batch is being written.
         thread.join(timeout)
         return False
 

@@ -151,5 +151,5 @@ class RecordingRetention:
 def _by_time(folders: list[Path]) -> Iterator[tuple[Path, bool]]:
     notes = [(recording_note(folder), folder) for folder in folders]
     for note, folder in sorted(notes, key=lambda each: (each[0].time, each[1].name)):
-        if note.time:  # else it cannot be read, and is not ours to remove
+        if note.time:  # else it is unreadable and must not be removed
             yield folder, not note.reason.startswith(ASKED_FOR)

@@ -30,7 +30,7 @@ RECORDING_LOSSES = ("record disk", "record full")
 """The kinds of warnings that say why recordings are lost, besides the disk's reserve."""
 
 _MAX_WAITING = 2  # steps; each of their calls holds a copy of the variables
-_MAX_CALLS = 16  # of one step that wait: a step of a GAN is several calls, and half of it is no use
+_MAX_CALLS = 16  # waiting calls of one step: a step of a GAN has several, and half a step is useless
 _MAX_STEPS = 10_000  # whose calls are counted
 
 

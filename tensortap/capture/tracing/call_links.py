@@ -17,7 +17,7 @@ from .source_stacks import is_user_file
 
 _MAX_OPS = 50_000  # of a step that are noted
 _MAX_WRITTEN = 200  # ops between calls that an event lists
-_FUNCTIONS = ("__inference_", "__forward_", "__backward_")  # calls of them are noted as such
+_FUNCTIONS = ("__inference_", "__forward_", "__backward_")  # calls of these are recorded as calls
 
 Producer = tuple[int, int, bool]  # number of the call or op, output slot, whether it is a call
 

@@ -123,7 +123,7 @@ class LayerTracker:
         @functools.wraps(assign)
         def noted_assign(variable: Any, value: Any) -> Any:
             with self._never_raising():
-                self._note_variables([variable])  # of losses and metrics nothing else tells
+                self._note_variables([variable])  # there is no other hint for losses and metrics
                 if _traced_graph() is not None and not self._stack():
                     self.variables.note_metric(variable)
             return assign(variable, value)

@@ -9,7 +9,7 @@ from tensortap.tfproto.function_calls import Role
 
 from .layer_map import forward_name
 
-# Names that TensorFlow gives to loops, branches and calls, which tell nobody where they are.
+# Names that TensorFlow gives to loops, branches and calls; they do not help a reader.
 _MACHINERY = re.compile(
     r"(?:.*_)?(?:while|cond|switch_case|indexed_case|StatefulPartitionedCall|PartitionedCall|body|Identity)(?:_\d+)?\Z"
 )

@@ -72,7 +72,7 @@ def sources_of(stacks: Iterable[Sequence[Frame]]) -> Mapping[str, str]:
     texts: dict[str, str] = {}
     room = MAX_SOURCES
     for path in dict.fromkeys(frame[0] for stack in stacks for frame in stack):
-        # linecache also knows the cells of a notebook, which are no files.
+        # linecache also has the cells of a notebook, which are not files.
         text = "".join(linecache.getlines(path))
         if text and len(text) <= min(MAX_SOURCE, room):
             texts[path] = text

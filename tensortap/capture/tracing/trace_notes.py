@@ -15,7 +15,7 @@ from tensortap.tf import internals
 
 from .keras_lines import CreationLine
 
-_MAX_TRACES = 512  # of the latest graphs; a graph is asked for right after it was traced
+_MAX_TRACES = 512  # of the latest graphs; a graph is requested right after it was traced
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Trace:
     gradients: dict[str, str] = field(default_factory=dict)  # given to an optimizer -> path of the variable
     derived: dict[str, str] = field(default_factory=dict)  # computed by a tape -> path of the variable
     losses: set[str] = field(default_factory=set)  # what a tape derives from
-    asked: set[str] = field(default_factory=set)  # paths of variables whose gradients are asked for
+    asked: set[str] = field(default_factory=set)  # paths of variables with requested gradients
     watched: set[str] = field(default_factory=set)  # … of trainable variables that such a tape records
     lines: dict[str, CreationLine] = field(default_factory=dict)  # node -> where its layer was created
 

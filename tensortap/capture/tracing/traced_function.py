@@ -109,7 +109,7 @@ def trace_root(
             function, short[function.name], nodes, TensorRoles(function, layers, tracker)
         )
     }
-    # TensorFlow forgets functions: what it knows of them is asked for now.
+    # TensorFlow forgets functions, so their definitions are read now.
     lines = {name: layers.traces[name].lines for name in functions}
     forward = {name: forward_ops(function) for name, function in functions.items()}
     creation_stacks, flat = (

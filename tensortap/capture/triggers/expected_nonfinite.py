@@ -23,7 +23,7 @@ _MOVING = (
     "BroadcastTo ConcatV2 ExpandDims Fill GatherV2 Identity Pack PadV2 Reshape Select SelectV2 Slice Squeeze"
     " StridedSlice Tile Transpose"
 )
-# What they make of finite numbers is finite, as long as nobody adds 1e38s.
+# Their results for finite numbers are finite, except near the limit of the dtype.
 _CARRYING = "Add AddV2 BiasAdd Max Maximum Min Minimum Mul Neg Sub"
 _WHOLE_NUMBERS = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64"
 

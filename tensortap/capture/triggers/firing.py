@@ -146,7 +146,7 @@ def describe(finding: Finding, step: StepSummaries, trigger: str, first_step: in
     graphs = GraphLookup()
     node = graphs.node(tensor.graph, tensor.candidate.node)
     sources = [] if node is None else graphs.sources(tensor.graph, node)
-    if node is not None and tensor.visit:  # what the first call, or iteration, is handed is not its input
+    if node is not None and tensor.visit:  # the arguments of the first call or iteration are not its input
         sources = [name for name in node.inputs if not name.startswith("^")]
     return Firing(
         step=step.step,

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from statistics import median
 
-_PLAIN_STEPS = 50  # of which the median is taken
+_PLAIN_STEPS = 50  # for the median
 
 
 class StepBudget:

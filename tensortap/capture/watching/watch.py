@@ -33,8 +33,8 @@ _FLAGS = {re.ASCII: "a", re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s", 
 # function's arguments are what its caller passes. They are captured only where `nodes=` or `ops=` asks for
 # them.
 BOOKKEEPING = frozenset({"Const", "NoOp", "Placeholder", "PlaceholderWithDefault", "_Arg", "VarHandleOp"})
-DEFAULT_STEPS = every(10)  # this very object: nobody has said which steps
-DEFAULT_VISITS = 32  # of a tensor in a step: loops run hundreds of iterations, of which few are checked
+DEFAULT_STEPS = every(10)  # this very object means that steps= was not given
+DEFAULT_VISITS = 32  # of a tensor in a step: loops run hundreds of iterations, but few are checked
 
 
 MAX_TEXT = 4 << 20  # characters of a watch.json

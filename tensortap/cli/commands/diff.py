@@ -133,7 +133,7 @@ def _compare(arguments: argparse.Namespace) -> Comparison:
     try:
         with rules_progress() as advance:
             return compare(a, b, matches=matches | manual_pairs, where=arguments.where, progress=advance)
-    finally:  # what is missing may be why they cannot be compared
+    finally:  # missing data may be the reason
         report_damage(*dict.fromkeys((run_a, run_b)))
 
 

@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-_MAX_LISTED = 40  # variables that are listed, unless all are asked for
+_MAX_LISTED = 40  # variables to list by default
 _LEAST = 0.005  # share of lost updates up to which none is reported: it is shown as 0 %
 _WORDS = {"": "learns", "unknown": "zero, cause not captured"}
 

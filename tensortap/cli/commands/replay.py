@@ -115,7 +115,7 @@ def _replay(arguments: argparse.Namespace, logdir: Path) -> Any:
         nodes="" if arguments.observer_effect and arguments.nodes is None else arguments.nodes,
         tensors=arguments.tensor,
         changes=_changes(arguments.override),
-        logdir=str(logdir) if arguments.out or arguments.tensor else "",  # else none are read
+        logdir=str(logdir) if arguments.out or arguments.tensor else "",  # otherwise none are read
         run=arguments.name,
         accuracy=arguments.accuracy,
         observer_effect=arguments.observer_effect,

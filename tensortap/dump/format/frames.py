@@ -174,4 +174,4 @@ def _starts(file: FileReader, offset: int) -> Iterator[int]:
             yield offset + match.start()
         if len(window) < _SEARCH:
             return
-        offset += len(window) - 7  # a start may lie across the edge
+        offset += len(window) - 7  # a start may cross the edge

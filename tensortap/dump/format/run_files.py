@@ -110,7 +110,7 @@ class WorkerInfo:
     started: datetime
     info: dict[str, Any]
     minor: int = 0  # of the format that it wrote; 0 where that is lost
-    damage: str = ""  # what is wrong with `worker.json`, a sentence
+    damage: str = ""  # a sentence about damage of `worker.json`
 
     @property
     def is_gone(self) -> bool:

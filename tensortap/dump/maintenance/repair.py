@@ -239,7 +239,7 @@ class _Worker:
     def _copy_file(self, name: str) -> None:
         try:
             _copy(self._source / name, self._target / name)
-        except (DamagedError, FileNotFoundError) as error:  # it vanished, or became something else
+        except (DamagedError, FileNotFoundError) as error:  # it vanished or was replaced
             self._done.skipped.append(f"{self._name}/{name}: {error}")
 
     def _copy_events(self) -> int:

@@ -28,7 +28,7 @@ from ..format.run_files import (
 from ..format.schema import VERSION
 from .stats_reader import StatsTail
 
-_LOST_AND_FOUND = "lost+found"  # of each disk, at its root: nobody but root may look into it, nor has to
+_LOST_AND_FOUND = "lost+found"  # at the root of each disk, readable only by root
 Unread = Callable[[Path, OSError], object]
 
 
@@ -73,7 +73,7 @@ def _look(path: Path, unread: Unread) -> tuple[bool, list[Path]]:
         entries = scan(path)
     except (FileNotFoundError, NotADirectoryError, DamagedError):
         return False, []
-    except OSError as error:  # the folder is somebody else's; its files may be open to all
+    except OSError as error:  # another user's folder; its files may be readable
         unread(path, error)
         return _is_file(path / RUN_FILE), []
     folders = [path / entry.name for entry in entries if entry.is_folder]

@@ -122,7 +122,7 @@ class StatsTail:
             try:
                 with FileReader(stats_path(self._dir, self._file), READ_AHEAD) as file:
                     finished = self._read_file(file, commits, columns, has_next, max_bytes)
-            except DeniedError as error:  # tried again, also where others follow: what is skipped stays so
+            except DeniedError as error:  # try again even if others follow: skipped frames stay skipped
                 self.pending, self.denied = None, f"{self.worker}/{error}"
                 return commits
             except (FileNotFoundError, DamagedError) as error:

@@ -42,7 +42,7 @@ MOST_DIMENSIONS = 64  # NumPy's limit; the shapes of summaries may have more
 # of it: some 20 ms from the page cache. Parts of longer ones are not verified, and marked (`is_verifiable`).
 READ_WHOLE = 64 << 20
 READ_WHOLE_REMOTE = 4 << 20  # the same of a run at an address
-_REMEMBERED = 4096  # of such values that were found sound
+_REMEMBERED = 4096  # verified values
 
 Bytes = bytes | memoryview
 Octets = np.ndarray[Any, np.dtype[np.uint8]]
@@ -192,7 +192,7 @@ class ValueReader:
         self._ref = ref
         self._at_any_length = at_any_length
         self._stored = _Stored(ref)
-        self._block: Octets | None = None  # the one that was verified last
+        self._block: Octets | None = None  # the last verified one
         self._number = -1  # its number
         self._frames: list[int] | None = None  # where each compressed chunk begins
         self._is_sound = False  # as a whole

@@ -106,7 +106,7 @@ def store(folder: Path, blobs: Blobs) -> Iterator[None]:
     for digest, data in blobs.large.items():
         path = folder / large_name(digest)
         try:
-            os.utime(path)  # a file server is asked, and not what it said of the file a while ago
+            os.utime(path)  # ask the file server; cached metadata may be old
         except FileNotFoundError:
             publish(path, bytes(data), replace=False)
         except OSError:  # another user's

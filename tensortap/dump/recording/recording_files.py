@@ -227,7 +227,7 @@ class RecordingStore:
             if used is None or digest in used:
                 _rename(path, path.with_name(large_name(digest)))
             else:
-                with contextlib.suppress(OSError):  # somebody else did it
+                with contextlib.suppress(OSError):  # another process did it
                     path.unlink()
 
     def _used(self) -> set[str] | None:
@@ -259,5 +259,5 @@ def _refuse(folder: Path, error: OSError) -> None:
 
 
 def _rename(path: Path, target: Path) -> None:
-    with contextlib.suppress(OSError):  # somebody else did it; or it is another user's
+    with contextlib.suppress(OSError):  # another process did it, or it belongs to another user
         path.replace(target)

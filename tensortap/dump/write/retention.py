@@ -25,7 +25,7 @@ from .values_writer import MAX_SHARD
 _SMALL_SHARD = 4 << 20  # bytes of a shard where steps are counted: few steps share one
 _LEAST_SHARD = 1 << 20  # bytes; less would be mostly the header that each shard reserves
 _SHARES = 8  # shards that `max_bytes` is divided into
-_IDLE = 600.0  # s after which a shard that nobody sealed, and nobody is known to hold, counts as abandoned
+_IDLE = 600.0  # s after which an unsealed shard without a known owner counts as abandoned
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class WorkerRetention:
         self._dir, self._retention = worker_dir, retention
         self._steps: dict[int, set[int]] = {}  # by shard number
         self._recent: dict[int, None] = {}  # steps in the order in which they came last
-        self._newest = self._done = -1  # shards: the last one, and the one with which `apply` last succeeded
+        self._newest = self._done = -1  # shards: the last one, and the one at the last successful `apply`
 
     def note(self, number: int, entry: str) -> bool:
         """A value was stored in a shard; the entry's name ends in `@<step>#<seq>`. Returns whether the shard

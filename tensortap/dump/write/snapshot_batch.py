@@ -52,7 +52,7 @@ class SnapshotBatch:
             self._arrays.append(array)
             self._dtypes.append(dtype)
         self._summarizer = SingleSummarizer() if len(snapshots) == 1 else BatchSummarizer(len(snapshots))
-        # All arrays are held, so an address stands for its contents.
+        # All arrays are referenced, so an address identifies its content.
         self._rows_by_memory: dict[tuple[int, int, str], int] = {}
         self._zeros: dict[int, int | None] = {}  # by row that was measured
         self._stored: dict[tuple[int, Any], Stored] = {}

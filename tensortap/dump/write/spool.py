@@ -16,7 +16,7 @@ from ..format.run_files import CLOSED_FILE
 SEGMENT = 1 << 20  # bytes from which a file is ended when it is uploaded; a smaller one is uploaded again
 MAX_SHARD = 8 << 20  # bytes of values of one file: it is uploaded as a whole
 LEAST = 1_000_000  # bytes of a spool: in less, files that are still written leave no room for values
-_SHARES = 8  # three files are written at a time, and the one of values has a header of 256 KiB
+_SHARES = 8  # three files are written at a time, and the values file has a header of 256 KiB
 _ORDER = ("run.json", "worker.json", ".pb", ".arrows", ".safetensors")
 _LAST = 2 * len(_ORDER)
 

@@ -43,7 +43,7 @@ class StatsWriter:
         self._compression = compression
         self._fsync = fsync
         self._batches: deque[pa.RecordBatch] = deque()  # of at most MAX_BATCH rows
-        self._rows = Rows()  # behind them
+        self._rows = Rows()  # after them
         self._summaries: list[Summary] = []  # theirs
         self._pending = 0
         self._number = 0

@@ -35,7 +35,7 @@ from ..format.layout import HEADER, HEADER_TEXT, SAFETENSORS, sealed_header, val
 
 MAX_SHARD = 64 << 20  # bytes of values after which a shard is sealed
 MAX_TENSORS = 1_400
-COMPRESS_FROM = 8 << 10  # bytes; what smaller values would save is not worth the time
+COMPRESS_FROM = 8 << 10  # bytes; compressing smaller values saves too little
 
 
 class ValuesWriter:
@@ -53,8 +53,7 @@ class ValuesWriter:
         self._max_shard = max_shard
         self.number = first - 1
         self._fd: int | None = None
-        self._file = AppendFile(worker_dir)
-        self._size = 0  # bytes behind the header
+        self._size = 0  # bytes after the header
         self._entries: list[str] = []  # members of the header's JSON object
         self._ends: list[int] = []  # of their bytes
         self._header_size = 0
@@ -131,8 +130,7 @@ class ValuesWriter:
         """Completes the shard: then any safetensors reader opens it. May be called again after an OSError."""
         if self._fd is None:
             return
-        self.flush()
-        truncate(self._fd, HEADER + self._size)  # what a failed write may have left behind the last value
+        truncate(self._fd, HEADER + self._size)  # drops bytes that a failed write may have left
         header = sealed_header(self._entries)
         write_all(self._fd, header[8:], 8)
         self.sync()

@@ -144,7 +144,7 @@ class WorkerFiles:
         finally:
             self._spare.free()
             said = WorkerSummary(self._stats.committed, self._stats.dropped, self._events.written)
-            with contextlib.suppress(OSError):  # nothing is lost: then nobody can tell what was
+            with contextlib.suppress(OSError):  # without losses; otherwise the loss is unknown
                 write_closing(self._dir, said)
 
     def abandon(self) -> None:

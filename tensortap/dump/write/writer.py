@@ -41,7 +41,7 @@ from .values_writer import EncodedValue, encode_kept
 from .worker_files import WorkerFiles
 
 # A commit of 500 rows takes a quarter less room than five of 100, and a third of the CPU time to read: those
-# of a busy run are full. Else 100 rows wait no longer than 0.1 s, and fewer are committed every 0.5 s.
+# of a busy run are full. Otherwise 100 rows wait at most 0.1 s, and fewer are committed every 0.5 s.
 COMMIT_ROWS = 500
 SOON_ROWS, SOON_SECONDS = 100, 0.1
 COMMIT_SECONDS = 0.5

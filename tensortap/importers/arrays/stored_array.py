@@ -15,12 +15,12 @@ from tensortap.core.dtypes import Array
 from ..errors import RefusedError
 from ..run_builder import RunBuilder, RunWriter, check_array_size
 
-# Words for a step, which may stand right in front of its number: `epoch3`, `checkpoint-500`.
+# Words for a step, possibly directly before its number: `epoch3`, `checkpoint-500`.
 STEP_WORDS = "step|epoch|ep|iter|iteration|ckpt|checkpoint"
 _STEP = re.compile(rf"(?:^|[-_@ ]|(?<!\d)\.|step|epoch|(?<![A-Za-z])(?:{STEP_WORDS}))(\d{{1,18}})\Z")
 # What Keras' ModelCheckpoint appends to the epoch if asked to: `weights.03-0.98`, `-val_loss=0.98`.
 _MEASURE = re.compile(r"[-_ ](?:[A-Za-z][A-Za-z_]*[=-]?)?-?\d+\.\d+\Z")
-# How tensortap names what it exports: `dense/MatMul:0@12`, `…#1` of another visit, `…#1 w-7` of a worker.
+# Names in tensortap's exports: `dense/MatMul:0@12`, `…#1` for another visit, `…#1 w-7` for a worker.
 _EXPORTED = re.compile(r"(.+:\d{1,9})@(\d{1,18})(?:#\d{1,18}(?: .+)?)?", re.DOTALL)
 _INDEX = re.compile(r"\.index\.json\Z")
 _SUFFIXES = re.compile(r"(\.weights)?\.[A-Za-z0-9]+\Z")

@@ -27,7 +27,7 @@ MAX_NODES = 2_000_000
 _FILES = 500  # nodes that are written as fast as the files of one graph
 _KEPT = 256 << 20  # bytes of a GraphDef that goes into the dump
 _FREE = 100_000  # nodes and outputs of a source of any size
-_NAMES = 1 << 20  # characters that such a source may have in front of names
+_NAMES = 1 << 20  # characters that prefixes of such a source may have
 _NAMES_PER_BYTE = 64
 
 Shape = tuple[int | None, ...] | None

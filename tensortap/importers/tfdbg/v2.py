@@ -161,7 +161,7 @@ class _Reader:
             array = tensor_array(proto)
             if mode == FULL_TENSOR:
                 self._out.log(name, array, **where)
-            elif array.size:  # a mode of health leaves nothing of what is no float
+            elif array.size:  # health modes store nothing for non-float tensors
                 self._out.log_summary(name, health_summary(mode, array), **where)
         except (TensortapError, ValueError, TypeError) as error:
             self._out.note(f"Skipped: {name[:200]}: {error}", "tensors skipped")

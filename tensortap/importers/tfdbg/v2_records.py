@@ -16,7 +16,7 @@ PREFIX = "tfdbg_events."
 METADATA = ".metadata"
 MAX_GRAPHS = 100_000
 MAX_OPS = 2_000_000
-# Frames of the libraries themselves; what is left are the user's.
+# Frames of the libraries themselves; the others are the user's.
 _LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python3", "<frozen", "<string>", "<__array")
 
 Note = Callable[[str], None]

@@ -33,14 +33,14 @@ from ..compacted_run import CompactedRun
 from .container import ContainerError, read_container, write_container
 
 RUN_NAME = "run.txt"  # the run's path: an index whose run is gone is removed
-_UNUSED = 90 * 86_400.0  # s after which an index that nobody opened is removed
+_UNUSED = 90 * 86_400.0  # s after which an unused index is removed
 _LONGEST_MARK = 1 << 20  # characters of a path, as JSON
 
 VERSION = 2
 STATE = "state.index"
 SEGMENT_ROWS = 1 << 18  # of one segment; twice as many are never held in memory with their histograms
 HISTOGRAM_BYTES = 96 << 20  # a tail with more of them becomes a segment, however few its rows are
-FEWEST = 4096  # rows that are worth being saved: reading them takes 20 ms
+FEWEST = 4096  # minimum number of rows to save: reading them takes 20 ms
 _GROWN = 4  # what was saved last is written again once it has grown by a quarter
 _LONGEST = 10.0  # s that a run is read on without being saved: one that many look at may always have more
 _ABANDONED = 3600.0  # s after which a file that the state does not name is removed
@@ -247,7 +247,7 @@ def sweep(cache: Path) -> None:
                 with os.fdopen(fd, encoding="utf-8") as mark:
                     unused = time.time() - os.fstat(fd).st_mtime > _UNUSED
                     run_dir = Path(json.loads(mark.read(_LONGEST_MARK)))
-                # A parent that is gone may be a disk that is not mounted: such an index waits.
+                # A missing parent may be an unmounted disk, so the index stays.
                 gone = run_dir.parent.is_dir() and not run_dir.exists()
                 if unused or gone:
                     shutil.rmtree(folder, ignore_errors=True)

@@ -16,7 +16,7 @@ from tensortap.storage.files import crc32c
 
 from .ragged import Ragged, concatenated, narrowed, starts_of
 
-_MIN_BLOCK_ROWS = 64  # rows that are worth a block of their own; rows of rarer tensors share one
+_MIN_BLOCK_ROWS = 64  # minimum rows for a separate block; rows of rarer tensors share one
 _MANY = 4096  # rows of one block: half a megabyte
 _CODEC = pa.Codec("zstd", 1)
 

@@ -24,7 +24,7 @@ _NARROW = ("visit", "device", "dtype", "shape", "size", *COUNTS, "shard")
 COLUMNS = (*_NARROW, *STATISTICS, "tensor", "step", "time")
 Key = Literal["tensor", "step"]
 RowNumbers = np.ndarray[Any, np.dtype[np.integer[Any]]]
-# Rows behind the sorted part are scanned: 64k comparisons take less time than one query's Python.
+# Rows after the sorted part are scanned: 64k comparisons take less time than one query's Python.
 _MIN_TAIL = 65_536
 
 

@@ -57,7 +57,7 @@ class TensorTable:
             column.extend(values[new])
         for code, name in enumerate(names, count):
             self._by_name.setdefault(name, []).append(code)
-        self.names += names  # last: as many tensors as there are names can be asked for
+        self.names += names  # last, because readers may request as many tensors as there are names
         return codes
 
     def arrays(self) -> dict[str, Array]:

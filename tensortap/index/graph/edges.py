@@ -17,7 +17,7 @@ import pyarrow as pa
 from tensortap.core.dtypes import Int32s
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
-_DIGITS = 9  # of a slot; what is longer belongs to the name
+_DIGITS = 9  # of a slot; longer numbers belong to the name
 _CARET, _COLON, _ZERO, _NINE = b"^:09"
 
 RETURNED = -1  # `input` of an edge from what a function returns to the node that calls it

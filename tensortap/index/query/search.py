@@ -22,7 +22,7 @@ from .tensor_lookup import tensor_codes, worker_code
 
 # Of runs that are at hand: the rows that were sorted last, for the pages that follow.
 _SORTED: WeakKeyDictionary[RunIndex, SortedRows] = WeakKeyDictionary()
-_FEW_TENSORS = 64  # up to so many are looked up one by one; for more, the whole column is compared
+_FEW_TENSORS = 64  # maximum number of single lookups; for more, the whole column is compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def snapshots(
     if asked == Filters() and sort in ("step", "-step"):
         return _page_by_step(run, wanted, descending=sort == "-step")
     rows = _SORTED.setdefault(run, SortedRows()).get(run, (asked, sort))
-    if rows is None and offset == 0:  # of most lists nobody asks for more: a partial sort will do
+    if rows is None and offset == 0:  # most lists need no more, so a partial sort is enough
         found = find_rows(run, asked)
         return SnapshotPage(len(found), snapshots_at(run.catalog, sort_rows(run, found, sort, limit)[wanted]))
     rows = _ordered(run, asked, sort) if rows is None else rows
@@ -192,7 +192,7 @@ def check_filters(filters: Filters) -> None:
 def _ordered(run: RunIndex, asked: Filters, sort: str) -> Array:
     """All matching rows, in order; cached for the next page."""
     kept = _SORTED.setdefault(run, SortedRows())
-    with kept.lock:  # several pages of a list are asked for at once: one of them sorts it
+    with kept.lock:  # several pages may be requested at once: one request sorts the list
         rows = kept.get(run, (asked, sort))
         if rows is None:
             found = find_rows(run, asked)

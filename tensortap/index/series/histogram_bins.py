@@ -15,7 +15,7 @@ from tensortap.core.histogram import bucket_edges
 HALF = 512  # bucket ids of one sign
 ZERO = HALF  # the dense column of exact zeros
 DENSE = 2 * HALF + 1
-_TINY = 5e-324  # the smallest float64 above zero: nothing but zero lies within (-_TINY, _TINY)
+_TINY = 5e-324  # the smallest float64 above zero: only zero is within (-_TINY, _TINY)
 
 
 class Binned(NamedTuple):

@@ -14,7 +14,7 @@ _Place = tuple[int, ...]  # last members of a row and of the scopes around it
 _NAME_NUMBER = re.compile(r"(?<=.)_\d+$")
 _REST = "…"
 _CROWD = 40  # more rows than that right below the scope, or its only one, are not all listed at once
-_MANY = 3  # ops of one name and other numbers are one row, and scopes are worth a look inside
+_MANY = 3  # ops that differ by a number share a row, and scopes are expanded
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def scope_rows(
         if alone and row.path not in opened:
             parts = _not_crowded(parts, f"{row.path}/")
         worth_it = row.kind == "scope" and len(row.members) >= _MANY and depth <= deepest
-        if worth_it and count + len(parts) > most:  # what is deeper would open here and there, as it happens
+        if worth_it and count + len(parts) > most:  # deeper rows would expand unpredictably
             worth_it, deepest = False, depth
         is_open = row.path in opened or ((worth_it or alone) and row.path not in closed)
         rows.append((place, replace(row, depth=depth, is_open=is_open)))

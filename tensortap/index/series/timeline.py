@@ -28,7 +28,7 @@ UNKNOWN, FINE, INF, NAN = range(4)
 _SHARES = {"zero_share": ("zero",), "nan_share": ("nan",), "inf_share": ("pos_inf", "neg_inf")}
 TIMELINE_STATISTICS = ("min", "max", "abs_max", "std", "l2", "mean", *_SHARES)
 
-# Ops whose outputs do not die, however many zeros they have: what a program is given, and constants.
+# Ops whose zeros do not count as dead: inputs of a program, and constants.
 _GIVEN = {"_Arg", "IteratorGetNext", "Placeholder", "PlaceholderWithDefault", "ReadVariableOp", "Variable"}
 _GIVEN |= {"VariableV2", "Const", "Fill", "MatrixBandPart", "OneHot", "OnesLike", "ZerosLike"}
 # And ops that make no other numbers of it.

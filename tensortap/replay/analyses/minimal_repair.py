@@ -151,7 +151,7 @@ def last_finite_recording(source: Path) -> EarlierRecording | None:
     before = places[: names.index(source.name)] if source.name in names else []
     finite, bad = -1, len(before)
     while bad - finite > 1:
-        # The one just before it first: a trigger recorded the step at which NaN appeared.
+        # First the one just before it: a trigger recorded the step at which NaN appeared.
         middle = bad - 1 if bad == len(before) else (finite + bad) // 2
         given = _nonfinite_kinds(before[middle].path)
         if given is None:
@@ -308,7 +308,7 @@ class RepairSearch:
         self._report(repairs)
         try:
             return self._is_good(self._repaired(repairs))
-        except (InvalidValueError, NotFoundError):  # a tensor that nobody reads, or of another function
+        except (InvalidValueError, NotFoundError):  # a tensor without consumers, or of another function
             return False
 
     def _is_exhausted(self) -> bool:
@@ -335,7 +335,7 @@ class RepairSearch:
         """The fewest half-precision nodes that must run in float32; None if that does not help."""
         half = self._half()
         tried = None
-        if not set(origins) <= set(half):  # where the origin may be another node, one run shows it
+        if not set(origins) <= set(half):  # one run shows whether the cause is elsewhere
             tried = half
             if not self._helps_in_float32(half):
                 return None
@@ -410,7 +410,7 @@ class RepairSearch:
 
     def _in_float32(self, nodes: Sequence[NodeKey]) -> Recording:
         chosen: dict[str, list[str]] = {}
-        for function, node in (*nodes, *self._lists):  # what a list holds is no less right in float32
+        for function, node in (*nodes, *self._lists):  # float32 is as correct for the items of a list
             chosen.setdefault(self._call.original(function), []).append(node)
         return change_nodes_dtype(self._recording, chosen, self._call)
 

@@ -73,7 +73,7 @@ _INPUTS: Mapping[str, tuple[int, tuple[Any, ...]]] = {
     "Pow": (0, (_LOW,)),
 }
 _WRITTEN = {"Log": "tf.math.log", "Rsqrt": "tf.math.rsqrt", "Reciprocal": "1 / ", "Inv": "1 / "}
-# The gradient reads what the op itself gave: the op's own input is to be changed.
+# The gradient reads the op's output, so the op's input must be changed.
 _GRADIENTS = frozenset({"SqrtGrad", "RsqrtGrad", "ReciprocalGrad", "InvGrad"})
 
 

@@ -76,7 +76,7 @@ def write_script(recording: Recording, graph: Graph | None, options: Mapping[str
     with LoadedCall(recording) as call:
         writer = _Writer(call, recording, graph)
         parts = [_HEAD.format(step=recording.step, bundle=str(options["bundle"]), script=_plain(options))]
-        for name in reversed(list(call.recorded.functions)):  # what is called comes before its callers
+        for name in reversed(list(call.recorded.functions)):  # callees come before their callers
             parts.append("\n\n" + "\n".join(writer.function(name)) + "\n")
         parts.append(_TAIL.format(root=writer.functions[call.recorded.root]))
     return {"text": "".join(parts)}
@@ -240,7 +240,7 @@ def variable_names(call: LoadedCall, recording: Recording) -> dict[tuple[str, st
         for argument, each in pairs
         if each.kind == "variable" and each.name
     }
-    for name, traced in functions.items():  # callers come before what they call
+    for name, traced in functions.items():  # callers come before their callees
         for operation in traced.operations.values():
             inputs = argument_inputs(operation.type, list(operation.inputs))
             for callee in callees(operation.node_def):
@@ -264,7 +264,7 @@ def signature(name: str, arguments: Sequence[str]) -> Iterator[str]:
     yield "):"
 
 
-_MOST_NUMBERS = 16  # of a constant that stands in the script itself
+_MOST_NUMBERS = 16  # of a constant written into the script
 _OF_SCRIPT = """sys Path tf RecordedInputs recorded_constants report_differences read_bundle recording K main
 branch bundle inputs outputs line"""
 _RESERVED = frozenset({*_OF_SCRIPT.split(), *dir(builtins)})

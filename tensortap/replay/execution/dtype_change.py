@@ -43,7 +43,7 @@ def change_dtype(recording: Recording, dtype: str, call: LoadedCall) -> Recordin
     definitions = internals.definitions(recording.library)
     flat = _flat_names(call)
     for definition in definitions:
-        if definition.signature.name in flat:  # what nobody calls is not there
+        if definition.signature.name in flat:  # functions without callers are missing
             _Rewriting(definition, flat[definition.signature.name], target, None).run()
     return replace(
         recording,

@@ -12,8 +12,8 @@ import tensorflow as tf
 from tensortap.tf import internals
 
 FLOATS = (tf.float16, tf.bfloat16, tf.float32, tf.float64)
-_FLOAT_TYPES = frozenset(dtype.as_datatype_enum for dtype in FLOATS)
-_MOST_CHOICES = 4  # float attributes of one op of which every subset is tried
+_FLOAT_NUMBERS = frozenset(dtype.as_datatype_enum for dtype in FLOATS)
+_MOST_CHOICES = 4  # float attributes of one op for which every subset is tried
 
 Types = Mapping[str, tuple[int, ...]]
 """Attribute of a node -> its dtypes, as numbers of `DataType`; one for `type`, any for `list(type)`."""

@@ -147,7 +147,7 @@ def check_padding(recording: Recording, graph: Graph | None, options: Mapping[st
         with LoadedCall(override(recording, {at: _noise(mask)}, call)) as changed:
             names = chosen.tensors()
             after = visits_of(changed.run(lambda candidate: candidate.name in names))
-        after.pop(at, None)  # it stands for what it was before the change
+        after.pop(at, None)  # it represents the tensor before the change
         forward = ForwardPass(call, unwritten_share(chosen, before, after))
         parts = (_outside(mask, range(mask.shape[1])), _outside(mask, range(mask.shape[1])[::-1]))
         found = find_leaks(chosen, forward, before, after, *parts, of=len(before.get(at, ())) or 1)

@@ -24,7 +24,7 @@ from ..execution.node_selection import SelectedNodes, pattern_of, visits_of
 from ..protocol import CheckResult
 
 _STEP = 1e-5  # size of a step, in units of the variable's norm
-_TOLERANCE = 1e-4  # of a central difference in float64 whose step is 1e-5
+_TOLERANCE = 1e-4  # of a central difference in float64 with step 1e-5
 _SPARSE = "with a different shape than their variable"
 _AMBIGUOUS = "of variables with the same name and shape"
 _MOVED = "of a loss that depends on a changed variable"

@@ -82,7 +82,7 @@ class StepperSession:
                 [(change.tensor, change.expression) for change in changes],
             )
             found = self._process.compute(request), self._folder / name
-        self._computed[changes] = found  # the one that was asked for last stands last
+        self._computed[changes] = found  # the most recently used is last
         return found
 
     def _make_room(self) -> None:

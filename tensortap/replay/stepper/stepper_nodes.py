@@ -91,7 +91,7 @@ def _order(sources: Sequence[set[int]]) -> list[int]:
     return order
 
 
-_CALLS = ("While", "If", "Case", "PartitionedCall")  # what they give is made in their functions
+_CALLS = ("While", "If", "Case", "PartitionedCall")  # their outputs are computed in their functions
 
 
 def nonfinite_origins(nodes: Sequence[StepperNode], facts: Mapping[str, TensorFacts]) -> list[str]:

@@ -20,12 +20,12 @@ from ...model_graph.op_types import constant_text
 from ...model_graph.roles import first_input, roles_of
 
 Use = tuple[object, ...]
-Excludes = Callable[[int, int], bool]  # whether a row of A and one of B are no pair, whatever else fits
+Excludes = Callable[[int, int], bool]  # whether a row of A and one of B cannot be a pair
 How = Literal["hand", "name", "structure", "scope"]
 _MOST_PASSES = 8  # over what structure left
 _NAME_NUMBER = re.compile(r"_\d+$")
 _PRODUCTS = ("MatMul", "BatchMatMulV2", "BatchMatMulV3")
-_ROUNDS = (4, 2, 1)  # the widest neighbourhood first: it tells most
+_ROUNDS = (4, 2, 1)  # the widest neighbourhood first: it distinguishes most
 _MOST_SWEEPS, _LEAST_SWEEPS = (
     64,
     8,

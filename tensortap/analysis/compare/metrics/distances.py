@@ -15,8 +15,8 @@ from tensortap.core.dtypes import Array
 from .ulp import common_dtype, equal_elements, subtracted, ulp_distance
 
 NAN = math.nan
-_SMALLEST, _LARGEST = 1e-140, 1e140  # magnitudes whose squares float64 holds
-_OF_ZERO = 2.0**-52  # what stands for |a| = 0 in `max_either`, as in Polygraphy
+_SMALLEST, _LARGEST = 1e-140, 1e140  # magnitudes with squares in the range of float64
+_OF_ZERO = 2.0**-52  # replaces |a| = 0 in `max_either`, as in Polygraphy
 
 
 @dataclass(frozen=True, slots=True)

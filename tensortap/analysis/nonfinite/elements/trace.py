@@ -19,7 +19,7 @@ from .index_maps import Call, Part, Wanted, inputs_of_element
 from .stored_elements import LISTS, StoredElements, image_axes, list_item_source, sample_of
 
 MOST = 5  # elements of an origin that are shown: those that come from different ones
-_FOLLOWED = 20  # the first so many are followed
+_FOLLOWED = 20  # number of elements to follow
 MAX_TRAIL = 400  # ops that are walked back
 # Which input is to blame where it is 0 (of a logarithm, and of a power: whatever it is).
 _SUSPECTS = {

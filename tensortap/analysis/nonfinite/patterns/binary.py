@@ -93,7 +93,7 @@ def power(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     x, y = ins[:2]
     if out.nan and x.negative:
         text = f"A negative number to a fractional power is NaN: {elements(x.negative)} of {x.tensor}."
-        finite = all(each.known and each.finite == each.size for each in (x, y))  # nothing else makes a NaN
+        finite = all(each.known and each.finite == each.size for each in (x, y))  # no other cause
         return Explanation("pow", text, "Take the power of abs(x), or clip the base at 0.", certain=finite)
     if x.zero and y.negative:
         text = f"0 to a negative power = inf: {elements(x.zero)} of {x.tensor} {be_verb(x.zero)} exactly 0."

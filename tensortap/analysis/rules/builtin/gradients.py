@@ -127,7 +127,7 @@ def exploding_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
         yield from _ratio_hit(first, last, steps, ratio, fired, limits["first_last_ratio"], low=False)
 
 
-_FIRST = 4  # The first of so many parts of the kernels are the first layers.
+_FIRST = 4  # This fraction of the kernels counts as the first layers.
 
 
 def _ends(

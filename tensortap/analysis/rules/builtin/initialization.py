@@ -24,7 +24,7 @@ from .weights import layer_weights
 
 # What a kernel that begins too small or too large leads to.
 _FOLLOWS = ("ExplodingGradient", "VanishingGradient", "SaturatedActivation")
-_MIN_ELEMENTS = 16  # elements of which a variance says little
+_MIN_ELEMENTS = 16  # with fewer elements the variance is unreliable
 _NONE = np.zeros(0, np.int64)
 
 

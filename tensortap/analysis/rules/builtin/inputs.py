@@ -187,7 +187,7 @@ def _leaked(view: RunView, feature: TensorRole, label: TensorRole, limits: Limit
     x, y = _values_by_step(view, feature), _values_by_step(view, label)
     steps = [step for step in x if step in y and len(x[step]) == len(y[step])]
     if not steps or x[steps[0]].ndim != 2:
-        return  # pixels and tokens are no features that somebody chose one by one
+        return  # pixels and tokens are not individually chosen features
     values = np.concatenate([x[step] for step in steps]).astype(np.float64)
     classes = np.concatenate([y[step].reshape(len(y[step]), -1) for step in steps]).astype(np.float64)
     if len(values) < limits["samples"] or not (np.isfinite(values).all() and np.isfinite(classes).all()):
@@ -209,7 +209,7 @@ def _leaked(view: RunView, feature: TensorRole, label: TensorRole, limits: Limit
         yield Hit.at(np.array(steps), len(steps), feature, text, evidence, looked_at="stored values")
 
 
-_MOST_SHOWN = 100  # classes, of which each is compared with each feature
+_MOST_SHOWN = 100  # classes; each is compared with each feature
 
 
 def _is_one_hot(classes: Array) -> bool:

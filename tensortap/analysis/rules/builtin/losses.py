@@ -27,7 +27,7 @@ _BY_STEPS = ("DeadRelu", "SaturatedActivation", "DeadGradient", "LossNotDecreasi
 _BY_REST = ("UnchangedTensor", "AbsorbedUpdate", "LossNotDecreasing")
 _JUMP = 2.0  # times the first loss, which all of the last third are above
 _EXPLODED = 10.0  # times the first loss, from where one that does not come back explodes
-_MIN_LOSSES = 20  # losses, of which one does not know yet whether they will fall
+_MIN_LOSSES = 20  # losses; with fewer, it is too early to tell whether they will fall
 
 
 def _losses(view: RunView) -> list[TensorRole]:
@@ -157,7 +157,7 @@ def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
 
 
 _GUESS = 0.97  # of ln(classes): a cross-entropy from there on is not below that of guessing
-_FAR_ABOVE = 1.1  # of ln(classes): such a loss has other reasons, or holds more than a cross-entropy
+_FAR_ABOVE = 1.1  # of ln(classes): a loss further away has another cause, or is not only a cross-entropy
 
 
 def classes_guessed(roles: Roles, loss: float) -> int:
@@ -315,8 +315,8 @@ def explodes(view: RunView, graph: str) -> bool:
     return False
 
 
-_FEWEST = 3  # steps at which a rate is the same
-_LEFT = 1e-6  # of the largest loss: then gradients are small, as they are to be
+_FEWEST = 3  # steps with the same learning rate
+_LEFT = 1e-6  # of the largest loss: then small gradients are expected
 
 
 def is_fitted(view: RunView, graph: str, step: int, share: float = 1.0) -> bool:

@@ -23,7 +23,7 @@ _SCALES = ("dynamic_scale", "loss_scale", "current_loss_scale")
 # A dynamic loss scale looks for the largest that fits: a step whose scaled gradients overflow is skipped, and
 # the scale halved. A search from too high a scale is over after some steps.
 _SKIPPED: dict[str, Any] = {"share": MOSTLY, "least": 20}
-# What is said of those that no pattern explains.
+# Texts for origins that no pattern explains.
 _OTHERWISE = {
     "from_variable": ": its origin is before the captured steps.",
     "suspected": ": some of its inputs were not captured.",

@@ -93,10 +93,10 @@ def unchanged_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
         if same is None or tensor.graph not in graphs or np.isnan(same.l2) or is_ambiguous(view, tensor):
             continue  # weights that turned NaN do not rest; those of a target network may
         if is_trained_by_another_graph(view, tensor) or _is_frozen_statistic(tensor, trained):
-            continue  # that graph tells; nobody wants them to change
+            continue  # according to that graph; they should not change
         ends = _first_and_last_value(view, same)
         if ends and not np.allclose(ends[0], ends[1], rtol, atol, equal_nan=True):
-            continue  # few elements move: the ledger tells of updates that are lost
+            continue  # few elements change: the ledger reports lost updates
         gradient = trained.get((tensor.graph, tensor.variable))
         if gradient is not None and _is_skipped(view, tensor.graph, same):
             continue  # a loss scale that is still too large
