@@ -70,7 +70,7 @@ class LogReader:
 
         Raises:
             LogNotReadyError: the runs are not known yet.
-            UnreadableLogError: there are no runs, and a folder cannot be read.
+            UnreadableLogError: there are no runs, and a folder is unreadable.
         """
         late = time.monotonic() - self._started >= REFRESH_INTERVAL
         if (self._start_refresh() and late) or not self._has_refreshed:

@@ -73,7 +73,7 @@ class Server:
     `framing`: who may embed the page, at `frame_url`.
     `rules`: a file of rule settings, read again whenever it changes.
     `own_process`: whether this process does nothing else, so that it may keep its memory small.
-    `trusted_proxy`: the IP address of a proxy whose `X-Forwarded-Host` and `X-Forwarded-Proto` are believed.
+    `trusted_proxy`: the IP address of a proxy with trusted `X-Forwarded-Host` and `X-Forwarded-Proto`.
     Whoever can send requests from that address chooses what the Host check sees. Others' are thrown away.
 
     Raises:

@@ -31,7 +31,7 @@ class Job:
 
     Attributes:
         number: identifies a job of a queue.
-        version: of what the result, or the error, was found in.
+        version: version of the data behind the result or error.
         queued, working: it waits for a thread, or has one. done, total, doing: how far it is then.
         needs: another job, which has ended when the work of this one begins (in a queue with one thread).
     """
@@ -77,10 +77,10 @@ class JobQueue:
     """Jobs of one kind.
 
     Args:
-        noun: what a job is called in errors. threads: jobs at a time.
+        noun: the name of a job in errors. threads: jobs at a time.
         most: jobs that requests may have waiting; None: any number.
         keep: jobs that are held; the oldest give way.
-        forget: whether a job is ended that nobody asks for any more.
+        forget: whether jobs without further requests are cancelled.
         cancelled_is_error: whether a cancelled job is an error; else the next request starts a new one.
         ended: called in the thread after each job.
     """

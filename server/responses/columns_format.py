@@ -69,7 +69,7 @@ def write_columns(meta: Mapping[str, Any], columns: Iterable[Column]) -> bytes:
 def read_columns(data: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
     """`(meta, columns by name)`: arrays for numbers, lists of strings for `utf8` and `dict`.
 
-    Raises ValueError if `data` is no such answer.
+    Raises ValueError if `data` is not such a response.
     """
     if data[: len(MAGIC)] != MAGIC:
         raise ValueError("not a columns response: it does not start with TTCOLS01")

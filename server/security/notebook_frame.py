@@ -27,7 +27,7 @@ class Framing:
         origins: sites besides those of this machine, `https://host` or with a port.
 
     Raises:
-        InvalidValueError: one of them is no site.
+        InvalidValueError: one of them is not a site.
     """
 
     origins: tuple[str, ...] = ()

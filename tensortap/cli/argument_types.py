@@ -171,7 +171,7 @@ def parse_watch_steps(text: str, asked: str = "") -> list[Any]:
     """The `steps` of a rule in watch.json; several parts are joined by commas.
 
     Args:
-        asked: when it was asked for, which makes `next 3` a new request each time.
+        asked: time of the request, which makes each `next 3` a new request.
 
     Raises:
         SelectionError: it cannot be parsed.

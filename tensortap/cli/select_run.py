@@ -82,7 +82,7 @@ def open_log(path: Path) -> LogIndex:
     """The log below `path`, read to its end; a foreign format is imported first.
 
     Raises:
-        NotARunError: there is no such directory, or no run in it.
+        NotARunError: the directory does not exist, or has no run.
     """
     from tensortap.index.logdir_index import LogIndex
 

@@ -89,7 +89,7 @@ def compact_run(
 
     Raises:
         NotARunError, FormatVersionError: see `read_run_info`.
-        DamagedError: statistics may not be read, or a file of `compact/` is damaged.
+        DamagedError: statistics are unreadable, or a file of `compact/` is damaged.
         LimitError: another process compacts the run. TensortapError: a task failed.
         OSError: the disk refused.
     """

@@ -176,7 +176,7 @@ def read_range(
     """The rows of commits that follow one another in a statistics file, verified, some MB at a time.
 
     Raises:
-        DamagedError: it is not what it was.
+        DamagedError: the stream has changed.
     """
     path = stats_path(run_dir / worker, file)
     try:

@@ -48,8 +48,8 @@ def query_run(run_dir: Path, query: str, damage: Callable[[Sequence[str]], None]
         damage: called with sentences about what could not be read, and is missing in the tables.
 
     Raises:
-        SelectionError: it is no SELECT, or DuckDB refuses it. DamagedError: a compacted file is damaged.
-        NotARunError, FormatVersionError: there is no such run.
+        SelectionError: it is not a SELECT, or DuckDB rejects it. DamagedError: a compacted file is damaged.
+        NotARunError, FormatVersionError: the run does not exist or is too new.
     """
     import duckdb
 
@@ -113,7 +113,7 @@ def _manifest(run_dir: Path) -> Manifest:
     streams.
 
     Raises:
-        DamagedError, FormatVersionError: it cannot be read, and there are no streams.
+        DamagedError, FormatVersionError: it is unreadable, and there are no streams.
     """
     alone = not has_streams(run_dir)
     try:

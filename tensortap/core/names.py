@@ -41,7 +41,7 @@ def parse_tensor_name(name: str) -> tuple[str, int]:
     """As `split_tensor_name`, for a name that is about to be written.
 
     Raises:
-        InvalidNameError: the name is no text, empty, too long, or holds NUL.
+        InvalidNameError: the name is not a text, is empty, too long, or contains NUL.
     """
     if not isinstance(name, str):
         raise InvalidNameError(f"{name!r} is not a tensor name.", "Use 'node' or 'node:slot'.")

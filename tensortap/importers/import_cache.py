@@ -71,7 +71,7 @@ def cached_copy(
     """`cached_import` of a remote source, which is copied to disk only if it must be read.
 
     Args:
-        key: what the source is known by. state: another text when it has changed. name: its name.
+        key: identifies the source. state: a text that changes with it. name: its name.
         source: gives the copy, which may be gone afterwards.
 
     Raises CacheRefusesError, before the source is asked for; and as `import_source` and `source` do.

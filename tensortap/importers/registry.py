@@ -22,9 +22,9 @@ class Importer(NamedTuple):
     A folder is read in one format; files of others that are in it are reported. For that:
 
     Attributes:
-        name: on the command line. title: what it is, in words.
+        name: on the command line. title: a description.
         matches: whether a path is in this format. read: imports it.
-        files: what a note calls such files (`of TensorBoard's events`); empty: they are not reported.
+        files: the name of such files in notes (`of TensorBoard's events`); empty: not reported.
         is_file: whether a file is in this format, by its path below the folder.
         is_part: whether `read` of a folder takes care of such a file, or reports it; None: as `is_file`.
     """

@@ -100,7 +100,7 @@ class RemoteCopier:
 
     Args:
         max_bytes: of all files together.
-        progress: called with what is being copied.
+        progress: called with the name of the file being copied.
     """
 
     folder: Path

@@ -66,7 +66,7 @@ def _is_within(path: Path, root: Path, opened: os.stat_result | None = None) -> 
     it.
 
     Args:
-        opened: what was opened by that path, so that nobody can exchange it in between.
+        opened: the descriptor opened with that path, so that it cannot be exchanged in between.
     """
     if links_are_followed():
         return True

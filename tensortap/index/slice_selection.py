@@ -54,7 +54,7 @@ def resolve_selection(selection: object, shape: Sequence[int]) -> Selection:
             those.
 
     Raises:
-        SelectionError: it cannot be parsed, has too many parts, or an index lies outside its dimension.
+        SelectionError: it cannot be parsed, has too many parts, or an index is outside its dimension.
     """
     if any(length < 0 for length in shape):  # a damaged or made-up dump
         raise SelectionError("The shape has a negative number, so no slice can be selected.")

@@ -133,7 +133,7 @@ def check_limit(size: int, limit: int | None, whole: int) -> None:
     """Refuses a result of more than `limit` bytes.
 
     Raises:
-        LimitError: naming the limit, the size asked for, and that of the whole value.
+        LimitError: with the limit, the requested size, and the size of the whole value.
     """
     if limit is not None and size > limit:
         raise LimitError(

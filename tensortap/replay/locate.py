@@ -66,7 +66,7 @@ def locate_beside(source: Path, step: int, run: str) -> Path:
     """The last recording of another step of the same run, or of a run in the same folder.
 
     Raises:
-        NotFoundError: `source` is a bundle, or there is no such run or step.
+        NotFoundError: `source` is a bundle, or the run or step does not exist.
     """
     if is_plain_file(source):
         raise NotFoundError("A bundle has only one step.", "Replay a run instead.")

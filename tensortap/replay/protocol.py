@@ -61,7 +61,7 @@ class ResultComparison:
             there is nothing to compare with.
         outputs, variables: how many were compared.
         differing: names of variables, and `output N`, that are not as recorded.
-        failed: what the call raised, or empty. recorded_failure: what it raised when it was recorded.
+        failed: the error of the call, or empty. recorded_failure: its error when it was recorded.
         versions: `name: recorded, here` where they differ.
         untapped: whether every output and variable is as recorded if no tensor is tapped; None if that was
             not checked, as none was tapped, or nothing differs.
@@ -115,8 +115,8 @@ class Answer(ResultComparison):
         tensors: how many tensors were written.
         verdicts: of `accuracy`, `NodeAccuracy` as objects, worst first.
         not_judged: reason -> how many nodes.
-        observer_effect: `ObserverEffect` as an object, if it was asked for.
-        analysis: what the analysis found, as its function says.
+        observer_effect: `ObserverEffect` as an object, if requested.
+        analysis: the result of the analysis; its function defines the fields.
         proofs: of each tensor that was captured in the recorded call and is computed again, whether each of
             its visits has the hash that was recorded of it; empty if tensors were changed.
     """
@@ -175,7 +175,7 @@ class StepperRequest:
         logdir, run: the run that the tensors are written into; it must not exist.
         changes: pairs of a tensor name and an expression, made in this order.
         tensors: names of the wanted tensors; None: all.
-        value_bytes: values are kept up to this size in all; of what is beyond only summaries.
+        value_bytes: total size of stored values; beyond it only summaries are stored.
     """
 
     source: str

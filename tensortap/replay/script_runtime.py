@@ -46,7 +46,7 @@ def report_differences(recording: Recording, outputs: Sequence[Any], inputs: Seq
 
     Args:
         outputs: of the root function.
-        inputs: what it was called with, variables among them.
+        inputs: the arguments of the call, including variables.
     """
     here = numbered_results(results_of(outputs), variables_of(recording.arguments, inputs))
     unlike = differing_results(recording, here)

@@ -20,7 +20,7 @@ def open_engine(name: str = "", processes: int | None = None) -> Engine:
         processes: of this machine; by default as many as `default_processes` says. Not of `dask://host:port`.
 
     Raises:
-        InvalidValueError: there is no such engine.
+        InvalidValueError: the engine does not exist.
         TensortapError: Dask is not installed, or no scheduler answers there.
     """
     if processes is not None and processes < 1:

@@ -25,7 +25,7 @@ def run_task(name: str, argument: Record) -> Record:
     """Run a task; returns its answer.
 
     Raises:
-        TensortapError: the task failed, or `name` is no function of the package.
+        TensortapError: the task failed, or `name` is not a function of the package.
     """
     module, _, function = name.partition(":")
     if not module.startswith("tensortap.") or not function.isidentifier():

@@ -393,7 +393,7 @@ def finish(acc: Any, tiny_id: int, ids: Any, counts: Any, result: Any) -> int:
     """Derives statistics from the histogram, and empties the accumulator for the next array.
 
     Args:
-        acc: what the other kernels added to.
+        acc: the accumulator of the other kernels.
         tiny_id: bucket id of the smallest normal number; -1 if subnormals were counted one by one.
         ids, counts: uint16[BUCKETS] and int64[BUCKETS] that receive the non-empty buckets.
         result: int64[12] that receives nan, +inf, -inf, zero, negative, positive, subnormal, finite, and the

@@ -37,7 +37,7 @@ def crc32c_of_file(path: Path, length: int) -> int:
     """CRC-32C of the first `length` bytes of a file.
 
     Raises:
-        FileNotFoundError, DamagedError: there is no such file, or it is too short.
+        FileNotFoundError, DamagedError: the file is missing or too short.
     """
     found = 0
     with FileReader(path) as file:
@@ -95,7 +95,7 @@ class FileReader:
     """A regular file being read at offsets. A context manager.
 
     Args:
-        ahead: bytes that are read at once where less is asked for; the next reads find theirs among them.
+        ahead: minimum size of a read; later reads use the rest.
 
     Raises:
         FileNotFoundError: there is none.

@@ -32,7 +32,7 @@ def scan(folder: Path) -> list[Entry]:
     """The entries of a folder, in any order; entries that vanish meanwhile are skipped.
 
     Raises:
-        OSError: it is no folder, or cannot be read.
+        OSError: it is not a folder, or is unreadable.
     """
     try:
         return scan_plain(folder)

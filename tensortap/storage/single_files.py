@@ -72,7 +72,7 @@ def open_plain(path: Path, *, follow: bool = False) -> tuple[BinaryIO, int]:
     """A file to be read at offsets, without a buffer, and its size.
 
     Raises:
-        OSError: it cannot be opened. DamagedError: it is no regular file.
+        OSError: it cannot be opened. DamagedError: it is not a regular file.
     """
     found = remote_of(path)
     if found is not None:

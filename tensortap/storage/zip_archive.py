@@ -41,10 +41,10 @@ class Archive:
     """The members of a zip file, checked: none is compressed, leaves its folder or overlaps.
 
     Attributes:
-        files: name -> member. folders: name (empty for the archive itself) -> names of what is in it.
+        files: name -> member. folders: name (empty for the archive itself) -> names of its content.
 
     Raises:
-        DamagedError: it is no zip, breaks a limit, or holds what cannot be read in place.
+        DamagedError: it is not a zip, exceeds a limit, or has members that cannot be read in place.
     """
 
     def __init__(self, path: Path) -> None:

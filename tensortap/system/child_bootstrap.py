@@ -6,7 +6,7 @@ written to it, and it is closed when the parent is gone. On Linux, the system th
 itself, also while native code holds Python's lock. No thread may wait for that there: a process with threads
 cannot leave the network (`tensortap/system/sandbox.py`). Elsewhere a thread waits.
 
-Imports nothing of tensortap: what is run here may have to start fast.
+Imports nothing of tensortap, so that the process starts fast.
 """
 
 from __future__ import annotations

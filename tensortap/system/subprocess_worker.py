@@ -42,7 +42,7 @@ class ChildEndedError(Exception):
 
     Attributes:
         status: its exit status, negative for a signal. late: it was ended because it took too long.
-        last_line: of what it wrote to standard error since the request; empty where that was not captured.
+        last_line: last line on standard error since the request; empty if not captured.
     """
 
     def __init__(self, status: int, late: bool, last_line: str) -> None:
@@ -88,7 +88,7 @@ class ChildProcess:
 
     Args:
         program: a module of the package, as `replay`, or a file. arguments: of the program.
-        capture_errors: whether its standard error is kept for `ChildEndedError`, and shown nowhere.
+        capture_errors: whether its standard error goes to `ChildEndedError` only.
         bound: whether it is ended when this process ends.
 
     Raises OSError: it cannot be started.
@@ -332,7 +332,7 @@ class Channel:
 def serve(handle: Handler) -> None:
     """A worker's main function: answers requests until the input ends.
 
-    A MemoryError ends the process: what it holds is of no use any more.
+    A MemoryError ends the process, because its state is no longer useful.
     """
     channel = Channel()
     try:

@@ -83,7 +83,7 @@ def open_regular(path: Path, flags: int) -> int:
     """A descriptor of a regular file; follows no link, and does not wait for a FIFO.
 
     Raises:
-        OSError: it is no regular file, or cannot be opened with these flags.
+        OSError: it is not a regular file, or cannot be opened with these flags.
     """
     fd = os.open(path, flags | _CAREFUL, 0o600)
     if not stat.S_ISREG(os.fstat(fd).st_mode):

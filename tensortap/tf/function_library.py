@@ -31,7 +31,7 @@ class TracedFunction:
     """One function of a closure: its definition, its first caller, and its role.
 
     `handles` tells of resource arguments which dtype and shape the variables have, `variables` their paths.
-    `changed`: the definition is not the one that is registered.
+    `changed`: the definition differs from the registered one.
     """
 
     name: str
@@ -113,7 +113,7 @@ def closure(
     """The root function and all that it calls, by name, breadth first; each with its first caller.
 
     Args:
-        inputs: what the root is called with; from it the shapes of variables are known.
+        inputs: the arguments of the root, which give the shapes of variables.
         variable_of: the path of the variable behind an eager resource tensor, or empty.
 
     Raises:

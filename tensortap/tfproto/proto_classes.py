@@ -1,6 +1,6 @@
 """TensorFlow's protocol buffer messages as a table: their classes need no TensorFlow.
 
-Fields that nobody here reads or writes are skipped; the parser skips them. Enums are numbers here.
+Unused fields are not declared; the parser skips them. Enums are numbers here.
 """
 
 from __future__ import annotations

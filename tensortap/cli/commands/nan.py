@@ -54,7 +54,7 @@ _TRAIL = 6  # elements that are shown upstream of the offending one
 def print_report(report: NanReport, out: Console, unknown: int = 0, *, captured: bool = True) -> None:
     """Prints a report: first the origin and its reason, then the chain, then the rest.
 
-    `unknown`: how many snapshots of the run may hold some that nobody counted. `captured`: there are any.
+    `unknown`: number of snapshots that may have uncounted ones. `captured`: whether the run has snapshots.
     """
     if unknown:
         which = f"{counted(unknown, 'snapshot')} of {report.run} may hold NaN or infinities"

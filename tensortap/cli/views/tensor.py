@@ -123,7 +123,7 @@ class TensorView:
 
         Raises:
             ValueNotKeptError, DamagedError: there are none.
-            InvalidValueError: a string cannot be kept in such a file.
+            InvalidValueError: the format cannot store a string.
             FileExistsError: there is such a file already.
         """
         if self.values is None:

@@ -145,7 +145,7 @@ class EventsTail:
 
     Attributes:
         damage: sentences about lines that had to be skipped.
-        denied: a sentence about a file that may not be read, nor what follows it before it may; or None.
+        denied: a sentence about an unreadable file, which also blocks later files; or None.
         pending: bytes of a last line that may still be completed.
     """
 

@@ -1,6 +1,6 @@
 """Reads the FlatBuffers header of an Arrow message, to check it before Arrow decodes it.
 
-Arrow allocates what a message asks for. Here the sizes are read first, with every offset checked.
+Arrow allocates the sizes in a message. This reads the sizes first and checks every offset.
 """
 
 from __future__ import annotations

@@ -325,9 +325,8 @@ def read_graph_def(run_dir: Path, graph_id: str) -> bytes:
     """The bytes of a graph's GraphDef.
 
     Raises:
-        NotFoundError: the run has no such graph. FileNotFoundError: no GraphDef was kept.
-        DamagedError: it is missing, is no file, was cut or changed, or is longer than any is; or its graph is
-            damaged.
+        NotFoundError: the run does not have this graph. FileNotFoundError: no GraphDef is stored.
+        DamagedError: it is missing, not a file, truncated, changed or too long; or its graph is damaged.
     """
     layout, _ = _read_frame(run_dir, graph_id)
     known = _metadata(layout.schema, table_path(run_dir, graph_id).name)["graph_def"]

@@ -35,7 +35,7 @@ class Layout:
 
     Attributes:
         message: the encapsulated schema message.
-        expected: name -> type, in the order they are handed on.
+        expected: name -> type, in output order.
         nullable: names of columns that may hold nulls.
 
     Raises:
@@ -94,7 +94,7 @@ class Layout:
         """Check a frame before Arrow reads it. Returns the bytes that all its columns decode to.
 
         Raises:
-            DamagedError: it is no batch of this layout, or would decode to more than `max_decoded` bytes.
+            DamagedError: it is not a batch of this layout, or would decode to more than `max_decoded` bytes.
         """
         message = frame.message
         if message is None or message.kind != RECORD_BATCH:

@@ -29,8 +29,8 @@ class RunInfo:
     """Content of `run.json`. `created` is 1970-01-01 if it is unreadable.
 
     Attributes:
-        damage: what is wrong with `run.json`, a sentence; then the rest is what the workers say.
-        denied: whether it is only that this user may not read it now.
+        damage: a sentence about damage of `run.json`; the other fields then come from the workers.
+        denied: whether the only problem is that this user has no permission to read it.
     """
 
     run: str

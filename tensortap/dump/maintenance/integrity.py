@@ -33,10 +33,10 @@ _PADDING = 16  # bytes: a gap between values is smaller, as no item is larger
 class Completeness:
     """Compares one worker's statistics with its other files.
 
-    To be made before the statistics are read: what a worker says when it is closed is written behind them.
+    Create it before reading the statistics, because a closing worker writes its totals after them.
 
     Attributes:
-        damage: sentences about what is missing for certain.
+        damage: sentences about certain losses.
         pending: sentences about what may be missing, or may still come.
         unnamed_bytes: bytes of values that no row names, as after a full disk or a repair; known at the end.
 

@@ -27,8 +27,8 @@ class Pruned:
         newest: the last step is among those that lose one.
         left_files, left_bytes: values files that stay. writing: those of them that a process is writing.
         left_steps: steps with a value in them.
-        moved: values that were kept of files that were removed, in a new file.
-        damaged: sentences about workers whose files stay as they are, because something in them is damaged.
+        moved: values moved from removed files to a new file.
+        damaged: sentences about workers with damaged files, which are not changed.
     """
 
     files: int = 0
@@ -65,8 +65,8 @@ def prune_run(run_dir: Path, retention: Retention, *, dry_run: bool = False) -> 
     is writing stay.
 
     Raises:
-        NotARunError, FormatVersionError: see `RunReader`. DeniedError: statistics may not be read, so that
-            it is unknown which values are old. OSError: a file cannot be removed.
+        NotARunError, FormatVersionError: see `RunReader`. DeniedError: statistics are unreadable, so the age
+            of values is unknown. OSError: a file cannot be removed.
     """
     values = _read(RunReader(run_dir))
     shards = shards_of(run_dir)
@@ -173,7 +173,7 @@ def _move(
 ) -> dict[Shard, set[int]]:
     """Moves the values to keep; returns what was moved.
 
-    Workers whose files are damaged stay as they are; `damaged` receives a sentence about each.
+    Workers with damaged files are not changed; `damaged` receives a sentence about each.
     """
     moved: dict[Shard, set[int]] = {}
     for worker in {shard[0] for shard in parts}:

@@ -72,10 +72,10 @@ class Repaired:
 def repair_run(run_dir: Path, out: Path, advance: Notice = ignore_notice) -> Repaired:
     """Copies a run to `out`; `advance` is called now and then with how far it is.
 
-    Commits that cannot be read are left out; a snapshot whose value is missing or damaged keeps its summary.
-    Snapshots that a worker had committed when it was closed, and that are lost, count as lost (`dropped`).
-    Workers, steps, visits and times stay as they are; recordings are copied where they are whole. What
-    somebody asked of the run (`watch.json`, `what-ifs.json`) is no part of it.
+    Unreadable commits are skipped; a snapshot with a missing or damaged value keeps its summary. Snapshots
+    that a worker had committed when it was closed, and that are lost, count as lost (`dropped`). Workers,
+    steps, visits and times stay as they are; recordings are copied where they are whole. What somebody asked
+    of the run (`watch.json`, `what-ifs.json`) is no part of it.
 
     Raises:
         InvalidNameError: there is something at `out`. OSError: the disk refused; the copy is removed, as it

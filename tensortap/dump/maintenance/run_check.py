@@ -61,8 +61,8 @@ def check_run(name: str, path: Path, advance: Notice = ignore_notice, engine: En
 
     Args:
         advance: called with a line of text now and then.
-        engine: reads the workers' files; None: this process. What is at an address, or in an archive, is read
-            by this process.
+        engine: reads the workers' files; None: this process. Remote runs and archives are read by this
+            process.
 
     Raises:
         TensortapError: a task failed, or a disk.

@@ -1,6 +1,6 @@
 """Moves the stored values of a worker to a new file, and rewrites its rows (FORMAT.md, "Pruned values").
 
-Only for workers that were closed: nobody writes their files any more.
+Only for closed workers, because no process writes their files any more.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def move_values(run_dir: Path, worker: str, kept: Mapping[int, Collection[int]],
     are removed, which is left to the caller, every row names a value that is there.
 
     Args:
-        kept: by the number of a values file, offsets in it. first: the number of the first new one.
+        kept: number of a values file -> offsets in it. first: the number of the first new one.
 
     Raises:
         DamagedError: something there cannot be read. OSError: the disk refused. Nothing was changed then, but

@@ -123,7 +123,7 @@ def _damage_of_run_file(error: NotARunError) -> str:
 class RunReader:
     """Reads one run. Keeps no file open; every call reads the files again.
 
-    Where `run.json` is damaged or missing, `info` says so, and is put together from the workers' files.
+    If `run.json` is damaged or missing, `info` reports it, and is built from the workers' files.
 
     Raises:
         NotARunError, FormatVersionError, RemoteReadError: from the constructor, as `read_run_info`. OSError:

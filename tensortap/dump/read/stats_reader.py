@@ -58,7 +58,7 @@ class StatsTail:
     Attributes:
         damage: sentences about what had to be skipped.
         pending: a sentence about a torn tail that may still be completed, or None.
-        denied: a sentence about a file that may not be read, nor what follows it before it may; or None.
+        denied: a sentence about an unreadable file, which also blocks later files; or None.
         closed: the worker ended its last file in order.
         dropped: snapshots the worker says it lost.
     """
@@ -112,7 +112,7 @@ class StatsTail:
 
         Args:
             columns: decode only these; `read_commit` fetches the others when they are needed.
-            max_bytes: stop once the decoded columns have so many bytes; call again until nothing comes back.
+            max_bytes: stop at this size of decoded columns; call again until the result is empty.
         """
         commits: list[Commit] = []
         self._decoded = 0

@@ -158,7 +158,7 @@ def check_shape(ref: ValueRef) -> None:
     """Refuses impossible shapes, before anything is allocated for them.
 
     Raises:
-        DamagedError: the shape does not fit what is stored, or no array can have it.
+        DamagedError: the shape does not fit the stored bytes, or is impossible for an array.
     """
     if any(extent < 0 for extent in ref.shape):
         raise DamagedError("A shape has a negative number.")

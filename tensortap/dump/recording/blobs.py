@@ -26,7 +26,7 @@ class BlobReader(Protocol):
         """`length` bytes of the member `name`.
 
         Raises:
-            DamagedError: there is no such member, or it is too short.
+            DamagedError: the member is missing or too short.
         """
 
 

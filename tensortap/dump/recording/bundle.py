@@ -121,7 +121,8 @@ def read_bundle(path: Path) -> Recording:
     """The recording in a bundle.
 
     Raises:
-        DamagedError: the file is no bundle, or not whole. FormatVersionError: a newer tensortap wrote it.
+        DamagedError: the file is not a bundle, or is incomplete. FormatVersionError: a newer tensortap wrote
+            it.
     """
     try:
         with zipfile.ZipFile(path) as archive:

@@ -58,14 +58,14 @@ class Recording:
         step: the step that the call made, or belongs to.
         call: which call of a recorded function it was within the step, from 0.
         graph: id of the function's graph in the dump, or empty.
-        reason: why it was recorded: `steps=every(100)`, or what a trigger said (`NonFinite(): …`).
+        reason: why it was recorded: `steps=every(100)`, or the text of a trigger (`NonFinite(): …`).
         output_hashes: `array_hash` of each tensor that the call returned.
         variable_hashes: number of an argument -> `array_hash` of the variable after the call.
         tensor_hashes: `node:slot` -> `array_hash` of each of its visits within the call, empty where none was
             captured.
         nan_as_one: all hashes take every NaN for one; else (older recordings) some may be of the bytes.
         versions: of tensorflow, keras, numpy, python, …
-        failed: what the call raised, or empty.
+        failed: the error of the call, or empty.
     """
 
     function: str

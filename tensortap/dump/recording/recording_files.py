@@ -80,7 +80,7 @@ def being_written(run_dir: Path) -> list[Path]:
 def find_recordings(run_dir: Path, unread: Unread = lambda folder, error: None) -> list[RecordingPlace]:
     """The recordings of a run, by step, call and time. Links are not followed.
 
-    `unread` is called with each folder that cannot be checked: it is unknown what it holds.
+    `unread` is called with each unreadable folder, because its content is unknown.
     """
     base = run_dir / FOLDER
     try:
@@ -183,7 +183,7 @@ _TAKEN = ".taken.tmp"  # ends the name of a blob while it is checked once more
 class RecordingStore:
     """Adds recordings to a run, and removes some with the bytes that no other one refers to.
 
-    Other processes may add theirs meanwhile, also such as refer to what is just being removed.
+    Other processes may add theirs meanwhile, including ones that reference blobs being removed.
     """
 
     def __init__(self, run_dir: Path) -> None:

@@ -23,7 +23,7 @@ class Destination:
     """The place of a run that is being written, by this process.
 
     Args:
-        logdir: the log directory; one that stands for an address is written through a spool.
+        logdir: the log directory; an address is written through a spool.
         spool_bytes: most bytes that wait there. upload_seconds: how long `finish` waits for uploads.
 
     Raises:
@@ -139,7 +139,7 @@ def call_with_timeout(work: Callable[[], T], place: Path) -> T:
     """Calls `work` in a thread with a time limit in seconds; returns and raises as it does.
 
     Raises:
-        TimeoutError: it took longer than `ANSWER_SECONDS`; it continues in a thread that nobody waits for.
+        TimeoutError: it took longer than `ANSWER_SECONDS`; it continues in a background thread.
     """
     results: list[T] = []
     errors: list[BaseException] = []

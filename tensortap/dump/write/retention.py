@@ -34,7 +34,7 @@ class Retention:
     run.
 
     Raises:
-        InvalidValueError: one of them is no positive integer.
+        InvalidValueError: one of them is not a positive integer.
     """
 
     keep_last: int | None = None

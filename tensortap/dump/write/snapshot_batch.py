@@ -146,7 +146,7 @@ def component_arrays(name: str, value: Any) -> Parts | None:
     - A list or tuple of arrays that differ in their first extent only: as a ragged tensor.
 
     Raises:
-        InvalidValueError: a list whose rows do not fit together.
+        InvalidValueError: the rows of a list do not fit together.
     """
     if hasattr(value, "flat_values") and hasattr(value, "nested_row_splits"):
         return _ragged(name, value.flat_values, value.nested_row_splits)

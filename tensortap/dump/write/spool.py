@@ -39,7 +39,7 @@ class Spool:
         base: a spool that is there already.
 
     Attributes:
-        share: bytes from which a file is ended, so that what is still written never fills the spool.
+        share: size at which a file is ended, so that open files never fill the spool.
 
     Raises:
         OSError: it cannot be made.
@@ -64,7 +64,7 @@ class Spool:
         """Reserves a number of bytes for writing.
 
         Raises:
-            OSError: there is no room (ENOSPC), as on a full disk.
+            OSError: the spool is full (ENOSPC).
         """
         if self.waiting_bytes + length > self._max_bytes:
             why = (

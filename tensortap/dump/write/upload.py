@@ -41,9 +41,9 @@ class Uploader:
     have grown. Values go before the statistics that name them.
 
     Args:
-        place: the path that stands for the log directory's address. run: name of the run.
+        place: the path that represents the log directory's address. run: name of the run.
         spool: where the run is written.
-        take_parts: commits, and says what is to be sent.
+        take_parts: commits, and returns the files to upload.
         timeout: seconds that `finish` waits.
         was_there: names of files that the address has already.
     """

@@ -1,6 +1,6 @@
 """Values on their way to the disk: encoded (raw, packed, a sample), then appended to numbered shards.
 
-A shard is a safetensors file whose header is filled in when the shard is full.
+A shard is a safetensors file; its header is written when the shard is full.
 """
 
 from __future__ import annotations

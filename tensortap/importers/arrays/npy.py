@@ -1,6 +1,6 @@
 """NumPy's `.npy`, one array, and `.npz`, a zip of them.
 
-Object arrays are refused: reading them would run what the file says.
+Object arrays are refused, because reading them would run code from the file.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def npz_arrays(path: Path) -> Iterator[StoredArray]:
     """The arrays of a `.npz` file under their names.
 
     Raises:
-        RefusedError: it is no archive of arrays, or beyond a limit.
+        RefusedError: it is not an archive of arrays, or exceeds a limit.
     """
     with open_zip(path) as archive:
         budget = UnpackBudget()
@@ -73,7 +73,7 @@ def read_npy(
     """Reads an array from a stream that has `available` bytes.
 
     Args:
-        stored, budget: of a compressed stream, its bytes, and what it may unpack to.
+        stored, budget: the bytes of a compressed stream, and the limit of its unpacked size.
 
     Raises:
         RefusedError: it is damaged, holds objects or structs, or takes too much memory.

@@ -24,7 +24,7 @@ def entries(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     """(key, value) in the order of the table.
 
     Raises:
-        RefusedError: it is no such table, compressed, or damaged.
+        RefusedError: it is not such a table, is compressed or damaged.
     """
     if len(data) < _FOOTER or data[-8:] != MAGIC:
         raise RefusedError("It is not the index of a checkpoint, or it is truncated.")

@@ -81,7 +81,7 @@ def read_file_set(metadata: Path, note: Note) -> FileSet:
     """Reads all but the executions.
 
     Raises:
-        RefusedError: the metadata file does not say what it should.
+        RefusedError: the metadata file is invalid.
     """
     first = next((parse("DebugEvent", data, metadata.name) for data in records(metadata, note)), None)
     if first is None or first.WhichOneof("value") != "debug_metadata":

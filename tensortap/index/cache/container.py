@@ -41,7 +41,7 @@ def write_container(
 
     Args:
         about: what JSON can say.
-        arrays: one-dimensional ones. `unchecked`: names of those whose contents have checksums of their own.
+        arrays: one-dimensional. `unchecked`: names of arrays that have their own checksums.
 
     Raises:
         OSError: the disk refused; nothing is left behind.

@@ -33,7 +33,7 @@ def pack_histograms(take: Take, order: Array, tensor_starts: Array) -> dict[str,
     """The arrays of `Packed`, made block by block.
 
     Args:
-        take: the histograms of some rows, asked for pieces of `order`.
+        take: returns the histograms of pieces of `order`.
         order: the rows by tensor.
         tensor_starts: int64 [tensors + 1], where each tensor's rows begin in `order`.
     """

@@ -142,7 +142,7 @@ class Segment:
         """Unpacks histograms of rows of the segment that are close to each other by tensor, with those
         between them.
 
-        What it returns raises PackedError.
+        The returned function raises PackedError.
         """
         places = np.empty(len(self), np.int32)
         places[self.arrays["by_tensor"]] = np.arange(len(self), dtype=np.int32)

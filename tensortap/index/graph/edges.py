@@ -44,10 +44,10 @@ def build_edges(
     """The edges of a graph; inputs that name no node are skipped.
 
     Args:
-        inputs: what the nodes list.
+        inputs: the nodes' lists of inputs.
         sources: row of the node that each input comes from, -1 if there is none.
         functions: `caller` and `outputs` of each function.
-        rows: row of each node name; asked for functions only.
+        rows: row of each node name; only called if there are functions.
     """
     lengths = inputs.lengths
     target = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)

@@ -321,7 +321,7 @@ class NameRows:
         names: name of each row.
         extra: how many of them were not recorded.
         distinct: whether no two rows have the same name.
-        asked: row of each name that was asked for, the first of equal ones; -1 if there is none.
+        asked: row of each requested name, the first of equal ones; -1 if there is none.
     """
 
     names: pa.StringArray

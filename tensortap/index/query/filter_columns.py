@@ -74,7 +74,7 @@ def tensors_by_node(
 
     Args:
         fits: which nodes of a graph fit, bool [nodes].
-        otherwise: what holds for tensors whose node is in no recorded graph.
+        otherwise: the result for tensors without a node in a recorded graph.
     """
     tensors = run.catalog.tensors
     mask = np.full(count, otherwise, np.bool_)
@@ -118,7 +118,7 @@ def text_ranks(run: RunIndex, count: int, field: str) -> Array:
     """The rank of a text of each of the first `count` tensors' nodes in natural order, int64 [count].
 
     Args:
-        field: one of `NODE_TEXTS`; the text is empty for tensors whose node is in no recorded graph.
+        field: one of `NODE_TEXTS`; the text is empty for tensors without a node in a recorded graph.
     """
     tensors = run.catalog.tensors
     texts = [""] * count

@@ -30,7 +30,7 @@ class SortedRows:
     """The rows of a few queries in their order, the last ones; forgotten as soon as the run grows.
 
     Attributes:
-        lock: to be held by who puts, so that nobody sorts what another one is sorting.
+        lock: hold it to add a result, so that no two threads sort the same rows.
     """
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ def sort_rows(run: RunIndex, rows: Array, sort: str, first: int) -> Array:
     """The first rows sorted by a column; avoids a full sort for few rows.
 
     Raises:
-        SelectionError: there is no such column.
+        SelectionError: the column does not exist.
     """
     name, descending = sort.removeprefix("-"), sort.startswith("-")
     if name not in SORT_COLUMNS:

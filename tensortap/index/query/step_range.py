@@ -64,7 +64,7 @@ def step_from_end(whose: str, steps: Sequence[int], at: int) -> int:
     """The step that a negative `at` selects from ascending steps.
 
     Raises:
-        NotFoundError: there are not so many.
+        NotFoundError: there are fewer steps.
     """
     if not 0 < -at <= len(steps):
         raise NotFoundError(f"{whose} has fewer than {-at} steps.", f"It has {counted(len(steps), 'step')}.")

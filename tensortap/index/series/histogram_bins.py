@@ -66,7 +66,7 @@ def linear_bins(dense: Ints, lows: Floats, highs: Floats, edges: Floats) -> Binn
     Args:
         dense: int64 [rows, DENSE].
         lows, highs: each row's smallest and largest finite value (NaN if none); buckets are cut to them.
-        edges: ascending; what lies outside is skipped, the last bin includes its right edge.
+        edges: ascending; elements outside are skipped, the last bin includes its right edge.
     """
     counts = np.zeros((len(dense), len(edges) - 1))
     left, right = dense_edges()

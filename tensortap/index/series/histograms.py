@@ -76,7 +76,7 @@ def histograms(
         graph, worker, steps: as in `history`. visit: only this one of each step.
         scale: `symlog`: the native buckets, exact; `linear`: `bins` equal bins between `low` and `high` (by
             default the finite range of all rows), into which native buckets are spread evenly.
-        limit: at most so many rows, evenly thinned; the first and last stay.
+        limit: maximum number of rows, evenly thinned; the first and last stay.
         merge_visits: adds up the visits of each step (workers stay apart).
 
     Raises:

@@ -53,7 +53,7 @@ def history(
     Args:
         graph: only this graph's; by default those of all graphs that captured a tensor of that name.
         steps: a range of steps (see `parse_steps`). visit: only this one of each step.
-        limit: at most so many rows, evenly thinned; the first and last stay.
+        limit: maximum number of rows, evenly thinned; the first and last stay.
 
     Raises:
         NotFoundError: no such tensor, graph or worker. SelectionError: `steps` cannot be parsed.

@@ -39,7 +39,7 @@ def step_statistics(run: RunIndex, graph_id: str, step: int, *, worker: str | No
         worker: only this worker's snapshots.
 
     Raises:
-        NotFoundError: no such graph, worker, or step. A step at which other graphs were captured has no rows.
+        NotFoundError: the graph, worker or step does not exist. A step of other graphs has no rows.
     """
     graph, catalog = run.graph(graph_id), run.catalog
     code = catalog.steps.code(step)

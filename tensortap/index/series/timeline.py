@@ -1,6 +1,6 @@
 """Steps x scopes of one statistic: where and when a run turned bad, on one page.
 
-The worst snapshot of those that fall into a cell stands for it.
+A cell shows the worst of its snapshots.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def timeline(
         statistic: one of `TIMELINE_STATISTICS`, of a tensor's finite elements; shares are of all of them.
         scope: a display path; empty for the whole graph.
         rows, opened, closed: which scopes are open, see `scope_rows`.
-        limit: at most so many rows, the first ones: memory is of these, times the columns.
+        limit: maximum number of rows, the first ones; memory grows with rows times columns.
         columns: more steps than that share columns.
         steps: a range (see `parse_steps`); all by default.
 

@@ -38,8 +38,8 @@ def training_logs(run: RunIndex, *, phase: str = "train", limit: int = 1000) -> 
 
     Args:
         phase: of batches of `train` (`fit`) or `test` (`evaluate`).
-        limit: at most so many batches, evenly thinned; the first, the last and the first with a value that is
-            not finite stay.
+        limit: maximum number of batches, evenly thinned; the first, the last and the first non-finite one
+            stay.
     """
     found = sorted((logs for logs in run.events.logs if logs.phase == phase), key=lambda logs: logs.step)
     kept = set(thin(len(found), limit).tolist())

@@ -43,10 +43,10 @@ def trends(
     Args:
         statistic: one of `STATISTICS_COLUMNS`.
         worker: only this worker's snapshots.
-        places: at most so many a tensor, evenly spread.
+        places: maximum number per tensor, evenly spread.
 
     Raises:
-        SelectionError: there is no such statistic.
+        SelectionError: the statistic does not exist.
     """
     if statistic not in STATISTICS_COLUMNS:
         known = ", ".join(STATISTICS_COLUMNS)
@@ -141,7 +141,7 @@ def node_trends(
 
     Args:
         nodes: rows of the graph. statistic: one of `TIMELINE_STATISTICS`.
-        places: a node's captured steps share at most so many, so that no extreme is skipped.
+        places: maximum number of buckets per node; buckets share steps, so no extreme is skipped.
         steps: a range (see `parse_steps`); all by default. worker: only this worker's snapshots.
 
     Raises:

@@ -77,7 +77,7 @@ def run_check(recording: Recording, graph: Graph | None, options: Mapping[str, A
     """Answers the analysis `test`: `test`, its name (`options["test"]`), and the fields of its `CheckResult`.
 
     Raises:
-        NotFoundError: no such test, or the step has not what it needs.
+        NotFoundError: the test does not exist, or does not apply to the step.
     """
     name = str(options.get("test"))
     if name not in CHECKS:

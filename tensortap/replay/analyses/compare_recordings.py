@@ -33,7 +33,7 @@ class NodeDifference:
         introduced: the larger `introduced` of both directions: how differently the nodes compute from
             the same inputs, in units of the tensor.
         received: the larger `inherited`.
-        there: this tensor, beside what the other call's node makes of the inputs of this one.
+        there: compares this tensor with the output of the other call's node for the same inputs.
         here: the other way round.
         given: it comes from outside the step, or from a seed. What a constant differs by is introduced.
     """

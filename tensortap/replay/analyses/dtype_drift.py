@@ -88,7 +88,7 @@ class _DriftAnalysis:
     """Compares the outputs of the chosen nodes at low precision with those at high precision.
 
     Args:
-        given: hashes of the recorded arguments: what is read from a variable before it is changed.
+        given: hashes of the recorded arguments, i.e. of variables before they change.
     """
 
     def __init__(self, chosen: SelectedNodes, low: Visits, high: Visits, given: set[str]) -> None:

@@ -20,8 +20,7 @@ class Split:
 
     Attributes:
         total: how far the tensor is from its reference; infinite if a number is finite in one of them only.
-        inherited: how far the reference's own node is from the reference, when it is given the inputs that
-            the tensor's node had.
+        inherited: error of the reference's node when it runs with the inputs of the tensor's node.
         introduced: how far the tensor is from that. `total` is at most `inherited + introduced`.
         introduced_non_finite: elements that became NaN or infinite here; the reference's node computes finite
             numbers from the same inputs.
@@ -41,8 +40,8 @@ def split_error(
     """Splits the difference of a tensor, given as its visits.
 
     Args:
-        between: what the reference's node makes of the tensor's inputs; None of a node without inputs: then
-            all of it is introduced.
+        between: output of the reference's node for the tensor's inputs; None for a node without inputs,
+            where all of the difference is introduced.
 
     Returns:
         None if shapes or the numbers of visits differ.

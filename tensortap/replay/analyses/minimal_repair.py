@@ -186,7 +186,7 @@ class RepairSearch:
 
     Attributes:
         trials: how often the step was run with repairs.
-        left: what the last of these runs left that is not finite.
+        left: the non-finite results of the last of these runs.
         cut: the trials were used up before the answer was certain: a smaller set may do, or some other one.
     """
 

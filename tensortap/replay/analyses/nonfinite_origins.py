@@ -59,7 +59,7 @@ class StepNodes:
         """The nodes where NaN or infinities originate, in the order of the graph, and the run itself.
 
         Args:
-            call: one that was changed, whose nodes have the same names.
+            call: a changed call; its nodes have the same names.
         """
         chosen = self.chosen if call is None else SelectedNodes(call, pattern_of(""))
         again = chosen.run(as_written=True)

@@ -21,8 +21,7 @@ class ObserverEffect:
         changed: names of the variables, and `output N`, that came out in other bits than without taps.
         first: if any did, the first tensor, in the order of the graph, such that capturing it and all before
             it makes the difference; empty otherwise.
-        kept: how many tensors are compared with what was captured in the recorded call, by its hashes; filled
-            in by the caller.
+        kept: number of tensors compared with the recorded call by their hashes; set by the caller.
         unlike_kept: those of them that differ from it.
         unstable: results that differ between two runs without taps: of them it cannot be said.
     """

@@ -23,8 +23,8 @@ class Repair:
     """One small change of the program.
 
     Attributes:
-        node: the node whose line is to be changed.
-        instead: what the line computes there, and what it should, in words of TensorFlow.
+        node: the node with the line to change.
+        instead: the computation in that line, and its replacement, in TensorFlow terms.
         changes: tensor name -> what becomes of it; for all of its readers, gradients among them.
         nodes: what runs in float32, for an island.
     """

@@ -94,7 +94,7 @@ class _Rewriting:
     Args:
         flat: its words for a tensor -> `node:slot`.
         target: number of the dtype.
-        chosen: nodes that run in it; None: all, and what the function takes and gives, too.
+        chosen: nodes that run in it; None: all, including the function's arguments and results.
     """
 
     def __init__(

@@ -32,10 +32,10 @@ class CallResult:
     """Results of a call, and the tensors that were captured in it.
 
     Attributes:
-        outputs: the returned tensors, resources left out.
+        outputs: the returned tensors, without resources.
         variables: values after the call, by number of their argument.
-        tensors: those that were asked for, with the visit of each, in the order in which they were computed.
-        failure: what the call raised, or None.
+        tensors: the requested tensors with their visits, in the order of computation.
+        failure: the error of the call, or None.
     """
 
     outputs: tuple[Array, ...]
@@ -285,7 +285,7 @@ def device_here(name: str) -> str:
         name: `/job:worker/replica:0/task:1/device:GPU:0`, or empty.
 
     Returns:
-        `/device:GPU:0`, or the CPU where there is no such device; empty if the name is.
+        `/device:GPU:0`, or the CPU if that device is missing; empty for an empty name.
     """
     if not name:
         return ""

@@ -35,7 +35,7 @@ class SelectedNodes:
 
     Attributes:
         operations: in the order of the graph.
-        candidates: tensor name -> what is known of it, of all of the call.
+        candidates: tensor name -> its candidate, for the whole call.
     """
 
     def __init__(self, call: LoadedCall, pattern: re.Pattern[str]) -> None:

@@ -40,8 +40,8 @@ class IsolatedNodes(Generic[Key]):
 
     Args:
         operations: of the graphs of `TracedFunction`s; `why_not_isolated` must be empty for each.
-        dtype: what all floats of a node become, as far as it has such a kernel; None: as they are.
-        otherwise: whether a node without such a kernel runs as it is, instead of being left out.
+        dtype: dtype for all floats of a node, if it has such a kernel; None: unchanged.
+        otherwise: whether a node without such a kernel runs unchanged instead of being skipped.
 
     Attributes:
         lacking: nodes that have no kernel for `dtype`.
@@ -84,7 +84,7 @@ class IsolatedNodes(Generic[Key]):
         """The outputs of some of the nodes, by slot; nodes that refuse their inputs are missing.
 
         Args:
-            inputs: cast to what the node takes.
+            inputs: cast to the dtypes of the node's inputs.
         """
         keys = [key for key in inputs if key in self._names]
         found: dict[Key, list[Array]] = {}

@@ -172,8 +172,8 @@ def _at_step(x: Any, arguments: list[Any], value_at_step: ValueAtStep | None) ->
 def value_at_step(source: Path, tensor: str) -> ValueAtStep:
     """The value of a tensor in other recordings, of the run of `source` or of one beside it.
 
-    What it gives raises NotFoundError where there is no such recording or value, and InvalidValueError where
-    the tensor has several: in a loop, one value would stand for all visits.
+    The returned function raises NotFoundError without that recording or value, and InvalidValueError if the
+    tensor has several: in a loop, one value would stand for all visits.
     """
 
     def value(step: int, run: str) -> np.ndarray[Any, Any]:

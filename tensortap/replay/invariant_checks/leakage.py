@@ -59,8 +59,9 @@ def find_leaks(
     does all that is computed of it. Where a step runs the model several times, that is its first run.
 
     Args:
-        parts: what must stay; of several that of each function the one that finds the least there.
-        of: how often the step runs what was changed, of which only the first time is checked.
+        parts: the parts that must not change; if a function has several, the one with the fewest leaks
+            counts.
+        of: how often the step runs the changed part; only the first run is checked.
     """
     changes: dict[str, float] = {}
     skipped = 0

@@ -40,7 +40,7 @@ class Stepper:
         is unique.
 
         Raises:
-            NotFoundError: there is no such node; the hint names near ones.
+            NotFoundError: the node does not exist; the hint has similar names.
             SelectionError: several fit; the hint names them.
         """
         self.at = self._row(name)

@@ -188,7 +188,7 @@ def write_what_ifs(source: Path, what_ifs: WhatIfs) -> Path:
     """Saves them next to those of the run's other recordings. Returns the file; the dump is unchanged.
 
     Raises:
-        DamagedError: the file that is there is invalid, and is left as it is.
+        DamagedError: the existing file is invalid; it is not changed.
         InvalidValueError: they would be more than is read again; nothing is written.
         OSError: neither place can be written to.
     """
