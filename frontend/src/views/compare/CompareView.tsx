@@ -74,9 +74,9 @@ function headline(): string {
   const total = Object.values(result.counts).reduce((sum, count) => sum + count, 0);
   const { same, noise } = result.counts;
   const rest = `${formatCount(same)} identical, ${formatCount(noise)} within rounding`;
-  const where = told.a.step === told.b.step ? `at step ${told.a.step}` : `at steps ${told.a.step} and ${told.b.step}`;
+  const where = result.a.step === result.b.step ? `at step ${result.a.step}` : `at steps ${result.a.step} and ${result.b.step}`;
   if (total === 0) return 'There was nothing to compare.';
-  if (!told.differ) return `Match ${told.steps > 1 ? `at all ${told.steps} steps` : where}: ${counted(total, 'tensor')} (${rest})`;
+  if (!result.differ) return `Match ${result.steps > 1 ? `at all ${result.steps} steps` : where}: ${counted(total, 'tensor')} (${rest})`;
   return `Diverge ${where}: ${formatCount(total - same - noise)} of ${counted(total, 'tensor')} differ (${rest})`;
 }
 

@@ -69,7 +69,7 @@ function useJob(model: GraphView, subject: readonly string[]): Job {
       const { signal } = abort.current;
       setError('');
       setBusy(true);
-      setTold('Drawing the image…');
+      setMessage('Drawing the image…');
       share.value = 0;
       const progress = (done: number) => {
         share.value = done;
