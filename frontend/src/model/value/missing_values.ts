@@ -20,8 +20,6 @@ export function noNumbers(rows: readonly (Pick<Snapshot, 'dtype' | 'size'> & Par
   return `Text cannot be plotted (${what}); "Value" shows stored strings.`;
 }
 
-const are = (rows: readonly unknown[]): string => (rows.length === 1 ? 'is' : 'are');
-
 const finiteElements = (row: Measures) => row.size - row.nan - infinities(row);
 
 /** Says so where no element is finite; null where some are. */
