@@ -23,7 +23,7 @@ class NoValue(NamedTuple):
 
 _WORDS = {
     "summary": NoValue("not stored", "only the summary was captured", 'Capture it again with keep="value".'),
-    "source": NoValue("not stored", "the source of the import ({source}) has no value for it", ""),
+    "source": NoValue("not stored", "the imported file ({source}) has no value for it", ""),
     "pruned": NoValue("pruned", PRUNED_WHY, PRUNED_FIX),
     "refused": NoValue(
         "lost",

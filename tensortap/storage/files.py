@@ -185,7 +185,7 @@ def read_json(path: Path, limit: int = MAX_JSON) -> dict[str, Any]:
     """
     with FileReader(path) as file:
         if file.size > limit:
-            raise DamagedError(f"{path.name} has {file.size} bytes, more than the {limit} that are read.")
+            raise DamagedError(f"{path.name} has {file.size} bytes; the limit is {limit}.")
         if file.size == 0:
             raise DamagedError(f"{path.name} is empty.")
         data = file.read(0, file.size)

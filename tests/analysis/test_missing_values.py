@@ -50,7 +50,7 @@ def test_a_origin_without_its_value_says_why(runs: dict[str, RunIndex]) -> None:
     assert "elements" not in notes["whole"]
     assert 'Capture with Watch(keep="value") to see the offending elements' in notes["summaries"]
     assert "the value of y:0 is pruned (it was removed to save space)." in notes["pruned"]
-    assert "the source of the import (tfdbg2) has no value for it" in notes["imported"]
+    assert "the imported file (tfdbg2) has no value for it" in notes["imported"]
     assert not any(
         "Watch" in notes[name] or "Only summaries" in notes[name] for name in ("pruned", "imported")
     )

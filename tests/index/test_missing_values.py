@@ -78,7 +78,7 @@ CASES = [
         "t",
         0,
         "source",
-        "was not stored: the source of the import (tfdbg2) has no value for it",
+        "was not stored: the imported file (tfdbg2) has no value for it",
         "",
     ),
 ]
