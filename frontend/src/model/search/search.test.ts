@@ -130,7 +130,7 @@ describe('search', () => {
     ['is:nan', /no node has NaN at this step/],
     ['is:dead', /this graph has no findings/],
     ['train.py:17', /still loading/],
-  ])('%s says why it finds nothing', (text, told) => {
-    expect(runQuery(graph, parseQuery(text)).told).toMatch(told);
+  ])('%s says why it finds nothing', (text, message) => {
+    expect(runQuery(graph, parseQuery(text)).message).toMatch(message);
   });
 });
