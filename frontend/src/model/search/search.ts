@@ -143,15 +143,12 @@ function whyNothing({ facts }: Search, term: Term): string | null {
   }
   if (term.kind !== 'field') return null;
   const { field, text } = term;
-  if (field === 'source')
-    return facts.lines === null ? 'source lines are still loading' : `no node was created on line ${text}`;
+  if (field === 'source') return facts.lines === null ? 'source lines are still loading' : `no node was created on line ${text}`;
   const health = field === 'is' && (text === 'nan' || text === 'inf');
   if (health) return `no node has ${text === 'nan' ? 'NaN' : 'Inf'} at this step`;
   if (field !== 'is' && field !== 'problem') return `no ${field} in this graph contains ${text}`;
   const rules = [...new Set(facts.problems.map(({ rule }) => rule))];
-  return rules.length === 0
-    ? 'this graph has no findings'
-    : `no finding matches ${text}; this graph has ${rules.join(', ')}`;
+  return rules.length === 0 ? 'this graph has no findings' : `no finding matches ${text}; this graph has ${rules.join(', ')}`;
 }
 
 // Texts in a column of names, for the search: literally, without the numbers of Keras, or letter by letter.

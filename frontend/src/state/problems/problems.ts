@@ -54,7 +54,9 @@ export const notices = computed<string[]>(() => {
   const dropped = problems.data.value?.dropped ?? 0;
   const lost =
     dropped > 0
-      ? [`${dropped} snapshots or recordings were dropped: the disk was full, or the writer could not keep up. Free space, or watch fewer tensors.`]
+      ? [
+          `${dropped} snapshots or recordings were dropped: the disk was full, or the writer could not keep up. Free space, or watch fewer tensors.`,
+        ]
       : [];
   return [...raised.value, ...lost, ...(problems.data.value?.damage ?? []), ...pending, ...unseen.value];
 });

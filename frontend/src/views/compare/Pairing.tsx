@@ -22,7 +22,9 @@ export function Pairing({ inB, choose }: { inB: string | null; choose: (node: st
       ) : (
         <div class="row">
           <code class="truncate">{visible(node)}</code>
-          <span class="faint">{now === null ? 'has no partner; pair it with' : now === inB ? 'is compared with' : 'will be compared with'}</span>
+          <span class="faint">
+            {now === null ? 'has no partner; pair it with' : now === inB ? 'is compared with' : 'will be compared with'}
+          </span>
           <OtherNode inB={inB} choose={choose} />
           <button
             type="button"

@@ -120,9 +120,7 @@ function lines(): Source {
     ];
   });
   const lacks = (text: string) =>
-    map !== null && sourceFiles.value.length === 0 && PLACE.test(text)
-      ? 'This run has no source lines'
-      : null;
+    map !== null && sourceFiles.value.length === 0 && PLACE.test(text) ? 'This run has no source lines' : null;
   return { ...listed('Source', 5, choices), lacks };
 }
 

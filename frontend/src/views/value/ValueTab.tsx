@@ -108,8 +108,8 @@ function SampleNote({ whole }: { whole: Snapshot }) {
     <p class="sample-note" data-testid="sampled">
       <span class="chip">sample</span>
       <span>
-        {formatCount(kept)} of {formatCount(whole.size)} elements stored, {sampleText(whole.sample)}, shown in one dimension.
-        Counts, statistics and histograms cover the whole tensor.
+        {formatCount(kept)} of {formatCount(whole.size)} elements stored, {sampleText(whole.sample)}, shown in one dimension. Counts,
+        statistics and histograms cover the whole tensor.
       </span>
     </p>
   );
