@@ -78,7 +78,7 @@ class Stretches(DependsOnValues):
         """Drops all state of a tensor."""
         self._scans.pop(code, None)
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: SnapshotRows) -> None:
         """Adds snapshots, for each tensor in order after those already added."""
         columns = np.stack([rows[name] for name in STATISTICS])
         kept = rows.kept

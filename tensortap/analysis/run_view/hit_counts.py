@@ -42,7 +42,7 @@ class HitCounts:
         """Drops all state of a tensor."""
         self.by_tensor.pop(code, None)
 
-    def add(self, rows: Rows, has: Array, values: Array, *, low: bool = False) -> None:
+    def add(self, rows: SnapshotRows, has: Array, values: Array, *, low: bool = False) -> None:
         """Adds snapshots, for each tensor in order after those already added.
 
         Args:
@@ -103,7 +103,7 @@ class SnapshotCounts:
         if code < self._columns.shape[1]:
             self._columns[:, code] = (0, 0, _BEFORE)
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: SnapshotRows) -> None:
         """Adds snapshots, for each tensor in order after those already added."""
         starts, tensor, step = rows.starts, rows.tensor, rows.step
         more = int(tensor[-1]) + 1 - self._columns.shape[1]
@@ -192,7 +192,7 @@ class Zeros:
         self._tails.pop(code, None)
         self._elements.pop(code, None)
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: SnapshotRows) -> None:
         """Adds snapshots, for each tensor in order after those already added."""
         zero, size, starts = rows["zero"], rows["size"], rows.starts
         whole = (zero == size) & (size > 0)

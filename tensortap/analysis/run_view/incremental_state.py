@@ -71,7 +71,7 @@ class AnalysisCache:
     _held: OrderedDict[Hashable, CacheEntry[Any]] = field(default_factory=OrderedDict)
     _latest: Array = field(default_factory=lambda: np.full((2, 0), np.iinfo(np.int64).min))
 
-    def note(self, run: RunIndex, added: Rows, rows: int, count: int) -> None:
+    def note(self, run: RunIndex, added: SnapshotRows, rows: int, count: int) -> None:
         """Adds the snapshots since the last analysis, ordered; `count`: the number of tensors now."""
         if self.prunings != run.catalog.prunings:  # before any cached result is used
             self.prunings = run.catalog.prunings

@@ -103,7 +103,7 @@ class RunView:
             self._known[name] = find()
         return cast(T, self._known[name])
 
-    def rows(self, tensors: Iterable[TensorRole], *, floats: bool = True) -> Rows:
+    def rows(self, tensors: Iterable[TensorRole], *, floats: bool = True) -> SnapshotRows:
         """All snapshots of some tensors; by default only of floating-point ones."""
         codes = [tensor.code for tensor in tensors]
         if len(codes) > _MAX_SINGLE_LOOKUPS:

@@ -49,7 +49,7 @@ class SnapshotRows:
             found = catalog.column(column, self.rows)
         return found.astype(np.float64)
 
-    def part(self, part: slice | Array, *, share: bool = True) -> Rows:
+    def part(self, part: slice | Array, *, share: bool = True) -> SnapshotRows:
         """Some of the rows, by position or a mask. Parts of the same rows share the data read, unless `share`
         is off (all of a long run takes much memory)."""
         if not isinstance(part, slice) and part.dtype == np.bool_ and part.all():

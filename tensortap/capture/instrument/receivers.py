@@ -94,7 +94,7 @@ class StepReceiver(Protocol):
         """Tensors that taps must deliver of a function when it is recorded: see `PendingRecording.draws`."""
 
 
-class CallReceiver:
+class CallReceiver(Receiver):
     """Delivers the tensors of one call to all of its steps, and to the recordings that need them."""
 
     def __init__(

@@ -1,6 +1,6 @@
 """Values on their way to the disk: encoded (raw, packed, a sample), then appended to numbered shards.
 
-A shard is a safetensors file; its header is written when the shard is full.
+A shard is a safetensors file whose header is filled in when the shard is full.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from ..format.layout import HEADER, HEADER_TEXT, SAFETENSORS, sealed_header, val
 
 MAX_SHARD = 64 << 20  # bytes of values after which a shard is sealed
 MAX_TENSORS = 1_400
-COMPRESS_FROM = 8 << 10  # bytes; compressing smaller values saves too little
+COMPRESS_FROM = 8 << 10  # bytes; what smaller values would save is not worth the time
 
 
 class ValuesWriter:
@@ -53,7 +53,8 @@ class ValuesWriter:
         self._max_shard = max_shard
         self.number = first - 1
         self._fd: int | None = None
-        self._size = 0  # bytes after the header
+        self._file = AppendFile(worker_dir)
+        self._size = 0  # bytes behind the header
         self._entries: list[str] = []  # members of the header's JSON object
         self._ends: list[int] = []  # of their bytes
         self._header_size = 0
@@ -130,7 +131,8 @@ class ValuesWriter:
         """Completes the shard: then any safetensors reader opens it. May be called again after an OSError."""
         if self._fd is None:
             return
-        truncate(self._fd, HEADER + self._size)  # drops bytes that a failed write may have left
+        self.flush()
+        truncate(self._fd, HEADER + self._size)  # what a failed write may have left behind the last value
         header = sealed_header(self._entries)
         write_all(self._fd, header[8:], 8)
         self.sync()
@@ -151,9 +153,11 @@ class ValuesWriter:
     def abandon(self) -> None:
         """Closes the shard without sealing it: after a failure, or in a forked child, where it belongs to the
         parent."""
-        if self._fd is not None:
-            with contextlib.suppress(OSError):
-                os.close(self._fd)
+        self._close()
+        self._file.end()
+
+    def _close(self) -> None:
+        self._file.close()
         self._fd = None
         self._size = self._header_size = 0
         self._entries, self._ends = [], []
@@ -248,8 +252,8 @@ def encode_kept(kept: Any, sample: Sample, size: int) -> EncodedValue:
     values, dtype = normalize(kept)
     if values.shape != (sample.kept(size),):
         raise InvalidValueError(
-            f"A sample of shape {values.shape} does not match {size} elements.",
-            f"Pass {sample.kept(size)} elements.",
+            f"A sample of shape {values.shape} is not the one of {size} elements.",
+            f"Give {sample.kept(size)} elements.",
         )
     encoded = encode_value(values, dtype, 0)
     return encoded._replace(codec=with_sample(encoded.codec, sample))

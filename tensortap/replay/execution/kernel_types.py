@@ -12,7 +12,7 @@ import tensorflow as tf
 from tensortap.tf import internals
 
 FLOATS = (tf.float16, tf.bfloat16, tf.float32, tf.float64)
-_FLOAT_NUMBERS = frozenset(dtype.as_datatype_enum for dtype in FLOATS)
+_FLOAT_TYPES = frozenset(dtype.as_datatype_enum for dtype in FLOATS)
 _MOST_CHOICES = 4  # float attributes of one op for which every subset is tried
 
 Types = Mapping[str, tuple[int, ...]]

@@ -86,12 +86,12 @@ def _takes_nan(view: RunView, by_place: Mapping[tuple[str, int, int], TensorRole
     return bool((rows["nan"][rows.step == hit.first_step] > 0).any())
 
 
-def _active(rows: Rows) -> Array:
+def _active(rows: SnapshotRows) -> Array:
     """The share of active elements; NaN if a NaN is among them, because then it is unknown."""
     return np.where(rows.finite == rows["size"], rows.share("positive"), np.nan)
 
 
-def _dead_units(view: RunView, tensor: TensorRole, rows: Rows, limits: Limits) -> Iterator[Hit]:
+def _dead_units(view: RunView, tensor: TensorRole, rows: SnapshotRows, limits: Limits) -> Iterator[Hit]:
     """Checks the last stored values: a unit is a position of the last dimension."""
     shares, steps, samples = [], [], 0
     finite = rows.finite == rows["size"]

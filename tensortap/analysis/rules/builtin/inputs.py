@@ -50,7 +50,7 @@ def feeds_layer(view: RunView, tensor: TensorRole) -> bool:
     return False
 
 
-def is_number(view: RunView, tensor: TensorRole, rows: Rows) -> bool:
+def is_number(view: RunView, tensor: TensorRole, rows: SnapshotRows) -> bool:
     """Whether an input is a measurement: floating point, or integers (pixels) that are cast to floating point
     first. Tokens, which index rows of a table, are not."""
     dtypes, names = view.dtypes(rows)
@@ -146,7 +146,7 @@ def class_imbalance(view: RunView, limits: Limits) -> Iterable[Hit]:
             yield Hit.at(steps, len(steps), tensor, text, evidence, looked_at=looked_at)
 
 
-def _count_classes(view: RunView, rows: Rows) -> tuple[Array, Array]:
+def _count_classes(view: RunView, rows: SnapshotRows) -> tuple[Array, Array]:
     """How often each integer occurs in the stored labels, if at all, and at which steps they were stored.
     One-hot rows count as their class."""
     found, steps = [], []

@@ -56,7 +56,7 @@ class Updates(DependsOnValues):
         """Drops all state of a tensor."""
         self._weights.pop(code, None)
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: SnapshotRows) -> None:
         """Adds snapshots, for each tensor in order after those already added."""
         norm, kept = rows["l2"], rows.kept
         for code, part in rows.groups():
