@@ -44,8 +44,8 @@ export const overlay = resource(
   { cache: overlays },
 );
 
-/** So much is fetched ahead: five steps on either side of a step of 50,000 nodes. */
-const AHEAD_TENSORS = 150_000;
+/** So much is fetched ahead, some 40 MB: three steps on either side where each has 50,000 tensors. */
+const AHEAD_TENSORS = 300_000;
 const MOST_AHEAD = 8;
 
 /** Once a step is shown, fetches those around it ahead; moving on cancels that. */
