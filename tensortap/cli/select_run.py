@@ -16,7 +16,7 @@ from tensortap.storage.uri import shown_path
 
 from .argument_types import add_follow_links, source
 from .console import cell, console
-from .progress import bytes_progress
+from .progress import bytes_progress, part_progress
 
 if TYPE_CHECKING:
     from tensortap.index.logdir_index import LogIndex
@@ -37,14 +37,17 @@ def add_path(parser: argparse.ArgumentParser) -> None:
     add_follow_links(parser)
 
 
-def only_run(path: Path) -> RunIndex:
+def only_run(path: Path, options: argparse.Namespace | None = None) -> RunIndex:
     """The run at `path`, or the only one below it.
+
+    Args:
+        options: with those of `add_engine`: where one of them is given, an engine reads the run.
 
     Raises:
         NotFoundError: there are several; the hint lists them.
         TensortapError: the run cannot be read.
     """
-    log = open_log(path)
+    log = open_log(path, options)
     runs = log.runs
     if len(runs) > 1:
         names = sorted(_address(path, log, run) for run in runs)
@@ -78,8 +81,8 @@ def print_damage(run: str, damage: Sequence[str]) -> None:
         console(stderr=True).print(cell(f"{text}\n{hint}", "red"))
 
 
-def open_log(path: Path) -> LogIndex:
-    """The log below `path`, read to its end; a foreign format is imported first.
+def open_log(path: Path, options: argparse.Namespace | None = None) -> LogIndex:
+    """The log below `path`, read to its end; a foreign format is imported first. `options` as of `only_run`.
 
     Raises:
         NotARunError: the directory does not exist, or has no run.
@@ -92,8 +95,11 @@ def open_log(path: Path) -> LogIndex:
             f"There is no directory {shown_path(path)!r}.", "Pass a log directory or a run in it."
         )
     log = LogIndex(path)
-    with bytes_progress("reading") as advance:
-        log.refresh(lambda _: advance(*_progress(log)))
+    if options is not None and (options.engine or options.processes):
+        _read_by_engine(log, options.engine, options.processes)
+    else:
+        with bytes_progress("reading") as advance:
+            log.refresh(lambda _: advance(*_progress(log)))
     if not log.runs:
         check_folders_read(log.unread)
         raise NotARunError(
@@ -101,6 +107,14 @@ def open_log(path: Path) -> LogIndex:
             "A run is a directory with a run.json; see 'tensortap demo'.",
         )
     return log
+
+
+def _read_by_engine(log: LogIndex, engine: str, processes: int | None) -> None:
+    from tensortap.index.engine_reading import EngineReading
+    from tensortap.scale.registry import open_engine
+
+    with open_engine(engine, processes) as opened, part_progress("reading") as advance:
+        log.refresh(reading=EngineReading(opened, advance))
 
 
 def check_folders_read(unread: Mapping[Path, OSError]) -> None:

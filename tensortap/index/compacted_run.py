@@ -1,9 +1,8 @@
-"""A run with only `compact/`: its statistics are read from there, one part at a time."""
+"""A run with only `compact/`: its statistics are read from there, some parts at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +28,15 @@ from tensortap.core.errors import DamagedError, FormatVersionError
 from tensortap.dump.format.record_batches import check_statistics
 from tensortap.dump.format.run_files import WorkerInfo, worker_info
 from tensortap.dump.format.schema import SCHEMA
-from tensortap.dump.read.stats_reader import Commit
 from tensortap.storage.entry import Entry
 from tensortap.storage.files import FileReader
 from tensortap.storage.filesystem import stat_path
 
 from .catalog.catalog import Catalog
-from .catalog.decode import HISTOGRAM_COLUMNS
+from .catalog.decode import INDEXED_COLUMNS
+from .compacted_histograms import CompactedHistograms
 
-NOWHERE = -1  # as the statistics file of a commit that is not here
 _STREAM_BYTES = 64 << 20  # bytes of the streams that parts were made of: some 500,000 snapshots
-_ROWS_AT_ONCE = 1 << 16  # decoded at a time
 _MOST_BYTES = 4 << 30  # of a part, decoded
 _TEXTS = pa.dictionary(pa.int32(), pa.string())
 
@@ -62,6 +59,7 @@ class CompactedRun:
             self._manifest = read_manifest(run_dir) or Manifest()
         except (DamagedError, FormatVersionError) as error:
             self.damage.append(f"{FOLDER}/{MANIFEST}: {error}")
+        self.histograms = CompactedHistograms(run_dir, self._manifest.parts)
 
     @classmethod
     def find(cls, run_dir: Path) -> CompactedRun | None:
@@ -108,39 +106,52 @@ class CompactedRun:
 
     def progress(self) -> tuple[int, int]:
         """Bytes of parts that were read, and that there are."""
-        sizes = [part.rows.size + part.histograms.size for part in self._manifest.parts]
+        sizes = [part.rows.size for part in self._manifest.parts]
         return sum(sizes[: self.parts_read]), sum(sizes)
 
     def read_next(self, catalog: Catalog) -> bool:
-        """Adds the next parts to a catalog, in the order in which their rows were written; False at the
-        end."""
-        parts: list[CompactedPart] = []
-        tables: list[pa.Table] = []
-        for part in self._manifest.parts[self.parts_read :]:
-            if parts and sum(each.bytes for each in parts) + part.bytes > _STREAM_BYTES:
-                break
-            parts.append(part)
+        """Adds the next parts to a catalog; False where there are none."""
+        for first, stop in self.groups():
+            if first == self.parts_read:
+                self.damage += self.read_between(catalog, first, stop)
+                self.parts_read = stop
+                return True
+        return False
+
+    def groups(self) -> Iterator[tuple[int, int]]:
+        """Parts that are read together: the first, and behind the last."""
+        first, size = 0, 0
+        for number, part in enumerate(self._manifest.parts):
+            if number > first and size + part.bytes > _STREAM_BYTES:
+                yield first, number
+                first, size = number, 0
+            size += part.bytes
+        if self._manifest.parts:
+            yield first, len(self._manifest.parts)
+
+    def read_between(self, catalog: Catalog, first: int, stop: int) -> list[str]:
+        """Adds some parts to a catalog, in the order in which their rows were written, without histograms.
+
+        Returns:
+            Sentences about parts that cannot be read.
+        """
+        tables, damage = [], []
+        for part in self._manifest.parts[first:stop]:
             try:
-                tables.append(self._rows(part, catalog.read_columns))
+                tables.append(self._rows(part))
             except (DamagedError, OSError) as error:
-                self.damage.append(f"The steps {part.first} to {part.last} cannot be read: {error}")
-        self.parts_read += len(parts)
+                damage.append(f"The steps {part.first} to {part.last} cannot be read: {error}")
         if tables:
             self._add(catalog, pa.concat_tables(tables))
-        return bool(parts)
+        return damage
 
-    def _rows(self, part: CompactedPart, columns: Sequence[str]) -> pa.Table:
+    def _rows(self, part: CompactedPart) -> pa.Table:
         """The rows of a part.
 
         Raises:
             DamagedError: a file is damaged, or holds something else. OSError: it cannot be read.
         """
-        names = [name for name in columns if name not in HISTOGRAM_COLUMNS]
-        table = self._table(part.rows, [*names, "worker", "seq"], part.snapshots)
-        if len(names) < len(columns):
-            histograms = self._table(part.histograms, list(HISTOGRAM_COLUMNS), part.snapshots)
-            for name in HISTOGRAM_COLUMNS:
-                table = table.append_column(name, histograms.column(name))
+        table = self._table(part.rows, [*INDEXED_COLUMNS, "worker", "seq"], part.snapshots)
         check_statistics(table)
         if not set(pc.unique(table.column("worker")).to_pylist()) <= self.workers.keys():
             raise DamagedError("A row has a worker that is not in the manifest.")
@@ -150,13 +161,10 @@ class CompactedRun:
         names = [info.worker for info in sorted(self.worker_infos(), key=_age)]
         worker = pc.index_in(table.column("worker"), pa.array(names)).to_numpy()
         order = np.lexsort((table.column("seq").to_numpy(), worker))
-        edges = np.searchsorted(worker[order], np.arange(len(names) + 1)).tolist()
-        table = table.select(list(catalog.read_columns)).combine_chunks()
-        for name, (start, stop) in zip(names, pairwise(edges), strict=True):
-            for at in range(start, stop, _ROWS_AT_ONCE):
-                rows = table.take(order[at : min(at + _ROWS_AT_ONCE, stop)])
-                commits = [Commit(name, NOWHERE, 0, 0, batch, {}) for batch in rows.to_batches()]
-                catalog.add(name, commits, values_are_here=False)
+        counts = np.bincount(worker, minlength=len(names))
+        there = np.flatnonzero(counts)
+        table = table.select(list(INDEXED_COLUMNS)).combine_chunks().take(order)
+        catalog.add_compacted(table, [names[number] for number in there.tolist()], counts[there])
 
     def _table(self, file: CompactFile, names: list[str], rows: int) -> pa.Table:
         """Some columns of a file that was compared with its checksum, with the types of a stream."""

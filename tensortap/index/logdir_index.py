@@ -21,6 +21,7 @@ from tensortap.storage.filesystem import stat_path
 from tensortap.storage.uri import path_of
 from tensortap.system.user_dirs import cache_folder
 
+from .engine_reading import EngineReading
 from .run_index import LogCaches, RunIndex, RunOverview, RunReplacedError
 
 RUN_FILE = "run.json"
@@ -146,18 +147,21 @@ class LogIndex:
         self._searched.wait(timeout)
         return self.runs_known
 
-    def refresh(self, advance: Callable[[RunIndex], object] | None = None) -> bool:
+    def refresh(
+        self, advance: Callable[[RunIndex], object] | None = None, *, reading: EngineReading | None = None
+    ) -> bool:
         """Looks for new runs and reads on in all of them; returns whether anything changed.
 
         `advance` is called with a run whenever a part of it was read and more is left; what it raises ends
         the refresh, and the next one continues from there.
+        `reading`: the engine that reads runs of which nothing was read yet, and no index was saved.
         While another thread refreshes, it returns once the runs are known; what is read appears bit by bit.
         """
         if not self._refreshing.acquire(blocking=False):
             self._searched.wait()
             return False
         try:
-            before = self._version
+            before, self._shared.reading = self._version, reading
             self._find_runs()
             self.runs_known = True
             self._searched.set()
@@ -167,6 +171,7 @@ class LogIndex:
                 waiting = [run_id for run_id in waiting if self._read_part(run_id, advance)]
             return self._version != before
         finally:
+            self._shared.reading = None
             self._searched.set()
             self._refreshing.release()
 

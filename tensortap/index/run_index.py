@@ -24,6 +24,7 @@ from .catalog.catalog import Catalog
 from .catalog.commit_cache import CommitCache
 from .catalog.step_totals import StepTable
 from .compacted_run import CompactedRun
+from .engine_reading import EngineReading
 from .graph.graph_index import GraphIndex
 from .graph_store import GraphCache, GraphOverview
 from .missing_values import source_format
@@ -64,12 +65,14 @@ class RunReplacedError(Exception):
 
 class LogCaches:
     """Caches that the runs of a log share: recently read commits, how many nodes recorded graphs have (by
-    id), and the folder of saved indices, if there is one."""
+    id), and the folder of saved indices, if there is one. `reading`: the engine that reads runs of which no
+    index was saved; None: this process does."""
 
     def __init__(self, cache: Path | None = None) -> None:
         self.commits = CommitCache()
         self.graph_nodes: dict[str, int] = {}
         self.cache = cache
+        self.reading: EngineReading | None = None
 
 
 def open_run(path: Path, name: str, run_id: str, generation: int = 0) -> RunIndex:
@@ -183,6 +186,8 @@ class RunIndex:
         assert self._reader is not None and self._shelf is not None
         self._find_workers(self._reader)
         self._shelf.poll()
+        if self._shared.reading is not None and not self.catalog.rows:
+            self._read_by_engine(self._shared.reading, self._compacted)
         if self._compacted is not None and self._read_compacted(self._compacted):
             return True
         more = [follower.poll() for follower in self._followers.values()]
@@ -197,8 +202,7 @@ class RunIndex:
     def _open(self) -> None:
         reader = RunReader(self.path)
         self._compacted = CompactedRun.find(self.path)
-        if self._compacted is not None:
-            self.catalog = Catalog(self.path, histograms=True)
+        self.catalog = self._empty_catalog()
         self._load()
         self._describe(reader)
         self._shelf = GraphCache(reader, self.catalog, self._shared.graph_nodes)
@@ -227,7 +231,24 @@ class RunIndex:
             self._positions = self._saved.load(self.catalog)
         except ContainerError as error:
             _LOG.debug("%s is read from its dump: %s", self.name, error)
-            self.catalog = Catalog(self.path, histograms=True)
+            self.catalog = self._empty_catalog()
+
+    def _empty_catalog(self) -> Catalog:
+        compacted = self._compacted
+        catalog = Catalog(self.path, histograms=self._saved is not None and compacted is None)
+        catalog.compacted_histograms = None if compacted is None else compacted.histograms
+        return catalog
+
+    def _read_by_engine(self, reading: EngineReading, compacted: CompactedRun | None) -> None:
+        """Fills the catalog, in which nothing is yet. Raises TensortapError: a task failed."""
+        if compacted is not None:
+            reading.read_parts(self.path, compacted, self.catalog, lambda: self._save(True))
+            return
+        workers = [follower.info for follower in self._followers.values()]
+        for positions in reading.read_workers(self.path, workers, self.catalog):
+            for worker, position in positions.items():
+                self._followers[worker].resume(position)
+            self._save(True)
 
     def _read_compacted(self, compacted: CompactedRun) -> bool:
         """Reads on in compacted statistics; returns whether there were some. Raises RunReplacedError."""

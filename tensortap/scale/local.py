@@ -63,7 +63,7 @@ class LocalEngine:
     def _ask(self, request: Record, cancellation: Cancellation) -> Record:
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                answer: Record = self._pool.ask(request, cancellation=cancellation)[0]
+                answer, data = self._pool.ask(request, cancellation=cancellation)
             except ChildEndedError as error:
                 if attempt == ATTEMPTS or cancellation.cancelled:
                     hint = "There may be too little memory: use fewer processes (--processes)."
@@ -71,7 +71,8 @@ class LocalEngine:
             except ChildFailedError as error:
                 raise TensortapError(f"A task failed with {error}.") from error
             else:
-                return answer
+                found: Record = {**answer, "data": data} if data else answer
+                return found
         raise AssertionError
 
     def __enter__(self) -> Self:

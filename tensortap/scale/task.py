@@ -1,4 +1,5 @@
-"""Run one task: a function of the package that takes and returns JSON. Large results are files.
+"""Run one task: a function of the package that takes and returns JSON. Large results are files, or the bytes
+`data` of its answer.
 
 As a program (`python -m tensortap.scale.task`) it answers requests of `LocalEngine`.
 """
@@ -12,7 +13,7 @@ from typing import Any
 from tensortap.core.errors import TensortapError
 from tensortap.system.subprocess_worker import SendProgress, serve
 
-Record = dict[str, Any]  # JSON
+Record = dict[str, Any]  # JSON, and in an answer the bytes `data`
 Task = Callable[[Record], Record]
 
 
@@ -39,7 +40,8 @@ def run_task(name: str, argument: Record) -> Record:
 
 
 def _handle(request: dict[str, Any], progress: SendProgress) -> tuple[Any, bytes]:
-    return run_task(request["task"], request["argument"]), b""
+    answer = run_task(request["task"], request["argument"])
+    return answer, answer.pop("data", b"")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tensortap.core.errors import NotFoundError
 
-from ..argument_types import add_follow_links, condition, natural, source
+from ..argument_types import add_engine, add_follow_links, condition, natural, source
 from ..console import console, print_json
 from ..progress import rules_progress
 from ..select_run import only_run, report_damage
@@ -77,6 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--html", type=Path, metavar="FILE", help="also write a report as one HTML file")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="also write all tensors and metrics as CSV")
+    add_engine(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_follow_links(parser)
 
@@ -113,8 +114,8 @@ def _compare(arguments: argparse.Namespace) -> Comparison:
     from tensortap.analysis.compare.comparison_files import read_matches
     from tensortap.analysis.compare.side import Side
 
-    run_a = only_run(arguments.a)
-    run_b = run_a if arguments.b is None else only_run(arguments.b)
+    run_a = only_run(arguments.a, arguments)
+    run_b = run_a if arguments.b is None else only_run(arguments.b, arguments)
     step_b = arguments.step if arguments.step_b is None else arguments.step_b
     worker_b = arguments.worker if arguments.worker_b is None and run_a is run_b else arguments.worker_b
     a, b = Side(run_a, arguments.step, arguments.worker), Side(run_b, step_b, worker_b)

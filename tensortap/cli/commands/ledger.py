@@ -10,6 +10,7 @@ from rich.console import Console
 
 from tensortap.core.text import counted
 
+from ..argument_types import add_engine
 from ..console import cell, console, plain_table, print_json
 from ..progress import rules_progress
 from ..select_run import add_path, only_run, report_damage
@@ -24,13 +25,14 @@ EXAMPLE = "tensortap ledger logs/digits; tensortap ledger logs/digits --all --js
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_path(parser)
     parser.add_argument("--all", action="store_true", help="also list the variables that learn")
+    add_engine(parser)
     parser.add_argument("--json", action="store_true", help="print JSON with all variables")
 
 
 def run(arguments: argparse.Namespace) -> int:
     from tensortap.analysis.dead_layers.ledger import dead_layer_ledger
 
-    found = only_run(arguments.path)
+    found = only_run(arguments.path, arguments)
     with rules_progress() as progress:
         entries = dead_layer_ledger(found, advance=progress)
     report_damage(found)

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from tensortap.core.text import counted, escaped
 
-from ..argument_types import natural
+from ..argument_types import add_engine, natural
 from ..console import cell, console, plain_table, print_json
 from ..select_run import add_path, only_run, report_damage
 
@@ -29,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--step", type=natural, metavar="N", help="step to analyse (default: the first with NaN or Inf)"
     )
+    add_engine(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -36,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     from tensortap.analysis.nonfinite.nan_report import nan_report
     from tensortap.index.unknown_counts import snapshots_not_counted
 
-    found = only_run(arguments.path)
+    found = only_run(arguments.path, arguments)
     report, unknown = nan_report(found, arguments.step), snapshots_not_counted(found.catalog)
     report_damage(found)
     if arguments.json:

@@ -14,7 +14,7 @@ from tensortap.dump.read.runs import find_runs
 from tensortap.importers.resolve import as_logdir
 from tensortap.storage.uri import shown_path
 
-from ..argument_types import add_follow_links, source
+from ..argument_types import add_engine, add_follow_links, source
 from ..console import console, print_json
 from ..progress import rules_progress
 from ..select_run import only_run, open_log, report_damage
@@ -52,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("high", "medium", "low"),
         help="exit with status 1 on a finding of this severity or above, or if a rule fails",
     )
+    add_engine(parser)
     parser.add_argument("--json", action="store_true", help="print JSON; with --follow, after each check")
     add_follow_links(parser)
 
@@ -75,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise NotARunError("No run given.", "Pass a run, e.g. 'tensortap rules logs/digits', or use --list.")
     if arguments.mute:
         settings.check_names([arguments.mute.partition(":")[0].strip()], all_rules())
-    found = _awaited(arguments.path) if arguments.follow else only_run(arguments.path)
+    found = _awaited(arguments.path) if arguments.follow else only_run(arguments.path, arguments)
     if arguments.mute:
         mute(found, check_mute(arguments.mute))
     if arguments.unmute:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,6 +34,9 @@ from .tensor_table import TensorTable
 KINDS = ("nan", "pos_inf", "neg_inf", "zero", "negative", "positive")  # every element is one of these
 
 
+NOWHERE = -1  # as the statistics file of a commit that is not here
+
+
 class CommitPlace(NamedTuple):
     """Position of a commit in the dump."""
 
@@ -54,6 +57,8 @@ class Catalog:
         changed. unreported_counts: the counts that the source does not report, see `unknown_counts`.
         source: the format that the run was imported from, or empty.
         places: int64 columns that say where each commit is, see `CommitPlace`.
+        compacted_histograms: reads the histograms of some rows, (bucket ids, counts) each, where these were
+            read from compacted files; None: they are in the parts, or in commits.
 
     Args:
         histograms: hold histograms, too, until they are saved.
@@ -75,6 +80,7 @@ class Catalog:
         self.unreported_counts: frozenset[str] = frozenset()
         self.source = ""
         self.last_time: float | None = None
+        self.compacted_histograms: Callable[[Catalog, Array], list[tuple[Array, Array]]] | None = None
         self.parts = RowStore(histograms)
         self.places = {name: GrowingColumn(np.int64) for name in ("row", "worker", *CommitPlace._fields[1:])}
 
@@ -88,11 +94,8 @@ class Catalog:
         """Bytes of the columns and side tables (strings not counted)."""
         return self.parts.nbytes + sum(column.nbytes for column in self.places.values())
 
-    def add(self, worker: str, commits: Sequence[Commit], *, values_are_here: bool = True) -> int:
-        """Appends the snapshots of a worker's commits; returns how many.
-
-        `values_are_here`: False where only statistics were copied.
-        """
+    def add(self, worker: str, commits: Sequence[Commit]) -> int:
+        """Appends the snapshots of a worker's commits; returns how many."""
         commits = [commit for commit in commits if commit.batch.num_rows]
         if not commits:
             return 0
@@ -101,13 +104,33 @@ class Catalog:
         histograms = decode_histograms(table) if "bucket_id" in self.read_columns else None
         with self.lock:
             columns = self._decode(table)
-            if not values_are_here:
-                columns["shard"] = np.where(columns["shard"] > NOT_KEPT, NOT_COPIED, columns["shard"])
             self._add_commits(self.workers.intern(worker), commits)
             self.parts.add(columns, histograms)
             self._count(columns, self.workers.intern(worker))
             self.rows += table.num_rows
         return int(table.num_rows)
+
+    def add_compacted(self, table: pa.Table, workers: Sequence[str], counts: Array) -> None:
+        """Appends snapshots of which only the statistics were copied: `counts` of them by each worker, one
+        worker after the other."""
+        with self.lock:
+            columns = self._decode(table)
+            columns["shard"] = np.where(columns["shard"] > NOT_KEPT, NOT_COPIED, columns["shard"])
+            places = {name: np.zeros(len(workers), np.int64) for name in CommitPlace._fields[2:]}
+            places["worker"] = np.array([self.workers.intern(name) for name in workers], np.int64)
+            places |= {"row": np.cumsum(counts) - counts, "file": np.full(len(workers), NOWHERE)}
+            self.add_decoded(columns, places)
+
+    def add_decoded(self, columns: dict[str, Array], places: Mapping[str, Array]) -> None:
+        """Appends snapshots whose codes are those of this catalog, without histograms; `places` are those of
+        their commits, `row` counted from the first of them. Under `lock`."""
+        lengths = np.diff(np.append(places["row"], len(columns["step"])))
+        for name, column in self.places.items():
+            column.extend(places[name] + (self.rows if name == "row" else 0))
+        self.worker_rows.count(np.repeat(places["worker"], lengths))
+        self.parts.add(columns, None)
+        self._count(columns, None)
+        self.rows += len(columns["step"])
 
     def prune(self, worker: str, files: frozenset[int]) -> None:
         """Marks a worker's values files as pruned; their values are no longer available."""
@@ -202,13 +225,16 @@ class Catalog:
             "shard": shard_numbers(filled(table, "value_codec"), numbers(table, "value_file")),
         }
 
-    def _count(self, columns: dict[str, Array], worker: int) -> None:
+    def _count(self, columns: dict[str, Array], worker: int | None) -> None:
+        """Counts rows of a worker; None: of several, of whose values no file is known to be removed."""
         nan, inf = columns["nan"] > 0, (columns["pos_inf"] > 0) | (columns["neg_inf"] > 0)
         bad, tensor = nan | inf, columns["tensor"]
         self.tensors.note_rows(tensor, self.rows)
         self.tensors.snapshots.count(tensor)
         shard = columns["shard"]
-        there = (shard > NOT_KEPT) & ~np.isin(shard, list(self.pruned.get(worker, ())))
+        there = (shard > NOT_KEPT) & ~np.isin(
+            shard, list(() if worker is None else self.pruned.get(worker, ()))
+        )
         self.tensors.kept.count(tensor[there])
         self.tensors.nonfinite.count(tensor[bad])
         self.steps.count(columns["step"], nan, inf, columns["time"])

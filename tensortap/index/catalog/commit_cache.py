@@ -65,10 +65,13 @@ class CommitCache:
 
 def read_histograms(catalog: Catalog, cache: CommitCache, rows: Array) -> list[tuple[Array, Array]]:
     """(bucket ids, counts) of each row, from memory or from its commit; each commit is read once.
+    Those of a compacted run are read from its files.
 
     Raises:
         DamagedError: a commit cannot be read any more.
     """
+    if catalog.compacted_histograms is not None:
+        return catalog.compacted_histograms(catalog, rows)
     held = catalog.parts.histograms(rows)
     missing = np.array([i for i, histogram in enumerate(held) if histogram is None], np.int64)
     found = {i: histogram for i, histogram in enumerate(held) if histogram is not None}

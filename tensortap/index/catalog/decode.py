@@ -31,10 +31,9 @@ class ShapeTable:
         self.values: list[tuple[int, ...]] = []
         self._codes: dict[tuple[int, ...], int] = {}
 
-    def restore(self, shapes: Sequence[tuple[int, ...]]) -> None:
-        """Restore the shapes of a saved table."""
-        for shape in shapes:
-            self._intern(shape)
+    def restore(self, shapes: Sequence[tuple[int, ...]]) -> Array:
+        """Restore the shapes of another table; returns the code (int32) of each."""
+        return np.array([self._intern(shape) for shape in shapes], np.int32)
 
     def encode(self, column: pa.ListArray) -> Array:
         """The codes (int32) of an Arrow column of int64 lists."""

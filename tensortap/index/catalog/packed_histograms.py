@@ -52,6 +52,11 @@ def pack_histograms(take: Take, order: Array, tensor_starts: Array) -> dict[str,
     }
 
 
+def has_packed(arrays: Mapping[str, Array]) -> bool:
+    """Whether some arrays hold packed histograms."""
+    return all(name in arrays for name in ARRAYS)
+
+
 class Packed:
     """Reads the output of `pack`."""
 

@@ -40,6 +40,7 @@ class RowStore:
         self.damaged = False
         self._holds_histograms = histograms
         self._parts = _assemble((), Tail(0, histograms))
+        self._last: _Divided | None = None
 
     @property
     def tail(self) -> Tail:
@@ -87,7 +88,10 @@ class RowStore:
         low, high = int(rows[0]), int(rows[-1])
         if high - low + 1 == len(rows) and (len(rows) == 1 or bool((rows[1:] > rows[:-1]).all())):
             return _column_of(parts, name, high + 1, low)
-        return _gathered(parts, name, rows)
+        last = self._last  # one set of rows is asked for column by column
+        if last is None or last.rows is not rows or last.parts is not parts:
+            last = self._last = _divide(parts, rows)
+        return last.column(name)
 
     def histograms(self, rows: Array) -> list[tuple[Array, Array] | None]:
         """(bucket ids, counts) of each row, None where the dump must be read."""
@@ -126,19 +130,28 @@ def _by_part(parts: _Parts, rows: Array) -> Iterator[tuple[Segment | Tail, Array
         yield parts.all[part], np.flatnonzero(number == part)
 
 
-def _gathered(parts: _Parts, name: str, rows: Array) -> Array:
-    cuts = np.searchsorted(rows, parts.starts) if bool((rows[1:] >= rows[:-1]).all()) else None
-    if cuts is None:
-        pieces = [(at, part.column(name)[rows[at] - part.first]) for part, at in _by_part(parts, rows)]
-        gathered = np.empty(len(rows), np.result_type(*{values.dtype for _, values in pieces}))
-        for at, values in pieces:
-            gathered[at] = values
-        return gathered
-    stops = [*cuts[1:].tolist(), len(rows)]
-    return np.concatenate(
-        [
-            part.column(name)[rows[start:stop] - part.first]
-            for part, start, stop in zip(parts.all, cuts.tolist(), stops, strict=True)
-            if stop > start
-        ]
-    )
+class _Divided(NamedTuple):
+    """Some rows by the part that holds them. `pieces`: (part, rows within it). `back`: where each of the rows
+    is in the pieces, one after the other; None: they are in their order."""
+
+    parts: _Parts
+    rows: Array
+    pieces: list[tuple[Segment | Tail, Array]]
+    back: Array | None
+
+    def column(self, name: str) -> Array:
+        found: Array = np.concatenate([part.column(name)[within] for part, within in self.pieces])
+        return found if self.back is None else found[self.back]
+
+
+def _divide(parts: _Parts, rows: Array) -> _Divided:
+    if bool((rows[1:] >= rows[:-1]).all()):
+        cuts = [*np.searchsorted(rows, parts.starts).tolist(), len(rows)]
+        spans = zip(parts.all, cuts[:-1], cuts[1:], strict=True)
+        pieces = [(part, rows[start:stop] - part.first) for part, start, stop in spans if stop > start]
+        return _Divided(parts, rows, pieces, None)
+    divided = list(_by_part(parts, rows))
+    order = np.concatenate([at for _, at in divided])
+    back = np.empty(len(rows), np.int64)
+    back[order] = np.arange(len(rows))
+    return _Divided(parts, rows, [(part, rows[at] - part.first) for part, at in divided], back)

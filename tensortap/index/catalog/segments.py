@@ -16,8 +16,7 @@ from tensortap.core.dtypes import Array
 from tensortap.core.records import COUNTS, STATISTICS
 
 from .columns import GrowingColumn, NarrowColumn
-from .packed_histograms import ARRAYS as PACKED_ARRAYS
-from .packed_histograms import Packed, Take, pack_histograms
+from .packed_histograms import Packed, Take, has_packed, pack_histograms
 from .ragged import Ragged, concatenated, starts_of
 
 _NARROW = ("visit", "device", "dtype", "shape", "size", *COUNTS, "shard")
@@ -56,8 +55,10 @@ class Tail:
         return sum(part.nbytes for part in self._histograms or ())
 
     def add(self, columns: Mapping[str, Array], histograms: Ragged | None) -> None:
-        """Appends rows."""
-        if self._histograms is not None and histograms is not None:
+        """Appends rows; without their histograms, those of the tail are held no longer."""
+        if histograms is None:
+            self._histograms = None
+        elif self._histograms is not None:
             self._histogram_starts.append(len(self))
             self._histograms.append(histograms)
         for name in COLUMNS:
@@ -66,6 +67,11 @@ class Tail:
     def drop_histograms(self) -> None:
         """Forgets the histograms."""
         self._histograms = None
+
+    @property
+    def has_histograms(self) -> bool:
+        """Whether the histograms of all rows are held."""
+        return self._histograms is not None
 
     def column(self, name: str) -> Array:
         """One column of all rows."""
@@ -97,7 +103,7 @@ class Segment:
     def __init__(self, first: int, arrays: Mapping[str, Array]) -> None:
         self.first = first
         self.arrays = arrays
-        self._packed = Packed(arrays)
+        self._packed = Packed(arrays) if has_packed(arrays) else None
 
     def __len__(self) -> int:
         return len(self.arrays["shard"])
@@ -106,6 +112,11 @@ class Segment:
     def nbytes(self) -> int:
         """Bytes of the arrays, mapped ones too."""
         return sum(array.nbytes for array in self.arrays.values())
+
+    @property
+    def has_histograms(self) -> bool:
+        """Whether it holds histograms."""
+        return self._packed is not None
 
     def column(self, name: str) -> Array:
         """One column of all rows."""
@@ -119,12 +130,14 @@ class Segment:
         rows = self.arrays[f"by_{key}"][starts[code] : starts[code + 1]] + np.int32(self.first)
         return rows if self.first + len(self) <= length else rows[: np.searchsorted(rows, length)]
 
-    def histograms(self, rows: Array) -> list[tuple[Array, Array]]:
-        """(bucket ids, counts) of some rows, counted in the segment.
+    def histograms(self, rows: Array) -> list[tuple[Array, Array]] | None:
+        """(bucket ids, counts) of some rows, counted in the segment; None if it holds none.
 
         Raises:
             PackedError: they are damaged.
         """
+        if self._packed is None:
+            return None
         starts, order = self.arrays["by_tensor_start"], self.arrays["by_tensor"]
         found: list[tuple[Array, Array]] = [(order[:0], order[:0])] * len(rows)
         tensors = self.arrays["tensor"][rows]
@@ -140,17 +153,19 @@ class Segment:
 
     def taker(self) -> Take:
         """Unpacks histograms of rows of the segment that are close to each other by tensor, with those
-        between them.
+        between them. They must be held.
 
         The returned function raises PackedError.
         """
+        assert self._packed is not None
+        packed = self._packed
         places = np.empty(len(self), np.int32)
         places[self.arrays["by_tensor"]] = np.arange(len(self), dtype=np.int32)
 
         def take(rows: Array) -> Ragged:
             at = places[rows]
             lowest, stop = int(at.min(initial=len(self))), int(at.max(initial=-1)) + 1
-            return self._packed.rows(lowest, stop).take(at - lowest)
+            return packed.rows(lowest, stop).take(at - lowest)
 
         return take
 
@@ -193,10 +208,11 @@ class Postings:
 
 
 def freeze(parts: list[Segment | Tail]) -> dict[str, Array]:
-    """The arrays of one segment with the rows of several parts, all with their histograms.
+    """The arrays of one segment with the rows of several parts.
 
     These are the columns; `by_tensor` and `by_step`, rows of the segment (int32) ordered by code, and
-    `by_…_start`, where each code begins (int64 [codes + 1]); and those of `pack_histograms`.
+    `by_…_start`, where each code begins (int64 [codes + 1]); and those of `pack_histograms`, if all parts
+    hold histograms.
 
     Raises:
         PackedError: the histograms of a segment are damaged.
@@ -206,6 +222,8 @@ def freeze(parts: list[Segment | Tail]) -> dict[str, Array]:
         codes = arrays[key]
         arrays[f"by_{key}"] = np.argsort(codes, kind="stable").astype(np.int32)
         arrays[f"by_{key}_start"] = starts_of(np.bincount(codes) if len(codes) else codes)
+    if not all(part.has_histograms for part in parts):
+        return arrays
     return arrays | pack_histograms(_taker(parts), arrays["by_tensor"], arrays["by_tensor_start"])
 
 
@@ -229,6 +247,6 @@ def _taker(parts: Sequence[Segment | Tail]) -> Take:
 
 
 def segment_arrays() -> tuple[str, ...]:
-    """The names of a segment's arrays."""
+    """The names of the arrays that each segment has."""
     postings = ("by_tensor", "by_tensor_start", "by_step", "by_step_start")
-    return (*COLUMNS, *postings, *PACKED_ARRAYS)
+    return (*COLUMNS, *postings)

@@ -1,0 +1,149 @@
+"""Histograms of a compacted run, read from `compact/` when they are asked for: they are most of its bytes."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tensortap.compact.manifest import CompactedPart, CompactFile, read_parquet, read_verified, verify
+from tensortap.core.deadline import check_time_limit
+from tensortap.core.dtypes import Array
+from tensortap.core.errors import DamagedError
+from tensortap.dump.format.record_batches import check_statistics
+from tensortap.storage.uri import is_remote
+
+from .catalog.catalog import Catalog
+from .catalog.decode import HISTOGRAM_COLUMNS, decode_histograms
+from .catalog.ragged import Ragged
+
+_DECODED_BYTES = 64 << 20  # of histograms that are kept
+_FILE_BYTES = 128 << 20  # of files that are kept, where they are not on a disk
+_T = TypeVar("_T")
+
+
+class CompactedHistograms:
+    """Finds the histograms of rows of a catalog that was read from these parts, all of them. Thread-safe."""
+
+    def __init__(self, run_dir: Path, parts: Sequence[CompactedPart]) -> None:
+        self._run_dir, self._parts = run_dir, parts
+        self._first_steps = np.array([part.first for part in parts], np.int64)
+        self._starts: dict[int, dict[tuple[str, str, int], int]] = {}
+        self._groups = _Recent[Ragged](_DECODED_BYTES, lambda group: group.nbytes)
+        self._files = _Recent[bytes](_FILE_BYTES, len)
+
+    def __call__(self, catalog: Catalog, rows: Array) -> list[tuple[Array, Array]]:
+        """(bucket ids, counts) of each row.
+
+        Raises:
+            DamagedError: a file is damaged or gone. OSError: it cannot be read.
+        """
+        found: list[tuple[Array, Array]] = [(np.zeros(0, np.uint16), np.zeros(0, np.uint8))] * len(rows)
+        number = np.searchsorted(self._first_steps, catalog.column("step", rows), "right") - 1
+        for part in np.unique(number).tolist():
+            at = np.flatnonzero(number == part)
+            places = self._places(catalog, part, rows[at])
+            for position, histogram in zip(at.tolist(), self._read(part, places), strict=True):
+                found[position] = histogram
+        return found
+
+    def _places(self, catalog: Catalog, number: int, rows: Array) -> Array:
+        """Where rows are in the files of a part, whose rows are sorted by tensor, step, visit and worker."""
+        part, starts = self._parts[number], self._starts_of(number)
+        names = catalog.workers.values
+        rank = np.empty(len(names), np.int64)
+        rank[sorted(range(len(names)), key=lambda code: names[code].encode())] = np.arange(len(names))
+        places = np.empty(len(rows), np.int64)
+        tensor = catalog.column("tensor", rows)
+        graphs = catalog.tensors.graphs.values
+        for code in np.unique(tensor).tolist():
+            all_rows = catalog.rows_of_tensor(code).astype(np.int64)
+            step = catalog.column("step", all_rows)
+            inside = (step >= part.first) & (step <= part.last)
+            all_rows, step = all_rows[inside], step[inside]
+            worker = rank[catalog.column("worker", all_rows)]
+            order = np.lexsort((all_rows, worker, catalog.column("visit", all_rows), step))
+            place = np.empty(len(order), np.int64)
+            place[order] = np.arange(len(order))
+            node, slot = catalog.tensors.node_and_slot(code)
+            graph = graphs[int(catalog.tensors.columns(code + 1)[0][code])]
+            mine = tensor == code
+            places[mine] = starts[graph, node, slot] + place[np.searchsorted(all_rows, rows[mine])]
+        return places
+
+    def _starts_of(self, number: int) -> dict[tuple[str, str, int], int]:
+        """Where each tensor begins in the files of a part."""
+        if number not in self._starts:
+            table = read_parquet(self._source(self._parts[number].by_tensor))
+            stops = np.cumsum(table.column("snapshots").to_numpy())
+            keys = zip(*(table.column(name).to_pylist() for name in ("graph", "node", "slot")), strict=True)
+            self._starts[number] = dict(zip(keys, [0, *stops.tolist()], strict=False))
+        return self._starts[number]
+
+    def _read(self, number: int, places: Array) -> list[tuple[Array, Array]]:
+        """The histograms at some places of a part."""
+        part = self._parts[number]
+        try:
+            with pq.ParquetFile(_opened(self._source(part.histograms))) as file:
+                metadata = file.metadata
+                lengths = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+                stops = np.cumsum(lengths)
+                if metadata.num_rows != part.snapshots:
+                    raise DamagedError(f"{part.histograms.file} does not hold the rows of its part.")
+                of_group = np.searchsorted(stops, places, "right")
+                groups = {group: self._group(number, group, file) for group in np.unique(of_group).tolist()}
+        except (pa.ArrowException, KeyError) as error:
+            text = f"{part.histograms.file} holds no histograms: {str(error)[:200]}"
+            raise DamagedError(text) from error
+        within = places - (stops - lengths)[of_group]
+        return [groups[group].row(row) for group, row in zip(of_group.tolist(), within.tolist(), strict=True)]
+
+    def _group(self, number: int, group: int, file: pq.ParquetFile) -> Ragged:
+        def read() -> Ragged:
+            check_time_limit()
+            table = file.read_row_group(group, list(HISTOGRAM_COLUMNS))
+            check_statistics(table)
+            return decode_histograms(table)
+
+        return self._groups.get((number, group), read)
+
+    def _source(self, file: CompactFile) -> Path | bytes:
+        """A file whose bytes were compared with its checksum, or these."""
+        if not is_remote(self._run_dir) and self._run_dir.is_dir():
+            return verify(self._run_dir, file)
+        return self._files.get(file.file, lambda: read_verified(self._run_dir, file))
+
+
+class _Recent(Generic[_T]):
+    """What was used last, up to so many bytes."""
+
+    def __init__(self, limit: int, size: Callable[[_T], int]) -> None:
+        self._limit, self._size = limit, size
+        self._bytes = 0
+        self._held: OrderedDict[Any, _T] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Any, read: Callable[[], _T]) -> _T:
+        """What is held under a key, or read now."""
+        with self._lock:
+            if key in self._held:
+                self._held.move_to_end(key)
+                return self._held[key]
+        made = read()
+        with self._lock:
+            if key not in self._held:
+                self._held[key] = made
+                self._bytes += self._size(made)
+            while self._bytes > self._limit and len(self._held) > 1:
+                self._bytes -= self._size(self._held.popitem(last=False)[1])
+        return made
+
+
+def _opened(source: Path | bytes) -> Any:
+    return pa.BufferReader(source) if isinstance(source, bytes) else source

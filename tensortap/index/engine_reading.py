@@ -1,0 +1,170 @@
+"""Read the statistics of a run by an engine: tasks decode some workers or parts each, the catalog takes their
+rows over.
+
+Of the work that an analysis of a large run is, reading is the most: five times as much as all rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tensortap.core.errors import NotARunError
+from tensortap.core.progress import AdvanceCount, ignore_count
+from tensortap.dump.format.run_files import WorkerInfo
+from tensortap.dump.read.runs import RunReader
+from tensortap.dump.read.stats_reader import TailPosition
+from tensortap.scale.engine import Engine
+from tensortap.scale.local import LocalEngine
+from tensortap.storage.filesystem import is_folder, scan
+from tensortap.storage.links import follow_links, links_are_followed
+from tensortap.storage.uri import address_of, is_remote, path_of, shown_path
+
+from .catalog.catalog import Catalog
+from .catalog.packed_rows import add_packed, pack_rows
+from .compacted_run import CompactedRun
+
+TASK_BYTES = 64 << 20  # of statistics files: some 600,000 snapshots
+_TASKS_AT_ONCE = 16  # whose rows are in memory, 80 bytes a snapshot
+_POLL = 16 << 20  # decoded bytes at a time
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class EngineReading:
+    """An engine that reads runs of which no index was saved; `advance` shows how many tasks are done."""
+
+    engine: Engine
+    advance: AdvanceCount = ignore_count
+
+    def read_workers(
+        self, run_dir: Path, workers: Sequence[WorkerInfo], catalog: Catalog
+    ) -> Iterator[dict[str, TailPosition]]:
+        """Fills an empty catalog with what workers committed; yields how far some of them were read, now that
+        it has their rows.
+
+        Raises:
+            TensortapError: a task failed, or does not see the run.
+        """
+        tasks = [{**_where(run_dir), "workers": group} for group in _groups(run_dir, workers)]
+        for answer in self._answers(run_dir, read_workers, tasks):
+            add_packed(catalog, answer.pop("data", b""))
+            yield {
+                worker: TailPosition(**{**found, "damage": tuple(found["damage"])})
+                for worker, found in answer["workers"].items()
+            }
+
+    def read_parts(
+        self, run_dir: Path, compacted: CompactedRun, catalog: Catalog, save: Callable[[], object]
+    ) -> None:
+        """Fills an empty catalog with compacted statistics.
+
+        Args:
+            save: called now and then.
+
+        Raises:
+            TensortapError: as of `read_workers`.
+        """
+        tasks = [
+            {**_where(run_dir), "checksum": compacted.checksum, "first": first, "stop": stop}
+            for first, stop in compacted.groups()
+        ]
+        for task, answer in zip(tasks, self._answers(run_dir, read_parts, tasks), strict=True):
+            add_packed(catalog, answer.pop("data", b""))
+            compacted.parts_read = task["stop"]
+            compacted.damage += answer["damage"]
+            save()
+
+    def _answers(
+        self, run_dir: Path, task: Callable[[Record], Record], arguments: Sequence[Record]
+    ) -> Iterator[Record]:
+        engine = self.engine if _is_seen_elsewhere(run_dir) else LocalEngine(1)
+        for at in range(0, len(arguments), _TASKS_AT_ONCE):
+            some = arguments[at : at + _TASKS_AT_ONCE]
+            answers = engine.map(task, some, partial(self._tell, at, len(arguments)))
+            while answers:
+                yield answers.pop(0)
+
+    def _tell(self, before: int, total: int, done: int, _: int) -> None:
+        self.advance(before + done, total)
+
+
+def read_workers(argument: Record) -> Record:
+    """Task: reads the statistics of some workers to their ends.
+
+    Args:
+        argument: `run`, `follow_links`, `workers`: names.
+
+    Returns:
+        `workers`: {name: position}, `data`: their rows (`pack_rows`).
+    """
+    run_dir = _run_dir(argument)
+    reader, catalog, positions = RunReader(run_dir), Catalog(run_dir), {}
+    for worker in argument["workers"]:
+        tail, damage = reader.tail(worker), -1
+        while (commits := tail.poll(catalog.read_columns, _POLL)) or len(tail.damage) > damage:
+            damage = len(tail.damage)
+            catalog.add(worker, commits)
+        positions[worker] = asdict(tail.position)
+    return {"workers": positions, "data": pack_rows(catalog)}
+
+
+def read_parts(argument: Record) -> Record:
+    """Task: reads some parts of a compacted run.
+
+    Args:
+        argument: `run`, `follow_links`; `checksum`: of the manifest; `first`, `stop`: the parts.
+
+    Returns:
+        `damage`: sentences; `data`: their rows (`pack_rows`).
+
+    Raises:
+        NotARunError: another manifest is there.
+    """
+    run_dir = _run_dir(argument)
+    compacted, catalog = CompactedRun.find(run_dir), Catalog(run_dir)
+    if compacted is None or compacted.checksum != argument["checksum"]:
+        raise NotARunError(f"{shown_path(run_dir)} was compacted again meanwhile.", "Try again.")
+    damage = compacted.read_between(catalog, argument["first"], argument["stop"])
+    return {"damage": damage, "data": pack_rows(catalog)}
+
+
+def _groups(run_dir: Path, workers: Sequence[WorkerInfo]) -> Iterator[list[str]]:
+    """The workers, in order, as many together as a task takes."""
+    group: list[str] = []
+    size = 0
+    for info in workers:
+        entries = scan(run_dir / info.worker)
+        mine = sum(max(entry.size, 0) for entry in entries if entry.name.startswith("stats-"))
+        if group and size + mine > TASK_BYTES:
+            yield group
+            group, size = [], 0
+        group.append(info.worker)
+        size += mine
+    if group:
+        yield group
+
+
+def _is_seen_elsewhere(run_dir: Path) -> bool:
+    """Whether another process finds the run by its path or address."""
+    return not is_remote(run_dir) or not any(mark in address_of(run_dir) for mark in ("?", "::"))
+
+
+def _where(run_dir: Path) -> Record:
+    run = str(run_dir.absolute())
+    if is_remote(run_dir) and _is_seen_elsewhere(run_dir):
+        run = "/".join((address_of(run_dir).rstrip("/"), *run_dir.parts[4:]))
+    return {"run": run, "follow_links": links_are_followed()}
+
+
+def _run_dir(argument: Record) -> Path:
+    if argument["follow_links"]:
+        follow_links()
+    run_dir = path_of(argument["run"])
+    if not is_folder(run_dir):
+        hint = "All workers of a cluster need the same path: a shared disk, mounted alike, or an address."
+        raise NotARunError(f"This worker does not see {shown_path(run_dir)}.", hint)
+    return run_dir
