@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import logging
 import os
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +11,17 @@ from tensorboard.plugins import base_plugin
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
 from werkzeug.wrappers import Response
 
+from tensortap.core.errors import RemoteError
 from tensortap.server.app import create_app
 from tensortap.server.security.trusted_hosts import names_on_loopback
+from tensortap.storage.uri import path_of
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
 NAME = "tensortap"
 MOUNT = f"/data/plugin/{NAME}"
-_REMOTE = re.compile(r"[a-z][a-z0-9+.-]+://")
+_LOG = logging.getLogger(__name__)
 
 
 class TensortapPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
@@ -29,7 +31,7 @@ class TensortapPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
     def __init__(self, context: base_plugin.TBContext) -> None:
         self._flags = context.flags
-        self._logdirs = local_logdirs(context.logdir, getattr(context.flags, "logdir_spec", ""))
+        self._logdirs = readable_logdirs(context.logdir, getattr(context.flags, "logdir_spec", ""))
 
     def get_plugin_apps(self) -> Mapping[str, WSGIApplication]:
         """One application for all routes: PATH_INFO arrives whole, and the page sits at its root."""
@@ -66,13 +68,22 @@ def allowed_hosts(flags: Any) -> list[str] | None:
     return [*own, *(name.strip() for name in added if name.strip())]
 
 
-def local_logdirs(logdir: str | None, logdir_spec: str | None) -> list[str]:
-    """The readable directories: `logdir`, or those of a spec `name:path,path2`.
+def readable_logdirs(logdir: str | None, logdir_spec: str | None) -> list[str]:
+    """The directories that can be read: `logdir`, or those of a spec `name:path,path2`.
 
-    Remote ones (`gs://…`) are skipped: they are read by `tensortap serve`, with the keys of who starts it.
+    An address that needs a package which is not installed is skipped, and TensorBoard's log says so.
     """
     paths = [logdir] if logdir else [_path(part) for part in (logdir_spec or "").split(",")]
-    return [path for path in paths if path and not _REMOTE.match(path)]
+    return [path for path in paths if path and _is_readable(path)]
+
+
+def _is_readable(path: str) -> bool:
+    try:
+        path_of(path)
+    except RemoteError as error:
+        _LOG.warning("The tab Tensortap skips a log directory: %s", error)
+        return False
+    return True
 
 
 def _path(part: str) -> str:

@@ -17,6 +17,7 @@ from urllib.parse import unquote
 
 from tensortap.core.errors import RemoteError
 
+from .arrow_filesystem import arrow_bucket
 from .fsspec_folder import RemoteFolder
 
 ROOT = Path(Path.cwd().anchor, "tensortap-address")
@@ -177,6 +178,10 @@ def without_secrets(address: str) -> str:
 
 
 def _file_system(text: str, shown: str) -> tuple[Any, str]:
+    """The file system of an address, and the place in it: pyarrow's for buckets, fsspec's for the rest."""
+    bucket = arrow_bucket(text)
+    if bucket is not None:
+        return bucket
     try:
         from fsspec.core import url_to_fs
     except ImportError as error:

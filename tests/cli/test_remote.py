@@ -344,7 +344,7 @@ def test_what_lies_at_an_address_is_imported(weights: Path, run, tmp_path: Path)
 def test_without_fsspec_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
     with pytest.raises(RemoteError, match=r"tensortap\[remote\]"):
-        tensortap.open("s3://bucket/logs")
+        tensortap.open("sftp://host/logs")
 
 
 def test_a_folder_that_is_no_address_of_ours(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tensortap.plugin.plugin import allowed_hosts, local_logdirs
+from tensortap.plugin.plugin import allowed_hosts, readable_logdirs
 
 
 @pytest.mark.parametrize(
@@ -19,14 +19,14 @@ from tensortap.plugin.plugin import allowed_hosts, local_logdirs
         ("", "logs/a, logs/b", ["logs/a", "logs/b"]),
         ("", "a:/logs,/other", ["/logs", "/other"]),
         ("", "C:\\logs", ["C:\\logs"]),
-        ("gs://bucket/logs", "", []),
-        ("", "a:gs://bucket/logs,b:logs", ["logs"]),
-        ("", "gs://bucket/logs", []),
+        ("gs://bucket/logs", "", ["gs://bucket/logs"]),
+        ("", "a:gs://bucket/logs,b:logs", ["gs://bucket/logs", "logs"]),
+        ("nothing://bucket/logs", "", []),
         (None, None, []),
     ],
 )
-def test_local_directories(logdir: str | None, spec: str | None, expected: list[str]) -> None:
-    assert local_logdirs(logdir, spec) == expected
+def test_directories(logdir: str | None, spec: str | None, expected: list[str]) -> None:
+    assert readable_logdirs(logdir, spec) == expected
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import quote
 
+import numpy as np
 import pytest
+from polling import until
+from s3_server import s3_server
 from small_dump import ODD_NODES
 from tensorboard.plugins import base_plugin
 from tensorboard_process import Start, TensorBoard
+from werkzeug.test import Client
 
+from tensortap.dump.write.writer import DumpWriter
 from tensortap.plugin.plugin import TensortapPlugin, allowed_hosts
 
 PLUGIN = "/data/plugin/tensortap"
@@ -112,6 +119,23 @@ def test_an_empty_directory_has_an_active_tab(tmp_path: Path) -> None:
     assert plugin.frontend_metadata().tab_name == "Tensortap"
 
 
-def test_a_remote_directory_has_none() -> None:
-    plugin = TensortapPlugin(base_plugin.TBContext(logdir="gs://bucket/logs"))
+def test_a_bucket_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GIVEN a run in a bucket of an S3 server WHEN the tab asks for runs THEN it is there."""
+    monkeypatch.setenv("TENSORTAP_SPOOL", str(tmp_path))
+    with s3_server() as server:
+        for name, value in server.items():
+            monkeypatch.setenv(name, value)
+        make_bucket = "import s3fs; s3fs.S3FileSystem().mkdir('bucket')"
+        subprocess.run([sys.executable, "-c", make_bucket], check=True)
+        with DumpWriter("s3://bucket/logs", "digits") as writer:
+            writer.log("x", np.ones(3), step=4)
+        plugin = TensortapPlugin(base_plugin.TBContext(logdir="s3://bucket/logs"))
+        assert plugin.is_active()
+        client = Client(plugin.get_plugin_apps()["/*"])
+        found = lambda: [run["name"] for run in client.get(f"{PLUGIN}/api/runs").get_json()["runs"]]  # noqa: E731
+        until(lambda: found() == ["digits"], "the run was found")
+
+
+def test_an_unknown_address_has_no_tab() -> None:
+    plugin = TensortapPlugin(base_plugin.TBContext(logdir="nothing://bucket/logs"))
     assert not plugin.is_active()

@@ -1,0 +1,83 @@
+"""Buckets through pyarrow: a real S3-compatible server, without fsspec and s3fs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from s3_server import s3_server
+
+from tensortap.storage.arrow_filesystem import arrow_bucket
+
+MAKES_BUCKET = "import s3fs; s3fs.S3FileSystem().mkdir('bucket')"
+PROGRAM = """
+import sys
+from pathlib import Path
+sys.modules.update(dict.fromkeys(("fsspec", "fsspec.core", "s3fs"), None))
+import numpy as np
+import tensortap
+from tensortap.storage.filesystem import scan
+from tensortap.storage.uri import path_of
+
+try:
+    tensortap.DumpWriter("s3://nobucket/logs")
+except OSError as error:
+    print(error)
+with tensortap.DumpWriter("s3://bucket/logs", "r") as writer:
+    for step in range(3):
+        writer.log("big", np.arange(50_000, dtype=np.float32) + step, step=step)
+run = tensortap.open("s3://bucket/logs").runs["r"]
+print(run.tensor("big", step=2)[:3].tolist(), min(len(e.name) for e in scan(path_of("s3://bucket/logs/r"))))
+for missing in ("s3://bucket/none", "s3://bucket/logs/r/run.json", "s3://nobucket/logs"):
+    try:
+        print(scan(path_of(missing)))
+    except OSError as error:
+        print(type(error).__name__, str(error).split("'")[-2])
+"""
+
+
+def test_a_plain_install_reads_and_writes_s3(tmp_path: Path) -> None:
+    with s3_server() as server:
+        environment = {**os.environ, **server, "TENSORTAP_SPOOL": str(tmp_path)}
+        run = lambda program: subprocess.run(  # noqa: E731
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+        )
+        run(MAKES_BUCKET)
+        lines = run(PROGRAM).stdout.splitlines()
+    assert "not there: 's3://nobucket/logs/run'" in lines[0]
+    assert lines[1] == "[2.0, 3.0, 4.0] 8"
+    assert lines[2:] == [
+        "FileNotFoundError s3://bucket/none",
+        "NotADirectoryError s3://bucket/logs/r/run.json",
+        "FileNotFoundError s3://nobucket/logs",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("address", "place"),
+    [
+        ("s3://bucket/logs/", "bucket/logs"),
+        ("s3a://bucket", "bucket"),
+        ("gs://bucket/a/b c", "bucket/a/b c"),
+        ("abfs://box@account.dfs.core.windows.net/logs", "box/logs"),
+        ("abfs://box/logs", None),  # of which account is not known
+        ("s3://key:secret@bucket/logs", None),
+        ("s3://bucket/logs?versionId=1", None),
+        ("zip://run::s3://bucket/runs.zip", None),
+        ("https://host/logs", None),
+    ],
+)
+def test_addresses(address: str, place: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AZURE_STORAGE_ACCOUNT_NAME", raising=False)
+    found = arrow_bucket(address)
+    assert (found and found[1]) == place
+
+
+def test_the_account_of_azure_is_taken_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", "account")
+    found = arrow_bucket("az://box/logs")
+    assert found is not None
+    assert found[1] == "box/logs"
