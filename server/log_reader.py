@@ -13,19 +13,27 @@ from flask.typing import ResponseReturnValue
 
 from tensortap.core.errors import DamagedError, TensortapError, ValuePrunedError
 from tensortap.core.text import escaped
+from tensortap.index.engine_reading import EngineReading
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
+from tensortap.scale.local import LocalEngine
+from tensortap.scale.registry import default_processes
+from tensortap.storage.uri import is_remote
 
 from .responses.error_responses import STATUS
 
 REFRESH_INTERVAL = 0.5  # s; a committed snapshot must be visible within 1.5 s, and the page asks every second
 REFRESH_EARLY = 0.1  # s; a request this close to the next refresh starts it and does not wait
+# At an address, where each look costs requests, the next one waits for a tenth of the time for which nothing
+# has changed, up to so many seconds.
+QUIET_SHARE, QUIET_MOST = 0.1, 30.0
 NEWS_TIMEOUT = 1.0  # s that a request waits for a refresh; a large dump appears bit by bit
 DISCOVERY_TIMEOUT = 10.0  # s until runs must be found; afterwards requests fail after `NEWS_TIMEOUT` each
 _MAX_WAITING = 8  # requests, of 16 threads, that wait for runs; the others are answered at once
 CLOSE_TIMEOUT = 0.5  # s that closing waits for the part being read; most take less
 _TRIES = 4  # to answer a request while its files are moved
 _IDLE_TIMEOUT = 60.0  # s without a request after which the thread ends
+_ENGINE_IDLE = 5.0  # s without work after which processes that read compacted runs end
 _MAX_FOLDERS = 10  # unreadable ones listed: every poll of every page carries them
 _THREAD = "tensortap-read"
 _KEY = "tensortap"
@@ -64,6 +72,9 @@ class LogReader:
         self._has_refreshed = False
         self._started = float("-inf")
         self._closed = False
+        self._is_remote = any(is_remote(path) for path in log.logdirs)
+        self._changed_at = time.monotonic()
+        self._reading = EngineReading(LocalEngine(default_processes(), _ENGINE_IDLE), only_compacted=True)
 
     def refresh(self) -> None:
         """Returns when everything committed `REFRESH_INTERVAL` ago is indexed, or after `NEWS_TIMEOUT`.
@@ -106,11 +117,17 @@ class LogReader:
             "Its disk or network is slow or hangs: check whether 'ls' returns. This page retries.",
         )
 
-    def _start_refresh(self) -> bool:
-        """Whether a refresh was due and was started."""
+    def _pause(self) -> float:
+        """Seconds between two refreshes."""
+        quiet = time.monotonic() - self._changed_at if self._is_remote else 0.0
+        return min(max(REFRESH_INTERVAL, quiet * QUIET_SHARE), QUIET_MOST)
+
+    def _start_refresh(self, *, at_once: bool = False) -> bool:
+        """Whether a refresh was due and was started. `at_once`: also where nothing has changed for long."""
         with self._changed:
             elapsed = time.monotonic() - self._started
-            if self._refreshing or self._closed or elapsed < REFRESH_INTERVAL - REFRESH_EARLY:
+            pause = REFRESH_INTERVAL if at_once else self._pause()
+            if self._refreshing or self._closed or elapsed < pause - REFRESH_EARLY:
                 return False
             if self._thread is None:
                 thread = threading.Thread(target=self._run, name=_THREAD, daemon=True)
@@ -133,7 +150,7 @@ class LogReader:
             while not self._closed and time.monotonic() < until:
                 if self._started >= called and not self._refreshing:
                     break
-                if not self._refreshing and self._start_refresh():
+                if not self._refreshing and self._start_refresh(at_once=True):
                     continue
                 self._changed.wait(REFRESH_EARLY)
         return self.log.cursor != cursor
@@ -168,7 +185,8 @@ class LogReader:
 
     def _refresh_index(self) -> None:
         try:
-            self.log.refresh(self._check_open)
+            if self.log.refresh(self._check_open, reading=self._reading):
+                self._changed_at = time.monotonic()
         except _ClosedError:
             return
         except Exception:  # a thread has no caller; what was read before is still served

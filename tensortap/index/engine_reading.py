@@ -35,10 +35,15 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class EngineReading:
-    """An engine that reads runs of which no index was saved; `advance` shows how many tasks are done."""
+    """An engine that reads runs of which no index was saved; `advance` shows how many tasks are done.
+
+    `only_compacted`: it reads only runs of which nothing but `compact/` is here: of the others, an index that
+    is saved lacks the histograms.
+    """
 
     engine: Engine
     advance: AdvanceCount = ignore_count
+    only_compacted: bool = False
 
     def read_workers(
         self, run_dir: Path, workers: Sequence[WorkerInfo], catalog: Catalog

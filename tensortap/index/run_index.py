@@ -186,8 +186,9 @@ class RunIndex:
         assert self._reader is not None and self._shelf is not None
         self._find_workers(self._reader)
         self._shelf.poll()
-        if self._shared.reading is not None and not self.catalog.rows:
-            self._read_by_engine(self._shared.reading, self._compacted)
+        reading = self._shared.reading
+        if reading is not None and not self.catalog.rows and (self._compacted or not reading.only_compacted):
+            self._read_by_engine(reading, self._compacted)
         if self._compacted is not None and self._read_compacted(self._compacted):
             return True
         more = [follower.poll() for follower in self._followers.values()]

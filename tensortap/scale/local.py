@@ -16,11 +16,14 @@ from .task import Record, Task, run_task, task_name
 
 
 class LocalEngine:
-    """Runs tasks in at most `processes` processes; a single task, or one process, is this one."""
+    """Runs tasks in at most `processes` processes; a single task, or one process, is this one.
 
-    def __init__(self, processes: int) -> None:
+    `idle`: seconds without work after which the processes end, also before the engine is closed.
+    """
+
+    def __init__(self, processes: int, idle: float | None = None) -> None:
         self._processes = processes
-        self._pool = ChildPool("scale.task", most=processes)
+        self._pool = ChildPool("scale.task", most=processes, idle=idle)
 
     def map(
         self, task: Task, arguments: Sequence[Record], advance: AdvanceCount = ignore_count

@@ -13,6 +13,7 @@ import pytest
 from polling import until
 
 from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.engine_reading import EngineReading
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
 from tensortap.server import log_reader
@@ -30,7 +31,9 @@ class SlowLog(LogIndex):
         self.at_once = 0
         self.most_at_once = 0
 
-    def refresh(self, advance: Callable[[RunIndex], object] | None = None) -> bool:
+    def refresh(
+        self, advance: Callable[[RunIndex], object] | None = None, *, reading: EngineReading | None = None
+    ) -> bool:
         self.reads += 1
         self.readers.add(threading.current_thread())
         self.at_once += 1
@@ -180,7 +183,9 @@ def test_a_failure_is_logged_and_does_not_end_reading(
     readings: list[str] = []
 
     class Failing(LogIndex):
-        def refresh(self, advance: Callable[[RunIndex], object] | None = None) -> bool:
+        def refresh(
+            self, advance: Callable[[RunIndex], object] | None = None, *, reading: EngineReading | None = None
+        ) -> bool:
             readings.append("begun")
             if len(readings) == 1:
                 self._searched.set()
@@ -260,3 +265,45 @@ def test_something_is_done_after_each_reading(tmp_path: Path, reading_of: Readin
     reading.after_refresh = done.set
     reading.refresh()
     assert done.wait(30)
+
+
+class QuietLog(LogIndex):
+    """A log that counts how often it is read, and never changes."""
+
+    reads = 0
+
+    def refresh(
+        self, advance: Callable[[RunIndex], object] | None = None, *, reading: EngineReading | None = None
+    ) -> bool:
+        self.reads += 1
+        self.found = True
+        return False
+
+
+@pytest.mark.parametrize(
+    ("address", "quiet", "pause"),
+    [
+        ("memory://bucket/quiet", 1, log_reader.REFRESH_INTERVAL),
+        ("memory://bucket/quiet", 100, 10),
+        ("memory://bucket/quiet", 10_000, log_reader.QUIET_MOST),
+        ("/nowhere", 10_000, log_reader.REFRESH_INTERVAL),
+    ],
+)
+def test_an_address_where_nothing_changes_is_asked_ever_more_rarely(
+    address: str, quiet: float, pause: float, reading_of: Reading
+) -> None:
+    """GIVEN nothing changed for a while WHEN requests come THEN they are answered from what is known, until a
+    tenth of that time has passed."""
+    log = QuietLog(address)
+    reading = reading_of(log)
+    reading.refresh()
+    until(lambda: not reading._refreshing, "the first look")
+    reading._changed_at = time.monotonic() - quiet
+    assert reading._pause() == pytest.approx(pause, rel=0.1)
+    reading._started = time.monotonic() - pause * 0.5
+    reading.refresh()
+    assert log.reads == 1
+    reading._started = time.monotonic() - pause * 1.5
+    reading.refresh()
+    until(lambda: not reading._refreshing, "the next look")
+    assert log.reads == 2
