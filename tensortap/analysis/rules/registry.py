@@ -14,8 +14,8 @@ from .builtin.inputs import class_imbalance, input_not_normalised, label_in_inpu
 from .builtin.loss_inputs import loss_input_mismatch, negated_loss, target_out_of_range
 from .builtin.losses import large_loss, learning_rate, loss_not_decreasing, overfit
 from .builtin.numerics import exploding_tensor, float16_overflow, subnormals
-from .builtin.replica_drift import replica_drift
 from .builtin.weights import all_zero, large_weights, unchanged_tensor, weight_update_ratio
+from .builtin.workers import replica_drift
 from .rule import Rule
 
 _LOG = logging.getLogger(__name__)
