@@ -1,4 +1,4 @@
-"""Workers of one run that should hold the same weights: which one leaves the others, where and when."""
+"""Workers of one run: which one leaves the others, where and when, and which ones are missing."""
 
 from __future__ import annotations
 
@@ -111,3 +111,33 @@ def test_sums_that_differ_by_rounding_agree(tmp_path: Path) -> None:
         return np.array([large + step, large * (1 + 1e-14 * (rank == 2)), -1.0, 2 * large])
 
     assert findings_of("ReplicaDrift", job(tmp_path, 4, {"w": rounded})) == []
+
+
+def ranks(folder: Path, reached: dict[int, int]) -> RunIndex:
+    """A run whose workers of these ranks captured so many steps."""
+    for rank, steps in reached.items():
+        with DumpWriter(folder, run="job", rank=rank) as writer:
+            for step in range(steps):
+                writer.log("x", KERNEL + np.float32(rank), step=step)
+    log = LogIndex(folder)
+    log.refresh()
+    return log.runs[0]
+
+
+@pytest.mark.parametrize(
+    ("reached", "texts"),
+    [
+        ({0: 9, 1: 9, 2: 9}, []),
+        ({0: 9, 1: 7, 2: 9}, []),  # it may just be a little slower
+        ({0: 9, 1: 4, 2: 9}, ["Worker 1 wrote nothing after step 3; the 2 other workers went on to step 8."]),
+        ({0: 9, 3: 9, 4: 9}, ["Workers 1, 2 wrote no snapshot; the 3 other workers went on to step 8."]),
+        ({0: 9, 1: 90, 2: 9}, []),  # it is the one that went on alone
+    ],
+)
+def test_missing_workers(tmp_path: Path, reached: dict[int, int], texts: list[str]) -> None:
+    assert [found.text for found in findings_of("MissingWorker", ranks(tmp_path, reached))] == texts
+
+
+def test_a_worker_that_was_started_again_is_not_missing(tmp_path: Path) -> None:
+    ranks(tmp_path, {0: 4, 1: 9, 2: 9})
+    assert findings_of("MissingWorker", ranks(tmp_path, {0: 9})) == []

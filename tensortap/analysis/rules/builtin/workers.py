@@ -1,4 +1,4 @@
-"""The rule about workers that should have the same weights, and do not.
+"""Rules about the workers of a job: those that leave the others, and those that are missing.
 
 In synchronous data-parallel training each worker holds a copy of every weight and applies the same summed
 gradient, so the copies stay equal. One that leaves the others points to a missed or doubled all-reduce, to
@@ -25,6 +25,7 @@ from ..rule import Limits, rule
 
 _ALL_REDUCED = ("CollectiveReduce", "CollectiveReduceV2", "CollectiveReduceV3", "HorovodAllreduce")
 _COLUMNS = ("size", "nan", "pos_inf", "neg_inf", "zero", "negative", "positive", "min", "max", "mean", "l2")
+_NAMED_RANKS = 5
 _BATCH_TENSORS = 64  # tensors whose rows are in memory at once
 
 
@@ -55,6 +56,48 @@ def replica_drift(view: RunView, limits: Limits) -> Iterable[Hit]:
     for _, same in groupby(drifts, key=lambda drift: drift.workers):
         first, *others = same
         yield _hit(view, first, others, limits["tolerance"])
+
+
+@rule(
+    "MissingWorker",
+    "a worker of a job that wrote nothing, stopped before the others, or fell behind",
+    thresholds={"steps": 3, "share": 0.02},
+    severity="medium",
+    source="tensortap: the processes of one job capture the same steps",
+    help="Read the log of that process, and check the machine it ran on.",
+    next_look="What it captured last, and its events.",
+)
+def missing_worker(view: RunView, limits: Limits) -> Iterable[Hit]:
+    """By rank: a process that was started again is a further worker of its rank."""
+    catalog, ranks = view.run.catalog, {w.id: w.rank for w in view.run.workers if w.rank is not None}
+    if len(set(ranks.values())) < 2 or not view.rows_seen:
+        return
+    rows = slice(0, view.rows_seen)
+    step, last = catalog.column("step", rows), np.full(len(catalog.workers), -1, np.int64)
+    np.maximum.at(last, catalog.column("worker", rows), step)
+    last_of = dict.fromkeys(range(max(ranks.values()) + 1), -1)
+    for code, name in enumerate(catalog.workers.values[: len(last)]):
+        if name in ranks:
+            last_of[ranks[name]] = max(last_of[ranks[name]], int(last[code]))
+    steps = np.unique(catalog.steps.values[: len(catalog.steps)])
+    steps = steps[steps <= sorted(last_of.values())[len(last_of) // 2]]  # that most workers reached
+    least = max(limits["steps"], limits["share"] * len(steps))
+    behind: dict[int, list[int]] = {}
+    for rank, reached in last_of.items():
+        if np.count_nonzero(steps > reached) >= least:
+            behind.setdefault(reached, []).append(rank)
+    for reached, some in sorted(behind.items()):
+        missed = steps[steps > reached]
+        tensor = view.tensors[int(view.rows_at(int(missed[0])).tensor[0])]
+        yield Hit.at(missed, len(steps), tensor, _missing_text(some, reached, len(last_of), missed))
+
+
+def _missing_text(ranks: Sequence[int], reached: int, of: int, missed: Array) -> str:
+    more = "" if len(ranks) <= _NAMED_RANKS else f" and {len(ranks) - _NAMED_RANKS} more"
+    who = f"{'Worker' if len(ranks) == 1 else 'Workers'} {', '.join(map(str, ranks[:_NAMED_RANKS]))}{more}"
+    what = "wrote no snapshot" if reached < 0 else f"wrote nothing after step {reached}"
+    others = counted(of - len(ranks), "other worker")
+    return f"{who} {what}; the {others} went on to step {int(missed[-1])}."
 
 
 def _may_be_replicated(tensor: TensorRole) -> bool:
