@@ -12,6 +12,7 @@ from tensortap.index.series.history import history
 from tensortap.index.series.timeline import TIMELINE_STATISTICS, timeline
 from tensortap.index.series.training_logs import training_logs
 from tensortap.index.series.trends import node_trends
+from tensortap.index.series.worker_grid import GRID_STATISTICS, worker_grid
 
 from ..log_reader import current_run
 from ..response_cache import cached
@@ -35,6 +36,7 @@ HISTOGRAM_ROWS = 100
 MAX_HISTOGRAM_ROWS = 500
 LOG_ROWS, MAX_LOG_ROWS = 1000, 20_000
 MAX_EPOCHS = 1000
+GRID_STEPS, MAX_GRID_STEPS = 200, 2000
 BINS = 60
 MAX_BINS = 4096
 _EXAMPLE = "dense/MatMul:0"
@@ -136,6 +138,33 @@ def one_history(run: str) -> Response:
     found = history(current_run(run), tensor, **arguments, limit=limit)
     answer = {"tensor": found.tensor, "graph": found.graph, "columns": found.columns}
     return json_response(answer | _thinned(found.thinned_from))
+
+
+@blueprint.get("/api/runs/<run>/workers")
+@cached
+def workers_of_tensor(run: str) -> Response:
+    """GET api/runs/<run>/workers"""
+    parameters = Parameters()
+    tensor = parameters.required("tensor", _EXAMPLE)
+    statistic = parameters.choice("statistic", GRID_STATISTICS, "mean") or ""
+    which = {name: parameters.text(name) for name in ("graph", "steps")}
+    limit = parameters.count("limit", GRID_STEPS, low=2, high=MAX_GRID_STEPS)
+    parameters.done()
+    found = worker_grid(current_run(run), tensor, statistic, **which, limit=limit)
+    head = {"tensor": found.tensor, "graph": found.graph, "statistic": statistic}
+    return columns_response(
+        head | {"of_steps": found.thinned_from or len(found.step), "rank": found.rank},
+        [
+            Column("step", "f64", found.step),
+            Column("low", "f64", found.low),
+            Column("median", "f64", found.median),
+            Column("high", "f64", found.high),
+            Column("worker", "utf8", Texts.of(found.worker)),
+            Column("differing", "i32", found.differing),
+            Column("first_differing", "f64", found.first_differing),
+            Column("value", "f64", found.value.ravel()),
+        ],
+    )
 
 
 @blueprint.get("/api/runs/<run>/histograms")

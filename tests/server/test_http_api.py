@@ -47,6 +47,7 @@ EXAMPLES = {
     "api/runs/<run>/snapshots": "{first}/snapshots",
     "api/runs/<run>/history": "{first}/history?" + TENSOR,
     "api/runs/<run>/histograms": "{first}/histograms?" + TENSOR,
+    "api/runs/<run>/workers": "{first}/workers?" + TENSOR,
     "api/runs/<run>/value": "{first}/value?format=json&step=1&" + TENSOR,
     "api/runs/<run>/nonfinite": "{first}/nonfinite?step=1&" + TENSOR,
     "api/runs/<run>/logs": "{first}/logs",

@@ -12,6 +12,7 @@ ROUTES = {
     "snapshots": "graph worker node tensor match op_type layer dtype where step "
     "nonfinite kept sort limit offset",
     "history": "tensor graph worker steps visit limit",
+    "workers": "tensor statistic graph steps limit",
     "histograms": "tensor graph worker steps visit scale bins low high limit merge",
     "value": "tensor step visit worker graph selection format low high",
     "nonfinite": "tensor step visit worker graph limit",

@@ -1,0 +1,66 @@
+"""One tensor on all workers: values, middle and extremes, and who leaves the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tensortap.core.errors import NotFoundError, SelectionError
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.logdir_index import LogIndex
+from tensortap.index.run_index import RunIndex
+from tensortap.index.series.worker_grid import worker_grid
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> RunIndex:
+    """Four workers of ten steps: `w` is alike but for rank 2 from step 7 on, `x` is each worker's own. Rank 1
+    did not capture step 3."""
+    for rank in range(4):
+        with DumpWriter(tmp_path, run="job", rank=rank) as writer:
+            for step in range(10):
+                if (rank, step) == (1, 3):
+                    continue
+                drift = 1e-6 * (rank == 2 and step >= 7)
+                writer.log("w", np.full(4, step + drift), step=step)
+                writer.log("w", np.full(4, 99.0), step=step)  # a further iteration
+                writer.log("x", np.array([rank, np.nan if rank == 3 and step == 5 else step]), step=step)
+    log = LogIndex(tmp_path)
+    log.refresh()
+    return log.runs[0]
+
+
+def test_the_worker_that_leaves_comes_first(job: RunIndex) -> None:
+    found = worker_grid(job, "w")
+    assert found.rank == [2, 0, 1, 3]
+    assert found.differing.tolist() == [3, 0, 0, 0]
+    assert found.first_differing.tolist() == [7, -1, -1, -1]
+    np.testing.assert_allclose(found.value[0], [*range(7), 7 + 1e-6, 8 + 1e-6, 9 + 1e-6], rtol=0)
+    assert found.median.tolist() == found.low.tolist() == list(range(10))
+    assert found.high.tolist() == found.value[0].tolist()
+    assert np.flatnonzero(np.isnan(found.value[2])).tolist() == [3]
+    assert found.thinned_from is None
+
+
+def test_differences_are_found_at_steps_that_are_thinned_out(job: RunIndex) -> None:
+    found = worker_grid(job, "w", steps="0:9", limit=2)
+    assert found.step.tolist() == [0, 8]
+    assert found.thinned_from == 9
+    assert found.value.shape == (4, 2)
+    assert (found.differing[0], found.first_differing[0]) == (2, 7)
+
+
+def test_counts(job: RunIndex) -> None:
+    found = worker_grid(job, "x", "nan")
+    assert (found.rank[0], found.differing[0], found.first_differing[0]) == (3, 1, 5)
+    assert found.high.tolist() == [0, 0, 0, 0, 0, 1, 0, 0, 0, 0]
+    assert worker_grid(job, "x").differing.sum() > 20
+
+
+def test_what_cannot_be_asked(job: RunIndex) -> None:
+    with pytest.raises(SelectionError, match="'middle' is no statistic"):
+        worker_grid(job, "w", "middle")
+    with pytest.raises(NotFoundError, match="w"):
+        worker_grid(job, "w", steps="90:")
