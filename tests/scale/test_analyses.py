@@ -12,7 +12,7 @@ import numpy as np
 import psutil
 import pytest
 from compacted import compact, copied
-from made_runs import TRAINING
+from synthetic_runs import TRAINING
 
 from tensortap.__main__ import main
 from tensortap.compact import compactor
