@@ -60,7 +60,7 @@ def test_counts(job: RunIndex) -> None:
 
 
 def test_what_cannot_be_asked(job: RunIndex) -> None:
-    with pytest.raises(SelectionError, match="'middle' is no statistic"):
+    with pytest.raises(SelectionError, match="'middle' is not a statistic"):
         worker_grid(job, "w", "middle")
     with pytest.raises(NotFoundError, match="w"):
         worker_grid(job, "w", steps="90:")

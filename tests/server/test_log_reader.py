@@ -276,7 +276,7 @@ class QuietLog(LogIndex):
         self, advance: Callable[[RunIndex], object] | None = None, *, reading: EngineReading | None = None
     ) -> bool:
         self.reads += 1
-        self.found = True
+        self.runs_known = True
         return False
 
 

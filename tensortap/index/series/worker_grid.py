@@ -68,7 +68,7 @@ def worker_grid(
         NotFoundError: no such tensor or graph. SelectionError: a bad range or statistic.
     """
     if statistic not in GRID_STATISTICS:
-        raise SelectionError(f"{statistic!r:.80} is no statistic.", f"Use {', '.join(GRID_STATISTICS)}.")
+        raise SelectionError(f"{statistic!r:.80} is not a statistic.", f"Use {', '.join(GRID_STATISTICS)}.")
     catalog = run.catalog
     code, rows = tensor_rows(catalog, tensor, graph, parse_steps(steps), None)
     if not len(rows):
