@@ -129,9 +129,12 @@ def ranks(folder: Path, reached: dict[int, int]) -> RunIndex:
     [
         ({0: 9, 1: 9, 2: 9}, []),
         ({0: 9, 1: 7, 2: 9}, []),  # it may just be a little slower
-        ({0: 9, 1: 4, 2: 9}, ["Worker 1 wrote nothing after step 3; the 2 other workers went on to step 8."]),
-        ({0: 9, 3: 9, 4: 9}, ["Workers 1, 2 wrote no snapshot; the 3 other workers went on to step 8."]),
-        ({0: 9, 1: 90, 2: 9}, []),  # it is the one that went on alone
+        (
+            {0: 9, 1: 4, 2: 9},
+            ["Worker 1 wrote nothing after step 3; the 2 other workers continued to step 8."],
+        ),
+        ({0: 9, 3: 9, 4: 9}, ["Workers 1, 2 wrote no snapshot; the 3 other workers continued to step 8."]),
+        ({0: 9, 1: 90, 2: 9}, []),  # it is the one that continued alone
     ],
 )
 def test_missing_workers(tmp_path: Path, reached: dict[int, int], texts: list[str]) -> None:

@@ -72,7 +72,7 @@ def worker_grid(
     catalog = run.catalog
     code, rows = tensor_rows(catalog, tensor, graph, parse_steps(steps), None)
     if not len(rows):
-        raise NotFoundError(f"{tensor!r:.200} was not captured at these steps.", "Ask for other steps.")
+        raise NotFoundError(f"{tensor!r:.200} was not captured at these steps.", "Use other steps.")
     step, visit, worker = (catalog.column(name, rows) for name in ("step", "visit", "worker"))
     all_steps, column = np.unique(step, return_inverse=True)
     codes, line = np.unique(worker, return_inverse=True)

@@ -97,7 +97,7 @@ def _missing_text(ranks: Sequence[int], reached: int, of: int, missed: Array) ->
     who = f"{'Worker' if len(ranks) == 1 else 'Workers'} {', '.join(map(str, ranks[:_NAMED_RANKS]))}{more}"
     what = "wrote no snapshot" if reached < 0 else f"wrote nothing after step {reached}"
     others = counted(of - len(ranks), "other worker")
-    return f"{who} {what}; the {others} went on to step {int(missed[-1])}."
+    return f"{who} {what}; the {others} continued to step {int(missed[-1])}."
 
 
 def _may_be_replicated(tensor: TensorRole) -> bool:
