@@ -27,6 +27,7 @@ from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # before anything imports TensorFlow
 
+from _records import Figure, report
 from _table import print_table
 from _tap_costs import (
     DELIVERED,
@@ -142,6 +143,19 @@ def goals(model: str, rows: list[Row], figures: Figures) -> list[list[str]]:
     ]
 
 
+def figures_of(model: str, rows: list[Row], figures: Figures) -> list[Figure]:
+    """What a step, and the first call, take more than plain ones; the limit is TensorFlow returning all."""
+    extra = {row.mode: (row.cpu - row.plain_cpu) * 1e3 for row in rows}
+    plain, returning, first = (figures[name] for name in FIRST_CALLS)
+    return [
+        Figure(f"{model}: not watched", "of plain", figures["unwatched"], 1.0),
+        Figure(f"{model}: handed over, extra", "ms", extra[DELIVERED], extra[RETURNED]),
+        Figure(f"{model}: summaries, extra", "ms", extra[SUMMARIES], peer=extra["tfdbg2 FULL_HEALTH"]),
+        Figure(f"{model}: values, extra", "ms", extra[VALUES], peer=extra["tfdbg2 FULL_TENSOR"]),
+        Figure(f"{model}: first call", "of plain", first / plain, returning / plain),
+    ]
+
+
 def tensor_ratio(ratios: dict[str, float]) -> float:
     return (ratios[VALUES] - 1) / (ratios["tfdbg2 FULL_TENSOR"] - 1)
 
@@ -165,7 +179,7 @@ def main() -> None:
     )
     parser.add_argument("--quick", action="store_true", help="smaller models, fewer steps")
     parser.add_argument("--model", choices=("cnn", "transformer"), action="append", help="only this one")
-    parser.add_argument("--json", type=Path, help="also write the rows to this file")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write a record to this file")
     parser.add_argument("--part", help=argparse.SUPPRESS)
     options = parser.parse_args()
     models = options.model or ["cnn", "transformer"]
@@ -178,10 +192,8 @@ def main() -> None:
     print(table(all_rows))
     reached = [line for model, (rows, figures) in found.items() for line in goals(model, rows, figures)]
     print_table("Goals, by CPU time", ["", "goal", "result", "reached"], reached)
-    if options.json:
-        records = [asdict(row) | {"ratio": row.ratio, "cpu_ratio": row.cpu_ratio} for row in all_rows]
-        figures_of = {model: figures for model, (_, figures) in found.items()}
-        options.json.write_text(json.dumps({"rows": records, "figures": figures_of}, indent=1))
+    records = [figure for model, measured in found.items() for figure in figures_of(model, *measured)]
+    report("capture", records, options.json)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ given, the writer's included. With the default one step of a block is watched: t
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import tempfile
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # before anything imports TensorFlow
 
+from _records import Figure, report
 from _table import print_table
 from _tap_costs import Timings, timed_block
 
@@ -151,7 +151,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="shorter loops")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--program", choices=PROGRAMS, action="append")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to this file")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write a record to this file")
     arguments = parser.parse_args()
     found = {
         program: measure(program, arguments.quick, arguments.rounds)
@@ -166,8 +166,13 @@ def main() -> None:
     for program, modes in found.items():
         ratio = modes[DEFAULT] / modes[PLAIN]
         print(f"{program}: {ratio:.2f} of plain by default (goal: {GOAL})")
-    if arguments.json:
-        arguments.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    figures = [
+        Figure(f"{program}, {mode}", "of plain", seconds / modes[PLAIN])
+        for program, modes in found.items()
+        for mode, seconds in modes.items()
+        if mode != PLAIN
+    ]
+    report("loops", figures, arguments.json)
 
 
 if __name__ == "__main__":

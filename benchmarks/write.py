@@ -1,11 +1,11 @@
 """How fast a dump is written: rows of statistics, and values next to `os.write` and `np.save`.
 
-    python benchmarks/write.py [--quick] [--dir FOLDER]
+    python benchmarks/write.py [--quick] [--dir FOLDER] [--json FILE]
 
 Statistics: summaries measured beforehand are logged, with a commit every so many rows; bytes are those of the
 files, times those of the CPU. Values: arrays are written to the same folder in turn by the writer
 (statistics, checksums and commits included, and again with the values alone), by plain `os.write`, and by
-`np.save`. Medians of wall times are given: the kernel's copying counts, the disk's own work mostly does not.
+`np.save`. Medians of wall times are given first; the last table has the CPU time of the process.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from _records import Figure, report
 from _table import print_table
 
 from tensortap.core.dtypes import Array
@@ -105,8 +106,8 @@ def write_steps(folder: Path, tensors: int, steps: int) -> tuple[float, float, f
     return seconds, size, time.thread_time() - start, len(commits)
 
 
-def measure_steps(base: Path, rows: int, rounds: int) -> None:
-    table = []
+def measure_steps(base: Path, rows: int, rounds: int) -> list[Figure]:
+    table, figures = [], []
     for tensors in (10, 100, 250, 1000):
         found = []
         for _ in range(rounds):
@@ -116,8 +117,10 @@ def measure_steps(base: Path, rows: int, rounds: int) -> None:
         seconds, size, reading, commits = sorted(found)[rounds // 2]
         each = [f"{seconds / rows * 1e6:.1f}", f"{size / rows:.0f}", f"{reading / rows * 1e6:.1f}"]
         table.append([f"{tensors}", *each, f"{rows / commits:.0f}"])
+        figures.append(Figure(f"summary of 800 bytes, {tensors} a step", "us", seconds / rows * 1e6))
     head = ["tensors a step", "us/row", "bytes/row", "us/row to read back", "rows per commit"]
     print_table("Steps of summaries, measured and committed as they come", head, table)
+    return figures
 
 
 def with_writer(folder: Path, arrays: list[Array]) -> None:
@@ -160,19 +163,23 @@ WAYS: dict[str, Callable[[Path, list[Array]], None]] = {
 }
 
 
-def measure_values(base: Path, total: int, rounds: int) -> None:
+def measure_values(base: Path, total: int, rounds: int) -> list[Figure]:
     rng = np.random.default_rng(0)
-    table = []
+    table, figures = [], []
     for size in (4 << 10, 64 << 10, 1 << 20, 16 << 20):
         arrays = [rng.standard_normal(size // 4, dtype=np.float32)] * max(1, min(total // size, 2000))
         times: dict[str, list[float]] = {name: [] for name in WAYS}
+        cpu: dict[str, list[float]] = {name: [] for name in WAYS}
         for _ in range(rounds):
             for name, way in WAYS.items():
                 folder = Path(tempfile.mkdtemp(dir=base))
-                start = time.perf_counter()
+                start, worked = time.perf_counter(), time.process_time()
                 way(folder, arrays)
                 times[name].append(time.perf_counter() - start)
+                cpu[name].append((time.process_time() - worked) / len(arrays) * 1e6)
                 shutil.rmtree(folder)
+        limit, peer, now, _ = (sorted(found)[rounds // 2] for found in cpu.values())
+        figures.append(Figure(f"value of {size >> 10:,} KiB", "us", now, limit, peer))
         medians = {name: sorted(found)[rounds // 2] for name, found in times.items()}
         speeds = {name: size * len(arrays) / seconds / 1e6 for name, seconds in medians.items()}
         table.append(
@@ -186,6 +193,7 @@ def measure_values(base: Path, total: int, rounds: int) -> None:
         )
     head = ["float32 values of", *(f"{name} MB/s" for name in WAYS)]
     print_table("Values", [*head, "of os.write", "alone of os.write", "of np.save"], table)
+    return figures
 
 
 def main() -> None:
@@ -194,11 +202,13 @@ def main() -> None:
     parser.add_argument(
         "--dir", type=Path, help="folder to write to (default: the system's temporary folder)"
     )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write a record to this file")
     options = parser.parse_args()
     base = Path(tempfile.mkdtemp(dir=options.dir))
     try:
-        measure_values(base, (32 if options.quick else 256) << 20, 3 if options.quick else 5)
-        measure_steps(base, 20_000 if options.quick else 100_000, 3 if options.quick else 5)
+        figures = measure_values(base, (32 if options.quick else 256) << 20, 3 if options.quick else 5)
+        figures += measure_steps(base, 20_000 if options.quick else 100_000, 3 if options.quick else 5)
+        report("write", figures, options.json)
         measure_rows(base, 10_000 if options.quick else 100_000)
     finally:
         shutil.rmtree(base)

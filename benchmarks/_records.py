@@ -1,0 +1,61 @@
+"""Records of measurements in `results/`: what a figure was, next to what bounds it and what others take."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from _table import print_table
+
+RESULTS = Path(__file__).parent / "results"
+
+
+class Figure(NamedTuple):
+    """A figure of a benchmark; all are CPU times or ratios of them, so that smaller is better.
+
+    `limit`: what the machine or TensorFlow alone takes for the same. `peer`: what another tool takes.
+    """
+
+    name: str
+    unit: str
+    now: float
+    limit: float | None = None
+    peer: float | None = None
+
+
+def report(benchmark: str, figures: Sequence[Figure], path: Path | None) -> None:
+    """Prints limit, peer, the recorded figure ("before") and this one; writes a record if there is a path."""
+    before = recorded(benchmark)
+    rows = [
+        [
+            figure.name,
+            figure.unit,
+            *(_shown(number) for number in (figure.limit, figure.peer, before.get(figure.name), figure.now)),
+        ]
+        for figure in figures
+    ]
+    print_table(f"{benchmark}: CPU", ("", "unit", "limit", "peer", "before", "now"), rows)
+    if path is not None:
+        record = {figure.name: {**figure._asdict()} for figure in figures}
+        for entry in record.values():
+            del entry["name"]
+        path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+def recorded(benchmark: str, folder: Path = RESULTS) -> dict[str, float]:
+    """The figures of a record by name; none where there is no record."""
+    path = folder / f"{benchmark}.json"
+    if not path.exists():
+        return {}
+    return {name: entry["now"] for name, entry in json.loads(path.read_text(encoding="utf-8")).items()}
+
+
+def orders_apart(before: Mapping[str, float], now: Mapping[str, float]) -> list[str]:
+    """Figures of a record that are missing now, or more than ten times as large."""
+    return [name for name, figure in before.items() if not now.get(name, float("inf")) <= 10 * figure]
+
+
+def _shown(number: float | None) -> str:
+    return "" if number is None else f"{number:.3g}"

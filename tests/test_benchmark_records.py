@@ -1,0 +1,45 @@
+"""The records of the benchmarks: no figure may be ten times what was recorded."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+sys.path.append(str(BENCHMARKS))
+from _records import RESULTS, Figure, orders_apart, recorded, report  # noqa: E402
+
+
+def test_records_hold_figures() -> None:
+    records = sorted(RESULTS.glob("*.json"))
+    assert records
+    for path in records:
+        assert (BENCHMARKS / f"{path.stem}.py").exists()
+        figures = json.loads(path.read_text(encoding="utf-8"))
+        assert figures
+        for entry in figures.values():
+            assert entry.keys() == {"unit", "now", "limit", "peer"}
+            assert entry["now"] > 0
+
+
+def test_a_record_is_written_and_printed_beside_the_one_before(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("_records.RESULTS", tmp_path)
+    report("made", [Figure("a", "us", 2.0, limit=1.0)], tmp_path / "made.json")
+    assert recorded("made", tmp_path) == {"a": 2.0}
+    assert orders_apart({"a": 2.0, "gone": 1.0}, {"a": 21.0}) == ["a", "gone"]
+    assert orders_apart({"a": 2.0}, {"a": 19.0, "new": 1.0}) == []
+    assert capsys.readouterr().out.split()[-4:] == ["a", "us", "1", "2"]
+
+
+@pytest.mark.slow
+def test_writing_takes_what_it_took(tmp_path: Path) -> None:
+    path = tmp_path / "write.json"
+    script = [sys.executable, str(BENCHMARKS / "write.py"), "--quick", "--json", str(path)]
+    subprocess.run([*script, "--dir", str(tmp_path)], check=True, stdout=subprocess.DEVNULL)
+    assert orders_apart(recorded("write"), recorded("write", tmp_path)) == []
