@@ -129,7 +129,7 @@ def test_a_worker_that_is_not_there_is_reported_and_one_alone_is_no_choice(
     page.get_by_test_id("compare-worker-a").select_option(label="the first worker")
     expect(page.get_by_test_id("worker-lost-a")).to_have_count(0)
     page.goto(f"{workers.url}#run={alone}&worker=gone-1")
-    expect(page.get_by_test_id("lost")).to_contain_text("has no worker gone-1: showing its only one")
+    expect(page.get_by_test_id("lost")).to_contain_text("has no worker gone-1: showing its only worker")
     page.goto(f"{workers.url}#run={alone}&color=difference&other={pair}&otherWorker={only}")
     expect(page.get_by_test_id("difference-notice")).to_contain_text("B cannot be compared")
     page.get_by_role("button", name="Show why").click()
