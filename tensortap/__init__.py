@@ -6,11 +6,14 @@
     log = tensortap.open("logs")              # read a dump; does not
     writer = tensortap.DumpWriter("logs")     # write one without TensorFlow
 
-Names are resolved when they are first used, so that `import tensortap` costs next to nothing.
+Names are resolved when they are first used, so that `import tensortap` costs next to nothing in a program
+that has not loaded Keras.
 """
 
 from __future__ import annotations
 
+import sys
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -98,3 +101,10 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+# Layers know the line that built them only if capture is loaded by then. Where the program has loaded Keras
+# with TensorFlow already, this costs some 0.1 s; errors wait for the first use of `Tap`.
+if {"keras", "tensorflow"} <= sys.modules.keys():
+    with suppress(Exception):
+        import_module("tensortap.capture")

@@ -3,6 +3,8 @@ forward line."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -110,3 +112,34 @@ def test_keras_serializes_models_as_before() -> None:
     assert config["units"] == 4 and config["name"] == "first"
     multiply = (keras.Input((2,)) * 0.5)._keras_history.operation
     assert type(multiply).from_config(multiply.get_config()).name == multiply.name
+
+
+LATE_TAP = """
+import keras
+import numpy as np
+
+import tensortap
+
+model = keras.Sequential(
+    [
+        keras.layers.Dense(4, "relu", name="hidden"),
+    ]
+)
+model.compile("sgd", "mse", jit_compile=False)
+with tensortap.Tap("run") as tap:
+    model.fit(np.ones((8, 4)), np.ones((8, 4)), verbose=0, callbacks=[tap.callback()])
+"""
+
+
+def test_layers_that_were_built_before_the_first_tap_have_their_lines(tmp_path: Path) -> None:
+    program = tmp_path / "train.py"
+    program.write_text(LATE_TAP)
+    subprocess.run([sys.executable, str(program)], cwd=tmp_path, check=True, capture_output=True)
+    run = RunReader(tmp_path / "run")
+    lines = {
+        LATE_TAP.splitlines()[graph.stacks[node.stack][-1][1] - 1].strip()
+        for graph in map(run.graph, run.graph_ids())
+        for node in graph.nodes
+        if node.name.endswith("hidden_1/Relu")
+    }
+    assert lines == {'keras.layers.Dense(4, "relu", name="hidden"),'}
