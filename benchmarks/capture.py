@@ -7,10 +7,10 @@ of them captured, and the flush after them; `sustained` is its time divided by t
 the background counts; `step` is the median time until a step returns; `cpu` is the processor time of all
 threads, which other programs on the machine disturb least: the goals are judged by it. Blocks of all modes
 are interleaved, and medians are given. tfdbg2 changes the whole process, so each of its modes runs in a
-process of its own, with plain blocks before and after. `handed over` captures all values and throws them
-away in the writer's thread; next to it stands what TensorFlow takes without a tap if the function itself
-returns all tensors. Unwatched steps are measured apart, in many short pairs of blocks; first calls
-(trace, tapping, run) in fresh processes; the queue with a tap that has little room.
+process of its own, with plain blocks before and after. `tap, values of all nodes` discards the values in the
+writer's thread; the row of TensorFlow alone is a function that returns all tensors itself. Unwatched steps
+are measured apart, in many short pairs of blocks; first calls (trace, tapping, run) in fresh processes; the
+queue with a tap that has little room.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def figures_of(model: str, rows: list[Row], figures: Figures) -> list[Figure]:
     plain, returning, first = (figures[name] for name in FIRST_CALLS)
     return [
         Figure(f"{model}: not watched", "of plain", figures["unwatched"], 1.0),
-        Figure(f"{model}: handed over, extra", "ms", extra[DELIVERED], extra[RETURNED]),
+        Figure(f"{model}: values, not written, extra", "ms", extra[DELIVERED], extra[RETURNED]),
         Figure(f"{model}: summaries, extra", "ms", extra[SUMMARIES], peer=extra["tfdbg2 FULL_HEALTH"]),
         Figure(f"{model}: values, extra", "ms", extra[VALUES], peer=extra["tfdbg2 FULL_TENSOR"]),
         Figure(f"{model}: first call", "of plain", first / plain, returning / plain),
