@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -122,11 +123,23 @@ def write_job(folder: Path, workers: int, snapshots: int) -> None:
             done.result()
 
 
+def shown(name: str, seconds: float, cpu: float) -> list[str]:
+    """A row of figures, printed now, too: the whole takes minutes."""
+    print(f"{name}: {seconds:.1f} s, {cpu:.1f} s of CPU", flush=True)
+    return [name, f"{seconds:.1f}", f"{cpu:.1f}"]
+
+
+def child_cpu() -> float:
+    """CPU seconds of processes that have ended, and were waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def compact_by_cluster(run_dir: Path) -> list[str]:
     """Compacts on a cluster of two processes, of which one is killed at the third part; a row of figures."""
     distributed = import_module("distributed")
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
-    start, killed = time.perf_counter(), 0
+    start, before, killed = time.perf_counter(), child_cpu(), 0
     with distributed.LocalCluster(**options, host="127.0.0.1") as cluster:
         victim = next(iter(cluster.workers.values())).process.pid
 
@@ -140,7 +153,7 @@ def compact_by_cluster(run_dir: Path) -> list[str]:
             done = compact_run(run_dir, engine, advance, rebuild=True)
     assert killed
     seconds = time.perf_counter() - start
-    return [f"compacted, {done.parts} parts, a process killed", f"{seconds:.1f}"]
+    return shown(f"compacted, {done.parts} parts, a process killed", seconds, child_cpu() - before)
 
 
 def put_compacted(run_dir: Path) -> None:
@@ -156,7 +169,7 @@ def put_compacted(run_dir: Path) -> None:
 def ask_rules(environment: dict[str, str], name: str, *options: str) -> list[str]:
     """`tensortap rules` on the bucket; a row of figures."""
     command = [sys.executable, "-m", "tensortap", "rules", f"s3://{BUCKET}/logs", "--json", *options]
-    start = time.perf_counter()
+    start, before = time.perf_counter(), child_cpu()
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     seconds = time.perf_counter() - start
     texts = [
@@ -165,7 +178,7 @@ def ask_rules(environment: dict[str, str], name: str, *options: str) -> list[str
     assert len(texts) == 1, texts
     assert f"dense_{DRIFT_LAYER}/kernel" in texts[0], texts
     assert f"from step {DRIFT_STEP} on" in texts[0], texts
-    return [name, f"{seconds:.1f}"]
+    return shown(name, seconds, child_cpu() - before)
 
 
 def ask_page(environment: dict[str, str]) -> list[list[str]]:
@@ -176,9 +189,9 @@ def ask_page(environment: dict[str, str]) -> list[list[str]]:
     with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as server:
         try:
             run = _awaited(lambda: _whole_run(6199))
-            rows.append(["served, all snapshots are there", f"{time.perf_counter() - start:.1f}"])
+            rows.append(shown("served, all snapshots are there", time.perf_counter() - start, 0))
             _awaited(lambda: "ReplicaDrift" in json.dumps(_get(6199, f"/api/runs/{run}/findings")))
-            rows.append(["served, the drift is among the problems", f"{time.perf_counter() - start:.1f}"])
+            rows.append(shown("served, the drift is among the problems", time.perf_counter() - start, 0))
         finally:
             server.kill()
     return rows
@@ -229,7 +242,7 @@ def main() -> None:
         rows.append(ask_rules(caches[0], "rules, again"))
         rows.append(ask_rules(caches[1], "rules, nothing cached, 1 process"))
         rows += ask_page(caches[2])
-    print_table(f"A job of {options.workers} workers, from S3", ["", "s"], rows)
+    print_table(f"A job of {options.workers} workers, from S3", ["", "s", "CPU s"], rows)
 
 
 if __name__ == "__main__":
