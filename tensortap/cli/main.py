@@ -14,20 +14,17 @@ from tensortap.core.text import escaped
 from .commands import (
     check,
     demo,
-    diff,
     import_,
     info,
-    ledger,
     ls,
-    nan,
     prune,
     replay,
-    rules,
     serve,
     show,
     step,
     watch,
 )
+from .commands.analysis import diff, ledger, nan, rules
 from .commands.sharing import bundle, export, story
 from .commands.statistics import compact, sql
 from .exit import INTERRUPTED

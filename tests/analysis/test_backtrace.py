@@ -14,7 +14,7 @@ from synthetic_runs import X, node, synthetic_run
 from tensortap.analysis.nonfinite.elements.index_maps import Call, inputs_of_element
 from tensortap.analysis.nonfinite.nan_report import nan_report
 from tensortap.analysis.nonfinite.report_text import place_text
-from tensortap.cli.commands.nan import print_report
+from tensortap.cli.commands.analysis.nan import print_report
 
 NODES = (
     X,

@@ -8,7 +8,7 @@ from io import StringIO
 from rich.console import Console
 
 from tensortap.analysis.dead_layers.ledger import LedgerEntry
-from tensortap.cli.commands.ledger import print_ledger
+from tensortap.cli.commands.analysis.ledger import print_ledger
 
 LOST = LedgerEntry(
     *("dense/kernel", "g:0", "g", "step", "dense", 84, 0, None, 0.0, "", "", ""),

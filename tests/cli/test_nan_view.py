@@ -11,7 +11,7 @@ from rich.console import Console
 from tensortap.analysis.nonfinite.elements.trace import Element, ElementTrace
 from tensortap.analysis.nonfinite.operand import Operand
 from tensortap.analysis.nonfinite.report_text import exact_text, operand_text, tensor_text
-from tensortap.cli.commands.nan import _print_trace
+from tensortap.cli.commands.analysis.nan import _print_trace
 
 
 def lines(steps: int, most: int, *, cut: bool = False) -> list[str]:

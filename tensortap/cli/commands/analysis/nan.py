@@ -11,9 +11,9 @@ from rich.console import Console
 
 from tensortap.core.text import counted, escaped
 
-from ..argument_types import add_engine, natural
-from ..console import cell, console, plain_table, print_json
-from ..select_run import add_path, only_run, report_damage
+from ...argument_types import add_engine, natural
+from ...console import cell, console, plain_table, print_json
+from ...select_run import add_path, only_run, report_damage
 
 if TYPE_CHECKING:
     from tensortap.analysis.nonfinite.elements.trace import Element, ElementTrace

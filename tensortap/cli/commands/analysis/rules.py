@@ -14,11 +14,11 @@ from tensortap.dump.read.runs import find_runs
 from tensortap.importers.resolve import as_logdir
 from tensortap.storage.uri import shown_path
 
-from ..argument_types import add_engine, add_follow_links, source
-from ..console import console, print_json
-from ..progress import rules_progress
-from ..select_run import only_run, open_log, report_damage
-from ..views.rules import print_findings, print_rules, rules_as_toml
+from ...argument_types import add_engine, add_follow_links, source
+from ...console import console, print_json
+from ...progress import rules_progress
+from ...select_run import only_run, open_log, report_damage
+from ...views.rules import print_findings, print_rules, rules_as_toml
 
 if TYPE_CHECKING:
     from tensortap.analysis.rules.runner import Findings

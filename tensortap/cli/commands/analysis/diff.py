@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from tensortap.core.errors import NotFoundError
 
-from ..argument_types import add_engine, add_follow_links, condition, natural, source
-from ..console import console, print_json
-from ..progress import rules_progress
-from ..select_run import only_run, report_damage
-from ..views.diff import print_comparison
+from ...argument_types import add_engine, add_follow_links, condition, natural, source
+from ...console import console, print_json
+from ...progress import rules_progress
+from ...select_run import only_run, report_damage
+from ...views.diff import print_comparison
 
 if TYPE_CHECKING:
     from tensortap.analysis.compare.comparison_records import Comparison

@@ -10,10 +10,10 @@ from rich.console import Console
 
 from tensortap.core.text import counted
 
-from ..argument_types import add_engine
-from ..console import cell, console, plain_table, print_json
-from ..progress import rules_progress
-from ..select_run import add_path, only_run, report_damage
+from ...argument_types import add_engine
+from ...console import cell, console, plain_table, print_json
+from ...progress import rules_progress
+from ...select_run import add_path, only_run, report_damage
 
 if TYPE_CHECKING:
     from tensortap.analysis.dead_layers.ledger import LedgerEntry
