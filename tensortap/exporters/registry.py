@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tensortap.core.dtypes import Array
 from tensortap.core.errors import SelectionError
+from tensortap.core.progress import AdvanceCount
+from tensortap.index.run_index import RunIndex
 
 from . import arrays, event_files, tables, tap_zip
 from .base import Export, Exported
@@ -20,7 +23,18 @@ class Exporter:
     name: str
     suffixes: tuple[str, ...]
     summary: str
-    export: Export
+    write: Export
+
+    def export(self, run: RunIndex, rows: Array | None, out: Path, advance: AdvanceCount) -> Exported:
+        """Export rows as `Export` does; what of the run could not be read is left out, and said."""
+        missing = missing_parts(run)
+        exported = self.write(run, rows, out, advance)
+        return replace(exported, left_out=[*missing, *exported.left_out])
+
+
+def missing_parts(run: RunIndex) -> list[str]:
+    """What of a run cannot be read, and is missing in its exports: sentences."""
+    return [f"what cannot be read. {sentence}" for sentence in run.damage]
 
 
 EXPORTERS = (

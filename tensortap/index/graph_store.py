@@ -107,6 +107,14 @@ class GraphCache:
         """Sentences about unreadable graphs; they are read again later."""
         return self._unlisted + list(self._refused.values())
 
+    @property
+    def missing(self) -> list[str]:
+        """Sentences about graphs that snapshots name, and that are not there."""
+        if self._unlisted:
+            return []
+        named = dict.fromkeys(filter(None, self._catalog.tensors.graphs.values))
+        return [_missing_text(graph) for graph in named if graph not in self.recorded]
+
     def get(self, graph_id: str) -> GraphIndex:
         """A graph, with all nodes that were captured so far.
 
@@ -248,13 +256,15 @@ class GraphCache:
         return GraphIndex(graph_id, table, about, list(captured), lambda node: _by_slot(forms()[node]))
 
     def _read(self, graph_id: str) -> tuple[pa.RecordBatch | None, dict[str, Any]]:
+        if graph_id == NO_GRAPH:
+            return None, {"name": "without a graph"}
         if graph_id not in self.recorded or self._is_unreadable(graph_id):
-            return None, {"name": "" if graph_id != NO_GRAPH else "without a graph"}
+            return None, {"damage": self.damage.get(graph_id) or _missing_text(graph_id)}
         try:
             return self._reader.graph_table(graph_id)
         except (DamagedError, NotFoundError) as error:
             self._note_damage(graph_id, error)
-            return None, {}
+            return None, {"damage": f"graph {graph_id}: {error.message}"}
 
     def _last_forms(self, codes: np.ndarray[Any, np.dtype[np.int32]]) -> dict[int, tuple[str, str]]:
         """(dtype, shape as JSON) of tensors' latest snapshots."""
@@ -266,6 +276,10 @@ class GraphCache:
             code: (names[dtype], text(shape))
             for code, dtype, shape in zip(codes.tolist(), dtypes, shapes, strict=True)
         }
+
+
+def _missing_text(graph_id: str) -> str:
+    return f"graph {graph_id}: its file is missing."
 
 
 def _by_slot(known: dict[int, tuple[str, str]]) -> list[tuple[str, str]]:

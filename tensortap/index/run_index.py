@@ -34,6 +34,7 @@ from .worker_follower import WorkerFollower, WorkerStatus
 
 _LOG = logging.getLogger(__name__)
 
+_MOST_LOST = 100  # values that are noted as damaged
 SETTLE_SECONDS = 2.0  # the coarsest time stamps of common file systems (FAT)
 
 
@@ -102,6 +103,8 @@ class RunIndex:
         self.described = True  # by a run.json that could be read
         self._info_damage: list[str] = []
         self._info_denied = False  # it is unreadable
+        self._lost: dict[tuple[object, ...], str] = {}  # damaged values, and why
+        self._lost_at = 0  # `catalog.prunings` when they were read
         self._saved = None if shared.cache is None else SavedRun(shared.cache, path)
         self.catalog = Catalog(path, histograms=self._saved is not None)
         self.events = RunEvents(path)
@@ -175,8 +178,20 @@ class RunIndex:
         """Differs whenever any answer may differ: statuses include the numbers of snapshots."""
         return (
             *(self.error, self.created, self.workers, self.recorded_graphs, *self.denied),
-            *(self.events.version, self.catalog.prunings),
+            *(self.events.version, self.catalog.prunings, len(self._lost)),
         )
+
+    def note_lost(self, key: tuple[object, ...], sentence: str) -> None:
+        """Notes that a stored value turned out to be damaged: it is part of `damage` from now on.
+
+        Args:
+            key: names the snapshot.
+        """
+        if self._lost_at != self.catalog.prunings:  # what was pruned meanwhile was not damaged
+            self._lost, self._lost_at = {}, self.catalog.prunings
+        if key not in self._lost and len(self._lost) < _MOST_LOST:
+            self._lost[key] = sentence
+            self.version += 1
 
     def _poll(self) -> bool:
         if self._reader is None:
@@ -193,6 +208,8 @@ class RunIndex:
             return True
         more = [follower.poll() for follower in self._followers.values()]
         more.append(self.events.poll(self._followers))
+        if self._shelf.missing:  # it may have been written since
+            self._shelf.poll()
         for name, follower in self._followers.items():
             follower.count_events(self.events.count(name))
         self._save(any(more))
@@ -366,12 +383,18 @@ class RunIndex:
 
     @property
     def damage(self) -> list[str]:
-        """Sentences about unreadable data."""
-        graphs = [] if self._shelf is None else list(self._shelf.damage.values())
+        """Sentences about unreadable data; of graphs and values once they were asked for."""
+        graphs = [] if self._shelf is None else [*self._shelf.damage.values(), *self._lost_graphs()]
         workers = [sentence for worker in self.workers for sentence in worker.damage]
         denied = [] if self._shelf is None else self._shelf.denied
         compacted = [] if self._compacted is None else self._compacted.damage
-        return self._info_damage + compacted + workers + denied + graphs + self.events.damage
+        lost = list(self._lost.values()) if self._lost_at == self.catalog.prunings else []
+        return self._info_damage + compacted + workers + denied + graphs + self.events.damage + lost
+
+    def _lost_graphs(self) -> list[str]:
+        """Sentences about graphs that snapshots name, and that are gone. Compacted statistics may be copied
+        without them."""
+        return [] if self._shelf is None or self._compacted is not None else self._shelf.missing
 
     @property
     def denied(self) -> list[str]:

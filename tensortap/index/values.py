@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tensortap.core.dtypes import Array, numpy_dtype
-from tensortap.core.errors import ValueNotKeptError
+from tensortap.core.errors import DamagedError, SelectionError, ValueNotKeptError
 from tensortap.core.histogram import Histogram
 from tensortap.core.sampling import Sample, split_sample
 from tensortap.dump.read.values_reader import ValueReader, ValueRef, check_shape, read_value, value_ref
@@ -47,7 +47,12 @@ def read_slice(
         SelectionError: it does not fit. LimitError: the result would be larger than `limit`.
         ValueNotKeptError: the value is not there. DamagedError: the stored bytes do not add up.
     """
-    return select_slice(run, snapshot, selection).read(limit, at_any_length=True)
+    try:
+        return select_slice(run, snapshot, selection).read(limit, at_any_length=True)
+    except DamagedError as error:
+        what = f"the value of {snapshot.tensor} at step {snapshot.step} cannot be read: {error.message}"
+        run.note_lost((snapshot.row, snapshot.worker), what)
+        raise
 
 
 def select_slice(run: RunIndex, snapshot: Snapshot, selection: object = "") -> ValueSlice:
@@ -226,6 +231,7 @@ def zero_elements(run: RunIndex, snapshot: Snapshot, *, limit: int = 100) -> Ele
 
     Raises:
         ValueNotKeptError, DamagedError: as `read_slice`. LimitError: it takes too long (`time_limit`).
+        SelectionError: it is text.
     """
     ref = find_value(run, snapshot)
     check_shape(ref)
@@ -245,6 +251,7 @@ def extreme_element(run: RunIndex, snapshot: Snapshot, largest: bool) -> Element
 
     Raises:
         ValueNotKeptError, DamagedError: as `read_slice`. LimitError: it takes too long (`time_limit`).
+        SelectionError: it is text.
     """
     ref = find_value(run, snapshot)
     check_shape(ref)
@@ -283,6 +290,10 @@ def _unverified(ref: ValueRef) -> str:
 def _blocks(ref: ValueRef, at_any_length: bool) -> Iterator[tuple[int, Array]]:
     """(number of the first element, elements) of pieces of a value."""
     dtype = numpy_dtype(ref.dtype)
+    if dtype.kind == "O":
+        raise SelectionError(
+            "Text has no zeros, and no largest or smallest element.", "Name a numeric tensor."
+        )
     per_block = BLOCK // dtype.itemsize
     with ValueReader(ref, at_any_length=at_any_length) as reader:
         for first in range(0, ref.size, per_block):

@@ -96,9 +96,10 @@ class WorkerFollower:
         ):
             # Skipped damage is reported separately; a torn tail after it means further losses.
             known = what == "snapshot" and self._tail.damage and not self._tail.pending
-            if said is not None and there is not None and there < said and not known:
+            if said is not None and there is not None and there != said and not known:
                 can = f"{counted(there, what)} of {said:,} can be read"
-                found.append(f"{self.info.worker}: {can}: its files are damaged or cut off. Copy them again.")
+                why = "damaged or cut off" if there < said else "damaged: some are there twice"
+                found.append(f"{self.info.worker}: {can}: its files are {why}. Copy them again.")
         if self._tail.pending and not found:
             found.append(f"{self.info.worker} was closed, but {self._tail.pending}")
         return found

@@ -208,7 +208,7 @@ def parse_json(data: bytes, name: str) -> dict[str, Any]:
         name: what errors call it.
 
     Raises:
-        DamagedError: it does not match its checksum, or is not a JSON object.
+        DamagedError: it does not match its checksum, or has one in another place, or is not a JSON object.
     """
     end = _END.search(data)
     if end is not None or _BEGIN.match(data) is not None:
@@ -221,6 +221,10 @@ def parse_json(data: bytes, name: str) -> dict[str, Any]:
         raise DamagedError(f"{name} is not JSON: {error}.") from error
     if not isinstance(found, dict):
         raise DamagedError(f"{name} is not a JSON object.")
+    if end is None and (_FIRST in found or _LAST in found):
+        raise DamagedError(
+            f"{name} has a checksum that is not in its place.", "It was changed: copy it again."
+        )
     if end is not None:
         del found[_LAST]
         found.pop(_FIRST, None)

@@ -11,6 +11,8 @@ import pytest
 from dump_tools import read_all, stats_files, values_files
 
 from tensortap.core.errors import DamagedError, NotFoundError
+from tensortap.dump.format.frames import EOS
+from tensortap.dump.maintenance.run_check import check_run
 from tensortap.dump.read.runs import RunReader, find_runs
 from tensortap.dump.read.stats_reader import StatsTail, read_commit
 from tensortap.dump.read.values_reader import ValueReader, ValueRef, read_value, value_ref
@@ -18,7 +20,6 @@ from tensortap.dump.write.writer import DumpWriter
 from tensortap.storage import files
 
 COMMITS = 5
-EOS = b"\xff\xff\xff\xff\0\0\0\0"
 
 
 @pytest.fixture
@@ -177,8 +178,9 @@ def test_a_torn_file_with_a_successor_is_damage(tmp_path: Path, monkeypatch: pyt
     assert tail.poll() == []  # nobody can tell whether a first file will come
     third = stats_files(tmp_path)[0]
     shutil.copy(third, second)
-    assert [commit.file for commit in tail.poll()] == [1, 2]
+    assert [commit.file for commit in tail.poll()] == [1]
     assert "missing" in tail.damage[0]
+    assert "It repeats snapshots of an earlier one." in tail.damage[1]
 
 
 def test_bytes_behind_the_end_mark_are_reported(dump: Path) -> None:
@@ -187,8 +189,34 @@ def test_bytes_behind_the_end_mark_are_reported(dump: Path) -> None:
     commits = tail_of(dump).poll()
     file.write_bytes(whole + whole[commits[0].offset :])
     tail = tail_of(dump)
-    assert len(tail.poll()) == 2 * COMMITS
-    assert len(tail.damage) == 1
+    assert len(tail.poll()) == COMMITS
+    assert "The stream ends here, but the file continues." in tail.damage[0]
+    assert all("It repeats snapshots of an earlier one." in sentence for sentence in tail.damage[1:])
+    assert len(tail.damage) == 1 + COMMITS
+
+
+@pytest.mark.parametrize("order", [(0, 1, 1, 2), (0, 1, 2, 0), (0, 0, 1, 2), (0, 1, 2, 1)])
+def test_a_commit_that_is_there_twice_is_counted_once(dump: Path, order: tuple[int, ...]) -> None:
+    (file,) = stats_files(dump)
+    commits, whole = tail_of(dump).poll(), file.read_bytes()
+    pieces = [whole[commit.offset : commit.offset + commit.length] for commit in commits[:3]]
+    rest = whole[commits[2].offset + commits[2].length :]
+    file.write_bytes(whole[: commits[0].offset] + b"".join(pieces[at] for at in order) + rest)
+    tail = tail_of(dump)
+    assert [commit.batch for commit in tail.poll()] == [commit.batch for commit in commits]
+    (sentence,) = tail.damage
+    assert "one commit skipped. It repeats snapshots of an earlier one." in sentence
+    assert check_run("r", file.parents[1]).damage
+
+
+def test_commits_in_another_order_are_all_read(dump: Path) -> None:
+    (file,) = stats_files(dump)
+    commits, whole = tail_of(dump).poll(), file.read_bytes()
+    pieces = [whole[commit.offset : commit.offset + commit.length] for commit in commits]
+    file.write_bytes(whole[: commits[0].offset] + b"".join(reversed(pieces)) + EOS)
+    tail = tail_of(dump)
+    assert len(tail.poll()) == COMMITS
+    assert tail.damage == []
 
 
 def test_a_value_with_a_flipped_byte_is_reported_and_keeps_its_statistics(dump: Path) -> None:

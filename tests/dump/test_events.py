@@ -56,6 +56,29 @@ def test_half_a_line_waits_and_a_damaged_one_is_skipped(writer: DumpWriter, fold
     assert "checksum" in tail.damage[0]
 
 
+@pytest.mark.parametrize(
+    ("order", "steps", "sentence"),
+    [
+        ((0, 1, 1, 2), [0, 1, 2], "repeats an earlier one"),
+        ((0, 1, 2, 0, 1), [0, 1, 2], "repeats an earlier one"),
+        ((0, 2), [0, 2], "1 event missing before it"),
+        ((0, 0, 2), [0, 2], "repeats an earlier one"),
+    ],
+)
+def test_a_line_that_is_there_twice_or_gone_is_reported(
+    writer: DumpWriter, folder: Path, order: tuple[int, ...], steps: list[int], sentence: str
+) -> None:
+    for step in range(3):
+        writer.event("batch", step=step)
+    writer.close()
+    path = events_module.events_path(folder, 0)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[number] for number in order))
+    tail = EventsTail(folder.parent, folder.name)
+    assert [event["step"] for event in tail.poll()] == steps
+    assert sentence in tail.damage[0]
+
+
 def test_the_next_file_is_read_on(writer: DumpWriter, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events_module, "ROTATE", 200)
     for step in range(20):

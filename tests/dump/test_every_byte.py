@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +28,11 @@ def write_values(run: Path) -> None:
         writer.log("c", np.arange(3.0), step=0)
 
 
+def write_two(run: Path) -> None:
+    write_values(run)
+    write_values(run)
+
+
 def write_events(run: Path) -> None:
     with DumpWriter(run.parent, run.name) as writer:
         for step in range(3):
@@ -38,7 +44,8 @@ def write_graph(run: Path) -> None:
         stack = (("train.py", 3, "main"),)
         nodes = [Node("abc", "Const", stack=0)]
         graph_def = b"\x0a\x05\x0a\x03abc"
-        writer.graph(Graph("g", nodes, stacks=(stack,), sources={"train.py": "x\n"}, graph_def=graph_def))
+        graph = Graph("g", nodes, stacks=(stack,), sources={"train.py": "x\n"}, graph_def=graph_def)
+        writer.log("abc", 1.0, step=0, graph=writer.graph(graph))
 
 
 def write_recordings(run: Path) -> None:
@@ -104,3 +111,55 @@ def test_a_file_cut_anywhere_is_reported(tmp_path: Path, pattern: str) -> None:
         assert check_run("r", run).damage != []
     file.write_bytes(whole)
     assert check_run("r", run).damage == []
+
+
+def add_bytes(path: Path) -> None:
+    path.write_bytes(path.read_bytes() + bytes(100))
+
+
+def exchange(path: Path) -> None:
+    """The file of another worker instead."""
+    (other,) = (each for each in path.parents[1].glob(f"*/{path.name}") if each != path)
+    path.write_bytes(other.read_bytes())
+
+
+def shift(path: Path) -> None:
+    """Its first and last third exchanged: both keys of the checksum are elsewhere, and it is still JSON."""
+    record = json.loads(path.read_bytes())
+    path.write_text(
+        json.dumps(dict(sorted(record.items(), key=lambda item: item[0] in ("closed", "checksum"))))
+    )
+
+
+@pytest.mark.parametrize(
+    ("write", "pattern", "harm", "sentence"),
+    [
+        (write_graph, "graphs/*.arrows", Path.unlink, "its file is missing"),
+        (write_recordings, "recordings/*/recording.json", Path.unlink, "recording.json is missing"),
+        (
+            write_values,
+            "*/values-000000.safetensors",
+            add_bytes,
+            "100 bytes behind what its header describes",
+        ),
+        (write_values, "*/closed.json", shift, "a checksum that is not in its place"),
+        (write_two, "*/worker.json", exchange, "is that of another worker"),
+    ],
+)
+def test_what_no_checksum_covers_is_reported(
+    tmp_path: Path, write: Callable[[Path], None], pattern: str, harm: Callable[[Path], None], sentence: str
+) -> None:
+    run = tmp_path / "r"
+    write(run)
+    harm(next(run.glob(pattern)))
+    assert any(sentence in text for text in check_run("r", run).damage)
+
+
+def test_a_closing_that_is_gone_is_reported(tmp_path: Path) -> None:
+    """It is not damage: a process may have been stopped right before it."""
+    run = tmp_path / "r"
+    write_values(run)
+    next(run.glob("*/closed.json")).unlink()
+    report = check_run("r", run)
+    assert report.damage == []
+    assert "closed.json is missing" in report.pending[0]

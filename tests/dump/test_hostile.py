@@ -150,9 +150,10 @@ def test_one_invalid_batch_among_many_is_skipped_alone(dump: Path) -> None:
     (file,) = stats_files(dump)
     batch = good_batch(dump)
     bad = replaced(batch, "step", pa.array([0, -1, 2], pa.int64()))
-    good, wrong = (frames.encode(b, schema.SCHEMA_MESSAGE, {}, "zstd") for b in (batch, bad))
+    later = replaced(batch, "seq", pa.array([6, 7, 8], pa.int64()))
+    good, wrong, other = (frames.encode(b, schema.SCHEMA_MESSAGE, {}, "zstd") for b in (batch, bad, later))
     start = len(schema.SCHEMA_MESSAGE)
-    file.write_bytes(schema.SCHEMA_MESSAGE + good + wrong + good + frames.EOS)
+    file.write_bytes(schema.SCHEMA_MESSAGE + good + wrong + other + frames.EOS)
     tail = tail_of(dump)
     assert [commit.offset - start for commit in tail.poll()] == [0, len(good) + len(wrong)]
     (sentence,) = tail.damage

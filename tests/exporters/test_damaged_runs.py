@@ -14,7 +14,7 @@ from tensortap.core.records import Graph, Node
 from tensortap.dump.format.layout import HEADER
 from tensortap.dump.maintenance.run_check import check_run
 from tensortap.dump.write.writer import DumpWriter
-from tensortap.exporters.registry import exporter_for
+from tensortap.exporters.registry import EXPORTERS, exporter_for
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.run_index import RunIndex
 from tensortap.index.snapshot import snapshots_at
@@ -77,7 +77,8 @@ def test_damaged_values_are_skipped(run: RunIndex, tmp_path: Path, name: str) ->
         data[HEADER + at] ^= 16
         file.write_bytes(data)
         out = tmp_path / f"{number}{name}"
-        exported = exporter_for(out).export(run, np.arange(run.catalog.rows), out, lambda *_: None)
+        reopened = only_run(run.path)
+        exported = exporter_for(out).export(reopened, np.arange(run.catalog.rows), out, lambda *_: None)
         (sentence,) = exported.left_out
         assert "does not match its checksum" in sentence
         lost = sentence.split(":")[0]
@@ -95,3 +96,18 @@ def values_of(out: Path) -> dict[str, Array]:
     assert check_run("r", run.path).damage == []
     found = snapshots_at(run.catalog, np.arange(run.catalog.rows))
     return {s.tensor.split(":")[0]: read_slice(run, s) for s in found if s.kept}
+
+
+@pytest.mark.parametrize("name", [exporter.name for exporter in EXPORTERS if exporter.name != "tap.zip"])
+def test_an_export_says_which_statistics_it_lacks(tmp_path: Path, name: str) -> None:
+    with DumpWriter(tmp_path / "logs", "r") as writer:
+        for step in range(2):
+            writer.log("x", np.arange(9.0), step=step)
+            writer.commit()
+    damage(only_run(tmp_path / "logs"), "*/stats-*", 3600)
+    exported = exporter_for(tmp_path, name).export(
+        only_run(tmp_path / "logs"), None, tmp_path / "out", lambda *_: None
+    )
+    assert exported.snapshots == 1
+    assert "what cannot be read. " in exported.left_out[0]
+    assert "stats-000000.arrows, byte " in exported.left_out[0]

@@ -109,3 +109,17 @@ def test_a_made_up_dump_is_only_odd(tmp_path):
         list(questions(log.runs[0]))
     for scale in ("symlog", "linear"):
         assert len(histograms(log.runs[0], "b", graph="-", scale=scale, merge_visits=True).step) == 2
+
+
+def test_descriptions_and_graphs_that_are_gone_are_damage(tmp_path: Path) -> None:
+    with DumpWriter(tmp_path, "r") as writer:
+        writer.log("x", 1.0, step=0, graph=writer.graph(Graph("g", [Node("x", "Const")])))
+    for pattern in ("*/worker.json", "graphs/*.arrows"):
+        next((tmp_path / "r").glob(pattern)).unlink()
+    log = LogIndex(tmp_path, use_cache=False)
+    log.refresh()
+    (run,) = log.runs
+    worker, graph = run.damage
+    assert "worker.json is missing. Host and pid are taken from the folder name." in worker
+    assert graph.endswith("its file is missing.")
+    assert run.graph(run.graphs[0].id).damage == graph

@@ -12,7 +12,7 @@ from format_1_0 import downgrade
 
 import tensortap
 from tensortap.core.dtypes import Array
-from tensortap.core.errors import DamagedError, TensortapError, UnverifiedWarning
+from tensortap.core.errors import DamagedError, SelectionError, TensortapError, UnverifiedWarning
 from tensortap.core.sampling import Sample
 from tensortap.dump.format.block_checksums import BLOCK, value_checksums
 from tensortap.dump.format.layout import HEADER
@@ -21,7 +21,7 @@ from tensortap.dump.write.writer import DumpWriter
 from tensortap.index.logdir_index import LogIndex
 from tensortap.index.query.tensor_lookup import find_snapshot
 from tensortap.index.run_index import RunIndex
-from tensortap.index.values import nonfinite_elements, read_slice, select_slice
+from tensortap.index.values import extreme_element, nonfinite_elements, read_slice, select_slice
 from tensortap.storage.files import crc32c
 
 RNG = np.random.default_rng(0)
@@ -135,3 +135,30 @@ def test_the_checksum_of_the_whole_is_put_together_from_those_of_blocks(size: in
     assert whole == crc32c(data)
     parts = [data[at : at + BLOCK] for at in range(0, size, BLOCK)]
     assert list(blocks) == ([crc32c(part) for part in parts] if len(parts) > 1 else [])
+
+
+def test_a_damaged_value_is_part_of_the_damage_until_it_is_pruned(logdir: Path) -> None:
+    run = open_run(logdir)
+    snapshot = find_snapshot(run, "float32", step=0)
+    part = select_slice(run, snapshot)
+    (file,) = logdir.rglob("values-*")
+    data = bytearray(file.read_bytes())
+    data[part.ref.offset + 5] ^= 1
+    file.write_bytes(data)
+    assert run.damage == []
+    for _ in range(2):
+        with pytest.raises(DamagedError):
+            read_slice(run, snapshot)
+    (sentence,) = run.damage
+    assert sentence.startswith("the value of float32:0 at step 0 cannot be read: ")
+    file.with_suffix(".pruned").touch()
+    file.unlink()
+    while run.poll():
+        pass
+    assert run.damage == []
+
+
+def test_text_has_no_largest_element(logdir: Path) -> None:
+    run = open_run(logdir)
+    with pytest.raises(SelectionError, match="Text has no"):
+        extreme_element(run, find_snapshot(run, "text", step=0), largest=True)

@@ -14,6 +14,7 @@ import google_crc32c
 
 from tensortap.core.errors import DamagedError, DeniedError, InvalidValueError, NotFoundError
 from tensortap.core.names import is_worker_name
+from tensortap.core.text import counted
 from tensortap.storage.files import (
     FileReader,
     check_not_removed,
@@ -94,7 +95,7 @@ class EventsWriter:
         Raises:
             InvalidValueError: it cannot be a line. OSError: the disk refused; the event is lost.
         """
-        line = encode_event(record)
+        line = encode_event({**record, "number": self.written})
         self._leave_removed()
         if self._fd is None:
             self._fd = create(events_path(self._dir, self._number))
@@ -159,6 +160,8 @@ class EventsTail:
         self._dir = Path(run_dir) / worker
         self._number = 0
         self._offset = 0
+        self._next = 0  # number of the next event
+        self._skipped = False  # a line before it
 
     @property
     def problems(self) -> list[str]:
@@ -200,6 +203,7 @@ class EventsTail:
                     self.pending = len(data)  # a line that is still being written
                     break
                 self._report(f"{len(data)} bytes skipped. A line is too long or has no end.")
+                self._skipped = True
                 self._offset += len(data)
                 continue
             for line in data[: end - 1].split(b"\n"):
@@ -211,10 +215,24 @@ class EventsTail:
         try:
             if len(line) >= MAX_LINE:
                 raise DamagedError("A line is too long.")
-            return [decode_event(line)]
+            event = decode_event(line)
         except DamagedError as error:
             self._report(f"{len(line)} bytes skipped. {error.message}")
+            self._skipped = True
             return []
+        return [event] if self._follows(event.pop("number", None)) else []
+
+    def _follows(self, number: Any) -> bool:
+        """Whether an event is new, by its number; those of version 1.0 have none. Reports missing ones."""
+        if not isinstance(number, int):
+            return True
+        if number < self._next:
+            self._report("A line is skipped that repeats an earlier one.")
+            return False
+        if number > self._next and not self._skipped:
+            self._report(f"{counted(number - self._next, 'event')} missing before it.")
+        self._next, self._skipped = number + 1, False
+        return True
 
     def _report(self, what: str) -> None:
         name = events_path(self._dir, self._number).name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import struct
 from collections.abc import Iterable, Sequence
@@ -67,6 +68,21 @@ def check_header(header: bytes, *, sealed: bool) -> None:
     plain = header if found is None else header[: found.start(1)] + b"0" * 8 + header[found.end(1) :]
     if found is None or b"%08x" % crc32c(plain) != found[1]:
         raise DamagedError("Its safetensors header does not match its checksum.")
+
+
+def length_of_data(header: bytes) -> int:
+    """Bytes behind the header of a sealed values file, by what the header says.
+
+    Raises:
+        DamagedError: it is no safetensors header.
+    """
+    try:
+        entries = json.loads(header[8:HEADER])
+        return max(
+            (int(e["data_offsets"][1]) for name, e in entries.items() if name != "__metadata__"), default=0
+        )
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
+        raise DamagedError("Its safetensors header cannot be read.") from error
 
 
 def mark_path(values: Path) -> Path:

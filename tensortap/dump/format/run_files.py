@@ -12,10 +12,12 @@ from typing import Any
 
 from tensortap.core.errors import DamagedError, DeniedError, FormatVersionError, NotARunError, RemoteReadError
 from tensortap.storage.files import publish_json, read_json
+from tensortap.storage.filesystem import exists
 from tensortap.storage.uri import shown_path
 from tensortap.system.locks import is_gone
 from tensortap.system.redaction import recorded_command
 
+from .layout import stats_path
 from .schema import MINOR, VERSION
 
 RUN_FILE = "run.json"
@@ -134,14 +136,31 @@ def write_worker(folder: Path, rank: int | None, info: dict[str, Any]) -> None:
 
 def read_worker(run_dir: Path, name: str) -> WorkerInfo:
     """Reads the `worker.json` of a worker; without one, uses the parts of its name."""
-    damage = ""
+    reason, record = "", dict[str, Any]()
     try:
-        record = read_json(run_dir / name / WORKER_FILE)
-    except (OSError, DamagedError) as error:
-        record = {}
-        if isinstance(error, DamagedError) and not isinstance(error, DeniedError):
-            damage = f"{name}: {error.message} Host and pid are taken from the folder name."
+        record = read_worker_file(run_dir / name)
+    except FileNotFoundError:  # in a folder without statistics a process was stopped as it began
+        reason = f"{WORKER_FILE} is missing." if exists(stats_path(run_dir / name, 0)) else ""
+    except DeniedError:
+        pass
+    except DamagedError as error:
+        reason = error.message
+    except OSError:
+        pass
+    damage = f"{name}: {reason} Host and pid are taken from the folder name." if reason else ""
     return worker_info(name, record, damage)
+
+
+def read_worker_file(folder: Path) -> dict[str, Any]:
+    """Read the content of `worker.json`.
+
+    Raises:
+        OSError: it cannot be read. DamagedError: it is damaged, or another worker's.
+    """
+    record = read_json(folder / WORKER_FILE)
+    if record.get("worker", folder.name) != folder.name:
+        raise DamagedError(f"{WORKER_FILE} is that of another worker.", "Copy it again.")
+    return record
 
 
 def worker_info(name: str, record: dict[str, Any], damage: str = "") -> WorkerInfo:

@@ -16,13 +16,20 @@ from tensortap.core.dtypes import Array
 from tensortap.core.errors import DamagedError, ValuePrunedError
 from tensortap.core.names import tensor_name
 from tensortap.core.text import counted
-from tensortap.storage.files import FileReader, read_json
+from tensortap.storage.files import FileReader
 from tensortap.storage.filesystem import exists, scan, stat_path
 from tensortap.tfproto.proto_classes import read_varint
 
 from ..format.graphs import read_graph_def
-from ..format.layout import HEADER, check_header, stats_path, values_path
-from ..format.run_files import CLOSED_FILE, WORKER_FILE, WorkerInfo, WorkerSummary, read_closing
+from ..format.layout import HEADER, check_header, length_of_data, stats_path, values_path
+from ..format.run_files import (
+    CLOSED_FILE,
+    WORKER_FILE,
+    WorkerInfo,
+    WorkerSummary,
+    read_closing,
+    read_worker_file,
+)
 from ..read.runs import RunReader
 from ..read.stats_reader import StatsTail
 from ..read.values_reader import read_value, value_ref
@@ -74,7 +81,7 @@ class Completeness:
                 self.damage.append(f"{WORKER_FILE} is missing; host and pid are taken from the folder name.")
             return
         try:
-            read_json(self._dir / WORKER_FILE)
+            read_worker_file(self._dir)
         except (DamagedError, OSError) as error:
             self.damage.append(f"{error} Host and pid are taken from the folder name.")
 
@@ -145,6 +152,11 @@ class Completeness:
         if self._closing is None:
             if tail.pending:
                 self.pending.append(tail.pending)
+            elif tail.closed:
+                self.pending.append(
+                    f"{CLOSED_FILE} is missing, though the statistics end in order: the process was"
+                    " stopped as it closed them, or the file was not copied. Nothing says how much there was."
+                )
             if unnamed:
                 why = "their rows are not committed yet or are lost"
                 self.pending.append(f"{bytes_of_values} are not referenced: {why}.")
@@ -170,6 +182,9 @@ class Completeness:
                 header = file.read(0, HEADER)
                 if header[:8].strip(b"\0"):
                     check_header(header, sealed=self._minor >= 1)
+                    rest = file.size - HEADER - length_of_data(header)
+                    if rest > 0:
+                        self.damage.append(f"{path.name}: {rest:,} bytes behind what its header describes.")
                 starts, ends = self._gaps(number, file.size)
                 for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
                     if self._minor >= 1 and 0 < end - start < _PADDING and any(file.read(start, end - start)):

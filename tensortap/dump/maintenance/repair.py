@@ -22,7 +22,6 @@ from tensortap.storage.files import (
     FileReader,
     create,
     publish_json,
-    read_json,
     write_all,
 )
 from tensortap.storage.filesystem import exists, scan
@@ -37,6 +36,7 @@ from ..format.run_files import (
     WorkerInfo,
     WorkerSummary,
     read_closing,
+    read_worker_file,
     write_closing,
 )
 from ..format.schema import LOST, MINOR, SCHEMA, SCHEMA_MESSAGE
@@ -228,7 +228,7 @@ class _Worker:
     def _copy_worker_file(self) -> None:
         """Copies `worker.json`, or writes one from the folder's name."""
         try:
-            read_json(self._source / WORKER_FILE)
+            read_worker_file(self._source)
             _copy(self._source / WORKER_FILE, self._target / WORKER_FILE)
         except (DamagedError, FileNotFoundError) as error:
             self._done.skipped.append(f"{self._name}/{WORKER_FILE}: {error}")

@@ -27,7 +27,7 @@ from tensortap.storage.uri import is_remote
 from ..format.events import EventsTail
 from ..format.run_files import CLOSED_FILE, WorkerInfo, read_worker
 from ..read.runs import RunReader
-from ..recording.recording_files import find_recordings, read_recording
+from ..recording.recording_files import MANIFEST, find_recordings, read_recording
 from .integrity import Completeness, ValueCheck, check_graph_def
 
 TASK_BYTES = 256 << 20  # of the files that one task reads, about
@@ -88,6 +88,7 @@ def check_run(name: str, path: Path, advance: Notice = ignore_notice, engine: En
 
     for answer in engine.map(check_workers, tasks, show):
         _add(report, answer)
+    report.damage = list(dict.fromkeys(report.damage))  # several workers may miss one graph
     for place in find_recordings(path, lambda folder, error: report.damage.append(_unread(folder, error))):
         advance(f"{name}: recording of step {place.step}")
         report.recordings += 1
@@ -101,6 +102,8 @@ def check_run(name: str, path: Path, advance: Notice = ignore_notice, engine: En
 def _unread(folder: Path, error: OSError) -> str:
     if isinstance(error, PermissionError):
         return str(DeniedError(folder.name))
+    if isinstance(error, FileNotFoundError):
+        return f"recording {folder.name}: {MANIFEST} is missing. Copy it again."
     return f"{folder.name} cannot be read: {error.strerror}."
 
 
@@ -117,6 +120,15 @@ def _check_graphs(reader: RunReader, report: Report) -> None:
             check_graph_def(reader, graph_id)
         except (DamagedError, OSError) as error:
             report.damage.append(f"graph {graph_id}: {error}")
+
+
+def _missing_graphs(reader: RunReader, named: set[str]) -> list[str]:
+    """Sentences about graphs that snapshots name, and that are gone."""
+    try:
+        gone = named - {"", *reader.graph_ids()}
+    except PermissionError:  # reported with the graphs that are there
+        return []
+    return [f"graph {graph}: its file is missing. Copy it again." for graph in sorted(gone)]
 
 
 def _check_events(path: Path, worker: str, report: Report) -> int | None:
@@ -195,11 +207,14 @@ def _check_worker(path: Path, reader: RunReader, worker: WorkerInfo, shares: int
     files = Completeness(path, worker)
     values = ValueCheck(path, worker.worker)
     tail = reader.tail(worker.worker)
+    graphs: set[str] = set()
     while commits := tail.poll(max_bytes=_POLL):
         for commit in commits:
             _check_rows(values, commit.batch, 0, shares)
             files.note(commit.batch)
+            graphs |= set(pc.unique(commit.batch.column("graph")).to_pylist())
             report.snapshots += commit.batch.num_rows
+    report.damage += _missing_graphs(reader, graphs)
     files.finish(tail, _check_events(path, worker.worker, report))
     report.unnamed_bytes += files.unnamed_bytes
     report.damage += [f"{worker.worker}: {text}" for text in (*files.damage, *tail.damage)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tensortap.core.dtypes import Array
 from tensortap.core.errors import DamagedError, DeniedError, NotFoundError
 from tensortap.core.names import is_worker_name
 from tensortap.storage.files import FileReader
@@ -72,6 +74,7 @@ class StatsTail:
         self.closed = False
         self.dropped = 0
         self.worker = worker
+        self._numbers = _Numbers()
         self._dir = Path(run_dir) / worker
         self._decoded = 0  # bytes, in this poll
         self._go_to(0)
@@ -242,7 +245,8 @@ class StatsTail:
         if not frames:
             return
         try:
-            batches = decode_statistics(frames, self._layout, columns)
+            wanted = columns if columns is None or "seq" in columns else [*columns, "seq"]
+            batches = decode_statistics(frames, self._layout, wanted)
         except DamagedError as error:
             if len(frames) == 1:
                 self._report_commit(frames[0], error)
@@ -252,15 +256,42 @@ class StatsTail:
             return
         self._decoded += sum(batch.get_total_buffer_size() for batch in batches)
         for frame, batch in zip(frames, batches, strict=True):
+            if not self._numbers.add(batch.column("seq").to_numpy()):
+                self._report(frame.offset, "one commit skipped. It repeats snapshots of an earlier one.")
+                continue
             status = parse_status(frame)
             self.dropped = max(self.dropped, status["dropped"])
-            commits.append(Commit(self.worker, self._file, frame.offset, len(frame.data), batch, status))
+            found = batch if wanted is columns else batch.drop_columns(["seq"])
+            commits.append(Commit(self.worker, self._file, frame.offset, len(frame.data), found, status))
 
     def _report_commit(self, frame: Frame, error: DamagedError) -> None:
         self._report(frame.offset, f"one commit skipped. {error.message}")
 
     def _report(self, offset: int, what: str) -> None:
         self.damage.append(f"{self.worker}/{stats_path(self._dir, self._file).name}, byte {offset}: {what}")
+
+
+class _Numbers:
+    """The numbers (`seq`) of the snapshots that were read, as ranges: mostly one."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+
+    def add(self, numbers: Array) -> bool:
+        """Notes those of a commit, from its first to its last; returns False if one was there before."""
+        if not len(numbers):
+            return True
+        start, end = int(numbers.min()), int(numbers.max()) + 1
+        at = bisect_left(self._starts, start)
+        if (at and self._ends[at - 1] > start) or (at < len(self._starts) and self._starts[at] < end):
+            return False
+        if at and self._ends[at - 1] == start:
+            self._ends[at - 1] = end
+        else:
+            self._starts.insert(at, start)
+            self._ends.insert(at, end)
+        return True
 
 
 def _end_mark(file: FileReader, offset: int) -> Frame | None:

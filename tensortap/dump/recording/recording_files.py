@@ -80,7 +80,8 @@ def being_written(run_dir: Path) -> list[Path]:
 def find_recordings(run_dir: Path, unread: Unread = lambda folder, error: None) -> list[RecordingPlace]:
     """The recordings of a run, by step, call and time. Links are not followed.
 
-    `unread` is called with each unreadable folder, because its content is unknown.
+    `unread` is called with each folder that is unreadable or has no `recording.json`, because its content is
+    unknown.
     """
     base = run_dir / FOLDER
     try:
@@ -96,8 +97,6 @@ def find_recordings(run_dir: Path, unread: Unread = lambda folder, error: None) 
         if name and entry.is_folder:
             try:
                 stat_path(base / entry.name / MANIFEST)
-            except FileNotFoundError:
-                continue
             except OSError as error:
                 unread(base / entry.name, error)
                 continue

@@ -46,6 +46,8 @@ class GraphIndex:
 
     Attributes:
         edges: the edges. recorded: number of nodes in the dump.
+        damage: why these are only the captured nodes, a sentence; empty if the graph was read, or never
+            recorded.
 
     Args:
         table: nodes from `RunReader.graph_table`; None for a graph that was not recorded.
@@ -68,6 +70,7 @@ class GraphIndex:
         self.way = str(about.get("way") or "")
         self.about = about
         self.table = table
+        self.damage = "" if table is not None else str(about.get("damage") or "")
         self.recorded = 0 if table is None else table.num_rows
         recorded = pa.array([], pa.string()) if table is None else table.column("name")
         listed = pa.array([], pa.list_(pa.string())) if table is None else table.column("inputs")
