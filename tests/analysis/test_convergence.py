@@ -66,7 +66,7 @@ def test_what_a_batch_normalization_takes_need_not_be_normalised(tmp_path: Path)
 @pytest.mark.parametrize(
     ("losses", "text"),
     [
-        ([1.2, *np.linspace(200, 20, 39)], "It began with 1.2."),
+        ([1.2, *np.linspace(200, 20, 39)], "The loss grew from 1.2 at the first step: its median was "),
         ([1.2, *np.linspace(200, 1.5, 39)], ""),  # it came back
         ([0.0, *np.linspace(200, 20, 39)], ""),
     ],
@@ -76,7 +76,7 @@ def test_a_loss_that_jumped_and_never_came_back_grew(tmp_path: Path, losses: lis
     fed += [(GRADIENT.name, ONES, step) for step in STEPS]
     hits = findings_of("LossNotDecreasing", synthetic_run(tmp_path, TRAINING, fed))
     assert [hit.severity for hit in hits] == (["high"] if text else [])
-    assert all(hit.text.startswith("The loss grew") and hit.text.endswith(text) for hit in hits)
+    assert all(hit.text.startswith(text) for hit in hits)
 
 
 @pytest.mark.parametrize(

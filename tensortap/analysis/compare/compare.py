@@ -14,6 +14,7 @@ from tensortap.index.query.search import Filters, find_rows
 from tensortap.index.run_index import RunIndex
 
 from ..model_graph.roles import Slot, roles_of
+from ..nonfinite.step_calls import StepCalls
 from ..notes import missing_values_note
 from .comparison_records import Comparison, GraphPair, SideInfo, TensorDifference, Unmatched
 from .first_divergence import first_divergence
@@ -201,6 +202,7 @@ class _StepComparison:
         left, right = self._left()
         differ = any(entry.verdict in _DIFFER for entry in shown)
         runs = self.a.run, self.b.run
+        calls = StepCalls(self.a.run, step_a, self.a.worker_at(step_a)[0] or 0)
         return Comparison(
             a=self._info(self.a, step_a),
             b=self._info(self.b, step_b),
@@ -208,7 +210,7 @@ class _StepComparison:
             graphs=[graph_pair(matching) for matching, _, _ in self.flows],
             tensors=shown,
             counts={v: sum(entry.verdict == v for entry in shown) for v in DIFFERENCE_VERDICTS},
-            first=first_divergence(runs, self.flows, self.tensors, self, number) if differ else None,
+            first=first_divergence(runs, self.flows, self.tensors, self, number, calls) if differ else None,
             only_a=left,
             only_b=right,
             differ=differ,

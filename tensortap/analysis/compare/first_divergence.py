@@ -14,6 +14,7 @@ from tensortap.index.run_index import RunIndex
 from ..model_graph.call_dataflow import dataflow_of
 from ..model_graph.op_types import INPUTS, VARIABLE_READS, constant_text
 from ..model_graph.roles import Roles, Slot, roles_of
+from ..nonfinite.step_calls import StepCalls, is_graph_input
 from .comparison_records import FirstDivergence, TensorDifference
 from .matching.node_matching import Matching
 from .matching.program_diff import extra_layer, first_change, gradient_cut, program_differences, untrained
@@ -37,12 +38,18 @@ def first_divergence(
     tensors: list[TensorDifference],
     known: ComparedTensors,
     steps: int,
+    calls: StepCalls,
 ) -> FirstDivergence | None:
     """Find where the difference begins; None if nothing diverges.
 
-    Of several tensors that diverge, see `earliest`. `known`: what was compared, visit by visit.
+    Of several tensors that diverge, see `earliest`. What one call handed to another one follows from it.
+
+    Args:
+        known: what was compared, visit by visit. calls: those of the step of A.
     """
     found = [entry for entry in tensors if entry.verdict == "diverges"]
+    handed = [entry for entry in found if _handed_over(calls, entry)]
+    found = [entry for entry in found if entry not in handed] or found
     later = [entry for entry in tensors if entry.verdict in ("amplified", "inherited")]
     if not found and not later:
         return None
@@ -65,6 +72,7 @@ def first_divergence(
     variable = roles_of(graph).variable.get(graph.rows[first.node], "")
     variable = variable if first.op_type in VARIABLE_READS else ""
     text = _variable_text(matching[first.graph], first, variable, steps)
+    text = text or (_HANDED_OVER if first in handed else "")
     text = text or _text(first, kind, inputs, missing, steps, one_run=runs[0].path == runs[1].path)
     if condition:
         source = rounding_origin(matching[first.graph], first, tensors)
@@ -96,6 +104,22 @@ def first_divergence(
             extra = extra or gradient_cut(matching[first.graph][0], row, line)
         return FirstDivergence(first, text, inputs, *frames, extra, variable)
     return FirstDivergence(first, text, inputs, *frames, variable=variable)
+
+
+_HANDED_OVER = (
+    "Another call of the step returned it, and nothing that was captured in that one diverges: capture more"
+    " of it."
+)
+
+
+def _handed_over(calls: StepCalls, entry: TensorDifference) -> bool:
+    """Whether a tensor is an argument that is made of what other calls of the step returned."""
+    tensors = calls.tensors(entry.graph)
+    slot = tensors.graph.rows[entry.node], int(entry.tensor.rpartition(":")[2])
+    if not is_graph_input(tensors, slot):
+        return False
+    source = calls.argument(entry.graph, slot, calls.call_of(entry.graph, slot, entry.visit or 0))
+    return bool(source.results or source.functions)
 
 
 def _text(

@@ -190,15 +190,24 @@ def read_both(
     run_a: RunIndex, run_b: RunIndex, a: Snapshot, b: Snapshot, selection: str = "", limit: int = MAX_BYTES
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | None:
     """Reads both values, or the same sample of both; None if one was not stored, is damaged or too large."""
-    if not (a.kept and b.kept):
-        return None
     try:
-        if stored_sample(run_a, a) != stored_sample(run_b, b):
-            return None
-        left = read_slice(run_a, a, selection, limit=limit)
-        right = read_slice(run_b, b, selection, limit=limit)
+        return read_pair(run_a, run_b, a, b, selection, limit)
     except (TensortapError, OSError):
         return None
+
+
+def read_pair(
+    run_a: RunIndex, run_b: RunIndex, a: Snapshot, b: Snapshot, selection: str = "", limit: int = MAX_BYTES
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | None:
+    """Both values, or the same sample of them; None if one was not kept, or their shapes or samples differ.
+
+    Raises:
+        SelectionError, LimitError, ValueNotKeptError, DamagedError: as `read_slice`.
+    """
+    if not (a.kept and b.kept) or stored_sample(run_a, a) != stored_sample(run_b, b):
+        return None
+    left = read_slice(run_a, a, selection, limit=limit)
+    right = read_slice(run_b, b, selection, limit=limit)
     return (left, right) if left.shape == right.shape else None
 
 

@@ -71,11 +71,18 @@ def forward_op_of(flow: NonfiniteFlow, row: int) -> Forward | None:
     )
 
 
+_LOG = "Take the logarithm from logits instead (log_softmax, from_logits=True), or compute it in float32."
+
+
 def explain_gradient(
     explanation: Explanation | None, forward: Forward, ins: list[Operand]
 ) -> Explanation | None:
     """The explanation of an origin in the backward pass, in terms of its forward op's gradient."""
-    if explanation is None or not explanation.pattern.endswith(("of 0", "by 0", "at 0", "0/0")):
+    if explanation is None:
+        return None
+    if forward.op_type == "Log" and explanation.pattern == "division overflow":
+        return replace(explanation, text=f"The gradient of log is 1/x. {explanation.text}", help=_LOG)
+    if not explanation.pattern.endswith(("of 0", "by 0", "at 0", "0/0")):
         return explanation
     x = next((operand for operand in ins if operand.zero and not operand.constant), None)
     text = explanation.text

@@ -79,7 +79,7 @@ def graph_of(
                     | _meaning(functions, function, operation, layer)
                     | ({"tensortap.replica": str(replicas[unique])} if unique in replicas else {}),
                     layer=layer,
-                    stack=stacks.index(where.get(operation.name, ())),
+                    stack=stacks.index(_made_at(where, operation.name, function)),
                     output_dtypes=tuple(dtype_text(tensor.dtype) for tensor in operation.outputs),
                     output_shapes=tuple(static_shape(tensor.shape) for tensor in operation.outputs),
                 )
@@ -98,6 +98,16 @@ def graph_of(
             if (kind := layers.kind_of_variable(path))
         },
     )
+
+
+_NUMBERED = re.compile(r"(.+)_\d+\Z")
+
+
+def _made_at(where: Mapping[str, Stack], name: str, function: TracedFunction) -> Stack:
+    """The stack of an op. TensorFlow renames one (`x` to `x_0`) whose name a result of its function has."""
+    numbered = _NUMBERED.match(name)
+    renamed = name not in where and numbered is not None and numbered[1] not in function.operations
+    return where.get(numbered[1] if renamed and numbered is not None else name, ())
 
 
 def _layer_calls(

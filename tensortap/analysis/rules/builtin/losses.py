@@ -127,13 +127,12 @@ def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
         # One that explodes scatters more than it grows, by orders of magnitude.
         grew = jumped or end - begin > min(scatter, abs(begin))
         how = "grew" if grew else "fell little" if fell else "stayed"
+        how = f"grew from {loss[0]:.4g} at the first step" if jumped else how
         text = (
             f"The loss {how}: its median was {begin:.4g} over the first third "
             f"of the steps and is {end:.4g} over the last."
         )
-        if jumped:
-            text = f"{text} It began with {loss[0]:.4g}."
-        elif classes and not grew:
+        if classes and not grew:
             guess = f"{math.log(classes):.4g}"
             text = (
                 f"{text} Guessing among {classes} classes gives {guess}: check that the labels belong "

@@ -85,6 +85,7 @@ def _origin(view: RunView, origin: Origin, *, alone: bool) -> Iterable[Hit]:
         of=len(rows.steps),
         severity="low" if constant and not alone else "medium" if origin.aftermath else None,
         help=origin.explanation.help if origin.explanation else "",
+        frame=origin.frame,
     )
 
 
