@@ -9,12 +9,13 @@ from typing import Any
 
 from flask import Flask, current_app
 
+from tensortap.analysis.notes import missing_from
 from tensortap.core.errors import RemoteReadError, TensortapError
 from tensortap.index.run_index import RunIndex
 from tensortap.system.subprocess_worker import ChildPool
 
 from ..responses.error_responses import no_answer_text, without_local_paths
-from .analysis_worker import place_of, run_task
+from .analysis_worker import Answer, place_of, run_task
 from .job_queue import Job, JobQueue
 
 _KEY = "tensortap-analysis"
@@ -44,6 +45,7 @@ def ask(
         version: of what is analysed: another one, and it begins again. cancel: end it instead.
     """
     queue: JobQueue = current_app.extensions[_KEY]
+    version = version, sum(len(run.damage) for run in runs)  # damage may be found later than snapshots
     name = f"{runs[0].id}/{runs[0].generation}/{key}"
     if cancel:
         queue.cancel(lambda job: job.key == name)
@@ -51,7 +53,12 @@ def ask(
     return queue.snapshot(queue.ask(name, version, lambda job: _analyse(runs, what, options, job)))
 
 
-def _analyse(runs: tuple[RunIndex, ...], what: str, options: Mapping[str, Any], job: Job) -> Any:
+def _analyse(runs: tuple[RunIndex, ...], what: str, options: Mapping[str, Any], job: Job) -> Answer:
+    answer = _answer(runs, what, options, job)
+    return answer._replace(damage=[without_local_paths(sentence, *runs) for sentence in answer.damage])
+
+
+def _answer(runs: tuple[RunIndex, ...], what: str, options: Mapping[str, Any], job: Job) -> Answer:
     places = [place for run in runs if (place := place_of(run)) is not None]
     try:
         if len(places) == len(runs):
@@ -60,7 +67,7 @@ def _analyse(runs: tuple[RunIndex, ...], what: str, options: Mapping[str, Any], 
                 progress=lambda state: job.advance(*state),
                 cancellation=job.cancellation,
             )
-            return pickle.loads(pickled)
+            return Answer(*pickle.loads(pickled))
         while not _HERE.acquire(timeout=_LOOK):
             job.advance(0, 0, "waiting for another analysis")
         try:
@@ -83,3 +90,15 @@ def job_state(job: Job) -> dict[str, Any]:
         "error": job.error or None,
         "hint": job.hint,
     }
+
+
+def found_by(job: Job) -> Any:
+    """What the analysis found; None until it did."""
+    answer: Answer | None = job.result
+    return None if answer is None else answer.found
+
+
+def analysis_state(job: Job, *runs: RunIndex) -> dict[str, Any]:
+    """How far the analysis of some runs is, and what is missing in what it found, as answers say it."""
+    answer: Answer | None = job.result
+    return job_state(job) | {"damage": missing_from(*runs) if answer is None else answer.damage}

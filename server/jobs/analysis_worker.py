@@ -17,6 +17,7 @@ from tensortap.analysis.compare.compare import compare
 from tensortap.analysis.compare.side import Side
 from tensortap.analysis.dead_layers.ledger import dead_layer_ledger
 from tensortap.analysis.nonfinite.nan_report import nan_report
+from tensortap.analysis.notes import missing_from
 from tensortap.analysis.rules.runner import check_rules
 from tensortap.analysis.rules.settings import parse_settings
 from tensortap.core.progress import Advance
@@ -48,9 +49,17 @@ def place_of(run: RunIndex) -> Place | None:
     return Place(str(folder), run.name, run.id, run.generation)
 
 
-def run_task(what: str, runs: Sequence[RunIndex], options: Mapping[str, Any], advance: Advance) -> Any:
+class Answer(NamedTuple):
+    """What a task found, and sentences about what of its runs could not be read, and is missing in it."""
+
+    found: Any
+    damage: list[str]
+
+
+def run_task(what: str, runs: Sequence[RunIndex], options: Mapping[str, Any], advance: Advance) -> Answer:
     """Does one of `TASKS` in this process. `options`: keyword arguments of its function."""
-    return TASKS[what](runs, advance, **options)
+    found = TASKS[what](runs, advance, **options)
+    return Answer(found, missing_from(*runs))
 
 
 def _findings(runs: Sequence[RunIndex], advance: Advance, mute: list[str], table: Mapping[str, Any]) -> Any:
@@ -121,8 +130,9 @@ def main() -> None:
         advance = spaced(progress)
         advance(0, 0, "reading")
         found = [runs.get(Place(*place)) for place in asked["places"]]
-        result = run_task(asked["what"], found, asked["options"], advance)
-        return None, pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
+        answer = run_task(asked["what"], found, asked["options"], advance)
+        # A plain tuple: the classes of this module are `__main__`'s here.
+        return None, pickle.dumps(tuple(answer), pickle.HIGHEST_PROTOCOL)
 
     serve(handle)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from flask import Blueprint, Response
@@ -13,7 +14,7 @@ from tensortap.analysis.compare.metrics.ulp import common_dtype, subtracted, ulp
 from tensortap.analysis.compare.presentation import SORTS as DIFFERENCE_SORTS
 from tensortap.analysis.compare.presentation import distance_text, divergence_title, sorted_tensors
 from tensortap.analysis.compare.side import Side
-from tensortap.analysis.compare.tensor_pairs import read_both
+from tensortap.analysis.compare.tensor_pairs import read_pair
 from tensortap.analysis.notes import missing_pair_text
 from tensortap.core.errors import NotFoundError, SelectionError, ValueNotKeptError
 from tensortap.html.comparison_report import comparison_html
@@ -22,7 +23,7 @@ from tensortap.index.slice_selection import Selection
 from tensortap.index.snapshot import Snapshot
 from tensortap.index.values import find_value, select_slice
 
-from ..jobs.analysis_jobs import ask, job_state
+from ..jobs.analysis_jobs import analysis_state, ask, found_by
 from ..log_reader import current_run
 from ..responses.error_responses import BadRequestError
 from ..responses.json_encoding import plain
@@ -60,12 +61,13 @@ def difference() -> Response:
     version = tuple((run.generation, run.catalog.rows) for run in (a.run, b.run))
     key = f"diff/{b.run.id}/{sorted(sides.items())}/{where}/{sorted(matches.items())}"
     job = ask((a.run, b.run), "compare", key, version, options, cancel=cancel)
-    result: Comparison | None = job.result
+    result: Comparison | None = found_by(job)
+    state = analysis_state(job, a.run, b.run)
     if name == "html":
-        return _report(result)
+        return _report(result, state["damage"])
     rows = [] if result is None else _rows(result, sort, everything=everything)
     return json_response(
-        job_state(job)
+        state
         | {
             "comparison": None if result is None else _without_tensors(result),
             "total": len(rows),
@@ -74,11 +76,11 @@ def difference() -> Response:
     )
 
 
-def _report(result: Comparison | None) -> Response:
+def _report(result: Comparison | None, damage: Sequence[str]) -> Response:
     """The report as a file: its style would not pass the page's policy."""
     if result is None:
         raise NotFoundError("The comparison is not ready.", "Poll with format=json until the job is done.")
-    response = Response(comparison_html(result), content_type="text/html; charset=utf-8")
+    response = Response(comparison_html(result, damage), content_type="text/html; charset=utf-8")
     response.headers["Content-Disposition"] = f'attachment; filename="{_report_name(result)}"'
     return response
 
@@ -166,7 +168,7 @@ def _read_pair(
     right = find_snapshot(b.run, other, step=step_b, visit=visit, worker=b.worker, graph=graph_b)
     resolved = select_slice(a.run, left, selection).selection
     find_value(b.run, right)  # says why there is none
-    both = read_both(a.run, b.run, left, right, selection, MAX_SLICE)
+    both = read_pair(a.run, b.run, left, right, selection, MAX_SLICE)
     if both is None:
         raise ValueNotKeptError(
             f"{tensor!r} and {other!r} cannot be subtracted.",

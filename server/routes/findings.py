@@ -23,7 +23,7 @@ from tensortap.core.errors import NotFoundError, TensortapError
 from tensortap.index.run_index import RunIndex
 
 from ..jobs import analysis_jobs
-from ..jobs.analysis_jobs import ask, job_state
+from ..jobs.analysis_jobs import analysis_state, ask, found_by
 from ..jobs.job_queue import Job
 from ..log_reader import current_run
 from ..response_cache import cached
@@ -76,9 +76,9 @@ def list_findings(run: str) -> Response:
         cancel=cancel,
         key=(rules.version, mute),  # changed rules are applied at once, without the usual pause
     )
-    result = job.result
+    result = found_by(job)
     return json_response(
-        job_state(job)
+        analysis_state(job, found)
         | {
             "findings": [] if result is None else result.findings,
             "failed": {} if result is None else result.failed,
@@ -103,8 +103,10 @@ def nan_origins(run: str) -> Response:
         raise NotFoundError(f"The run has no snapshot at step {step}.", "List its steps with api/runs/<run>.")
     size = None if code is None else len(found.catalog.rows_of_step(code))
     job = _ask(found, "nan", {"step": step}, cancel=cancel, key=step, size=size)
-    report: NanReport | None = job.result
-    return json_response(job_state(job) | {"report": None if report is None else _report_fields(report)})
+    report: NanReport | None = found_by(job)
+    return json_response(
+        analysis_state(job, found) | {"report": None if report is None else _report_fields(report)}
+    )
 
 
 def _report_fields(report: NanReport) -> dict[str, Any]:
@@ -131,8 +133,9 @@ def ledger(run: str) -> Response:
     parameters = Parameters()
     cancel = parameters.flag("cancel")
     parameters.done()
-    job = _ask(current_run(run), "ledger", {}, cancel=cancel)
-    return json_response(job_state(job) | {"entries": job.result or []})
+    found = current_run(run)
+    job = _ask(found, "ledger", {}, cancel=cancel)
+    return json_response(analysis_state(job, found) | {"entries": found_by(job) or []})
 
 
 @blueprint.get("/api/runs/<run>/problems")

@@ -78,6 +78,7 @@ def _encode(found: GraphIndex) -> bytes:
         "replicas": found.replicas,
         "slot_shapes": _slot_shapes(found),
         "layers": [_layer(call) for call in found.layer_calls],
+        "damage": found.damage,
     }
     return write_columns(meta, [*_node_columns(found), *_edge_columns(edges)])
 

@@ -25,6 +25,15 @@ def raised_steps(run: RunIndex, step: int | None = None) -> list[str]:
     return sentences
 
 
+def missing_from(*runs: RunIndex) -> list[str]:
+    """What could not be read of runs, and is missing in an answer: sentences, with the names of several runs.
+
+    To be called once all that the answer needs was read: graphs are read when they are needed."""
+    different = list(dict.fromkeys(runs))
+    names = [f"{run.name}: " if len(different) > 1 else "" for run in different]
+    return [name + text for name, run in zip(names, different, strict=True) for text in run.damage]
+
+
 def missing_elements_note(run: RunIndex, tensor: str, graph: str, step: int) -> str | None:
     """Why the offending elements of a tensor at a step cannot be shown; None where its value is there."""
     missing = snapshots(run, tensor=tensor, graph=graph, steps=step, kept=False, limit=1).rows

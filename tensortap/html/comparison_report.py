@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tensortap.analysis.compare.comparison_records import (
@@ -43,15 +43,20 @@ class _Table(NamedTuple):
     total: str
 
 
-def comparison_html(compared: Comparison) -> str:
+def comparison_html(compared: Comparison, damage: Sequence[str] = ()) -> str:
     """The report. Sentences, the first divergence, the tensors that differ beyond rounding with every metric,
-    folded those that rounding explains, and the nodes without a partner."""
+    folded those that rounding explains, and the nodes without a partner.
+
+    Args:
+        damage: sentences about what of the runs could not be read, and is missing in it.
+    """
     first = compared.first
     beyond = [entry for entry in compared.tensors if entry.verdict not in ("same", "noise")]
     noise = [entry for entry in compared.tensors if entry.verdict == "noise"]
     return render(
         "comparison",
         compared=compared,
+        damage=damage,
         headline=headline(compared),
         first=first,
         first_title="" if first is None else divergence_title(first),

@@ -198,7 +198,11 @@ def test_the_ledger_of_a_run_without_gradients(run: Run, ill: Path) -> None:
     status, out, _ = run("ledger", ill)
     assert status == 0
     assert out.startswith("ill: no gradients were captured.")
-    assert json.loads(run("ledger", ill, "--json")[1]) == {"run": "ill", "entries": []}
+    assert json.loads(run("ledger", ill, "--json")[1]) == {
+        "run": "ill",
+        "entries": [],
+        "damage": [],
+    }
 
 
 def test_the_ledger_says_why_gradients_are_zero(run: Run, tmp_path: Path) -> None:

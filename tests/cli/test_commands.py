@@ -384,3 +384,20 @@ def test_an_answer_from_a_damaged_run_says_what_is_missing(
     assert "tensortap check" in err
     _, _, sound = run(*command, logdir / "exp/first", *([logdir / "numpy"] if command[0] == "diff" else more))
     assert "damaged" not in sound
+
+
+@pytest.mark.parametrize("command", ["nan", "rules", "ledger", "diff"])
+def test_what_is_missing_from_an_answer_is_in_its_json(
+    run: Run, logdir: Path, tmp_path: Path, command: str
+) -> None:
+    damaged = damaged_copy(logdir, tmp_path / "copy", "exp/first/graphs/*.arrows", 2000) / "exp/first"
+    more = [logdir / "exp/first"] if command == "diff" else []
+    _, out, _ = run(command, damaged, *more, "--json")
+    (sentence,) = json.loads(out)["damage"]
+    assert "graph train_step-" in sentence
+
+
+def test_rules_that_could_not_read_all_fail_in_ci(run: Run, logdir: Path, tmp_path: Path) -> None:
+    assert run("rules", logdir / "numpy", "--fail-on", "high")[0] == 0
+    damaged = damaged_copy(logdir, tmp_path / "copy", "numpy/*/stats-*.arrows", 3500) / "numpy"
+    assert run("rules", damaged, "--fail-on", "high")[0] == 1

@@ -37,9 +37,11 @@ def log_of(folder: Path) -> RunIndex:
 
 def ask(
     workers: ChildPool, run: RunIndex, seen: list[Any], what: str = "findings", options: Any = FINDINGS
-) -> object:
+) -> Any:
     request = {"what": what, "places": [place_of(run)], "options": options}
-    return pickle.loads(workers.ask(request, progress=seen.append)[1])
+    found, damage = pickle.loads(workers.ask(request, progress=seen.append)[1])
+    assert damage == run.damage
+    return found
 
 
 def test_the_result_is_that_of_this_process_and_grows_with_the_run(

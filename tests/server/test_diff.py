@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from small_dump import WEIGHTS, Api
+from werkzeug.test import Client
 
 from tensortap.core.records import Function, Graph, Node
 from tensortap.dump.write.writer import DumpWriter
+from tensortap.server.app import create_app
 
 
 @pytest.fixture(scope="module")
@@ -108,3 +110,21 @@ def test_what_cannot_be_compared(api: Api, pair: str, first: str) -> None:
     answer = api.finished(f"/api/diff?a={run}&b={other}&step=0")
     assert answer["comparison"]["counts"]["same"] == 0
     assert "watch the same nodes" in " ".join(answer["comparison"]["notes"])
+
+
+def test_a_damaged_value_is_called_damaged(tmp_path: Path) -> None:
+    """It is no reason to ask for a slice, or for another shape; and summaries say nothing of it."""
+    for run in ("a", "b"):
+        with DumpWriter(tmp_path, run) as writer:
+            writer.log("x", np.arange(900.0), step=0)
+    (file,) = tmp_path.glob("b/*/values-*")
+    data = bytearray(file.read_bytes())
+    data[-9] ^= 4
+    file.write_bytes(data)
+    api = Api(Client(create_app(tmp_path)))
+    sides = f"a={api.run_id('a')}&b={api.run_id('b')}"
+    refused = api.json(f"/api/diff/value?{sides}&step=0&tensor=x", 422)
+    assert "does not match its checksum" in refused["error"]
+    (sentence,) = api.finished(f"/api/diff?{sides}")["damage"]
+    assert sentence.startswith("b: the value of x:0 at step 0 cannot be read: ")
+    assert api.json("/api/runs")["runs"][1]["damaged"] or api.json("/api/runs")["runs"][0]["damaged"]

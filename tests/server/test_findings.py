@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 import zipfile
 from collections.abc import Callable
@@ -9,9 +10,11 @@ from pathlib import Path
 
 import pytest
 from polling import until
-from small_dump import Api
+from small_dump import Api, write_dump
+from werkzeug.test import Client
 
 from tensortap.core.errors import NotFoundError
+from tensortap.server.app import create_app
 from tensortap.server.jobs.analysis_jobs import _HERE
 from tensortap.server.jobs.job_queue import Job, JobQueue
 
@@ -153,3 +156,33 @@ def test_who_asks_for_everything_at_once_starts_no_crowd(monkeypatch: pytest.Mon
     release.set()
 
     until(lambda: queue.ask("nan/299", 1, lambda job: None).result is True, "the last one")
+
+
+@pytest.mark.parametrize(("pattern", "at"), [("*/stats-*.arrows", 3500), ("graphs/*.arrows", 2000)])
+def test_an_answer_from_a_damaged_run_says_what_is_missing(tmp_path: Path, pattern: str, at: int) -> None:
+    write_dump(tmp_path)
+    sound = tmp_path / "sound"
+    shutil.copytree(tmp_path / "exp/first", sound)
+    (file,) = (tmp_path / "exp/first").glob(pattern)
+    data = bytearray(file.read_bytes())
+    data[at] ^= 4
+    file.write_bytes(data)
+    api = Api(Client(create_app(tmp_path)))
+    damaged, other = api.run_id("exp/first"), api.run_id("sound")
+    addresses = [f"/api/runs/{damaged}/{what}" for what in ("nan", "findings", "ledger")]
+    for address in (*addresses, f"/api/diff?a={damaged}&b={other}"):
+        (sentence,) = api.finished(address)["damage"]
+        assert "checksum" in sentence
+        assert str(tmp_path) not in sentence
+        assert sentence.startswith("exp/first: ") == ("diff" in address)
+    if "graphs" in pattern:  # without its only commit there is nothing to compare
+        assert "missing here: exp/first: " in api.get(f"/api/diff?a={damaged}&b={other}&format=html").text
+    assert api.finished(f"/api/runs/{other}/nan")["damage"] == []
+    assert "missing here" not in report_of(api, other)
+
+
+def report_of(api: Api, run: str) -> str:
+    """The HTML report that compares two steps of a run."""
+    address = f"/api/diff?a={run}&b={run}&step=0&step_b=1"
+    assert api.finished(address)["damage"] == []
+    return api.get(f"{address}&format=html").text

@@ -136,6 +136,8 @@ export interface ComparisonAnswer {
   error: string | null;
   /** What helps against it. */
   hint?: string;
+  /** What could not be read of either side, and is missing in the answer: sentences. */
+  damage?: string[];
 }
 
 export type CompareSort = 'order' | 'tensor' | 'verdict' | MetricId;

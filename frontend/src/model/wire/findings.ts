@@ -20,6 +20,8 @@ export interface Analysed {
   error: string | null;
   /** What helps against it. */
   hint?: string;
+  /** What could not be read of the run, and is missing in the answer: sentences. */
+  damage?: string[];
 }
 
 interface Evidence {

@@ -48,6 +48,11 @@ export const nanAnswer = resource(analysedRun, ({ id }, abort) => settled(() => 
 
 export const report = computed(() => nanAnswer.data.value?.report ?? null);
 
+/** What could not be read of the run, and is missing in these analyses: sentences. */
+export const missing = computed<readonly string[]>(() => [
+  ...new Set([nanAnswer.data.value, findings.data.value].flatMap((answer) => answer?.damage ?? [])),
+]);
+
 /** A file of settings may have changed although the run did not: asked again when its findings are looked at again. */
 export function readRulesAgain(): void {
   if (findings.data.peek()?.rules_file && !findings.loading.peek()) findings.reload();

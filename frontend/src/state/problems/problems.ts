@@ -47,6 +47,9 @@ export const judging = computed(() => report.value === null && nanAnswer.loading
 
 export const nonfiniteCount = computed(() => problems.data.value?.nonfinite.length ?? 0);
 
+/** Whether a part of the run cannot be read. */
+export const damaged = computed(() => (problems.data.value?.damage.length ?? 0) > 0);
+
 /** Sentences about what was lost or cannot be read, apart from the numbers themselves. */
 export const notices = computed<string[]>(() => {
   const workers = run.data.value?.workers ?? [];

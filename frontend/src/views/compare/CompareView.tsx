@@ -7,7 +7,7 @@ import { isOtherSought, otherEntry, otherRunMissing } from '../../state/compare/
 import { compareTwoWorkers, isOtherWorkerSought, otherWorkerMissing, ownWorkerMissing } from '../../state/compare/other_worker';
 import { runDetail, runEntry } from '../../state/runs';
 import { Segmented } from '../kit/Button';
-import { Failure, Message } from '../kit/Message';
+import { Damage, Failure, Message } from '../kit/Message';
 import { CompareGraphs } from './CompareGraphs';
 import { CompareHead } from './CompareHead';
 import { CompareTable, showDifference } from './CompareTable';
@@ -46,6 +46,7 @@ function Body() {
         <p class="compare-verdict" data-differ={result.differ} data-testid="compare-verdict">
           {headline()}
         </p>
+        <Damage sentences={comparison.data.value?.damage} />
         {result.notes.map((note) => (
           <p key={note} class="faint">
             {note}

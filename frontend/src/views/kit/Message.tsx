@@ -1,6 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { ApiError } from '../../api/provider';
+import { formatCount } from '../../lib/format';
+import { visible } from '../../lib/visible_text';
 import { hintPieces } from '../../model/run/sentence_links';
 import type { Progress } from '../../model/wire/findings';
 import { goToProposed } from '../../state/selection';
@@ -73,6 +75,28 @@ export function AnalysisProgress({ what, progress }: { what: string; progress: P
         {doing && ` (${doing})`}…
       </span>
       <progress aria-label={what} {...(total > 0 && { value: done, max: total })} />
+    </div>
+  );
+}
+
+const DAMAGE_LISTED = 3;
+
+/** What could not be read, and is missing in the answer below; nothing where all was read. */
+export function Damage({ sentences = [] }: { sentences?: readonly string[] | undefined }) {
+  if (sentences.length === 0) return null;
+  const more = sentences.length - DAMAGE_LISTED;
+  return (
+    <div class="damage" role="alert" data-testid="damage">
+      <p>Damaged: what cannot be read is missing here.</p>
+      <ul>
+        {sentences.slice(0, DAMAGE_LISTED).map((sentence) => (
+          <li key={sentence}>{visible(sentence)}</li>
+        ))}
+        {more > 0 && <li>{formatCount(more)} more</li>}
+      </ul>
+      <p class="faint">
+        <code>tensortap check</code> lists all damage; <code>check --repair</code> copies what is sound.
+      </p>
     </div>
   );
 }

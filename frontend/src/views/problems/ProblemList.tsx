@@ -7,7 +7,16 @@ import { splitScope } from '../../model/wire/names';
 import { chosenTensor, view } from '../../state/choices';
 import { problemsWidth } from '../../state/preferences';
 import { report, shownGroups } from '../../state/problems/findings';
-import { counting, intendedProblems, judging, nonfiniteCount, notices, problems, wrongProblems } from '../../state/problems/problems';
+import {
+  counting,
+  damaged,
+  intendedProblems,
+  judging,
+  nonfiniteCount,
+  notices,
+  problems,
+  wrongProblems,
+} from '../../state/problems/problems';
 import { graphId, nanUncounted } from '../../state/runs';
 import { goTo } from '../../state/selection';
 import { step } from '../../state/steps';
@@ -66,7 +75,9 @@ function TensorList() {
   if (nonfiniteCount.value === 0) {
     return (
       <Message title="No NaN, no Inf">
-        <p>All captured tensors are finite. If training still fails, capture more tensors or steps.</p>
+        <p>
+          All captured tensors{damaged.value && ' that can be read'} are finite. If training still fails, capture more tensors or steps.
+        </p>
       </Message>
     );
   }

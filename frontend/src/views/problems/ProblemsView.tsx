@@ -6,6 +6,7 @@ import { raised } from '../../state/problems/events';
 import {
   findingCounts,
   findings,
+  missing,
   mutedGroups,
   nanAnswer,
   nanProgress,
@@ -16,7 +17,7 @@ import {
 } from '../../state/problems/findings';
 import { notices } from '../../state/problems/problems';
 import { nanUncounted, nothingCaptured, run, runPhase } from '../../state/runs';
-import { AnalysisProgress, Failure } from '../kit/Message';
+import { AnalysisProgress, Damage, Failure } from '../kit/Message';
 import { FindingCard } from './FindingCard';
 import { LinkedProse } from './LinkedProse';
 import { OriginCard } from './OriginCard';
@@ -29,6 +30,7 @@ export function ProblemsView() {
   return (
     <section class="pane-body problems-page" aria-label="Problems of the run" tabIndex={0} data-testid="problems-page">
       <Headline />
+      <Damage sentences={missing.value} />
       <AnalysisProgress what="Tracing NaN and Inf" progress={nanProgress.value} />
       {nanAnswer.error.value && <Failure error={nanAnswer.error.value} retry={nanAnswer.reload} />}
       {report.value && report.value.origins.length > 0 && <OriginCard report={report.value} />}
@@ -103,7 +105,7 @@ function Healthy({ found }: { found: Findings }) {
         {live ? ' so far' : ''}
         {nanUncounted.value
           ? '. The import format has no NaN/Inf counts for all of them, so finiteness is unknown. '
-          : '. No NaN or Inf affects the loss or the weights. '}
+          : `. No NaN or Inf ${missing.value.length > 0 ? 'in what can be read ' : ''}affects the loss or the weights. `}
         Uncaptured tensors were not checked.
       </p>
     </header>
@@ -111,6 +113,7 @@ function Healthy({ found }: { found: Findings }) {
 }
 
 function healthyHead(): string {
+  if (missing.value.length > 0) return 'No findings in what can be read';
   if (raised.value.length > 0) return 'No findings, but a step raised an exception';
   return nanUncounted.value ? 'No findings; NaN/Inf were not counted' : 'Healthy: no findings';
 }
@@ -136,7 +139,8 @@ function Limits() {
   const failed = Object.entries(findings.data.value?.failed ?? {}).map(([rule, why]) => `The rule ${rule} failed: ${why}`);
   // The card of the first origin says what becomes of it.
   const notes = (report.value?.notes ?? []).filter((note) => note !== report.value?.origins[0]?.aftermath);
-  const others = notices.value.filter((notice) => !notes.some((note) => note.includes(notice)));
+  const said = [...notes, ...missing.value];
+  const others = notices.value.filter((notice) => !said.some((sentence) => sentence.includes(notice)));
   const sentences = [...rules, ...notes, ...leftOut, ...failed, ...others];
   if (sentences.length === 0) return null;
   return (

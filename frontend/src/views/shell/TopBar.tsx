@@ -4,7 +4,7 @@ import { byRank, graphChoices, workerName } from '../../model/wire/names';
 import { view } from '../../state/choices';
 import { modelPicture, theme, toggleTheme } from '../../state/preferences';
 import { findingCounts, severeCount } from '../../state/problems/findings';
-import { counting, intendedProblems, problemCount } from '../../state/problems/problems';
+import { counting, damaged, intendedProblems, problemCount } from '../../state/problems/problems';
 import { graphId, nanUncounted, nothingCaptured, run, runEntry, workerId } from '../../state/runs';
 import { chooseGraph, chooseWorker } from '../../state/selection';
 import { helpOpen } from '../../state/ui';
@@ -97,7 +97,7 @@ function ProblemsButton() {
 }
 
 /** Whether what was captured was counted, and is finite. */
-const isHealthy = (): boolean => !counting.value && !nothingCaptured.value && !nanUncounted.value;
+const isHealthy = (): boolean => !counting.value && !damaged.value && !nothingCaptured.value && !nanUncounted.value;
 
 function summary(nonfinite: number, severe: number, expected: number): string {
   if (nonfinite > 0) return `${counted(nonfinite, 'NaN/Inf tensor')}`;

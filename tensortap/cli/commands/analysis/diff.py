@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -100,19 +102,21 @@ def _match(text: str) -> tuple[str, str]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    compared = _compare(arguments)
-    _write(compared, arguments)
+    compared, damage = _compare(arguments)
+    _write(compared, damage, arguments)
     if arguments.json:
-        print_json(compared)
+        print_json(asdict(compared) | {"damage": damage})
     else:
         print_comparison(compared, console(), arguments.sort, arguments.limit, everything=arguments.all)
     return int(compared.differ or not compared.tensors)
 
 
-def _compare(arguments: argparse.Namespace) -> Comparison:
+def _compare(arguments: argparse.Namespace) -> tuple[Comparison, list[str]]:
+    """The comparison, and what is missing in it."""
     from tensortap.analysis.compare.compare import check_pairs, compare
     from tensortap.analysis.compare.comparison_files import read_matches
     from tensortap.analysis.compare.side import Side
+    from tensortap.analysis.notes import missing_from
 
     run_a = only_run(arguments.a, arguments)
     run_b = run_a if arguments.b is None else only_run(arguments.b, arguments)
@@ -133,12 +137,13 @@ def _compare(arguments: argparse.Namespace) -> Comparison:
     matches = {} if arguments.matches is None else read_matches(arguments.matches)
     try:
         with rules_progress() as advance:
-            return compare(a, b, matches=matches | manual_pairs, where=arguments.where, progress=advance)
+            compared = compare(a, b, matches=matches | manual_pairs, where=arguments.where, progress=advance)
     finally:  # missing data may be the reason
         report_damage(*dict.fromkeys((run_a, run_b)))
+    return compared, missing_from(run_a, run_b)
 
 
-def _write(compared: Comparison, arguments: argparse.Namespace) -> None:
+def _write(compared: Comparison, damage: Sequence[str], arguments: argparse.Namespace) -> None:
     from tensortap.analysis.compare.comparison_files import comparison_csv, write_matches
     from tensortap.html.comparison_report import comparison_html
 
@@ -146,6 +151,6 @@ def _write(compared: Comparison, arguments: argparse.Namespace) -> None:
         pairs = {left: right for graph in compared.graphs for left, right in graph.matches.items()}
         write_matches(arguments.save_matches, pairs)
     if arguments.html is not None:
-        arguments.html.write_text(comparison_html(compared), encoding="utf-8")
+        arguments.html.write_text(comparison_html(compared, damage), encoding="utf-8")
     if arguments.csv is not None:
         arguments.csv.write_text(comparison_csv(compared), encoding="utf-8", newline="")

@@ -37,9 +37,10 @@ def run(arguments: argparse.Namespace) -> int:
         entries = dead_layer_ledger(found, advance=progress)
     report_damage(found)
     if arguments.json:
-        print_json({"run": found.name, "entries": entries})
+        print_json({"run": found.name, "entries": entries, "damage": found.damage})
     else:
-        print_ledger(found.name, entries, console(), every=arguments.all)
+        taped = any(graph.name.endswith("_backward") for graph in found.graphs)
+        print_ledger(found.name, entries, console(), every=arguments.all, taped=taped)
     return 0
 
 
@@ -48,12 +49,19 @@ _LEAST = 0.005  # share of lost updates up to which none is reported: it is show
 _WORDS = {"": "learns", "unknown": "zero, cause not captured"}
 
 
-def print_ledger(run: str, entries: Sequence[LedgerEntry], out: Console, *, every: bool) -> None:
+def print_ledger(
+    run: str, entries: Sequence[LedgerEntry], out: Console, *, every: bool, taped: bool = False
+) -> None:
     """Prints the ledger, the deadest first.
 
     Args:
         every: those that learn, too, however many.
+        taped: whether gradients were taken between captured functions, by an eager tape.
     """
+    if not entries and taped:
+        out.print(cell(f"{run}: the gradients of its variables are unknown.", "yellow"))
+        out.print("They were taken by an eager GradientTape: put tape and optimizer into one tf.function.")
+        return
     if not entries:
         out.print(cell(f"{run}: no gradients were captured.", "yellow"))
         out.print("Capture gradients and weights: Watch(), or Watch(kinds=('gradient', 'weight')).")

@@ -89,15 +89,15 @@ _FIELDS = ("name", "about", "severity", "thresholds", "source", "help")
 
 def _once(found: RunIndex, settings: Settings, arguments: argparse.Namespace) -> int:
     findings = _check(found, settings)
-    report_damage(found)
     _print(found, findings, arguments)
-    return _status(findings, arguments.fail_on)
+    return _status(found, findings, arguments.fail_on)
 
 
 def _print(found: RunIndex, findings: Findings, arguments: argparse.Namespace) -> None:
+    report_damage(found)
     if arguments.json:
         fields = {"findings": findings.findings, "failed": findings.failed, "left_out": findings.left_out}
-        print_json({"run": found.name, **fields, "raised": findings.raised})
+        print_json({"run": found.name, **fields, "raised": findings.raised, "damage": found.damage})
     else:
         print_findings(found.name, findings, console(), muted=arguments.muted)
 
@@ -137,19 +137,19 @@ def _follow(found: RunIndex, settings: Settings, arguments: argparse.Namespace) 
             _print(growing, findings, arguments)
             printed |= new or {("", "")}
         if growing.workers and all(worker.closed for worker in growing.workers):
-            return _status(findings, arguments.fail_on)
+            return _status(growing, findings, arguments.fail_on)
         time.sleep(_EVERY)
         log.refresh()
 
 
-def _status(findings: Findings, level: str | None) -> int:
-    """1 if there is a finding of that level, or it is unknown because a rule failed."""
+def _status(found: RunIndex, findings: Findings, level: str | None) -> int:
+    """1 if there is a finding of that level, or it is unknown because a rule failed or the run is damaged."""
     from tensortap.analysis.rules.finding import SEVERITIES
 
     if level is None:
         return 0
     bad = SEVERITIES[: SEVERITIES.index(level) + 1]
     return int(
-        bool(findings.failed)
+        bool(findings.failed or found.damage)
         or any(finding.severity in bad and not finding.muted for finding in findings.findings)
     )
