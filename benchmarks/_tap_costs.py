@@ -16,7 +16,7 @@ from _train_steps import Step, make_step
 
 PLAIN = "plain"
 RETURNED = "TensorFlow alone, all tensors returned"
-DELIVERED = "tap, values of all nodes"
+DELIVERED = "tap, values of all nodes delivered"
 SUMMARIES = "tap, summaries of all nodes"
 VALUES = "tap, values of all nodes"
 FIRST_CALLS = ("first plain", "first returning all", "first tapped")
