@@ -20,6 +20,7 @@ from tensortap.dump.write import values_writer
 from tensortap.dump.write.retention import Retention
 from tensortap.dump.write.writer import DumpWriter
 from tensortap.server.app import create_app
+from tensortap.storage import append_file
 
 VALUE = np.arange(5000.0)
 LOST = "was lost: the disk was full or failed"
@@ -36,7 +37,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with DumpWriter(found / "whole", "r", compression=None) as writer:
         writer.log("old", VALUE, step=0)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(values_writer, "write_all", full)
+            patch.setattr(append_file.os, "write", full)
             for log in (
                 lambda: writer.log("refused", VALUE, step=1),
                 lambda: writer.log_many([Snapshot(name, VALUE) for name in ("first", "behind")], step=1),
