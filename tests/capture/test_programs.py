@@ -29,12 +29,12 @@ PROGRAMS = {
 
 # One of each idiom.
 ALWAYS = {
-    *("gpt", "mixed_precision", "xla", "vae", "gan", "actor_critic", "draws_in_loops"),
+    *("gpt", "mixed_precision", "xla", "vae", "gan", "wasserstein", "actor_critic", "draws_in_loops"),
     *("eager_tape", "recurrent_by_hand", "session_mlp", "session_loop"),
 }
 assert PROGRAMS.keys() >= ALWAYS
 
-DRAWING = {"vae", "gan", "draws_in_loops"}  # by ops with streams of their own
+DRAWING = {"vae", "gan", "wasserstein", "draws_in_loops"}  # by ops with streams of their own
 CALLS_PYTHON = {"actor_critic"}  # whose effects would come twice in a shadow: it is not captured
 FUNCTIONS = [program.__name__ for module in (keras_programs, loop_programs) for program in module.PROGRAMS]
 

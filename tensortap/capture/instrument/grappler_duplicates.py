@@ -128,8 +128,33 @@ class Duplicates:
         duplicate.CopyFrom(node)
         duplicate.name = node.name + DUPLICATE
         duplicate.input[:] = [self._readable_now(source) for source in node.input]
+        if node.op == "BiasAddGrad":
+            self._sum_instead(duplicate, self._function.operations[node.name].inputs[0].shape.rank)
         duplicate.attr[_ATTRIBUTE].b = True
         self._made[node.name] = str(duplicate.name)
+
+    def _sum_instead(self, duplicate: internals.NodeDef, rank: int | None) -> None:
+        """Turns a `BiasAddGrad` into the sum that it is.
+
+        oneDNN computes `Conv2DBackpropFilter` and the first `BiasAddGrad` of the same gradient in one kernel,
+        with other bits (core/common_runtime/mkl_layout_pass.cc). The duplicate must not be that one.
+        """
+        if rank is None:
+            return
+        channels = 1 if duplicate.attr["data_format"].s == b"NCHW" else rank - 1
+        axes = self._definition.node_def.add(
+            name=f"{duplicate.name[: -len(DUPLICATE)]}/axes{DUPLICATE}", op="Const"
+        )
+        axes.attr["dtype"].type = tf.int32.as_datatype_enum
+        others = [axis for axis in range(rank) if axis != channels]
+        axes.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(others, tf.int32))
+        element_type = duplicate.attr["T"].type
+        duplicate.op = "Sum"
+        duplicate.input.append(f"{axes.name}:output:0")
+        duplicate.attr.clear()
+        duplicate.attr["T"].type = element_type
+        duplicate.attr["Tidx"].type = tf.int32.as_datatype_enum
+        duplicate.attr["keep_dims"].b = False
 
     def _merged_node(self, reference: str) -> internals.NodeDef | None:
         """The node of a tensor that must not be read, because it would be merged."""
