@@ -37,7 +37,7 @@ def test_what_is_not_reported_is_said_everywhere(tap: TapPage, serve: Serve, tmp
     tap.go_to(site, "shapes", "y:0", 1)
     expect(tap.page.get_by_test_id("no-statistics")).to_contain_text("no statistics or histogram")
     tap.page.get_by_role("tab", name="Histograms").click()
-    expect(tap.page.get_by_test_id("no-numbers")).to_contain_text("There are 2 snapshots of it")
+    expect(tap.page.get_by_test_id("no-numbers")).to_contain_text("no statistics or histograms (2 snapshots)")
     tap.page.get_by_role("tab", name="Value").click()
     expect(tap.page.get_by_test_id("not-kept")).to_contain_text("has no value for it.")
     expect(tap.page.get_by_test_id("not-kept")).not_to_contain_text("Watch")

@@ -52,7 +52,7 @@ def test_chips_filter_and_histograms_stand_side_by_side(tap: TapPage, serve: Ser
     expect(tap.page.get_by_test_id("table-where")).to_have_value("zeros > 90%")
     expect(tap.page.get_by_text("No tensors match")).to_be_visible()
     tap.page.get_by_test_id("table-where").fill("zero > 0.9")
-    expect(tap.page.get_by_text("For a share write zero > 90%")).to_be_visible()
+    expect(tap.page.get_by_text("For a share, write zero > 90%")).to_be_visible()
     tap.page.get_by_test_id("table-where").fill("Zeros > 80%")
     expect(tap.page.get_by_test_id("table-total")).to_have_text("128 tensors")
     tap.page.get_by_test_id("table-where").fill("")

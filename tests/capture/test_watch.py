@@ -171,7 +171,7 @@ def test_watches_are_composed() -> None:
     assert both == Watches((gradients, values, Watch(ops="Const")))
     assert gradients | (values | gradients) == (gradients | values) | gradients
     assert repr(gradients | values) == f"{gradients!r} | {values!r}"
-    with pytest.raises(WatchError, match="watches nothing"):
+    with pytest.raises(WatchError, match="selects nothing"):
         Watches(())
     with pytest.raises(TypeError):
         gradients | 3  # type: ignore[operator]
