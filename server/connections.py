@@ -28,7 +28,7 @@ _TLS = b"\x16"  # the first byte of a client that speaks https
 CROWDED = 0.8  # share of the connection limit from which idle connections are closed early
 _IDLE = 2.0  # s without a whole request, after which a connection may be closed early
 _LOG = logging.getLogger(__name__)
-_LIMIT_REACHED = "The limit is half of the server's open files (ulimit -n), at most 1000."
+_LIMIT_REACHED = "The limit is half of the files that the server may open (ulimit -n), at most 1000."
 _FIXES = {
     errno.EMFILE: "Start the server with a higher limit: ulimit -n 4096.",
     errno.ENFILE: "The machine has reached its file limit (sysctl fs.file-max).",

@@ -189,8 +189,8 @@ class Run:
 
     @property
     def damage(self) -> list[str]:
-        """Sentences about unreadable data, which are missing in all results; graphs are included once they
-        are read. `tensortap check` verifies everything."""
+        """Sentences about data that cannot be read and are missing in all results; graphs are included once
+        they are read. `tensortap check` verifies everything."""
         return list(self._index.damage)
 
     def sql(self, query: str) -> Table:

@@ -17,7 +17,7 @@ INTERRUPTED = 130  # what shells say of a program that Ctrl-C ended
 
 @contextlib.contextmanager
 def interrupted_at_once() -> Iterator[None]:
-    """Let Ctrl-C end the process without a traceback in the body.
+    """While the body runs, let Ctrl-C end the process without a traceback.
 
     For imports: they turn a KeyboardInterrupt into errors of their own, and take seconds on a busy machine.
     """

@@ -165,7 +165,7 @@ class _Tables:
             self._connection.register("workers", self._workers())
 
     def _tail(self, columns: Sequence[str]) -> pa.Table:
-        """SnapshotRows that are not compacted."""
+        """Rows that are not compacted."""
         pieces = []
         for info in self._reader.workers():
             tail = self._reader.tail(info.worker)

@@ -45,7 +45,7 @@ def open_file(path: Path) -> BinaryIO:
     """A regular file to read; a FIFO or device is refused before anything waits for it.
 
     Raises:
-        RefusedError: it is no regular file, or comes after a link that leads out of the imported folder.
+        RefusedError: it is no regular file, or its path has a link out of the imported folder.
         OSError: it cannot be opened.
     """
     fd = os.open(path, _FLAGS)

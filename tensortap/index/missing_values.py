@@ -27,7 +27,7 @@ _WORDS = {
     "pruned": NoValue("pruned", PRUNED_WHY, PRUNED_FIX),
     "refused": NoValue(
         "lost",
-        "the disk was full or failed",
+        "the disk could not store it, e.g. because it was full",
         "Its statistics and histogram are stored. Free disk space before you capture it again.",
     ),
     "damaged": NoValue(

@@ -62,11 +62,15 @@ def test_weights_that_are_zero_are_no_dead_input(tmp_path: Path) -> None:
     ("captured", "reason", "why"),
     [
         ({"loss": SOME}, "mask", ""),
-        ({"loss": SOME, "condition": SOME > 0}, "mask", ", because gradient_tape/condition:0 is always True"),
+        (
+            {"loss": SOME, "condition": SOME > 0},
+            "mask",
+            ", because gradient_tape/condition:0 is True everywhere",
+        ),
         (
             {"loss": SOME, "condition": SOME < 0},
             "mask",
-            ", because gradient_tape/condition:0 is always False",
+            ", because gradient_tape/condition:0 is False everywhere",
         ),
         ({"loss": SOME, "condition": np.arange(4) > 1}, "mask", ""),
         ({"condition": SOME > 0}, "unknown", ""),  # what it is given may be zero

@@ -152,7 +152,7 @@ def test_a_full_spool_is_a_full_disk(logs: str, monkeypatch: pytest.MonkeyPatch)
     run = tensortap.open(logs).runs["r"]
     last = run.steps[-1]
     assert run.tensor("big", step=int(last)).summary.max == 49_999
-    with pytest.raises(tensortap.TensortapError, match="the disk was full or failed"):
+    with pytest.raises(tensortap.TensortapError, match="the disk could not store it"):
         np.asarray(run.tensor("big", step=int(last)))
     assert np.asarray(run.tensor("big", step=0)).size == 50_000
 

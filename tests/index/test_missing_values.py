@@ -23,7 +23,7 @@ from tensortap.server.app import create_app
 from tensortap.storage import append_file
 
 VALUE = np.arange(5000.0)
-LOST = "was lost: the disk was full or failed"
+LOST = "was lost: the disk could not store it, e.g. because it was full"
 
 
 def full(*_: object) -> None:

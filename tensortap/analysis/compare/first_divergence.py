@@ -205,7 +205,7 @@ def _computed(first: TensorDifference, inputs: list[TensorDifference], missing: 
         apart = f"All its inputs differ by at most {worst:.1e} of their scale"
         return f"{apart}: the op computes something different, or is ill-conditioned here."
     if missing:
-        agree = "Its captured inputs agree" if inputs else "Its inputs were not captured in both runs"
+        agree = "Its captured inputs agree" if inputs else "None of its inputs was captured in both runs"
         named = " and ".join(missing[:2]) + (", …" if len(missing) > 2 else "")
         return f"{agree}; the difference may start upstream: also capture {named}."
     if not math.isfinite(first.before):

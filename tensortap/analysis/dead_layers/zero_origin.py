@@ -150,7 +150,7 @@ def _reason(flow: _Flow, row: int) -> tuple[str, str, bool]:
         return (
             _dead_factor(flow, zero, why)
             if zero
-            else ("mask", ("its factors are alternately zero"), not unseen)
+            else ("mask", "wherever one factor is not zero, another one is zero", not unseen)
         )
     # The zeros of a constant have no earlier source, and constants are never captured.
     sure = all(flow.roles.graph.op_type[source] == "Const" for source in flow.gradients(unseen))
@@ -173,7 +173,7 @@ def _why_chosen(flow: _Flow, row: int, nonzero: list[int]) -> str:
     condition = next((source for source, _, position in flow.roles.inputs(row) if position == 0), -1)
     seen = flow.seen.get(condition)
     always = "" if seen is None else "False" if seen.zero else "True" if seen.full else ""
-    since = f", because {names[condition]}:0 is always {always}" if always else ""
+    since = f", because {names[condition]}:0 is {always} everywhere" if always else ""
     return f"it selects 0 instead of {names[nonzero[0]]}:0{since}" if nonzero else ""
 
 

@@ -18,7 +18,7 @@ from .upstream import Source, Upstream, computes_nothing
 # `propagated`: an input was not finite.
 VERDICTS = ("origin", "suspected", "inf_to_nan", "data", "from_variable", "constant", "propagated")
 
-_MAX_NODES = 20_000  # nodes to check upstream of one tensor
+_MAX_NODES = 20_000  # tensors to check downstream of one tensor
 # One operand, elementwise: more non-finite elements after than before mean that some originate here.
 _UNARY = ops("Log Log1p Exp Expm1 Sqrt Rsqrt Reciprocal Inv Square Cast Relu Neg Abs")
 
@@ -35,7 +35,7 @@ class FlowTensor:
 
     @property
     def missing(self) -> list[Source]:
-        """Sources that were not captured, or are downstream of uncaptured nodes."""
+        """Sources that were not captured, or that reach the node only through uncaptured nodes."""
         return [s for s in self.sources if s.uncaptured or not (s.captured or s.why == "constant")]
 
 

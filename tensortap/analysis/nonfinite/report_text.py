@@ -140,7 +140,7 @@ def summary_text(report: NanReport) -> str:
     text = f"{counted(report.nonfinite, 'non-finite tensor')} at step {report.step}{_where(report)}: "
     text += ", ".join(part for part in parts if not part.startswith("0 ")) + "."
     if report.recovered:
-        verb = "turns" if report.recovered == 1 else "take"
+        verb = "turns" if report.recovered == 1 else "turn"
         text += f" {counted(report.recovered, 'op')} {verb} NaN or Inf into finite values."
     return text + ("" if report.previous is None else f" The previous captured step is {report.previous}.")
 
@@ -164,10 +164,10 @@ def operand_text(operand: Operand) -> str:
     if not operand.known:
         return "not captured"
     if not operand.size:
-        return "no elements"
+        return "no elements known"
     counts = ((operand.nan, "NaN"), (operand.pos_inf, "+inf"), (operand.neg_inf, "-inf"))
     bad = " ".join(f"{count:,} {name}" for count, name in counts if count)
-    span = f"{operand.min:.6g} … {operand.max:.6g}" if operand.finite else "no finite elements"
+    span = f"{operand.min:.6g} … {operand.max:.6g}" if operand.finite else "no finite elements known"
     zeros = f", {counted(operand.zero, 'zero')}" if operand.zero else ""
     return f"{bad + ' of ' if bad else ''}{operand.size:,}, {span}{zeros}"
 

@@ -130,7 +130,7 @@ def _sentence(event: RunEvent) -> str:
         parts.append(f"{source[0]}:{source[1]} ({source[2]}).")
     first = facts.get("first_step")
     if isinstance(first, int) and event.step is not None and first < event.step:
-        parts.append(f"Earlier steps are stored from step {first}.")
+        parts.append(f"The steps before it are stored, from step {first} on.")
     return " ".join([*parts, *(["It ended training."] if facts.get("stops") is True else [])])
 
 

@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         f"example: {EXAMPLE}\n         tensortap watch logs/digits --kinds 'gradients of dense_2' "
         "--steps 'every 10'\n         tensortap watch logs/digits --reset\n\nEach call adds a rule "
-        "to watch.json in directory of the run. The job reads this file between steps."
+        "to watch.json in the directory of the run. The job reads this file between steps."
     )
     parser.add_argument(
         "path",

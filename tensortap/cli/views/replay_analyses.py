@@ -84,7 +84,7 @@ def print_differences(found: Mapping[str, Any], out: Console) -> None:
     introduced = sum(1 for row in rows if row["introduced"] and not row["given"])
     out.print(
         f"{counted(introduced, 'tensor')} introduce a difference, {len(rows) - introduced:,} "
-        f"propagate one, {found['same']:,} are equal"
+        f"propagate or receive one, {found['same']:,} are equal"
     )
     if found["unlike"]:
         count, names = len(found["unlike"]), _named(found["unlike"])

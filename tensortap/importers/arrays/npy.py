@@ -88,7 +88,7 @@ def read_npy(
         raise RefusedError(f"{what} contains structs ({str(dtype)[:80]}).", "Save their fields one by one.")
     length = check_array_size(shape, dtype.itemsize, what)
     if length > available:
-        raise RefusedError(f"{what} is cut off: {length:,} bytes are missing.")
+        raise RefusedError(f"{what} is cut off: some of its {length:,} bytes are missing.")
     if stored is not None and budget is not None:
         texts = math.prod(shape) * _TEXT_BYTES if dtype.kind in "SU" else 0
         budget.take(length + texts, stored)

@@ -49,7 +49,7 @@ def parse_steps(steps: object) -> StepRange:
             return _from_text(steps)
         case slice() | range():
             if steps.step not in (None, 1):
-                raise SelectionError("A range of steps cannot have a stride.", "Remove the second colon.")
+                raise SelectionError("A range of steps cannot have a stride.", "Remove the stride.")
             return _between(steps.start, steps.stop)
         case (first, stop):
             return _between(first, stop)

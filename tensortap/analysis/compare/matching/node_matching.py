@@ -153,7 +153,7 @@ def _other_variables(found: Matching) -> Excludes:
 
 
 def _variable(graph: GraphIndex, row: int) -> str | None:
-    """The variable that a node reads, computes the gradient of, or copies."""
+    """The variable that a node reads, or whose gradient it computes or copies."""
     roles = roles_of(graph)
     return roles.variable.get(first_input(roles, row) if graph.op_type[row] == "Identity" else row)
 

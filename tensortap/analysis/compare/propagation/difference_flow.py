@@ -133,7 +133,7 @@ class DifferenceFlow:
         taken = self._flow.inputs[row]
         if again:
             taken = self._flow.loop_arguments.get(row, taken)
-        if not taken and again:  # an argument of a loop's body, of which the graph does not report more
+        if not taken and again:  # an argument of a loop's body, about which the graph has no more
             caller = self._flow.callers.get(self._flow.graph.function[row], row)
             taken = self._flow.returned.get(caller, [])
         states = [self._state_of(source) for source in taken]

@@ -147,8 +147,8 @@ def _partner(matching: Matching, row: int, suspicious: Collection[int]) -> int:
 
 
 def sources(graph: GraphIndex, row: int) -> list[int]:
-    """Inputs of a node, without constants and handles of variables. Ops that a change of dtype adds are
-    skipped."""
+    """Inputs of a node, without constants and handles of variables. An op that a change of dtype adds is
+    replaced by its own input."""
     roles = roles_of(graph)
     found = []
     for source, _, _ in roles.inputs(row):

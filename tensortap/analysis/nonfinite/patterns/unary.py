@@ -148,9 +148,7 @@ def poles(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     """lgamma and digamma have poles at 0, -1, -2, …."""
     (x, *_) = ins
     if x.zero or x.negative:
-        text = (
-            f"{x.tensor} has {elements(x.zero + x.negative)} at or below 0, where the function is not finite."
-        )
+        text = f"{x.tensor} has {elements(x.zero + x.negative)} at or below 0, where the function has poles."
         return Explanation(
             "outside the domain", text, "Keep the operand positive, e.g. with softplus.", certain=False
         )

@@ -47,8 +47,8 @@ def dead_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
 
 
 def _is_dead(entry: LedgerEntry, limits: Limits) -> bool:
-    """Whether a gradient is 0 at all captured steps, or without a break from one step on. The break must be
-    longer than the pauses of a part that only some batches use (an expert, a task in turn)."""
+    """Whether a gradient is 0 at all captured steps, or without a break from one step on. That stretch must
+    be longer than the pauses of a part that only some batches use (an expert, a task in turn)."""
     if entry.dead_steps == entry.steps:
         return True
     enough = max(limits["last_steps"], entry.steps * _LASTING)

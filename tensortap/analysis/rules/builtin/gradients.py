@@ -67,7 +67,7 @@ def vanishing_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
         if before is None or before is tensor or size < _ARRIVES * limits["mean_abs"]:
             yield hit
             continue
-        text = f"{hit.text[:-1]}; the gradient of {before.variable}, an earlier layer, is {size:.3g}."
+        text = f"{hit.text[:-1]}; that of {before.variable}, of an earlier layer, is {size:.3g}."
         yield replace(hit, severity="low", text=text, help=_LOCAL)
     for first, last, steps, one, other in _ends(view, most_of_first=True):
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -106,7 +106,10 @@ _LOCAL = (
     "attention gives queries and keys small ones. If it lasts, look for a saturated activation in "
     "this branch."
 )
-_CONVERGED = "No fix is needed: loss and gradients have fallen below a millionth of their initial values."
+_CONVERGED = (
+    "No fix is needed: the loss has fallen to less than a millionth of its largest value, and the "
+    "gradients with it."
+)
 
 
 @rule(

@@ -89,9 +89,9 @@ def _by_step(rows: SnapshotRows) -> tuple[Array, Array]:
 
 
 def _clear(loss: Array, third: int) -> bool:
-    """Whether a plateau is clear: its losses do not differ by half from the first loss (which may have been
-    higher before the first third ended), and mostly not from each other. Single outliers are allowed (small
-    batches)."""
+    """Whether a plateau is clear: its losses do not differ by half from the first loss (from which they
+    may have fallen within the first third), and mostly not from each other. Single outliers are allowed
+    (small batches)."""
     usual = float(np.quantile(loss, 0.75))
     return bool(loss[-third:].min() > 0 and np.quantile(loss[-third:], 0.25) > 0.5 * max(loss[0], usual))
 
@@ -319,7 +319,7 @@ _LEFT = 1e-6  # of the largest loss: then small gradients are expected
 
 
 def is_fitted(view: RunView, graph: str, step: int, share: float = 1.0) -> bool:
-    """Whether the loss is exactly 0 (a hinge loss) at most steps from one step on."""
+    """Whether the loss is exactly 0 (a hinge loss) at this share of the steps, or more, from a step on."""
     rows = _loss_rows(view, graph)
     rows = rows.part(rows.step >= step)
     return len(rows) > 0 and float(np.mean(rows["zero"] == rows["size"])) >= share

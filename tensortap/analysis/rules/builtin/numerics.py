@@ -25,7 +25,7 @@ _SCALES = ("dynamic_scale", "loss_scale", "current_loss_scale")
 _SKIPPED: dict[str, Any] = {"share": MOSTLY, "least": 20}
 # Texts for origins that no pattern explains.
 _OTHERWISE = {
-    "from_variable": ": its origin is before the captured steps.",
+    "from_variable": ": no earlier captured step produced it.",
     "suspected": ": some of its inputs were not captured.",
 }
 
