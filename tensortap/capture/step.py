@@ -121,7 +121,7 @@ class Step:
         return self._state.not_captured
 
     def ran(self, count: int) -> None:
-        """Only some of the steps ran, because the data ended."""
+        """Only `count` of the steps ran, because the data ended."""
         self.numbers = self._state.numbers.settle(self.numbers, count)
 
     def end(self, error: BaseException | None = None) -> None:

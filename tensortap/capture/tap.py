@@ -76,8 +76,8 @@ class Tap:
             that step and the reason (`Firing`) are written.
         before: steps to write before the step that fired: a `FlightRecorder` or a number.
         stop: stop training when a trigger fires. True raises a `TrainingStoppedError` at the end of the step
-            (the only error that a tap raises), `"return"` makes Keras' `fit` return; a custom loop can check
-            `fired`. Each step then waits for its check.
+            (the only error that capture raises), `"return"` makes Keras' `fit` return; a custom loop can
+            check `fired`. Each step then waits for its check.
         budget: maximum share of the step time for capture, e.g. 0.03. Watched steps beyond it are skipped
             (docs/how-to/keep-the-cost-low.md). Not with `on`.
         summarize: where to compute summaries of tensors without stored values: on the `"host"`, or with
@@ -247,7 +247,7 @@ class Tap:
         A step is a batch. Steps are numbered from 0 across epochs and across several `fit` of one tap. With
         `steps_per_execution=k` a call has k steps (fewer at the end of the data). It is captured if one of
         them is watched, with the number of the first, and its batches are visits. Of the validation in
-        `fit`, the first batch of an epoch is captured.
+        `fit`, the first batch after an epoch with a watched step is captured.
 
         Raises:
             TapClosedError: the tap is closed.

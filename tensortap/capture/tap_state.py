@@ -50,7 +50,7 @@ class StepNumbers:
             return range(first, self.next)
 
     def settle(self, claimed: range, count: int) -> range:
-        """Note how many of the claimed steps ran; the other numbers are free again if none follow."""
+        """Note that `count` of the claimed steps ran; the other numbers are free again if none follow."""
         ran = range(claimed.start, claimed.start + count)
         with self._lock:
             if self.next == claimed.stop:

@@ -98,7 +98,7 @@ class TapSteps:
             self._state.not_captured.unrecorded(what, why, "Calls of a tf.function are recorded.")
 
     def skip(self, count: int) -> None:
-        """Some steps ran without capture: their numbers are taken."""
+        """`count` steps ran without capture: their numbers are taken."""
         self._state.numbers.claim(None, count)
 
     def begin_training(self, known_layers: Collection[str]) -> None:

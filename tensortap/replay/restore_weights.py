@@ -90,7 +90,7 @@ def _paired(variables: Sequence[Any], recorded: Sequence[Argument]) -> dict[int,
 
 
 def _of_equal_path(variables: Sequence[Any], recorded: Sequence[Argument]) -> list[Argument]:
-    """The recorded argument of each variable; empty if one has none, or several candidates."""
+    """The recorded argument of each variable; empty if a path has more or fewer of them."""
     at: dict[str, list[Argument]] = {}
     for argument in recorded:
         at.setdefault(argument.name, []).append(argument)

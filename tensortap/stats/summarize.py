@@ -206,7 +206,7 @@ def _summary(dtype: str, values: Array, found: Measured) -> Summary:
 
 
 def scaled(flat: Array, abs_max: float) -> tuple[float, float, float]:
-    """(mean, std, l2) of numbers whose squares overflow float64; infinite if the result does."""
+    """(mean, std, l2) of numbers whose squares overflow or underflow float64; infinite if the result does."""
     exponent = math.frexp(abs_max)[1]
 
     def numbers_of() -> Iterator[Array]:

@@ -145,7 +145,7 @@ class RemoteFolder:
             return read
 
     def _check_not_in_archive(self, folders: list[str] | None, name: str) -> None:
-        """Rejects a path into an archive: at an address, a folder with a name in .zip is no archive.
+        """Rejects a path into an archive: at an address, a folder named `….zip` is no archive.
 
         `folders`: those that the name leads through, in the address itself; None: it is the address."""
         if folders is not None and any(part.endswith(".zip") for part in (self._root, *folders)):

@@ -46,8 +46,8 @@ def trust(folder: Path, *, unless_within: bool = False) -> None:
 
 @contextlib.contextmanager
 def opened_parent(path: Path) -> Iterator[tuple[int | None, str]]:
-    """(descriptor of the folder of a path, its name there); (None, path) if links are followed or no parent
-    is a log directory.
+    """(descriptor of the folder of a path, its name there); (None, path) if links are followed or the user
+    named no folder above it.
 
     Raises:
         OSError: a folder on the way is not there; NotADirectoryError: it is a link or a file.

@@ -173,8 +173,8 @@ def _variables(definition: FunctionDef, paths: Sequence[str]) -> dict[str, str]:
 
 def function_def(name: str) -> FunctionDef:
     """The definition of a registered function. Calls by name (nodes whose op type is a function's name,
-    created by `Defun`, e.g. in ctc_loss) become PartitionedCall or StatefulPartitionedCall. Functions that
-    each call creates for its dtypes are unchanged.
+    created by `Defun`, e.g. in ctc_loss) become PartitionedCall or StatefulPartitionedCall. Calls of
+    functions with attributes, which each call instantiates for its dtypes, are unchanged.
 
     Raises:
         tf.errors.NotFoundError: no function of that name is registered.

@@ -424,7 +424,7 @@ def as_array(tensor: Any) -> np.ndarray[Any, Any]:
 
 
 def control_flow_of(operation: Any) -> Any:
-    """The version 1 loop or branch around a graph's op, or None."""
+    """The version 1 loop or branch that the outputs of a graph's op are in, or None."""
     return control_flow_util.GetOutputContext(operation)
 
 

@@ -27,7 +27,8 @@ def frame_record(record: bytes) -> bytes:
 
 
 def read_records(file: BinaryIO, size: int, name: str, note: Callable[[str], None]) -> Iterator[bytes]:
-    """The records of a file of `size` bytes up to the first truncated or damaged one, which is reported."""
+    """The records of a file of `size` bytes, up to a truncated one or a damaged length. Damaged content is
+    skipped. `note` is called with a sentence about each of these."""
     at = count = 0
     while at < size:
         head = file.read(_HEAD.size)

@@ -96,7 +96,7 @@ def array_iterator(elements: Sequence[Sequence[Array]], signature: tuple[Any, ..
 
 
 def _exactly() -> tf.data.Options:
-    """Turns off prefetching."""
+    """Options that turn off all that would draw elements ahead of time."""
     options = tf.data.Options()
     options.autotune.enabled = False
     options.experimental_optimization.apply_default_optimizations = False

@@ -36,7 +36,7 @@ SHUFFLE = "RandomShuffle"
 
 
 class UnrecordableError(Exception):
-    """A call cannot be run again from a file; the message has the reason, as `it …`."""
+    """A call cannot be run again from a file; the message is the reason, a clause: `it draws …`."""
 
 
 class Output(NamedTuple):

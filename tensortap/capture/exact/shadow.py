@@ -20,7 +20,7 @@ from .side_effects import find_side_effect
 
 
 class NoShadowError(Exception):
-    """The function cannot run as a shadow; the message has the reason, as `it …`."""
+    """The function cannot run as a shadow; the message is the reason, a clause: `it draws …`."""
 
 
 class Shadow:

@@ -93,7 +93,7 @@ _REASONS = {
 
 
 def find_side_effect(functions: Mapping[str, TracedFunction], repeatable: Collection[str] = ()) -> str:
-    """Why a function cannot have a shadow: `changes a lookup table (node 'insert')`; empty if it can.
+    """Why a function cannot have a shadow: `it changes a lookup table (node …)`; empty if it can.
 
     Args:
         repeatable: further op types that may run twice.

@@ -51,7 +51,7 @@ class TaskStack(Generic[T]):
         """Opens an item for this task, until its `end`."""
         outer = _open(self._top.get())
         if outer is not None:
-            outer.outer = _open(outer.outer)  # or those that end in turn would are in there for ever
+            outer.outer = _open(outer.outer)  # or those that end in turn would stay in it for ever
         opened = Opened(item, outer)
         self._top.set(opened)
         return opened

@@ -96,7 +96,8 @@ def rewrite(
     switched: bool = False,
     shadow: bool = False,
 ) -> Rewritten:
-    """Creates and registers copies that output the selected tensors. Functions without any are not copied.
+    """Creates and registers copies that output the selected tensors. Registered functions that have none, nor
+    muted ops, and call none that has, are not copied.
 
     Args:
         muted: op types that do nothing in the copies; they have no outputs.

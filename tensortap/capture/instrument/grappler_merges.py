@@ -73,7 +73,7 @@ class Uses:
 
     @cached_property
     def live(self) -> dict[str, None]:
-        """Names of the running nodes: those with results or effects, and their ancestors."""
+        """Names of the running nodes: those that compute results or have effects, and their ancestors."""
         return live_nodes(self._definition, self._definition.ret.values())
 
     def node_of(self, reference: str) -> internals.NodeDef | None:
@@ -99,7 +99,7 @@ class Uses:
         return {name for name in names if self._function.operations[name].inputs[0].shape.rank == 0}
 
     def users(self, reference: str) -> list[internals.NodeDef | None]:
-        """The consumers of a tensor, each as often as it uses it; None for the results of the function."""
+        """The consumers of a tensor, each as often as it uses it; a None for each result that it is."""
         return self._users.get(reference, [])
 
     def used_outputs(self, node: internals.NodeDef) -> list[str]:

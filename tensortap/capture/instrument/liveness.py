@@ -119,7 +119,7 @@ class Liveness:
         return live_nodes(self._definition, self._returned)
 
     def used_outputs(self, node: internals.NodeDef) -> Collection[int] | None:
-        """Positions of a calling node's outputs that have consumers; None: all."""
+        """Positions of a calling node's outputs that running nodes or used results read; None: all."""
         if node.name not in self.live:
             return ()
         if node.op not in CALLS:
@@ -142,13 +142,13 @@ class Liveness:
 
     @cached_property
     def _read(self) -> set[str]:
-        """All tensors that running nodes read, or results that are used."""
+        """All tensors that running nodes read, and the returned tensors that are used."""
         live = (node for node in self._definition.node_def if node.name in self.live)
         return {*self._returned, *(source for node in live for source in node.input)}
 
     @cached_property
     def _risky(self) -> set[str]:
-        """Nodes without consumers that may raise, or depend on a node that may."""
+        """Nodes that do not run anyway, and may raise or depend on such a node that may."""
         readers: dict[str, list[str]] = {}
         risky: set[str] = set()
         for node in self._definition.node_def:

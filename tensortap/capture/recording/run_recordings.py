@@ -207,7 +207,7 @@ class RunRecordings:
         """A trigger has checked a step.
 
         Args:
-            reason: why the step must be recorded; empty if it must not.
+            reason: why the trigger wants the step recorded; empty if it does not.
         """
         try:
             if self._held is not None:

@@ -24,8 +24,9 @@ _BY_OUTPUT = ("Softmax", "LogSoftmax", "Exp", "Expm1", "Pow", "Prod", "Cumprod")
 
 
 def forward_ops(function: TracedFunction) -> dict[str, Sequence[str]]:
-    """Name of a backward op -> names of the forward ops of its scope whose gradient it may be: those with the
-    same tensor, if the kind of one has such a gradient."""
+    """Name of a backward op -> names of the forward ops of its scope whose gradient it may be: those that
+    take the same tensor, if one of them is of a kind with such a gradient, or the op that gives the tensor,
+    if its kind has one."""
     takers: dict[str, list[Any]] = {}
     for operation in function.operations.values():
         if not forward_name(operation.name):

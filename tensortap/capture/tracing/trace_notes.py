@@ -41,7 +41,7 @@ class Trace:
     losses: set[str] = field(default_factory=set)  # what a tape derives from
     asked: set[str] = field(default_factory=set)  # paths of variables with requested gradients
     watched: set[str] = field(default_factory=set)  # … of trainable variables that such a tape records
-    lines: dict[str, CreationLine] = field(default_factory=dict)  # node -> where its layer was created
+    lines: dict[str, CreationLine] = field(default_factory=dict)  # node -> where its Keras object was created
 
     @property
     def nodes(self) -> set[str]:

@@ -162,7 +162,8 @@ def _drawing(function: TracedFunction) -> dict[str, str]:
 
 
 def _conditional_nodes(function: TracedFunction) -> set[str]:
-    """Nodes within version 1 control flow: their outputs may be dead, which would make the tap dead, too."""
+    """Nodes of version 1 control flow and all that depend on them: their outputs may be dead, which would
+    make the tap dead, too."""
     reached: set[str] = set()
     for operation in function.operations.values():
         if operation.type in _V1_CONTROL_FLOW or any(

@@ -21,7 +21,7 @@ class FlightRecorder:
     Args:
         steps: number of steps to write before the step that fired.
         watch: tensors to hold. The default is the values of all tensors captured for the tap's watches and
-            triggers, at every step.
+            triggers. Without `steps=`, it applies to every step.
         max_bytes: limit of host memory. Fewer steps are held if they need more.
         after: number of steps to write after the step that fired.
 

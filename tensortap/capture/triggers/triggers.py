@@ -92,7 +92,7 @@ class NonFinite(Trigger):
     not count either.
 
     Args:
-        watch: tensors to check; the default is all floating-point tensors, at every step.
+        watch: tensors to check; the default is all floating-point tensors. Without `steps=`, every step.
         inf: whether infinities count, or only NaN.
 
     Example:

@@ -92,7 +92,7 @@ Steps = every | log_spaced | range | int | Collection[Any] | Callable[[int], boo
 
 def plain_steps(steps: Any) -> Any:
     """A normal form: `every(n)` for `n`, a tuple for a collection (a set in order), and the single element of
-    a collection if it means several steps. Invalid values are returned unchanged."""
+    a collection if it means several steps. All else is returned unchanged."""
     if isinstance(steps, Integral) and not isinstance(steps, bool):
         return every(int(steps))
     if callable(steps) or not isinstance(steps, Collection) or isinstance(steps, str | bytes | range):

@@ -68,7 +68,7 @@ class WatchFile:
             return Change(None, f"{self._path} was ignored: it cannot be read: {error}.")
 
     def _stamp(self) -> _Stamp | None:
-        """Differs when the file does; None without a valid file."""
+        """Differs when the file does; None without a file, or while it is the one from before the job."""
         found = self._file_stamp()
         return None if found == self._old else found
 

@@ -204,7 +204,7 @@ def write_closing(worker_dir: Path, closing: WorkerSummary) -> None:
 
 
 def read_closing(worker_dir: Path) -> WorkerSummary | None:
-    """Reads the `closed.json` of a worker; None if it is missing or from an older format.
+    """Reads the `closed.json` of a worker; None without one: not closed, or by an older version.
 
     Raises:
         DamagedError: the file is invalid.

@@ -42,7 +42,7 @@ def bytes_to_strings(data: bytes, size: int) -> Array:
         raise DamagedError("A string value is shorter than its offsets.")
     offsets = np.frombuffer(data, "<i8", size + 1)
     if offsets[0] != 0 or offsets[-1] != len(data) - start or (np.diff(offsets) < 0).any():
-        raise DamagedError("The offsets of a string value are not ascending.")
+        raise DamagedError("The offsets of a string value do not ascend from 0 to its end.")
     texts = np.empty(size, object)
     for i, (begin, end) in enumerate(zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)):
         texts[i] = data[start + begin : start + end]

@@ -209,7 +209,7 @@ class _Worker:
             return 0
         missing = closing.snapshots - copied
         gone = f"{missing:,} of {counted(closing.snapshots, 'snapshot')} are lost"
-        self._done.skipped.append(f"{self._name}: {gone}, according to its {CLOSED_FILE}).")
+        self._done.skipped.append(f"{self._name}: {gone}, according to its {CLOSED_FILE}.")
         return missing
 
     def _copy_statistics(self, tail: StatsTail, advance: Notice) -> None:

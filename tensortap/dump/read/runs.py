@@ -38,7 +38,7 @@ def find_runs(logdir: str | Path, unread: Unread = lambda folder, error: None) -
     A directory without `run.json` is one, too, if a worker wrote into it.
     If `logdir` is a run itself, it is the only one, under its folder's name.
 
-    `unread` is called with each folder, but a `lost+found`, that cannot be checked: it is unknown which
+    `unread` is called with each folder, but a `lost+found`, that cannot be read: it is unknown which
     runs it holds.
     """
     root = Path(logdir)
@@ -127,7 +127,7 @@ class RunReader:
 
     Raises:
         NotARunError, FormatVersionError, RemoteReadError: from the constructor, as `read_run_info`. OSError:
-            its folder cannot be checked.
+            its folder cannot be read.
     """
 
     def __init__(self, path: str | Path) -> None:

@@ -164,7 +164,7 @@ class StatsTail:
         return finished
 
     def _gather(self, file: FileReader, final: bool, limit: int) -> tuple[list[Frame], bool | None]:
-        """Commits from the offset on that `Layout.check` accepts, up to `limit` decoded bytes.
+        """Commits from the offset on that `Layout.check` accepts, until they decode to `limit` bytes.
 
         Also returns what `_read_file` does, or None where the file continues behind them.
         """

@@ -322,7 +322,7 @@ class _Stored:
         return BLOCK if self._file is None else self._file.piece
 
     def check(self, start: int, length: int) -> None:
-        """Raises DamagedError if bytes `start` … `start + length` are missing or wrong."""
+        """Raises DamagedError if bytes `start` … `start + length` are not in the value or its file."""
         if start < 0 or length < 0 or start + length > self._ref.length:
             what = f"Bytes {start} to {start + length} are not in a value of {self._ref.length}."
             raise DamagedError(what)

@@ -136,7 +136,7 @@ T = TypeVar("T")
 
 
 def call_with_timeout(work: Callable[[], T], place: Path) -> T:
-    """Calls `work` in a thread with a time limit in seconds; returns and raises as it does.
+    """Calls `work` in a thread, for at most `ANSWER_SECONDS`; returns and raises as it does.
 
     Raises:
         TimeoutError: it took longer than `ANSWER_SECONDS`; it continues in a background thread.

@@ -146,7 +146,7 @@ class Uploader:
                 self._send_all(self._take_parts)
             except OSError:
                 with self._changed:
-                    self._changed.notify_all()  # a retry that fails at once would not help now
+                    self._changed.notify_all()  # then a pause: a retry at once would fail again
                     self._changed.wait_for(lambda: self._given_up, min(1.0, self._pause()))
             else:
                 if ending:

@@ -361,8 +361,8 @@ class RepairSearch:
         ]
 
     def _half(self) -> list[NodeKey]:
-        """Nodes with half-precision inputs or outputs, in graph order. Nodes that cast to float32 must read
-        the changed nodes unchanged."""
+        """Nodes with half-precision inputs or outputs, in graph order. Casts to float32 are among them:
+        they must read an island's outputs in float32, not rounded again."""
         return [
             key
             for key, operation in self.nodes.chosen.operations.items()

@@ -37,8 +37,8 @@ def largest_magnitude(array: Array) -> float:
 
 @dataclass(frozen=True, slots=True)
 class NodeOrigin:
-    """A node with a non-finite output although all of its inputs are finite, with the `count` of its
-    numbers. Or one that computes NaN from an infinite `constant` of the program, e.g. softmax of a fully
+    """A node with a non-finite output although all of its inputs are finite; `count` numbers of it
+    are not. Or one that computes NaN from an infinite `constant` of the program, e.g. softmax of a fully
     masked row."""
 
     key: NodeKey

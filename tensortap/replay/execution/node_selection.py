@@ -88,7 +88,7 @@ class SelectedNodes:
         return self._call.run(lambda candidate: candidate.name in wanted, as_written=as_written)
 
     def inputs(self, key: NodeKey, values: Visits) -> list[list[Array]] | None:
-        """Inputs of a node at each visit; None if it did not run, or if an input ran less often."""
+        """Inputs of a node at each visit; None if it has none, or one ran less often than another."""
         names = [self.name(key[0], tensor) for tensor in self.operations[key].inputs]
         if not names or any(name not in values for name in names):
             return None

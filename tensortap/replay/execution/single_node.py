@@ -21,7 +21,7 @@ _BATCH_NODES = 256  # nodes of one run; their results are in memory together
 
 
 def why_not_isolated(operation: Any) -> str:
-    """Why a node cannot be run alone and compared (continues a sentence with `each …`); empty if it can."""
+    """Why a node cannot be run alone and compared, in a few words; empty if it can."""
     if not any(tensor.dtype in _LOWER for tensor in operation.outputs):
         return "output is not float16, bfloat16 or float32"
     if any(True for _ in callees(operation.node_def)):

@@ -255,8 +255,8 @@ def _hashes(call: LoadedCall) -> Iterator[tuple[str, str]]:
 
 def check_sensitivity(recording: Recording, graph: Graph | None, options: Mapping[str, Any]) -> CheckResult:
     """Moves each variable and input randomly by 1/1000 of its norm, in float64, and reports the relative
-    change of the loss. There is no expected result, so this check never fails. With several losses the last
-    one is used."""
+    change of the loss divided by 1/1000. There is no expected result, so this check never fails. With
+    several losses the last one is used."""
     names = list(tensors_of_kind(graph, "loss"))
     with LoadedCall(recording) as plain:
         wide = change_dtype(recording, "float64", plain)
