@@ -93,7 +93,12 @@ function ProblemsHere() {
 }
 
 /** What the dump calls a fact, as a heading. */
-const factName = (name: string): string => (name === 'watch' ? 'Capture rule' : name.charAt(0).toUpperCase() + name.slice(1));
+const factName = (name: string): string => FACT_NAMES.get(name) ?? name.charAt(0).toUpperCase() + name.slice(1);
+const FACT_NAMES = new Map([
+  ['watch', 'Capture rule'],
+  ['tensorflow', 'TensorFlow'],
+  ['numpy', 'NumPy'],
+]);
 
 /** Plain facts, and lists of texts such as the command and the watches; null for anything else. */
 function textOf(value: unknown): string | null {
