@@ -5,7 +5,7 @@ import { render } from 'preact';
 import { embeddedStory, type StoryFile } from './api/story/story_file';
 import { storyOfTapZip } from './api/story/tap_zip';
 import { mount } from './mount';
-import { theme } from './state/preferences';
+import { theme } from './state/page/preferences';
 import { openStory, replaceStory, shownStory } from './state/story';
 import { OpenFile } from './views/share/Story';
 

@@ -1,4 +1,4 @@
-import { decodeNpy, type NpyArray } from '../lib/npy';
+import { decodeNpy, type NpyArray } from '../lib/arrays/npy';
 import type { SourceMap } from '../model/run/source_lines';
 import type {
   Changes,

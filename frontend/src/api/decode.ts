@@ -1,7 +1,7 @@
 /** Answers of the server as JSON (server/http_api.md), decoded into the model's types. */
 
-import type { NpyArray } from '../lib/npy';
-import { shortened } from '../lib/utf8';
+import type { NpyArray } from '../lib/arrays/npy';
+import { shortened } from '../lib/arrays/utf8';
 import type { HistogramRow, Histograms, History, Snapshot, TrainingLogs } from '../model/wire/answers';
 import { COUNTS, type MeasureName, STATISTICS, toNumber, type WireNumber } from '../model/wire/statistics';
 import type { ValueRange } from '../model/wire/value_scale';

@@ -3,7 +3,7 @@
  * when the size of something in it changed; what stays closed costs nothing.
  */
 
-import { visible } from '../lib/visible_text';
+import { visible } from '../lib/text/visible_text';
 import type { LabelColumns } from '../model/graph/labels';
 import { nodeSubtitle, scopeSubtitle } from '../model/graph/labels';
 import type { MetaEdges } from '../model/graph/meta_edges';

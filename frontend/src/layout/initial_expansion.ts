@@ -1,6 +1,6 @@
 /** Which scopes to open at first: as few as make the picture tell something, the forward model before its gradients and updates. */
 
-import type { DictColumn } from '../lib/columns';
+import type { DictColumn } from '../lib/arrays/columns';
 import { isAuxiliary } from '../model/graph/op_kinds';
 import { entityLabel, type Paths, type ScopeTree } from '../model/graph/tree';
 import { PART_SCOPES } from '../model/layers/parts';

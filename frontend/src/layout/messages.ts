@@ -1,6 +1,6 @@
 /** Messages between the page and the layout worker. */
 
-import { DictColumn, TextColumn } from '../lib/columns';
+import { DictColumn, TextColumn } from '../lib/arrays/columns';
 import type { MetaEdges } from '../model/graph/meta_edges';
 import type { ScopeTree } from '../model/graph/tree';
 import type { LayerGraph } from '../model/layers/cards';

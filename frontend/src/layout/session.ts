@@ -1,6 +1,6 @@
 /** The worker's side of a conversation, without the worker: tests talk to it directly. */
 
-import { DictColumn, TextColumn } from '../lib/columns';
+import { DictColumn, TextColumn } from '../lib/arrays/columns';
 import { buildTree } from '../model/graph/build_tree';
 import { groupRepeatedBlocks } from '../model/graph/repeated_blocks';
 import { findScope, type ScopeTree } from '../model/graph/tree';

@@ -1,6 +1,6 @@
 /** Which style each entity is drawn in, and the legend that explains it. */
 
-import type { DictColumn } from '../lib/columns';
+import type { DictColumn } from '../lib/arrays/columns';
 import {
   bytesByEntity,
   FINE,

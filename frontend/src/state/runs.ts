@@ -2,7 +2,7 @@ import { computed, effect, signal } from '@preact/signals';
 import { resolveRunId } from '../model/run/link_errors';
 import type { GraphEntry, RunDetail, RunEntry, RunList } from '../model/wire/answers';
 import { runNames } from '../model/wire/names';
-import { chosenGraph, chosenRun, chosenWorker } from './choices';
+import { chosenGraph, chosenRun, chosenWorker } from './page/choices';
 import { api } from './provider';
 import { type Resource, resource } from './resource';
 

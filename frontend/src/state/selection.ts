@@ -18,8 +18,8 @@ import {
   trace,
   ungrouped,
   view,
-} from './choices';
-import { panelOpen } from './preferences';
+} from './page/choices';
+import { panelOpen } from './page/preferences';
 import { graphId, graphOfWorker, runDetail } from './runs';
 import { goToStep } from './steps';
 

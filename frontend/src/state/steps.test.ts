@@ -1,13 +1,13 @@
 import { expect, test, vi } from 'vitest';
 import type { Provider } from '../api/provider';
-import { chosenGraph, chosenStep, chosenVisit, chosenWorker, openScopes } from './choices';
+import { chosenGraph, chosenStep, chosenVisit, chosenWorker, openScopes } from './page/choices';
 import { useProvider } from './provider';
 import { graphId, runList } from './runs';
 import { chooseGraph, chooseWorker, goTo } from './selection';
 import { step, stepColumns, stepIndex } from './steps';
 
 // It asks the browser for its colour scheme.
-vi.mock('./preferences', () => ({ panelOpen: { value: true } }));
+vi.mock('./page/preferences', () => ({ panelOpen: { value: true } }));
 
 const STEPS: Record<string, number[]> = { fit: [0, 5, 10], predict: [11, 12] };
 

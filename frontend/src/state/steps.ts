@@ -2,7 +2,7 @@ import { computed, signal } from '@preact/signals';
 import { lossLine } from '../model/charts/loss_line';
 import { indexOfStep, latestWhole, moveStep, nearestStep, within } from '../model/run/step_list';
 import type { StepColumns } from '../model/wire/answers';
-import { chosenStep, stepRange } from './choices';
+import { chosenStep, stepRange } from './page/choices';
 import { api } from './provider';
 import { resource } from './resource';
 import { graphId, runDetail, runEntry, runId, runRevision } from './runs';

@@ -1,11 +1,11 @@
 import { useEffect } from 'preact/hooks';
 import { isInTensorBoard } from '../lib/host_page';
-import { visible } from '../lib/visible_text';
-import { chosenRun, view } from '../state/choices';
+import { visible } from '../lib/text/visible_text';
 import { connectionError, readings } from '../state/live';
-import { panelOpen, panelWidth, theme } from '../state/preferences';
+import { chosenRun, view } from '../state/page/choices';
+import { panelOpen, panelWidth, theme } from '../state/page/preferences';
+import { helpOpen, paletteOpen, panelMaximised, problemsShown } from '../state/page/ui';
 import { namesOfRuns, runEntry, runList, runName, runs, unopened } from '../state/runs';
-import { helpOpen, paletteOpen, panelMaximised, problemsShown } from '../state/ui';
 import { CodeBlock } from './kit/CopyButton';
 import { Message } from './kit/Message';
 import { NodePanel } from './panel/NodePanel';

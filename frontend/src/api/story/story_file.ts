@@ -1,6 +1,6 @@
 /** A story: recorded answers of the HTTP API that show one run (server/story.py), as it stands in an HTML file or a .tap.zip. */
 
-import { fromBase64, gunzip, gzip, toBase64 } from '../../lib/bytes';
+import { fromBase64, gunzip, gzip, toBase64 } from '../../lib/arrays/bytes';
 import type { Bookmark } from '../../model/run/bookmarks';
 
 const STORY_FORMAT = 'tensortap-story';

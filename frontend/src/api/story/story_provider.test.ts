@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { toBase64 } from '../../lib/bytes';
-import { decodeNpy } from '../../lib/npy';
+import { toBase64 } from '../../lib/arrays/bytes';
+import { decodeNpy } from '../../lib/arrays/npy';
 import { decodeNodeTrends } from '../../model/wire/node_trends';
 import { decodeStepHistograms } from '../../model/wire/step_histograms';
 import { encodeColumns, encodeNpy } from '../encode';

@@ -1,5 +1,5 @@
-import { fromBase64 } from '../../lib/bytes';
-import { decodeColumns } from '../../lib/columns';
+import { fromBase64 } from '../../lib/arrays/bytes';
+import { decodeColumns } from '../../lib/arrays/columns';
 import { type ColumnSource, encodeColumns } from '../encode';
 import { ApiError, type Provider, type Query } from '../provider';
 import { selectNpy } from './select_npy';

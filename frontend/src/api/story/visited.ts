@@ -1,6 +1,6 @@
 /** What the reader looked at, remembered, so that a story holds it, too. */
 
-import { toBase64 } from '../../lib/bytes';
+import { toBase64 } from '../../lib/arrays/bytes';
 import type { RunEntry } from '../../model/wire/answers';
 import type { Provider, Query } from '../provider';
 import { queryText } from '../provider';

@@ -4,7 +4,7 @@
  * Then chains are straightened, and what they branch from and join in is centred on them.
  */
 
-import { type Adjacency, floats, integers, type Numbers } from '../../lib/typed_arrays';
+import { type Adjacency, floats, integers, type Numbers } from '../../lib/arrays/typed_arrays';
 import { GAP_X, type LayeredInput } from './layered_input';
 import type { Levels } from './levels';
 

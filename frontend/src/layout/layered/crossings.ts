@@ -1,6 +1,6 @@
 /** Orders the vertices of each rank so that few edges cross: barycentre sweeps, then swaps of neighbours; the best order seen wins. */
 
-import { type Adjacency, floats, integers, type Numbers } from '../../lib/typed_arrays';
+import { type Adjacency, floats, integers, type Numbers } from '../../lib/arrays/typed_arrays';
 import type { Levels } from './levels';
 
 const SWEEPS = 10;

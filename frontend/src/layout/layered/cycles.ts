@@ -1,6 +1,6 @@
 /** Which edges to turn around so that none closes a cycle: few, and light ones. */
 
-import { type Adjacency, adjacency, floats, integers, type Numbers } from '../../lib/typed_arrays';
+import { type Adjacency, adjacency, floats, integers, type Numbers } from '../../lib/arrays/typed_arrays';
 
 /** Larger graphs are taken as a depth-first walk meets them: the search below takes time by the square of their size. */
 const MOST_SEARCHED = 3000;

@@ -3,8 +3,8 @@
  * A flat optimizer scope has ten thousand pieces of a handful of shapes: each shape is laid out once.
  */
 
-import type { Numbers } from '../../lib/typed_arrays';
-import { floats } from '../../lib/typed_arrays';
+import type { Numbers } from '../../lib/arrays/typed_arrays';
+import { floats } from '../../lib/arrays/typed_arrays';
 import { NumberMemo } from '../number_memo';
 import { placeHorizontally } from './coordinates';
 import { reduceCrossings } from './crossings';

@@ -1,6 +1,6 @@
 /** What the layered layout is asked for and what it answers. It knows boxes and edges, nothing of graphs or scopes. */
 
-import type { Numbers } from '../../lib/typed_arrays';
+import type { Numbers } from '../../lib/arrays/typed_arrays';
 
 export interface LayeredInput {
   /** Number of boxes. */

@@ -3,7 +3,7 @@
  * Very dense or large problems go without waypoints (their number grows with edges times ranks).
  */
 
-import { type Adjacency, adjacency, integers, type Numbers } from '../../lib/typed_arrays';
+import { type Adjacency, adjacency, integers, type Numbers } from '../../lib/arrays/typed_arrays';
 import type { Ranks } from './ranks';
 
 export interface Levels {

@@ -1,6 +1,6 @@
 /** Ranks: rows of the layered layout, so that edges run downwards. */
 
-import { type Adjacency, adjacency, integers, type Numbers } from '../../lib/typed_arrays';
+import { type Adjacency, adjacency, integers, type Numbers } from '../../lib/arrays/typed_arrays';
 import { edgesToReverse } from './cycles';
 
 export interface Ranks {

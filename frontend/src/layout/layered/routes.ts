@@ -1,6 +1,6 @@
 /** Edges as polylines: down from a box, through its waypoints, into the next box; around the columns where ranks are folded. */
 
-import { floats, integers, type Numbers } from '../../lib/typed_arrays';
+import { floats, integers, type Numbers } from '../../lib/arrays/typed_arrays';
 import type { LayeredInput } from './layered_input';
 import type { Levels } from './levels';
 import type { Ranks } from './ranks';

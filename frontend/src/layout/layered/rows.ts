@@ -1,6 +1,6 @@
 /** Where each rank stands: its top, its height, its column. */
 
-import type { Numbers } from '../../lib/typed_arrays';
+import type { Numbers } from '../../lib/arrays/typed_arrays';
 import { type Folding, GAP_X, GAP_Y, type LayeredInput } from './layered_input';
 import type { Levels } from './levels';
 

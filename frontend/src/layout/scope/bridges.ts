@@ -3,7 +3,7 @@
  * reach, and from children to the plug at its bottom. Where that line would run over other boxes only a stub is drawn.
  */
 
-import { clamp, floats, integers, type Numbers } from '../../lib/typed_arrays';
+import { clamp, floats, integers, type Numbers } from '../../lib/arrays/typed_arrays';
 import type { BoxSizes, Cell } from './cells';
 import type { Arrangement } from './components';
 import type { CellEdges } from './hubs';

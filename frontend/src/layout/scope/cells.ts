@@ -1,6 +1,6 @@
 /** Cells: what the layered layout moves as one box. A child with the small nodes attached to it, or a block of twins. */
 
-import { integers, type Numbers } from '../../lib/typed_arrays';
+import { integers, type Numbers } from '../../lib/arrays/typed_arrays';
 import type { ScopeGraph } from './scope_graph';
 
 export interface BoxSizes {

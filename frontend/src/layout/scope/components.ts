@@ -1,6 +1,6 @@
 /** Connected pieces of a scope's cells, each laid out in layers, then packed on shelves. */
 
-import { integers, type Numbers } from '../../lib/typed_arrays';
+import { integers, type Numbers } from '../../lib/arrays/typed_arrays';
 import { pieceLayouts } from '../layered/layered';
 import { FOLDING, type Folding, type LayeredInput } from '../layered/layered_input';
 import type { Cell } from './cells';

@@ -1,6 +1,6 @@
 /** Hubs: cells with so many edges that following them would pull everything into one row. Their edges are left out of the layout. */
 
-import { floats, integers, type Numbers } from '../../lib/typed_arrays';
+import { floats, integers, type Numbers } from '../../lib/arrays/typed_arrays';
 import { GAP_X, GAP_Y } from '../layered/layered_input';
 import { assignRanks } from '../layered/ranks';
 import type { Cell } from './cells';

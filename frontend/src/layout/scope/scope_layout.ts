@@ -1,6 +1,6 @@
 /** Layout of one scope from the sizes of its children: small nodes attached, twins in blocks, hubs left out, the rest in layers. */
 
-import { floats, integers, type Numbers } from '../../lib/typed_arrays';
+import { floats, integers, type Numbers } from '../../lib/arrays/typed_arrays';
 import { type Bridges, bridgeFlags, plugX } from './bridges';
 import { attachAuxiliary, type BoxSizes, type Cell, type Cells, groupTwins, makeCells } from './cells';
 import { type Arrangement, arrange, type CellPorts } from './components';

@@ -1,6 +1,6 @@
 /** Sizes of boxes, in the layout's units (pixels at zoom 1). */
 
-import { clamp } from '../../lib/typed_arrays';
+import { clamp } from '../../lib/arrays/typed_arrays';
 
 export const NODE_HEIGHT = 36;
 export const SMALL_HEIGHT = 18;

@@ -1,6 +1,6 @@
 /** Axes of charts: units, ticks of counts and of logarithmic axes, and the signed logarithm. */
 
-import { formatNumber } from '../../lib/format';
+import { formatNumber } from '../../lib/text/format';
 
 /** How many powers of ten stand below each other in a low chart. */
 const MOST_TICKS = 4;

@@ -1,4 +1,4 @@
-import { formatNumber } from '../../lib/format';
+import { formatNumber } from '../../lib/text/format';
 import type { HistogramRow, Histograms } from '../wire/answers';
 import { barHeights, type HistogramAxis, histogramAxis, octavesOf } from './histogram_axis';
 import { type Outline, stepOutline, tallestBar, thinRows } from './histogram_shapes';

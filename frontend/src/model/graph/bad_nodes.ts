@@ -1,6 +1,6 @@
 /** Going from one node with NaN or Inf to the next, in data flow order. */
 
-import { adjacency } from '../../lib/typed_arrays';
+import { adjacency } from '../../lib/arrays/typed_arrays';
 import type { GraphData } from '../wire/graph';
 
 /**

@@ -4,7 +4,7 @@
  * (`a/b/c`), and the body of a function stands for the node that calls it.
  */
 
-import { type DictColumn, TextColumn } from '../../lib/columns';
+import { type DictColumn, TextColumn } from '../../lib/arrays/columns';
 import { callerRows, type GraphData } from '../wire/graph';
 import { isAuxiliary } from './op_kinds';
 import { collectScopes, type RawScopes } from './raw_scopes';

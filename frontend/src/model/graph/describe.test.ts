@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { DictColumn } from '../../lib/columns';
+import { DictColumn } from '../../lib/arrays/columns';
 import type { StepStatistics } from '../wire/step_statistics';
 import { describeEdge, type Subject } from './describe';
 import { makeGraph, treeAndMeta } from './graph_fixture';

@@ -1,7 +1,7 @@
 /** What a tooltip says about an entity or an edge of the graph: rows of a name and a value. */
 
-import { formatBytes, formatCount, formatNumber } from '../../lib/format';
-import { visible } from '../../lib/visible_text';
+import { formatBytes, formatCount, formatNumber } from '../../lib/text/format';
+import { visible } from '../../lib/text/visible_text';
 import type { GraphData } from '../wire/graph';
 import type { StepStatistics } from '../wire/step_statistics';
 import type { MetaEdges } from './meta_edges';

@@ -1,6 +1,6 @@
 /** Small graphs for tests, written as lists. */
 
-import { DictColumn, TextColumn } from '../../lib/columns';
+import { DictColumn, TextColumn } from '../../lib/arrays/columns';
 import type { FunctionInfo, GraphData } from '../wire/graph';
 import type { StepStatistics } from '../wire/step_statistics';
 import { buildTree } from './build_tree';

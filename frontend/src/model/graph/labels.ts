@@ -1,8 +1,8 @@
 /** Texts in the boxes of nodes and scopes: the line below the label, and labels shortened so that siblings stay apart. */
 
-import type { DictColumn, TextColumn } from '../../lib/columns';
-import { counted } from '../../lib/format';
-import { visible } from '../../lib/visible_text';
+import type { DictColumn, TextColumn } from '../../lib/arrays/columns';
+import { counted } from '../../lib/text/format';
+import { visible } from '../../lib/text/visible_text';
 import { entityLabel, ownLabel, type ScopeTree } from './tree';
 
 export interface LabelColumns {

@@ -1,6 +1,6 @@
 /** Edges of each node, what they look like with some scopes closed, and where an arrow key leads along them. */
 
-import { type Adjacency, adjacency, placesOf } from '../../lib/typed_arrays';
+import { type Adjacency, adjacency, placesOf } from '../../lib/arrays/typed_arrays';
 import type { EdgeColumns, GraphData } from '../wire/graph';
 import type { MetaEdges } from './meta_edges';
 import { type ScopeTree, shownEntity } from './tree';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { DictColumn } from '../../lib/columns';
+import { DictColumn } from '../../lib/arrays/columns';
 import type { GraphData } from '../wire/graph';
 import { byteScale, type NodeStatistic, rangeOf, valueScale } from '../wire/value_scale';
 import { makeGraph, makeStep, treeOf } from './graph_fixture';

@@ -1,4 +1,4 @@
-import type { DictColumn } from '../../lib/columns';
+import type { DictColumn } from '../../lib/arrays/columns';
 
 /** Which family an op type belongs to: it decides the accent colour, and whether a node is drawn small beside what it feeds. */
 

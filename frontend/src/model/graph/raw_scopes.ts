@@ -3,7 +3,7 @@
  * Works on the bytes of the paths and a hash table of its own: making and hashing a text for each prefix takes ten times as long.
  */
 
-import type { TextColumn } from '../../lib/columns';
+import type { TextColumn } from '../../lib/arrays/columns';
 
 const SLASH = 47;
 

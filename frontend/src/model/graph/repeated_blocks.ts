@@ -4,7 +4,7 @@
  * same names (without numbers) and the same inside. Which node feeds which is not compared, nor are shapes and dtypes.
  */
 
-import type { DictColumn, TextColumn } from '../../lib/columns';
+import type { DictColumn, TextColumn } from '../../lib/arrays/columns';
 import type { EdgeColumns } from '../wire/graph';
 import { buildMetaEdges, type MetaEdges } from './meta_edges';
 import { type BlockGroup, blockGroupPath, enclosingScopes, ownLabel, type Paths, type ScopeTree, scopePath } from './tree';

@@ -1,6 +1,6 @@
 /** Last pass of building the scope tree: numbers the scopes that are left depth first and writes the arrays. */
 
-import type { TextColumn } from '../../lib/columns';
+import type { TextColumn } from '../../lib/arrays/columns';
 import type { RawScopes } from './raw_scopes';
 import type { ScopeTree } from './tree';
 

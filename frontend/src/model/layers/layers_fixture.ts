@@ -1,7 +1,7 @@
 /** Captured graphs for tests (fixtures/*.tsv: a line a node), and small ones made of lines of the same form. */
 
 import { readFileSync } from 'node:fs';
-import { DictColumn, TextColumn } from '../../lib/columns';
+import { DictColumn, TextColumn } from '../../lib/arrays/columns';
 import type { FunctionInfo, GraphData, LayerCall } from '../wire/graph';
 import { type LayerGraph, layerGraphOf } from './cards';
 import { DataFlow } from './data_flow';

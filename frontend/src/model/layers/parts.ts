@@ -1,6 +1,6 @@
 /** One part of a step on the graph of ops: its nodes as they are, and those of every other part in one scope that stays closed. */
 
-import { TextColumn } from '../../lib/columns';
+import { TextColumn } from '../../lib/arrays/columns';
 import type { GraphData } from '../wire/graph';
 import { BACKWARD, BOOKKEEPING, FORWARD, INPUT, LOSS, METRICS, OPTIMIZER } from './roles';
 

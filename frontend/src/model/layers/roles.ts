@@ -1,6 +1,6 @@
 /** What part of a step each node has: by where data flow and by what the tap noted about tensors, not by names. */
 
-import type { DictColumn } from '../../lib/columns';
+import type { DictColumn } from '../../lib/arrays/columns';
 import type { GraphData } from '../wire/graph';
 import type { DataFlow } from './data_flow';
 import { ASSIGN, FED, READS } from './op_sets';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { DictColumn } from '../../lib/columns';
+import { DictColumn } from '../../lib/arrays/columns';
 import type { StepStatistics } from '../wire/step_statistics';
 import { written } from './layers_fixture';
 import { scopeFacts, tellingRow, weightsInside, worstTensor } from './scope_facts';

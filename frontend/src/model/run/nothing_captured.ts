@@ -1,7 +1,7 @@
 /** What a run without snapshots can still tell about itself. */
 
-import { counted } from '../../lib/format';
-import { visible } from '../../lib/visible_text';
+import { counted } from '../../lib/text/format';
+import { visible } from '../../lib/text/visible_text';
 import type { RunDetail, RunEvent } from '../wire/answers';
 import type { WatchChange } from '../wire/events';
 

@@ -1,6 +1,6 @@
 /** What the problems page says first, and in which order the rest follows. */
 
-import { counted } from '../../lib/format';
+import { counted } from '../../lib/text/format';
 import type { NonfiniteProblem } from '../wire/answers';
 import type { Finding, NanReport, Origin, Severity } from '../wire/findings';
 

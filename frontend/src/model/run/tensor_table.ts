@@ -1,4 +1,4 @@
-import { formatCount, formatShort } from '../../lib/format';
+import { formatCount, formatShort } from '../../lib/text/format';
 import type { Snapshot } from '../wire/answers';
 import { COUNTS, infinities, type MeasureName, STATISTICS, shapeText } from '../wire/statistics';
 

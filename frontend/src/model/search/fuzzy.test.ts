@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { TextColumn } from '../../lib/columns';
+import { TextColumn } from '../../lib/arrays/columns';
 import { findFuzzy, fuzzyMatch, fuzzyTerms } from './fuzzy';
 
 const marked = (text: string, query: string): string => {

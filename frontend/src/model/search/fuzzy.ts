@@ -1,4 +1,4 @@
-import { TextColumn } from '../../lib/columns';
+import { TextColumn } from '../../lib/arrays/columns';
 import { mayPause, runInSlices, type SlicedWork } from '../../lib/scheduling';
 
 /**

@@ -1,8 +1,8 @@
 /** Search over a graph's nodes, as query.ts reads it. */
 
-import type { DictColumn, TextColumn } from '../../lib/columns';
+import type { DictColumn, TextColumn } from '../../lib/arrays/columns';
+import { placesOf } from '../../lib/arrays/typed_arrays';
 import { mayPause, runAtOnce, type SlicedWork } from '../../lib/scheduling';
-import { placesOf } from '../../lib/typed_arrays';
 import { nodesOfPlace, type SourceMap } from '../run/source_lines';
 import { type GraphData, rowOf } from '../wire/graph';
 import { markConnected, type Step } from './connected';

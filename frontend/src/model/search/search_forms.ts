@@ -1,6 +1,6 @@
 /** What a search may look like: a row a form, for the sheet below the empty box and for the help. */
 
-import type { DictColumn } from '../../lib/columns';
+import type { DictColumn } from '../../lib/arrays/columns';
 import { isAuxiliary, type OpFamily, opFamily } from '../graph/op_kinds';
 import type { GraphData } from '../wire/graph';
 import { parseQuery } from './query';

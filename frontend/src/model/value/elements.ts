@@ -1,8 +1,8 @@
 /** Elements of an array as numbers and texts, and what their dtype says of them. */
 
-import { nonFiniteText } from '../../lib/format';
-import type { NpyArray } from '../../lib/npy';
-import { visible } from '../../lib/visible_text';
+import type { NpyArray } from '../../lib/arrays/npy';
+import { nonFiniteText } from '../../lib/text/format';
+import { visible } from '../../lib/text/visible_text';
 
 /** Element `i` as a number to draw: complex elements by their modulus, text as NaN, 64-bit integers rounded. */
 export function numberAt(array: NpyArray, i: number): number {

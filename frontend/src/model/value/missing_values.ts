@@ -1,6 +1,6 @@
 /** Why there is no value, no number or nothing finite to show, in words. */
 
-import { counted, formatCount } from '../../lib/format';
+import { counted, formatCount } from '../../lib/text/format';
 import type { Snapshot } from '../wire/answers';
 import { infinities, isUnknown, type Measures, uncounted } from '../wire/statistics';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { NpyArray } from '../../lib/npy';
+import type { NpyArray } from '../../lib/arrays/npy';
 import { finiteRange, gridColumns, gridRaster, type Paint, planeRaster, robustRange, symmetric } from './raster';
 import { planSlice, Slice } from './slice';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { NpyArray } from '../../lib/npy';
+import type { NpyArray } from '../../lib/arrays/npy';
 import { planSlice, Slice } from './slice';
 
 /** What the server would answer for a plan on an array that counts up. */

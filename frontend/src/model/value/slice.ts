@@ -1,4 +1,4 @@
-import type { NpyArray } from '../../lib/npy';
+import type { NpyArray } from '../../lib/arrays/npy';
 import { type Axis, axisLength, type DimMapping, fullIndex, type Layout, type Span, sliceStrides, spanLength, toSelection } from './dims';
 import { numberAt } from './elements';
 

@@ -1,6 +1,6 @@
 /** Answers of `…/findings` and `…/nan` (server/http_api.md). Numbers that are not finite are strings. */
 
-import { counted, formatCount } from '../../lib/format';
+import { counted, formatCount } from '../../lib/text/format';
 import type { StackFrame } from './answers';
 
 export const SEVERITIES = ['high', 'medium', 'low'] as const;

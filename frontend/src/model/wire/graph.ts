@@ -1,6 +1,6 @@
 /** One graph of a run, as `runs/<run>/graphs/<graph>` sends it: columns over nodes (a row a node) and over edges. */
 
-import { type Columns, ColumnsError, type DictColumn, decodeColumns, type TextColumn } from '../../lib/columns';
+import { type Columns, ColumnsError, type DictColumn, decodeColumns, type TextColumn } from '../../lib/arrays/columns';
 import type { NodeStatistic, ValueRange } from './value_scale';
 
 /** Edges by row number of their nodes; `slot` is the source's output slot, `input` the target's input position. */

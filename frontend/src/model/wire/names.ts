@@ -1,7 +1,7 @@
 /** Names of tensors, runs, workers and graphs as the page shows them. */
 
-import { counted } from '../../lib/format';
-import { visible } from '../../lib/visible_text';
+import { counted } from '../../lib/text/format';
+import { visible } from '../../lib/text/visible_text';
 import type { GraphEntry, RunEntry, StepSpan, WorkerEntry } from './answers';
 
 /** `node:slot`; a name without a slot means slot 0. */

@@ -1,6 +1,6 @@
 /** How a statistic of single nodes moves over the steps, as `…/graphs/<graph>/trends` sends it. */
 
-import { decodeColumns } from '../../lib/columns';
+import { decodeColumns } from '../../lib/arrays/columns';
 import type { NodeStatistic } from './value_scale';
 
 /** Parallel columns, one row a place along the node's captured steps, ascending. */

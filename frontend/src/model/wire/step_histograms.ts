@@ -1,6 +1,6 @@
 /** Small histograms of many tensors at one step, as `…/graphs/<graph>/steps/<step>/histograms` sends them. */
 
-import { decodeColumns } from '../../lib/columns';
+import { decodeColumns } from '../../lib/arrays/columns';
 
 export interface SmallHistogram {
   /** The range of the bins. */

@@ -1,6 +1,6 @@
 /** The statistics of every tensor of one graph at one step, as `…/graphs/<graph>/steps/<step>` sends them: a row a tensor. */
 
-import { type Columns, type DictColumn, decodeColumns } from '../../lib/columns';
+import { type Columns, type DictColumn, decodeColumns } from '../../lib/arrays/columns';
 import type { MeasureName } from './statistics';
 import type { NodeStatistic } from './value_scale';
 

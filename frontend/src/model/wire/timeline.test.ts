@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { DictColumn } from '../../lib/columns';
+import { DictColumn } from '../../lib/arrays/columns';
 import {
   cellOfNode,
   columnOfStep,

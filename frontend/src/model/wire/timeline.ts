@@ -1,6 +1,6 @@
 /** Steps × scopes of one statistic, as `…/graphs/<graph>/timeline` sends it. */
 
-import { type DictColumn, decodeColumns } from '../../lib/columns';
+import { type DictColumn, decodeColumns } from '../../lib/arrays/columns';
 
 export const UNSEEN = 0;
 export const FINE_CELL = 1;

@@ -1,6 +1,6 @@
 /** From a statistic's values to places on a colour scale, 0 to 1. */
 
-import { formatBytes, formatNumber } from '../../lib/format';
+import { formatBytes, formatNumber } from '../../lib/text/format';
 
 /** Statistics a node can be coloured by; shares are parts of the tensor's size. */
 export const NODE_STATISTICS = ['mean', 'std', 'min', 'max', 'abs_max', 'l2', 'zero_share', 'nan_share', 'inf_share'] as const;

@@ -2,8 +2,8 @@
 
 import { type CardPicture, type CardSize, FRAME_TITLE, type PlacedCard } from '../../layout/card_layout';
 import { textWidth } from '../../layout/scope/sizes';
-import { formatCount, formatNumber } from '../../lib/format';
-import { visible } from '../../lib/visible_text';
+import { formatCount, formatNumber } from '../../lib/text/format';
+import { visible } from '../../lib/text/visible_text';
 import type { CardStatistics } from '../../model/layers/card_statistics';
 import type { Item } from '../../model/layers/folding';
 import { heightOf, INF_PLACE, NAN_PLACE, type NodeTrend, placeOfStep } from '../../model/wire/node_trends';

@@ -1,7 +1,7 @@
 /** Texts in boxes: as large as the zoom makes them, at least as large as one can read where the box has room for that. */
 
 import { CLOSED_HEIGHT, NODE_FONT, NODE_HEIGHT, SCOPE_FONT, SMALL_FONT, SUBTITLE_FONT } from '../../layout/scope/sizes';
-import { visible } from '../../lib/visible_text';
+import { visible } from '../../lib/text/visible_text';
 import { nodeSubtitle, SiblingNames, scopeSubtitle } from '../../model/graph/labels';
 import { entityLabel, type ScopeTree } from '../../model/graph/tree';
 import type { BoxList } from '../box_list';

@@ -1,8 +1,8 @@
 /** Close up, each node shows how its tensor moved over the steps: a line below its texts, the current step, and where it was not finite. */
 
 import { NODE_HEIGHT } from '../../layout/scope/sizes';
-import { formatNumber } from '../../lib/format';
-import { clamp } from '../../lib/typed_arrays';
+import { clamp } from '../../lib/arrays/typed_arrays';
+import { formatNumber } from '../../lib/text/format';
 import { NOT_CAPTURED } from '../../model/graph/node_values';
 import { heightOf, INF_PLACE, NAN_PLACE, type NodeTrend, type NodeTrends, placeOfStep } from '../../model/wire/node_trends';
 import type { BoxList } from '../box_list';

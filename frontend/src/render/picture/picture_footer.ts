@@ -1,6 +1,6 @@
 /** What stands below a picture of the graph: what it is of, and what its colours mean. */
 
-import { visible } from '../../lib/visible_text';
+import { visible } from '../../lib/text/visible_text';
 import type { Legend, LegendItem } from '../colouring';
 import type { DrawingContext } from '../frame';
 import { fontOf, type TextFitter, type Weight } from '../text';

@@ -7,7 +7,7 @@ vi.hoisted(() => {
   Object.assign(globalThis, { window: globalThis, matchMedia: () => matches });
 });
 
-import { chosenRun, otherRun, view } from '../choices';
+import { chosenRun, otherRun, view } from '../page/choices';
 import { useProvider } from '../provider';
 import { runList } from '../runs';
 

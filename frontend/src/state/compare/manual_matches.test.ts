@@ -6,7 +6,7 @@ vi.hoisted(() => {
   Object.assign(globalThis, { window: globalThis, matchMedia: () => matches });
 });
 
-import { chosenRun, otherRun } from '../choices';
+import { chosenRun, otherRun } from '../page/choices';
 import { useProvider } from '../provider';
 import { runList } from '../runs';
 

@@ -1,8 +1,8 @@
 import { computed, signal } from '@preact/signals';
 import { resolveRunId } from '../../model/run/link_errors';
 import { type Pairs, pairsOf } from '../../model/run/manual_matches';
-import { otherRun, otherWorker, view } from '../choices';
-import { colourBy } from '../graph';
+import { colourBy } from '../graph/graph';
+import { otherRun, otherWorker, view } from '../page/choices';
 import { api } from '../provider';
 import { resource } from '../resource';
 import { runId, runList, runs, workerId } from '../runs';

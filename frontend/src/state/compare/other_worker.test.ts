@@ -12,7 +12,7 @@ vi.hoisted(() => {
   });
 });
 
-import { chosenRun, chosenWorker, compareAt, otherRun, otherStep, otherWorker, view } from '../choices';
+import { chosenRun, chosenWorker, compareAt, otherRun, otherStep, otherWorker, view } from '../page/choices';
 import { useProvider } from '../provider';
 import { runDetail, runList } from '../runs';
 

@@ -1,7 +1,7 @@
 import { batch, computed } from '@preact/signals';
 import type { WorkerEntry } from '../../model/wire/answers';
 import { byRank } from '../../model/wire/names';
-import { chosenWorker, otherRun, otherWorker } from '../choices';
+import { chosenWorker, otherRun, otherWorker } from '../page/choices';
 import { api } from '../provider';
 import { resource } from '../resource';
 import { runDetail, runId, workerId } from '../runs';

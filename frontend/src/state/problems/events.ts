@@ -1,7 +1,7 @@
 import { computed, signal } from '@preact/signals';
 import { raisedOf, unseenOf } from '../../model/run/nothing_captured';
 import { triggersOf, watchesOf } from '../../model/wire/events';
-import { sampleKind, sampleSearch, view } from '../choices';
+import { sampleKind, sampleSearch, view } from '../page/choices';
 import { api } from '../provider';
 import { resource } from '../resource';
 import { runDetail, runId } from '../runs';

@@ -3,11 +3,11 @@
 import { computed } from '@preact/signals';
 import { isIntended, originsFirst } from '../../model/run/problem_page';
 import type { NonfiniteProblem } from '../../model/wire/answers';
-import { graph } from '../graph';
+import { graph } from '../graph/graph';
+import { sourceMap } from '../graph/source';
 import { api } from '../provider';
 import { resource } from '../resource';
 import { run, runEntry, runId, runRevision } from '../runs';
-import { sourceMap } from '../source';
 import { raised, unseen } from './events';
 import { nanAnswer, report, shownGroups } from './findings';
 

@@ -4,7 +4,7 @@ import { Lru } from '../../lib/lru';
 import type { Progress } from '../../model/wire/findings';
 import { type Computed, ComputedStep, type RecordingEntry, type ReplayAnswer, recordingAt, recordingOf } from '../../model/wire/replay';
 import { type Change, changesOf } from '../../model/wire/what_ifs';
-import { chosenTensor, view } from '../choices';
+import { chosenTensor, view } from '../page/choices';
 import { api } from '../provider';
 import { resource } from '../resource';
 import { graphId, runEntry, runId, runRevision } from '../runs';

@@ -7,7 +7,7 @@ vi.hoisted(() => {
   Object.assign(globalThis, { window: globalThis, matchMedia: () => matches, addEventListener: () => undefined });
 });
 
-import { chosenRun, chosenTensor, view } from '../choices';
+import { chosenRun, chosenTensor, view } from '../page/choices';
 import { useProvider } from '../provider';
 import { runList } from '../runs';
 import { cancelComputing, recording } from './replay';

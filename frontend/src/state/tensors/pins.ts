@@ -9,14 +9,14 @@ import { snapshotAt, visitsOf } from '../../model/run/step_list';
 import { defaultMapping } from '../../model/value/dims';
 import { planSlice, Slice } from '../../model/value/slice';
 import type { Histograms, Snapshot } from '../../model/wire/answers';
-import { chosenTensor, chosenVisit, panelTab, pins } from '../choices';
-import { historyView, panelOpen } from '../preferences';
+import { chosenTensor, chosenVisit, panelTab, pins } from '../page/choices';
+import { historyView, panelOpen } from '../page/preferences';
+import { maximisePanel, panelMaximised } from '../page/ui';
 import { api } from '../provider';
 import { resource } from '../resource';
 import { graphId, namesOfRuns, runDetail, runId, runRevision, workerId } from '../runs';
 import { selectTensor } from '../selection';
 import { serverSteps, step, stepColumns, stepIndex } from '../steps';
-import { maximisePanel, panelMaximised } from '../ui';
 
 /** Tensors that stay in view while others are looked at, so that their histories can be compared. */
 export const pinned = computed<readonly Pin[]>(() => pins.value.map(parsePin));

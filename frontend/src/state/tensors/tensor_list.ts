@@ -7,7 +7,7 @@ import { Lru } from '../../lib/lru';
 import { isAbort } from '../../lib/scheduling';
 import { tableQuery, trendOf } from '../../model/run/tensor_table';
 import type { Snapshot, SnapshotPage } from '../../model/wire/answers';
-import { tableDisplay, tableFilter, tableRows, tableSort, view } from '../choices';
+import { tableDisplay, tableFilter, tableRows, tableSort, view } from '../page/choices';
 import { api } from '../provider';
 import { noteAnswer, resource } from '../resource';
 import { graphId, runId, runRevision, workerId } from '../runs';

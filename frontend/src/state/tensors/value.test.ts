@@ -11,7 +11,7 @@ vi.hoisted(() => {
   });
 });
 
-import { chosenMappings } from '../choices';
+import { chosenMappings } from '../page/choices';
 import { focusElement, focusedElement } from './value';
 
 test('an element of the current slice is gone to without choosing another slice, which would be fetched anew', () => {

@@ -1,7 +1,7 @@
 import { useMemo, useRef, useState } from 'preact/hooks';
 import { colormap } from '../../lib/colours';
-import { formatCount } from '../../lib/format';
 import type { PlotElement } from '../../lib/plotly';
+import { formatCount } from '../../lib/text/format';
 import { barHeights, type HistogramAxis } from '../../model/charts/histogram_axis';
 import { tallestBar } from '../../model/charts/histogram_shapes';
 import type { HistogramRow } from '../../model/wire/answers';

@@ -1,7 +1,7 @@
 import { useMemo } from 'preact/hooks';
 import { colormap, formatColour } from '../../lib/colours';
-import { formatCount } from '../../lib/format';
 import type { Layout, PlotEvent, Trace } from '../../lib/plotly';
+import { formatCount } from '../../lib/text/format';
 import { type Overlay, outlinesInFront, type StepOutline } from '../../model/charts/histogram_overlay';
 import { baseLayout, type ChartColours, faded } from './chart_theme';
 import { breakShapes, heightAxis, valueAxis } from './histogram_chart';

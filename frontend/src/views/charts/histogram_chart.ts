@@ -1,5 +1,5 @@
-import { formatCount } from '../../lib/format';
 import type { Layout, Trace } from '../../lib/plotly';
+import { formatCount } from '../../lib/text/format';
 import { barHeights, type HistogramAxis } from '../../model/charts/histogram_axis';
 import { ridgeExtent, ridges, stepOutline } from '../../model/charts/histogram_shapes';
 import type { HistogramRow } from '../../model/wire/answers';

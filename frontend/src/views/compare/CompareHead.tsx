@@ -1,12 +1,12 @@
 import { batch } from '@preact/signals';
-import { counted } from '../../lib/format';
-import { visible } from '../../lib/visible_text';
+import { counted } from '../../lib/text/format';
+import { visible } from '../../lib/text/visible_text';
 import type { WorkerEntry } from '../../model/wire/answers';
 import { byRank, workerName } from '../../model/wire/names';
-import { chosenWorker, compareAt, otherRun, otherStep, otherWorker } from '../../state/choices';
 import { equalShown, reportHref } from '../../state/compare/comparison';
 import { otherRunId } from '../../state/compare/manual_matches';
 import { otherWorkers, ownWorkerMissing } from '../../state/compare/other_worker';
+import { chosenWorker, compareAt, otherRun, otherStep, otherWorker } from '../../state/page/choices';
 import { namesOfRuns, runDetail, runId, runName, runs, workerId } from '../../state/runs';
 import { step } from '../../state/steps';
 import { Select, Switch } from '../kit/Button';

@@ -1,6 +1,6 @@
 import { batch } from '@preact/signals';
 import { useState } from 'preact/hooks';
-import { counted, formatCount, formatNumber } from '../../lib/format';
+import { counted, formatCount, formatNumber } from '../../lib/text/format';
 import { virtualWindow } from '../../lib/virtual_scroll';
 import {
   type CompareSort,
@@ -12,8 +12,8 @@ import {
   unreported,
 } from '../../model/wire/comparison';
 import { splitScope } from '../../model/wire/names';
-import { chosenGraph, chosenStep, chosenTensor, chosenVisit, compareAt, compareSort } from '../../state/choices';
 import { comparison, differences } from '../../state/compare/comparison';
+import { chosenGraph, chosenStep, chosenTensor, chosenVisit, compareAt, compareSort } from '../../state/page/choices';
 import { useSize } from '../kit/hooks';
 
 const ROW = 28;

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
-import { counted, formatCount, shortFile } from '../../lib/format';
-import { visible } from '../../lib/visible_text';
+import { counted, formatCount, shortFile } from '../../lib/text/format';
+import { visible } from '../../lib/text/visible_text';
 import { type Comparison, earlierThan, sameSide, type Unmatched as UnmatchedNode } from '../../model/wire/comparison';
 import { comparable, compareAgain, comparison, comparisonProgress, stopComparison } from '../../state/compare/comparison';
 import { isOtherSought, otherEntry, otherRunMissing } from '../../state/compare/manual_matches';

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { type Query, queryText } from '../../api/provider';
-import { counted } from '../../lib/format';
+import { counted } from '../../lib/text/format';
 import { metricOf, nonfiniteApart, pictureSelection, type TensorDifference } from '../../model/wire/comparison';
 import { differenceQuery, selectedDifference, worstElement } from '../../state/compare/comparison';
 import { api } from '../../state/provider';

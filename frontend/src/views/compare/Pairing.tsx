@@ -1,7 +1,7 @@
 import { useRef, useState } from 'preact/hooks';
 import { downloadText, fileName } from '../../lib/download';
-import { formatCount } from '../../lib/format';
-import { visible } from '../../lib/visible_text';
+import { formatCount } from '../../lib/text/format';
+import { visible } from '../../lib/text/visible_text';
 import { matchesFile, parseMatches, tooMany, withoutPair, withPair } from '../../model/run/manual_matches';
 import { rowOf } from '../../model/wire/graph';
 import { otherGraph, partner } from '../../state/compare/comparison';

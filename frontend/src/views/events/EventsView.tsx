@@ -1,4 +1,4 @@
-import { formatCount } from '../../lib/format';
+import { formatCount } from '../../lib/text/format';
 import type { WatchChange } from '../../model/wire/events';
 import { triggers, watchChanges } from '../../state/problems/events';
 import { CodeBlock } from '../kit/CopyButton';

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks';
-import { formatCount } from '../../lib/format';
+import { formatCount } from '../../lib/text/format';
 import { type SampleKind, stepRuns } from '../../model/wire/events';
-import { sampleKind, sampleSearch } from '../../state/choices';
+import { sampleKind, sampleSearch } from '../../state/page/choices';
 import { batch, batchSteps, chosenSample, fedSteps, samplesFound, shownSample } from '../../state/problems/events';
 import { allSteps, goToStep, step } from '../../state/steps';
 import { Segmented } from '../kit/Button';

@@ -1,7 +1,7 @@
-import { counted, formatCount } from '../../lib/format';
+import { counted, formatCount } from '../../lib/text/format';
 import type { StepBatch } from '../../model/wire/answers';
 import { samplesByFile } from '../../model/wire/events';
-import { sampleKind, sampleSearch } from '../../state/choices';
+import { sampleKind, sampleSearch } from '../../state/page/choices';
 import { batch, batchSteps, chosenSample } from '../../state/problems/events';
 import { runDetail } from '../../state/runs';
 import { step } from '../../state/steps';

@@ -1,7 +1,7 @@
-import { formatCount, formatNumber } from '../../lib/format';
+import { formatCount, formatNumber } from '../../lib/text/format';
 import type { Trigger, TriggerInput } from '../../model/wire/events';
+import { showLine } from '../../state/graph/source';
 import { goTo } from '../../state/selection';
-import { showLine } from '../../state/source';
 import { goToStep, step } from '../../state/steps';
 
 /** One firing: what fired, when, about which tensor, from which line, on which inputs, and which steps before it were kept. */

@@ -3,7 +3,7 @@ import type { NodeTrends } from '../../model/wire/node_trends';
 import { STATISTIC_TITLES } from '../../model/wire/value_scale';
 import type { Legend, LegendItem } from '../../render/colouring';
 import type { BoxStyle } from '../../render/theme';
-import { legendOpen, toggleLegend } from '../../state/ui';
+import { legendOpen, toggleLegend } from '../../state/page/ui';
 
 /** What the colours mean, in the graph's lower left corner. */
 export function LegendBox({ legend, lines }: { legend: Legend; lines: NodeTrends | null }) {

@@ -1,10 +1,10 @@
 import { type Signal, useSignal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { downloadBlob, fileName } from '../../lib/download';
-import { formatCount } from '../../lib/format';
+import { formatCount } from '../../lib/text/format';
 import { PICTURE_SCALES, type PictureScale, type PictureSettings } from '../../model/run/view_settings';
 import type { PicturePlan } from '../../render/picture/picture_size';
-import { pictureSettings } from '../../state/preferences';
+import { pictureSettings } from '../../state/page/preferences';
 import { Segmented, Switch } from '../kit/Button';
 import { Popover } from '../kit/Popover';
 import type { GraphView } from './canvas/graph_view';

@@ -1,9 +1,9 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { keyName } from '../../lib/keyboard';
 import { SEARCH_FORMS } from '../../model/search/search_forms';
+import { linesWanted } from '../../state/graph/source';
+import { paletteOpen } from '../../state/page/ui';
 import { runFacts } from '../../state/problems/problems';
-import { linesWanted } from '../../state/source';
-import { paletteOpen } from '../../state/ui';
 import { moveFocus } from '../kit/Popover';
 import type { GraphView } from './canvas/graph_view';
 import { clearSearch, hitAt, nextHit } from './canvas/navigation';

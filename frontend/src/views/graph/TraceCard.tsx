@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks';
-import { counted } from '../../lib/format';
+import { counted } from '../../lib/text/format';
 import { isBetween, type TracedNodes } from '../../model/graph/trace';
 import { shortName } from './canvas/graph_commands';
 import type { GraphView } from './canvas/graph_view';

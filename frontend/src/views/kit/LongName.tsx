@@ -1,4 +1,4 @@
-import { visible } from '../../lib/visible_text';
+import { visible } from '../../lib/text/visible_text';
 
 /** Runs of one study differ at the end of their names: so much of it stays. */
 const END = 14;

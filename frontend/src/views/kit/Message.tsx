@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { ApiError } from '../../api/provider';
-import { formatCount } from '../../lib/format';
-import { visible } from '../../lib/visible_text';
+import { formatCount } from '../../lib/text/format';
+import { visible } from '../../lib/text/visible_text';
 import { hintPieces } from '../../model/run/sentence_links';
 import type { Progress } from '../../model/wire/findings';
 import { goToProposed } from '../../state/selection';

@@ -1,4 +1,4 @@
-import { type CutWord, cutLongWords, splitDirections } from '../../lib/visible_text';
+import { type CutWord, cutLongWords, splitDirections } from '../../lib/text/visible_text';
 
 /** A sentence or a name: of overlong words in it the middle is not drawn. The tooltip has the whole word, and so has what is copied. Words that run from right to left leave the order of what is around them. */
 export function Prose({ text }: { text: string }) {

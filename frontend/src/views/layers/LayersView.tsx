@@ -5,17 +5,16 @@ import '../graph/tooltip.css';
 import './layers.css';
 import { signal } from '@preact/signals';
 import type { PlacedCard } from '../../layout/card_layout';
-import { counted, formatCount, formatNumber } from '../../lib/format';
 import { registerGraphProbe } from '../../lib/probe';
-import { visible } from '../../lib/visible_text';
+import { counted, formatCount, formatNumber } from '../../lib/text/format';
+import { visible } from '../../lib/text/visible_text';
 import type { CardStatistics } from '../../model/layers/card_statistics';
 import type { Item } from '../../model/layers/folding';
 import { rowOf } from '../../model/wire/graph';
 import { cardColouring } from '../../render/card_colouring';
 import { type CardData, measuresText, shapeText, shortCount } from '../../render/draw/draw_cards';
 import { themeOf } from '../../render/theme';
-import { cardColour, chosenLayer } from '../../state/choices';
-import { graph, overlay } from '../../state/graph';
+import { graph, overlay } from '../../state/graph/graph';
 import {
   cardHistograms,
   cardTrends,
@@ -28,8 +27,9 @@ import {
   statisticsOf,
   toggleItem,
   trendTensor,
-} from '../../state/layers';
-import { theme } from '../../state/preferences';
+} from '../../state/graph/layers';
+import { cardColour, chosenLayer } from '../../state/page/choices';
+import { theme } from '../../state/page/preferences';
 import { detailOutdated, graphId, run } from '../../state/runs';
 import { selectedNode, selectLayer } from '../../state/selection';
 import { step, stepColumns } from '../../state/steps';

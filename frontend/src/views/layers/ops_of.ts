@@ -1,7 +1,7 @@
 import { batch } from '@preact/signals';
 import type { Item } from '../../model/layers/folding';
-import { chosenLayer } from '../../state/choices';
-import { graphLayers } from '../../state/layers';
+import { graphLayers } from '../../state/graph/layers';
+import { chosenLayer } from '../../state/page/choices';
 import { selectNode } from '../../state/selection';
 import { goToScope, withGraph } from '../graph/canvas/navigation';
 

@@ -1,10 +1,10 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { keyName } from '../../lib/keyboard';
 import { LatestRequest } from '../../lib/scheduling';
-import { visible } from '../../lib/visible_text';
+import { visible } from '../../lib/text/visible_text';
 import { fuzzyMatch, fuzzyTerms } from '../../model/search/fuzzy';
-import { linesWanted } from '../../state/source';
-import { paletteOpen, rememberChoice } from '../../state/ui';
+import { linesWanted } from '../../state/graph/source';
+import { paletteOpen, rememberChoice } from '../../state/page/ui';
 import { Icon } from '../kit/Icon';
 import { CutPath } from '../kit/LongName';
 import { idOf, sources } from './choice_sources';

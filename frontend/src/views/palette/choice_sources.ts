@@ -1,19 +1,19 @@
 /** What the command palette finds besides commands; a new kind of thing is one row. */
 
 import { computed } from '@preact/signals';
-import type { DictColumn } from '../../lib/columns';
-import { counted, formatCount } from '../../lib/format';
+import type { DictColumn } from '../../lib/arrays/columns';
+import { counted, formatCount } from '../../lib/text/format';
 import { scopeList } from '../../model/graph/build_tree';
 import { nearestStep } from '../../model/run/step_list';
 import type { Texts } from '../../model/search/fuzzy';
 import { rowOf } from '../../model/wire/graph';
-import { view } from '../../state/choices';
-import { graph } from '../../state/graph';
+import { graph } from '../../state/graph/graph';
+import { linesByFile, showLine, sourceFiles, sourceMap } from '../../state/graph/source';
+import { view } from '../../state/page/choices';
 import { shownGroups } from '../../state/problems/findings';
 import { wrongProblems } from '../../state/problems/problems';
 import { namesOfRuns, runId, runs } from '../../state/runs';
 import { goTo, selectNode } from '../../state/selection';
-import { linesByFile, showLine, sourceFiles, sourceMap } from '../../state/source';
 import { allSteps, goToStep } from '../../state/steps';
 import { goToScope, searchFor, withGraph } from '../graph/canvas/navigation';
 import { showRun } from '../shell/RunPicker';

@@ -1,7 +1,7 @@
 /** What the palette lists for a text: groups of choices, those that fit best first. */
 
 import { findFuzzy, fuzzyTerms, LETTER } from '../../model/search/fuzzy';
-import { recentChoices } from '../../state/preferences';
+import { recentChoices } from '../../state/page/preferences';
 import { searchFor } from '../graph/canvas/navigation';
 import type { Choice, Source } from './choice_sources';
 

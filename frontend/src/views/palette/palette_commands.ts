@@ -3,13 +3,13 @@
 import { copyText } from '../../lib/download';
 import { shareAddress } from '../../lib/host_page';
 import { VIEW_NAMES } from '../../model/run/deep_link';
-import { bookmarks, goToBookmark } from '../../state/bookmarks';
-import { chosenScope, chosenTensor, colour, view } from '../../state/choices';
+import { bookmarks, goToBookmark } from '../../state/page/bookmarks';
+import { chosenScope, chosenTensor, colour, view } from '../../state/page/choices';
+import { maximisePanel, toggleLegend } from '../../state/page/ui';
 import { report, shownGroups } from '../../state/problems/findings';
 import { wrongProblems } from '../../state/problems/problems';
 import { goTo, selectedNode } from '../../state/selection';
 import { goToStep, stepColumns, stepIndex } from '../../state/steps';
-import { maximisePanel, toggleLegend } from '../../state/ui';
 import { GRAPH_KEYS } from '../graph/canvas/graph_keys';
 import { showNanPath, withGraph } from '../graph/canvas/navigation';
 import { COLOURINGS } from '../shell/ColourControl';

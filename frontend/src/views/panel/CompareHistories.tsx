@@ -1,12 +1,12 @@
 import { useMemo } from 'preact/hooks';
 import { fileName } from '../../lib/download';
-import { formatNumber } from '../../lib/format';
 import type { PlotEvent } from '../../lib/plotly';
+import { formatNumber } from '../../lib/text/format';
 import { brushed, COMPARED, type ComparedHistory, type ComparedName, valueAt } from '../../model/charts/compared_histories';
 import { pinText } from '../../model/run/pins';
-import { chosenTensor, stepRange } from '../../state/choices';
-import { hoveredStep } from '../../state/node';
-import { comparedStatistic, historyLog, historyView, theme } from '../../state/preferences';
+import { hoveredStep } from '../../state/graph/node';
+import { chosenTensor, stepRange } from '../../state/page/choices';
+import { comparedStatistic, historyLog, historyView, theme } from '../../state/page/preferences';
 import { selectTensor } from '../../state/selection';
 import { allSteps, goToStep, step } from '../../state/steps';
 import { comparedHistories, missingPins } from '../../state/tensors/pins';

@@ -1,5 +1,5 @@
-import { visible } from '../../lib/visible_text';
-import { chosenTensor } from '../../state/choices';
+import { visible } from '../../lib/text/visible_text';
+import { chosenTensor } from '../../state/page/choices';
 import { namesOfRuns, runId, runs } from '../../state/runs';
 import { step } from '../../state/steps';
 import { compareWith, pinsFull } from '../../state/tensors/pins';

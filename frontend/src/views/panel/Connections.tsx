@@ -3,9 +3,9 @@ import type { TraceKind } from '../../model/graph/trace';
 import type { NodeDetail } from '../../model/wire/answers';
 import { rowOf } from '../../model/wire/graph';
 import { splitScope } from '../../model/wire/names';
-import { view } from '../../state/choices';
-import { graph } from '../../state/graph';
-import { graphLayers, shownItems } from '../../state/layers';
+import { graph } from '../../state/graph/graph';
+import { graphLayers, shownItems } from '../../state/graph/layers';
+import { view } from '../../state/page/choices';
 import { pathStart, selectLayer, selectNode, selectTensor, startTrace } from '../../state/selection';
 
 /** Inputs and outputs to click through: the tensor that flows in, the nodes it flows to. */

@@ -1,7 +1,7 @@
 import { batch } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { formatCount, formatNumber } from '../../lib/format';
-import { visible } from '../../lib/visible_text';
+import { formatCount, formatNumber } from '../../lib/text/format';
+import { visible } from '../../lib/text/visible_text';
 import type { CardStatistics } from '../../model/layers/card_statistics';
 import type { CardWeight, TensorPlace } from '../../model/layers/cards';
 import type { Item } from '../../model/layers/folding';
@@ -12,8 +12,7 @@ import type { NodeTrend } from '../../model/wire/node_trends';
 import { NAN_PLACE } from '../../model/wire/node_trends';
 import type { SmallHistogram } from '../../model/wire/step_histograms';
 import { shapeText } from '../../render/draw/draw_cards';
-import { sourcePlace, tableDisplay, tableFilter, tableRows, view } from '../../state/choices';
-import { graph, overlay } from '../../state/graph';
+import { graph, overlay } from '../../state/graph/graph';
 import {
   cardHistograms,
   cardsOf,
@@ -27,7 +26,8 @@ import {
   statisticsOf,
   tensorStatistic,
   toggleItem,
-} from '../../state/layers';
+} from '../../state/graph/layers';
+import { sourcePlace, tableDisplay, tableFilter, tableRows, view } from '../../state/page/choices';
 import { selectLayer, selectTensor } from '../../state/selection';
 import { IconButton } from '../kit/Button';
 import { CopyButton } from '../kit/CopyButton';

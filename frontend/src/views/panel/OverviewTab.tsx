@@ -1,4 +1,4 @@
-import { node } from '../../state/node';
+import { node } from '../../state/graph/node';
 import { sideBySide } from '../../state/tensors/pins';
 import { Prose } from '../kit/Prose';
 import { Connections } from './Connections';

@@ -1,6 +1,6 @@
 import { pinHere, pinText } from '../../model/run/pins';
-import { chosenTensor, panelTab, pins } from '../../state/choices';
-import { historyView } from '../../state/preferences';
+import { chosenTensor, panelTab, pins } from '../../state/page/choices';
+import { historyView } from '../../state/page/preferences';
 import { selectTensor } from '../../state/selection';
 import { comparedLabels, isPinned, pinned, pinsFull, showSideBySide, togglePin } from '../../state/tensors/pins';
 import { IconButton } from '../kit/Button';

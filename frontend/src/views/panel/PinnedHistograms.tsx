@@ -4,7 +4,7 @@ import type { Trace } from '../../lib/plotly';
 import { overlayOfTensors, type TensorOverlay } from '../../model/charts/histogram_overlay';
 import { pinText } from '../../model/run/pins';
 import type { Histograms } from '../../model/wire/answers';
-import { theme } from '../../state/preferences';
+import { theme } from '../../state/page/preferences';
 import { comparedLabels, comparedPins, pinnedColumns } from '../../state/tensors/pins';
 import { baseLayout, type ChartColours, chartColours, faded, lineColours } from '../charts/chart_theme';
 import { breakShapes, heightAxis, valueAxis } from '../charts/histogram_chart';

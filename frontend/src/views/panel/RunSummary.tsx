@@ -1,14 +1,14 @@
-import { counted, formatAgo, formatCount } from '../../lib/format';
+import { counted, formatAgo, formatCount } from '../../lib/text/format';
 import type { WorkerEntry } from '../../model/wire/answers';
 import { writingState } from '../../model/wire/names';
-import { view } from '../../state/choices';
+import { view } from '../../state/page/choices';
+import { problemsShown, toggleProblems } from '../../state/page/ui';
 import { batch, batchSteps, triggers, triggersHere } from '../../state/problems/events';
 import { severeCount } from '../../state/problems/findings';
 import { problemCount } from '../../state/problems/problems';
 import { recordedSteps } from '../../state/replay/replay';
 import { nothingCaptured, run, runEntry, runName, runPhase } from '../../state/runs';
 import { step } from '../../state/steps';
-import { problemsShown, toggleProblems } from '../../state/ui';
 import { Prose } from '../kit/Prose';
 import { ProblemList } from '../problems/ProblemList';
 import { Recorded } from '../shell/NothingCaptured';

@@ -1,14 +1,14 @@
 import { batch } from '@preact/signals';
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
-import { formatNumber } from '../../lib/format';
+import { formatNumber } from '../../lib/text/format';
 import type { PanelTab } from '../../model/run/deep_link';
 import { type Pin, pinText } from '../../model/run/pins';
 import { finiteRange, type NumberRange, type Paint, planeRaster, symmetric } from '../../model/value/raster';
 import type { Slice } from '../../model/value/slice';
 import type { Trend } from '../../model/wire/answers';
 import { LABELS } from '../../model/wire/statistics';
-import { chosenTensor, panelTab, pins } from '../../state/choices';
-import { theme } from '../../state/preferences';
+import { chosenTensor, panelTab, pins } from '../../state/page/choices';
+import { theme } from '../../state/page/preferences';
 import { runId } from '../../state/runs';
 import { selectTensor } from '../../state/selection';
 import { goToStep, step } from '../../state/steps';

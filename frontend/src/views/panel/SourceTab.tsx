@@ -1,12 +1,12 @@
 import { computed, signal } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
-import { pythonTokens } from '../../lib/python_tokens';
+import { pythonTokens } from '../../lib/text/python_tokens';
 import type { StackFrame } from '../../model/wire/answers';
-import { node } from '../../state/node';
+import { node } from '../../state/graph/node';
+import { showLine } from '../../state/graph/source';
 import { api } from '../../state/provider';
 import { resource } from '../../state/resource';
 import { runId } from '../../state/runs';
-import { showLine } from '../../state/source';
 import { CopyButton } from '../kit/CopyButton';
 import { Message } from '../kit/Message';
 import { Prose } from '../kit/Prose';

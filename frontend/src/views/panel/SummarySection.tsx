@@ -1,4 +1,4 @@
-import { counted, formatBytes, formatCount, formatNumber, formatShare } from '../../lib/format';
+import { counted, formatBytes, formatCount, formatNumber, formatShare } from '../../lib/text/format';
 import { neighbourSteps } from '../../model/run/step_list';
 import { itemsize } from '../../model/value/elements';
 import { hasNoStatistics } from '../../model/value/missing_values';
@@ -6,8 +6,8 @@ import { sampleText } from '../../model/value/sample';
 import type { Histograms, Snapshot } from '../../model/wire/answers';
 import { workerName } from '../../model/wire/names';
 import { type CountName, isUnknown, LABELS, STATISTICS, shapeText, uncounted } from '../../model/wire/statistics';
-import { panelTab } from '../../state/choices';
-import { captured, history, snapshot, snapshots, stepHistogram } from '../../state/node';
+import { captured, history, snapshot, snapshots, stepHistogram } from '../../state/graph/node';
+import { panelTab } from '../../state/page/choices';
 import { runDetail, workerId } from '../../state/runs';
 import { goToStep, step } from '../../state/steps';
 import { MiniHistogram } from '../charts/MiniHistogram';

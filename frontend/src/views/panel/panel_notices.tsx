@@ -1,7 +1,7 @@
-import { counted } from '../../lib/format';
+import { counted } from '../../lib/text/format';
 import { splitScope, tensorName } from '../../model/wire/names';
-import { chosenVisit } from '../../state/choices';
-import { node, visits } from '../../state/node';
+import { node, visits } from '../../state/graph/node';
+import { chosenVisit } from '../../state/page/choices';
 import { selectTensor } from '../../state/selection';
 import { CodeBlock } from '../kit/CopyButton';
 import { Message } from '../kit/Message';

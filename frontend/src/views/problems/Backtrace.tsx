@@ -1,6 +1,6 @@
 import { batch } from '@preact/signals';
-import { counted } from '../../lib/format';
-import { visible } from '../../lib/visible_text';
+import { counted } from '../../lib/text/format';
+import { visible } from '../../lib/text/visible_text';
 import { visitText } from '../../model/run/problem_page';
 import { exactText } from '../../model/value/elements';
 import type { ElementStep, Origin } from '../../model/wire/findings';

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
-import { formatCount } from '../../lib/format';
-import { visible } from '../../lib/visible_text';
+import { formatCount } from '../../lib/text/format';
+import { visible } from '../../lib/text/visible_text';
 import type { FindingGroup as Group } from '../../model/run/problem_page';
 import type { Finding } from '../../model/wire/findings';
 import { isMutedHere, toggleMute } from '../../state/problems/findings';

@@ -1,13 +1,13 @@
 import { batch } from '@preact/signals';
-import { visible } from '../../lib/visible_text';
+import { visible } from '../../lib/text/visible_text';
 import { type Named, type SentencePiece, sentencePieces } from '../../model/run/sentence_links';
 import { rowOf } from '../../model/wire/graph';
-import { view } from '../../state/choices';
-import { graph } from '../../state/graph';
-import { cardKeyOfLayer, graphLayers } from '../../state/layers';
+import { graph } from '../../state/graph/graph';
+import { cardKeyOfLayer, graphLayers } from '../../state/graph/layers';
+import { showLine } from '../../state/graph/source';
+import { view } from '../../state/page/choices';
 import { graphId } from '../../state/runs';
 import { goTo, selectLayer } from '../../state/selection';
-import { showLine } from '../../state/source';
 import { allSteps, goToStep } from '../../state/steps';
 import { Prose } from '../kit/Prose';
 

@@ -1,4 +1,4 @@
-import { formatNumber } from '../../lib/format';
+import { formatNumber } from '../../lib/text/format';
 import type { Measured, Origin } from '../../model/wire/findings';
 import { TensorLink } from './PlaceLinks';
 

@@ -1,5 +1,5 @@
-import { formatCount } from '../../lib/format';
-import { visible } from '../../lib/visible_text';
+import { formatCount } from '../../lib/text/format';
+import { visible } from '../../lib/text/visible_text';
 import { badColour, groupOrigins } from '../../model/run/problem_page';
 import type { NanReport, Origin } from '../../model/wire/findings';
 import { nanAnswer } from '../../state/problems/findings';

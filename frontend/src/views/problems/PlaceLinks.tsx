@@ -1,10 +1,10 @@
-import { shortFile } from '../../lib/format';
-import { visible } from '../../lib/visible_text';
+import { shortFile } from '../../lib/text/format';
+import { visible } from '../../lib/text/visible_text';
 import type { PanelTab } from '../../model/run/deep_link';
 import { visitText } from '../../model/run/problem_page';
 import type { StackFrame } from '../../model/wire/answers';
 import type { Origin } from '../../model/wire/findings';
-import { view } from '../../state/choices';
+import { view } from '../../state/page/choices';
 import { goTo } from '../../state/selection';
 import { goToStep } from '../../state/steps';
 import { Prose } from '../kit/Prose';

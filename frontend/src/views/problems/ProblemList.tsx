@@ -1,11 +1,12 @@
-import { formatCount } from '../../lib/format';
-import { visible } from '../../lib/visible_text';
+import { formatCount } from '../../lib/text/format';
+import { visible } from '../../lib/text/visible_text';
 import { badColour } from '../../model/run/problem_page';
 import type { NonfiniteProblem } from '../../model/wire/answers';
 import type { Finding } from '../../model/wire/findings';
 import { splitScope } from '../../model/wire/names';
-import { chosenTensor, view } from '../../state/choices';
-import { problemsWidth } from '../../state/preferences';
+import { chosenTensor, view } from '../../state/page/choices';
+import { problemsWidth } from '../../state/page/preferences';
+import { toggleProblems } from '../../state/page/ui';
 import { report, shownGroups } from '../../state/problems/findings';
 import {
   counting,
@@ -20,7 +21,6 @@ import {
 import { graphId, nanUncounted } from '../../state/runs';
 import { goTo } from '../../state/selection';
 import { step } from '../../state/steps';
-import { toggleProblems } from '../../state/ui';
 import { IconButton } from '../kit/Button';
 import { Failure, Message } from '../kit/Message';
 import { Prose } from '../kit/Prose';

@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks';
-import { counted, formatCount } from '../../lib/format';
+import { counted, formatCount } from '../../lib/text/format';
 import { badColour, type FindingGroup as Group, groupOrigins, pageHead } from '../../model/run/problem_page';
 import { type Findings, type Origin, SEVERITIES } from '../../model/wire/findings';
 import { raised } from '../../state/problems/events';

@@ -1,5 +1,5 @@
-import { formatCount } from '../../lib/format';
-import { visible } from '../../lib/visible_text';
+import { formatCount } from '../../lib/text/format';
+import { visible } from '../../lib/text/visible_text';
 import { badColour } from '../../model/run/problem_page';
 import type { Link, NanReport } from '../../model/wire/findings';
 import { goTo } from '../../state/selection';

@@ -1,6 +1,6 @@
 import { type ComponentChildren, Fragment } from 'preact';
-import { counted, formatCount } from '../../lib/format';
-import { visible } from '../../lib/visible_text';
+import { counted, formatCount } from '../../lib/text/format';
+import { visible } from '../../lib/text/visible_text';
 import type { LedgerEntry } from '../../model/wire/findings';
 import { comparedPairs, ledgerHeading, zeroAt } from '../../model/wire/findings';
 import { ledger, ledgerHealthy, ledgerNews, ledgerProgress } from '../../state/problems/findings';

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
-import { counted, formatCount, formatNumber } from '../../lib/format';
-import { visible } from '../../lib/visible_text';
+import { counted, formatCount, formatNumber } from '../../lib/text/format';
+import { visible } from '../../lib/text/visible_text';
 import { splitScope } from '../../model/wire/names';
 import { columnTitle, isTensorColumn, type LogicResult, nameColumns, shortLine } from '../../model/wire/replay';
 import { hasPassed, shownOutcome, testLogic } from '../../state/replay/logic_tests';

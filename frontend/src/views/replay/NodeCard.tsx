@@ -1,8 +1,8 @@
-import { formatCount } from '../../lib/format';
+import { formatCount } from '../../lib/text/format';
 import { splitScope, tensorName } from '../../model/wire/names';
 import type { TensorFacts } from '../../model/wire/replay';
-import { chosenTensor } from '../../state/choices';
-import { node } from '../../state/node';
+import { node } from '../../state/graph/node';
+import { chosenTensor } from '../../state/page/choices';
 import { shownStep } from '../../state/replay/replay';
 import { selectedNode, selectTensor } from '../../state/selection';
 

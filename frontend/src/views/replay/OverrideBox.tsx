@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks';
 import { changesOf, READY_CHANGES } from '../../model/wire/what_ifs';
-import { chosenTensor } from '../../state/choices';
+import { chosenTensor } from '../../state/page/choices';
 import { computing, shownStep } from '../../state/replay/replay';
 import { changeError, draft, makeChange, redoChange, undoChange } from '../../state/replay/replay_cursor';
 import { shownWhatIfs } from '../../state/replay/what_ifs';

@@ -1,5 +1,5 @@
-import { counted, formatCount } from '../../lib/format';
-import { visible } from '../../lib/visible_text';
+import { counted, formatCount } from '../../lib/text/format';
+import { visible } from '../../lib/text/visible_text';
 import type { Progress } from '../../model/wire/findings';
 import { recordingLabel } from '../../model/wire/replay';
 import {

@@ -1,5 +1,5 @@
-import { formatCount, formatNumber, formatShort } from '../../lib/format';
-import { visible } from '../../lib/visible_text';
+import { formatCount, formatNumber, formatShort } from '../../lib/text/format';
+import { visible } from '../../lib/text/visible_text';
 import { changesOf } from '../../model/wire/what_ifs';
 import { computing, recordedStep } from '../../state/replay/replay';
 import { beginWhatIf, chooseWhatIf, dropWhatIf, lossesSideBySide, saveWhatIfs, sideBySide } from '../../state/replay/replay_cursor';

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { visible } from '../../lib/visible_text';
+import { visible } from '../../lib/text/visible_text';
 import { shownStory } from '../../state/story';
 import { IconButton } from '../kit/Button';
 import { Icon } from '../kit/Icon';

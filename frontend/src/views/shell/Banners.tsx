@@ -1,7 +1,7 @@
-import { counted } from '../../lib/format';
-import { visible } from '../../lib/visible_text';
-import { linkError, linkRequest } from '../../state/link_errors';
+import { counted } from '../../lib/text/format';
+import { visible } from '../../lib/text/visible_text';
 import { connectionError, firstUnread, hiddenReading, hideUnread, percent, reading, unreadCount } from '../../state/live';
+import { linkError, linkRequest } from '../../state/page/link_errors';
 import { runEntry, runList } from '../../state/runs';
 import { IconButton } from '../kit/Button';
 import { Icon } from '../kit/Icon';

@@ -10,7 +10,7 @@ import {
   removedBookmark,
   toggleBookmark,
   undoRemoval,
-} from '../../state/bookmarks';
+} from '../../state/page/bookmarks';
 import { runEntry } from '../../state/runs';
 import { IconButton } from '../kit/Button';
 import { CopyButton } from '../kit/CopyButton';

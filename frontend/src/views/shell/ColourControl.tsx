@@ -1,6 +1,6 @@
 import { CARD_COLOUR_TITLES, CARD_COLOURS, type CardColour } from '../../model/layers/card_statistics';
 import { NODE_STATISTICS, STATISTIC_TITLES } from '../../model/wire/value_scale';
-import { cardColour, colour, view } from '../../state/choices';
+import { cardColour, colour, view } from '../../state/page/choices';
 import { healthChosen, timelineStatistic } from '../../state/tensors/timeline';
 import { Select } from '../kit/Button';
 

@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
-import { counted, formatCount, formatNumber } from '../../lib/format';
+import { counted, formatCount, formatNumber } from '../../lib/text/format';
 import type { LossLine } from '../../model/charts/loss_line';
 import { fractionOf, healthRuns, positionAt, shareOf } from '../../model/run/health_strip';
 import { nearestStep } from '../../model/run/step_list';
-import { hoveredStep } from '../../state/node';
+import { hoveredStep } from '../../state/graph/node';
 import { triggers } from '../../state/problems/events';
 import { problems } from '../../state/problems/problems';
 import { graphId } from '../../state/runs';

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { keyName } from '../../lib/keyboard';
 import { SEARCH_FORMS } from '../../model/search/search_forms';
-import { helpOpen } from '../../state/ui';
+import { helpOpen } from '../../state/page/ui';
 import { GRAPH_KEYS } from '../graph/canvas/graph_keys';
 import { IconButton } from '../kit/Button';
 import { REPLAY_KEYS } from '../replay/replay_keys';

@@ -1,11 +1,11 @@
 import type { ComponentType } from 'preact';
 import { VIEW_NAMES, type View } from '../../model/run/deep_link';
-import { view } from '../../state/choices';
-import { graph, overlay } from '../../state/graph';
-import { modelPicture, panelOpen } from '../../state/preferences';
+import { graph, overlay } from '../../state/graph/graph';
+import { view } from '../../state/page/choices';
+import { modelPicture, panelOpen } from '../../state/page/preferences';
+import { problemsShown, togglePanel, toggleProblems } from '../../state/page/ui';
 import { run, runDetail } from '../../state/runs';
 import { timeline } from '../../state/tensors/timeline';
-import { problemsShown, togglePanel, toggleProblems } from '../../state/ui';
 import { ChainSwitch, GraphView } from '../graph/RunGraph';
 import { IconButton, Segmented } from '../kit/Button';
 import { LayersView } from '../layers/LayersView';

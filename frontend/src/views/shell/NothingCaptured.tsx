@@ -1,6 +1,6 @@
 import { nextRunName, recordedWords, watchedBy } from '../../model/run/nothing_captured';
 import type { RunDetail } from '../../model/wire/answers';
-import { view } from '../../state/choices';
+import { view } from '../../state/page/choices';
 import { unseen, watchChanges } from '../../state/problems/events';
 import { recordedSteps, replayAllowed } from '../../state/replay/replay';
 import { runDetail, runEntry, runList, runPhase } from '../../state/runs';

@@ -1,10 +1,10 @@
 import { batch } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
-import { counted, formatAgo } from '../../lib/format';
+import { counted, formatAgo } from '../../lib/text/format';
 import type { RunEntry } from '../../model/wire/answers';
 import { inSeveralLogdirs, writingState } from '../../model/wire/names';
-import { chosenGraph, chosenRun, chosenStep, chosenVisit, chosenWorker, openScopes, resetTimeline } from '../../state/choices';
 import { reloadRuns } from '../../state/live';
+import { chosenGraph, chosenRun, chosenStep, chosenVisit, chosenWorker, openScopes, resetTimeline } from '../../state/page/choices';
 import { runEntry, runId, runName, runs } from '../../state/runs';
 import { LongName } from '../kit/LongName';
 import { moveFocus, Popover } from '../kit/Popover';

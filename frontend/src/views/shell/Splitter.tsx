@@ -1,6 +1,6 @@
 import type { Signal } from '@preact/signals';
 import { useState } from 'preact/hooks';
-import { initialPanelWidth, panelWidth, problemsWidth } from '../../state/preferences';
+import { initialPanelWidth, panelWidth, problemsWidth } from '../../state/page/preferences';
 
 interface SplitterProps {
   label: string;

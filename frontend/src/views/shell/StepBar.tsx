@@ -1,8 +1,8 @@
 import { useEffect } from 'preact/hooks';
-import { formatCount } from '../../lib/format';
+import { formatCount } from '../../lib/text/format';
 import { halfWritten } from '../../model/run/step_list';
-import { stepRange } from '../../state/choices';
-import { overlay } from '../../state/graph';
+import { overlay } from '../../state/graph/graph';
+import { stepRange } from '../../state/page/choices';
 import { runEntry, runPhase } from '../../state/runs';
 import { followable, following, playing, shownRange, step, stepBy, stepColumns, stepIndex, toggleFollowing } from '../../state/steps';
 import { IconButton, Switch } from '../kit/Button';

@@ -1,13 +1,13 @@
-import { counted } from '../../lib/format';
+import { counted } from '../../lib/text/format';
 import type { Way } from '../../model/wire/answers';
 import { byRank, graphChoices, workerName } from '../../model/wire/names';
-import { view } from '../../state/choices';
-import { modelPicture, theme, toggleTheme } from '../../state/preferences';
+import { view } from '../../state/page/choices';
+import { modelPicture, theme, toggleTheme } from '../../state/page/preferences';
+import { helpOpen } from '../../state/page/ui';
 import { findingCounts, severeCount } from '../../state/problems/findings';
 import { counting, damaged, intendedProblems, problemCount } from '../../state/problems/problems';
 import { graphId, nanUncounted, nothingCaptured, run, runEntry, workerId } from '../../state/runs';
 import { chooseGraph, chooseWorker } from '../../state/selection';
-import { helpOpen } from '../../state/ui';
 import { IconButton } from '../kit/Button';
 import { Icon } from '../kit/Icon';
 import { ShareMenu } from '../share/ShareMenu';

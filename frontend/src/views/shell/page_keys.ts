@@ -1,12 +1,12 @@
 import { VIEW_NAMES, VIEWS } from '../../model/run/deep_link';
 import { pinHere } from '../../model/run/pins';
-import { toggleBookmark } from '../../state/bookmarks';
-import { chosenTensor, panelTab, view } from '../../state/choices';
-import { modelPicture, toggleTheme } from '../../state/preferences';
+import { toggleBookmark } from '../../state/page/bookmarks';
+import { chosenTensor, panelTab, view } from '../../state/page/choices';
+import { modelPicture, toggleTheme } from '../../state/page/preferences';
+import { helpOpen, maximisePanel, panelMaximised, togglePalette, togglePanel, toggleProblems } from '../../state/page/ui';
 import { selectTensor } from '../../state/selection';
 import { stepBy, toggleFollowing } from '../../state/steps';
 import { togglePin } from '../../state/tensors/pins';
-import { helpOpen, maximisePanel, panelMaximised, togglePalette, togglePanel, toggleProblems } from '../../state/ui';
 import { handleKey } from '../graph/canvas/graph_keys';
 import { currentGraphView } from '../graph/canvas/navigation';
 import { togglePlay } from './StepBar';

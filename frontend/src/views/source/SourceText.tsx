@@ -1,11 +1,11 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { counted, formatCount } from '../../lib/format';
-import { pythonTokens, type Token } from '../../lib/python_tokens';
 import { Throttle } from '../../lib/scheduling';
+import { counted, formatCount } from '../../lib/text/format';
+import { pythonTokens, type Token } from '../../lib/text/python_tokens';
 import { virtualWindow } from '../../lib/virtual_scroll';
 import { LINE, lineTop, type NumberedLine, numberedLines, PART, partsOf, type SourceLine, worst } from '../../model/run/source_lines';
-import { sourceWrapped } from '../../state/preferences';
-import { nodeHealth, place, showLine, sourceFiles, sourceLines, sourceText } from '../../state/source';
+import { nodeHealth, place, showLine, sourceFiles, sourceLines, sourceText } from '../../state/graph/source';
+import { sourceWrapped } from '../../state/page/preferences';
 import { useSize } from '../kit/hooks';
 import { Failure } from '../kit/Message';
 

@@ -1,10 +1,10 @@
-import { counted, formatCount } from '../../lib/format';
-import { visible } from '../../lib/visible_text';
-import { graph } from '../../state/graph';
-import { sourceWrapped } from '../../state/preferences';
+import { counted, formatCount } from '../../lib/text/format';
+import { visible } from '../../lib/text/visible_text';
+import { graph } from '../../state/graph/graph';
+import { askedFiles, nodeHealth, place, showLine, sourceFiles, sourceLines, sourceMap } from '../../state/graph/source';
+import { sourceWrapped } from '../../state/page/preferences';
 import { runDetail } from '../../state/runs';
 import { selectedNode, selectNode } from '../../state/selection';
-import { askedFiles, nodeHealth, place, showLine, sourceFiles, sourceLines, sourceMap } from '../../state/source';
 import { Select, Switch } from '../kit/Button';
 import { Failure, Message } from '../kit/Message';
 import { NothingCaptured } from '../shell/NothingCaptured';

@@ -1,11 +1,11 @@
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
-import { formatNumber } from '../../lib/format';
+import { formatNumber } from '../../lib/text/format';
 import { virtualWindow } from '../../lib/virtual_scroll';
 import type { Snapshot } from '../../model/wire/answers';
 import { splitScope } from '../../model/wire/names';
 import { shapeText } from '../../model/wire/statistics';
-import { tableRows } from '../../state/choices';
+import { tableRows } from '../../state/page/choices';
 import { goTo } from '../../state/selection';
 import type { SnapshotPages } from '../../state/tensors/tensor_list';
 import { Bars, smallHistogram, Ticks } from '../charts/MiniHistogram';

@@ -1,4 +1,4 @@
-import { formatNumber } from '../../lib/format';
+import { formatNumber } from '../../lib/text/format';
 import type { Trend } from '../../model/wire/answers';
 
 const SPARK = { width: 76, height: 18 };

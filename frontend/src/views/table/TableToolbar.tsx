@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { csvText, downloadText, fileName } from '../../lib/download';
-import { formatCount, counted as formatCounted } from '../../lib/format';
+import { formatCount, counted as formatCounted } from '../../lib/text/format';
 import {
   cellNumber,
   cellText,
@@ -13,9 +13,9 @@ import {
 } from '../../model/run/tensor_table';
 import { CONDITION_FIELDS, completions, TEXT_FIELDS, toggleTerm, withTerm } from '../../model/search/condition';
 import type { Snapshot } from '../../model/wire/answers';
-import { tableFilter as filter, tableDisplay, tableRows, tableSort } from '../../state/choices';
-import { graph } from '../../state/graph';
-import { tableColumns } from '../../state/preferences';
+import { graph } from '../../state/graph/graph';
+import { tableFilter as filter, tableDisplay, tableRows, tableSort } from '../../state/page/choices';
+import { tableColumns } from '../../state/page/preferences';
 import { noteRapidInput } from '../../state/resource';
 import { runEntry } from '../../state/runs';
 import { shownRange, step } from '../../state/steps';

@@ -1,14 +1,14 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
-import { formatCount } from '../../lib/format';
+import { formatCount } from '../../lib/text/format';
 import { scrollScale, virtualWindow } from '../../lib/virtual_scroll';
 import { COUNT_COLUMNS, cellNumber, cellText, columnsFor, FLOW, numberText, type TableColumn, trendOf } from '../../model/run/tensor_table';
 import { sampleText } from '../../model/value/sample';
 import type { Snapshot } from '../../model/wire/answers';
 import { splitScope } from '../../model/wire/names';
 import { LABELS } from '../../model/wire/statistics';
-import { tableSort as sort, tableRows, tableSort } from '../../state/choices';
-import { tableColumns } from '../../state/preferences';
+import { tableSort as sort, tableRows, tableSort } from '../../state/page/choices';
+import { tableColumns } from '../../state/page/preferences';
 import type { SnapshotPages } from '../../state/tensors/tensor_list';
 import { useSize, useThrottled } from '../kit/hooks';
 import { Failure } from '../kit/Message';

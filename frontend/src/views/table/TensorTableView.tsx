@@ -1,6 +1,6 @@
 import { batch } from '@preact/signals';
 import { NO_FILTER } from '../../model/run/tensor_table';
-import { tableFilter as filter, stepRange, tableDisplay, tableRows } from '../../state/choices';
+import { tableFilter as filter, stepRange, tableDisplay, tableRows } from '../../state/page/choices';
 import { nothingCaptured } from '../../state/runs';
 import { shownRange } from '../../state/steps';
 import { tensorList } from '../../state/tensors/tensor_list';

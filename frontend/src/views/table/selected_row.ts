@@ -3,7 +3,7 @@ import { rowAfterKey } from '../../lib/keyboard';
 import { isAbort } from '../../lib/scheduling';
 import { scrollScale, scrollTo } from '../../lib/virtual_scroll';
 import type { Snapshot } from '../../model/wire/answers';
-import { chosenTensor, chosenVisit } from '../../state/choices';
+import { chosenTensor, chosenVisit } from '../../state/page/choices';
 import { noteRapidInput } from '../../state/resource';
 import { goTo } from '../../state/selection';
 import { step } from '../../state/steps';

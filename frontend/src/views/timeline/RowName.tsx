@@ -1,5 +1,5 @@
-import { formatCount } from '../../lib/format';
-import { visible } from '../../lib/visible_text';
+import { formatCount } from '../../lib/text/format';
+import { visible } from '../../lib/text/visible_text';
 import { splitScope } from '../../model/wire/names';
 import { INF_CELL, NAN_CELL, placeAmongRows, rowLabel, type Timeline, type TimelineRow, worstOfRow } from '../../model/wire/timeline';
 import { firstBad, selectedRow } from '../../state/tensors/timeline';

@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { counted } from '../../lib/format';
+import { counted } from '../../lib/text/format';
+import { visible } from '../../lib/text/visible_text';
 import { virtualWindow } from '../../lib/virtual_scroll';
-import { visible } from '../../lib/visible_text';
 import {
   cellOf,
   columnOfStep,
@@ -13,8 +13,8 @@ import {
   worstOfRow,
 } from '../../model/wire/timeline';
 import { STATISTIC_TITLES } from '../../model/wire/value_scale';
-import { hoveredStep } from '../../state/node';
-import { theme } from '../../state/preferences';
+import { hoveredStep } from '../../state/graph/node';
+import { theme } from '../../state/page/preferences';
 import { step } from '../../state/steps';
 import { firstBad, goToCell, selectedRow, timelineScale, timelineStatistic, toggleRow } from '../../state/tensors/timeline';
 import { chartColours } from '../charts/chart_theme';

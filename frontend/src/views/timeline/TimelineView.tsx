@@ -1,10 +1,10 @@
 import { batch } from '@preact/signals';
-import { counted } from '../../lib/format';
-import { visible } from '../../lib/visible_text';
+import { counted } from '../../lib/text/format';
+import { visible } from '../../lib/text/visible_text';
 import { splitScope } from '../../model/wire/names';
 import { NAN_CELL, scopeTrail } from '../../model/wire/timeline';
 import { STATISTIC_TITLES } from '../../model/wire/value_scale';
-import { openScopes, view } from '../../state/choices';
+import { openScopes, view } from '../../state/page/choices';
 import { nothingCaptured, run } from '../../state/runs';
 import { goTo } from '../../state/selection';
 import { firstBad, timeline, timelineScale, timelineStatistic } from '../../state/tensors/timeline';

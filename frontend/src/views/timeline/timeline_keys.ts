@@ -3,7 +3,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { rowAfterKey } from '../../lib/keyboard';
 import { rowAround, type Timeline, type TimelineRow } from '../../model/wire/timeline';
-import { timelineScope } from '../../state/choices';
+import { timelineScope } from '../../state/page/choices';
 import { selectNode } from '../../state/selection';
 import { toggleRow } from '../../state/tensors/timeline';
 

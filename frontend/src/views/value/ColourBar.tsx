@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { formatNumber } from '../../lib/format';
+import { formatNumber } from '../../lib/text/format';
 import { isComplex } from '../../model/value/elements';
 import type { Paint } from '../../model/value/raster';
 import { Select } from '../kit/Button';

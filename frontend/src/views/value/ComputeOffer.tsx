@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { ApiError } from '../../api/provider';
 import { indexOfStep, nearestStep } from '../../model/run/step_list';
-import { chosenTensor, view } from '../../state/choices';
+import { chosenTensor, view } from '../../state/page/choices';
 import {
   cancelComputing,
   computeTensor,

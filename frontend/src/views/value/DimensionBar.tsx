@@ -3,8 +3,8 @@ import { useEffect } from 'preact/hooks';
 import { axisNames } from '../../model/value/axis_names';
 import type { ValueMode } from '../../model/value/dims';
 import { type Axis, assignAxis, assignIndex, canBeColour, dimOf, dimsText, foldedDims } from '../../model/value/dims';
-import { chosenTensor } from '../../state/choices';
-import { node } from '../../state/node';
+import { node } from '../../state/graph/node';
+import { chosenTensor } from '../../state/page/choices';
 import { chooseMapping, focusedElement, mapping, slice } from '../../state/tensors/value';
 import { IconButton } from '../kit/Button';
 

@@ -1,10 +1,10 @@
-import { formatCount, formatShare } from '../../lib/format';
+import { formatCount, formatShare } from '../../lib/text/format';
 import { nearestStep } from '../../model/run/step_list';
 import { lastFiniteStep, nothingFinite } from '../../model/value/missing_values';
 import type { Snapshot } from '../../model/wire/answers';
-import { panelTab, view } from '../../state/choices';
-import { history } from '../../state/node';
-import { histogramMode } from '../../state/preferences';
+import { history } from '../../state/graph/node';
+import { panelTab, view } from '../../state/page/choices';
+import { histogramMode } from '../../state/page/preferences';
 import { nonfiniteCount } from '../../state/problems/problems';
 import { goToStep } from '../../state/steps';
 import { slice, valueMode } from '../../state/tensors/value';

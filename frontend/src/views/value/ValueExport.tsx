@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { copyText } from '../../lib/download';
-import { formatBytes } from '../../lib/format';
+import { formatBytes } from '../../lib/text/format';
 import { toSelection } from '../../model/value/dims';
 import { itemsize } from '../../model/value/elements';
 import { numpyExpression } from '../../model/value/export_names';

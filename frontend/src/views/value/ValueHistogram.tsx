@@ -1,9 +1,9 @@
 import { useMemo, useState } from 'preact/hooks';
-import { formatCount, formatNumber } from '../../lib/format';
+import { formatCount, formatNumber } from '../../lib/text/format';
 import type { Slice } from '../../model/value/slice';
 import { canBeDrawn, type ValueHistogram as Found, valueHistogram } from '../../model/value/value_histogram';
 import type { Snapshot } from '../../model/wire/answers';
-import { theme } from '../../state/preferences';
+import { theme } from '../../state/page/preferences';
 import { valueFile } from '../../state/tensors/value';
 import { axis, baseLayout, type ChartColours, chartColours, faded } from '../charts/chart_theme';
 import { Plot } from '../charts/Plot';

@@ -3,7 +3,7 @@ import { chartUnit } from '../../model/charts/axes';
 import { textAt } from '../../model/value/elements';
 import type { Slice } from '../../model/value/slice';
 import type { Snapshot } from '../../model/wire/answers';
-import { theme } from '../../state/preferences';
+import { theme } from '../../state/page/preferences';
 import { valueFile } from '../../state/tensors/value';
 import { axis, baseLayout, chartColours } from '../charts/chart_theme';
 import { Plot } from '../charts/Plot';

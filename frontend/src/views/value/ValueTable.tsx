@@ -5,8 +5,8 @@ import { exactDigits, isInteger, numberAt, textAt } from '../../model/value/elem
 import { samplePosition, unravel } from '../../model/value/sample';
 import type { Snapshot } from '../../model/wire/answers';
 import { elementChange } from '../../model/wire/what_ifs';
-import { view } from '../../state/choices';
-import { snapshot } from '../../state/node';
+import { snapshot } from '../../state/graph/node';
+import { view } from '../../state/page/choices';
 import { draft } from '../../state/replay/replay_cursor';
 import { TiledPlane } from '../../state/tensors/tiles';
 import { focusedElement, keyText, mapping, snapshotKey } from '../../state/tensors/value';

@@ -2,8 +2,8 @@ import { computed, signal } from '@preact/signals';
 import type { ColormapName } from '../../lib/colours';
 import type { Paint } from '../../model/value/raster';
 import { finiteRange, type NumberRange, robustRange, symmetric } from '../../model/value/raster';
-import { chosenTensor } from '../../state/choices';
-import { theme } from '../../state/preferences';
+import { chosenTensor } from '../../state/page/choices';
+import { theme } from '../../state/page/preferences';
 import { slice } from '../../state/tensors/value';
 import { chartColours } from '../charts/chart_theme';
 

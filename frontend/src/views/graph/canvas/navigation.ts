@@ -3,12 +3,12 @@
 import { effect, signal } from '@preact/signals';
 import { nextBadNode } from '../../../model/graph/bad_nodes';
 import { rowOf } from '../../../model/wire/graph';
-import { view } from '../../../state/choices';
-import { choosePart, part } from '../../../state/parts';
+import { choosePart, part } from '../../../state/graph/parts';
+import { view } from '../../../state/page/choices';
+import { maximisePanel } from '../../../state/page/ui';
 import { chainRows, showChain } from '../../../state/problems/findings';
 import { runFacts } from '../../../state/problems/problems';
 import { graphId } from '../../../state/runs';
-import { maximisePanel } from '../../../state/ui';
 import { entityNamed } from './entity_names';
 import type { GraphView } from './graph_view';
 

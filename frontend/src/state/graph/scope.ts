@@ -1,16 +1,16 @@
 /** The scope that is selected on the graph of ops: what it holds, and how its norms move over the steps. */
 
 import { computed } from '@preact/signals';
-import { type ScopeFacts, scopeFacts, tellingRow, weightsInside, worstTensor } from '../model/layers/scope_facts';
-import type { StackFrame } from '../model/wire/answers';
-import { chosenScope, chosenTensor } from './choices';
+import { type ScopeFacts, scopeFacts, tellingRow, weightsInside, worstTensor } from '../../model/layers/scope_facts';
+import type { StackFrame } from '../../model/wire/answers';
+import { chosenScope, chosenTensor } from '../page/choices';
+import { api } from '../provider';
+import { resource } from '../resource';
+import { graphId, runId, runRevision, workerId } from '../runs';
+import { serverSteps, stepColumns } from '../steps';
 import { graph, overlay } from './graph';
 import { graphLayers } from './layers';
 import { drawnGraph } from './parts';
-import { api } from './provider';
-import { resource } from './resource';
-import { graphId, runId, runRevision, workerId } from './runs';
-import { serverSteps, stepColumns } from './steps';
 
 interface SelectedScope extends ScopeFacts {
   readonly path: string;

@@ -1,11 +1,11 @@
 import { computed, signal } from '@preact/signals';
-import { exactPlace } from '../lib/host_page';
-import { type Bookmark, type CurrentPlace, defaultName, isSamePlace } from '../model/run/bookmarks';
+import { exactPlace } from '../../lib/host_page';
+import { type Bookmark, type CurrentPlace, defaultName, isSamePlace } from '../../model/run/bookmarks';
+import { graphId, runId } from '../runs';
+import { selectedNode } from '../selection';
+import { step } from '../steps';
 import { chosenScope, view } from './choices';
 import { keptBookmarks } from './preferences';
-import { graphId, runId } from './runs';
-import { selectedNode } from './selection';
-import { step } from './steps';
 
 /** Bookmarks of the current run, kept in this browser; the newest is the last. */
 export const bookmarks = computed<readonly Bookmark[]>(() => (runId.value === null ? [] : (keptBookmarks.value[runId.value] ?? [])));

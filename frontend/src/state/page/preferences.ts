@@ -1,8 +1,8 @@
 import { computed, effect, type Signal, signal } from '@preact/signals';
-import { listenToHostTheme } from '../lib/host_page';
-import { type Bookmark, readBookmarks } from '../model/run/bookmarks';
-import { type ColumnId, TABLE_COLUMNS } from '../model/run/tensor_table';
-import { CHART_CHOICES, DEFAULT_PICTURE, type PictureSettings, readPictureSettings } from '../model/run/view_settings';
+import { listenToHostTheme } from '../../lib/host_page';
+import { type Bookmark, readBookmarks } from '../../model/run/bookmarks';
+import { type ColumnId, TABLE_COLUMNS } from '../../model/run/tensor_table';
+import { CHART_CHOICES, DEFAULT_PICTURE, type PictureSettings, readPictureSettings } from '../../model/run/view_settings';
 
 const PREFIX = 'tensortap.';
 

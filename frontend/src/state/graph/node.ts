@@ -1,14 +1,14 @@
 import { computed, signal } from '@preact/signals';
-import { snapshotAt, visitsOf } from '../model/run/step_list';
-import type { Snapshot } from '../model/wire/answers';
-import { chosenTensor, chosenVisit, panelTab } from './choices';
-import { histogramScale, historyBand, panelOpen } from './preferences';
-import { api } from './provider';
-import { computedPlace, watchForLoss } from './replay/replay';
-import { resource } from './resource';
-import { graphId, runId, runRevision, workerId } from './runs';
-import { selected, selectedNode } from './selection';
-import { serverSteps, step, stepColumns, stepIndex } from './steps';
+import { snapshotAt, visitsOf } from '../../model/run/step_list';
+import type { Snapshot } from '../../model/wire/answers';
+import { chosenTensor, chosenVisit, panelTab } from '../page/choices';
+import { histogramScale, historyBand, panelOpen } from '../page/preferences';
+import { api } from '../provider';
+import { computedPlace, watchForLoss } from '../replay/replay';
+import { resource } from '../resource';
+import { graphId, runId, runRevision, workerId } from '../runs';
+import { selected, selectedNode } from '../selection';
+import { serverSteps, step, stepColumns, stepIndex } from '../steps';
 
 /** Everything about the selected node and tensor. Nothing is fetched while the panel is closed. */
 const place = computed(() => {

@@ -1,4 +1,4 @@
-import { formatCount } from './format';
+import { formatCount } from '../text/format';
 
 /** How much of a string is written out, in bytes or characters: a table's cell shows far less, a tooltip hardly more. */
 export const MOST_SHOWN = 4096;

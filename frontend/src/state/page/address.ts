@@ -1,10 +1,15 @@
 import { batch, computed, effect } from '@preact/signals';
-import { rememberForHost, stateFromHost } from '../lib/host_page';
-import { sameTrace } from '../model/graph/trace';
-import { type DeepLink, decodeLink, encodeLink, isNewPlace, namesView, type Place, unreadParts } from '../model/run/deep_link';
-import { parseSort, sortText } from '../model/run/tensor_table';
-import { type ChartChoices, NO_CHART_CHOICES } from '../model/run/view_settings';
-import { parseCompareSort } from '../model/wire/comparison';
+import { rememberForHost, stateFromHost } from '../../lib/host_page';
+import { sameTrace } from '../../model/graph/trace';
+import { type DeepLink, decodeLink, encodeLink, isNewPlace, namesView, type Place, unreadParts } from '../../model/run/deep_link';
+import { parseSort, sortText } from '../../model/run/tensor_table';
+import { type ChartChoices, NO_CHART_CHOICES } from '../../model/run/view_settings';
+import { parseCompareSort } from '../../model/wire/comparison';
+import { isRapidInput } from '../resource';
+import { graphId, runId } from '../runs';
+import { following, step } from '../steps';
+import { comparing } from '../tensors/pins';
+import { applyValueLink, valueLink } from '../tensors/value';
 import * as choices from './choices';
 import { chosenTensor, panelTab, pins } from './choices';
 import { linkRequest } from './link_errors';
@@ -18,11 +23,6 @@ import {
   modelPicture,
   panelOpen,
 } from './preferences';
-import { isRapidInput } from './resource';
-import { graphId, runId } from './runs';
-import { following, step } from './steps';
-import { comparing } from './tensors/pins';
-import { applyValueLink, valueLink } from './tensors/value';
 
 /**
  * Keeps the address and the choices in step. The hash names the current view, defaults too, so that it shows the same to whoever it is

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { encodeNpy } from '../api/encode';
+import { encodeNpy } from '../../api/encode';
 import { decodeNpy, halfToNumber, NpyError } from './npy';
 
 const bytes = (array: ArrayBufferView<ArrayBuffer>) => new Uint8Array(array.buffer);

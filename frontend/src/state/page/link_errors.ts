@@ -1,5 +1,9 @@
 import { computed, signal } from '@preact/signals';
-import { type LinkRequest, missingInGraph, missingInRun, missingVisit, unreadText } from '../model/run/link_errors';
+import { type LinkRequest, missingInGraph, missingInRun, missingVisit, unreadText } from '../../model/run/link_errors';
+import { graph } from '../graph/graph';
+import { snapshot, visits } from '../graph/node';
+import { graphId, runDetail } from '../runs';
+import { allSteps, step } from '../steps';
 import {
   chosenGraph,
   chosenRun,
@@ -12,10 +16,6 @@ import {
   stepRange,
   view,
 } from './choices';
-import { graph } from './graph';
-import { snapshot, visits } from './node';
-import { graphId, runDetail } from './runs';
-import { allSteps, step } from './steps';
 
 /** What the address linkRequest for; null once the message about it was put away. */
 export const linkRequest = signal<LinkRequest | null>(null);

@@ -1,20 +1,20 @@
 import { computed, signal } from '@preact/signals';
-import { computeLayers } from '../layout/client';
-import { Lru } from '../lib/lru';
-import { LatestRequest } from '../lib/scheduling';
-import { type CardStatistics, cardStatistics, joinStatistics } from '../model/layers/card_statistics';
-import type { LayerCard, LayerGraph, TensorPlace } from '../model/layers/cards';
-import { type Folds, foldedLevel, type Item, type Level, NO_FOLDS, toggleFold } from '../model/layers/folding';
-import type { GraphData } from '../model/wire/graph';
-import type { NodeTrend } from '../model/wire/node_trends';
-import type { StepHistograms } from '../model/wire/step_histograms';
-import { chosenLayer, view } from './choices';
+import { computeLayers } from '../../layout/client';
+import { Lru } from '../../lib/lru';
+import { LatestRequest } from '../../lib/scheduling';
+import { type CardStatistics, cardStatistics, joinStatistics } from '../../model/layers/card_statistics';
+import type { LayerCard, LayerGraph, TensorPlace } from '../../model/layers/cards';
+import { type Folds, foldedLevel, type Item, type Level, NO_FOLDS, toggleFold } from '../../model/layers/folding';
+import type { GraphData } from '../../model/wire/graph';
+import type { NodeTrend } from '../../model/wire/node_trends';
+import type { StepHistograms } from '../../model/wire/step_histograms';
+import { chosenLayer, view } from '../page/choices';
+import { prefetchAround } from '../prefetch_steps';
+import { api } from '../provider';
+import { resource } from '../resource';
+import { graphId, runId, runRevision, workerId } from '../runs';
+import { serverSteps, stepColumns, stepIndex } from '../steps';
 import { graph, overlay, stepsAhead } from './graph';
-import { prefetchAround } from './prefetch_steps';
-import { api } from './provider';
-import { resource } from './resource';
-import { graphId, runId, runRevision, workerId } from './runs';
-import { serverSteps, stepColumns, stepIndex } from './steps';
 
 /** The layers of the current graph, its parts of a step, and what their cards show at the current step. */
 interface GraphLayers {

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
-import type { Trace } from '../model/graph/trace';
-import type { CardColour } from '../model/layers/card_statistics';
-import type { Part } from '../model/layers/parts';
+import type { Trace } from '../../model/graph/trace';
+import type { CardColour } from '../../model/layers/card_statistics';
+import type { Part } from '../../model/layers/parts';
 import {
   type CompareAt,
   EMPTY_LINK,
@@ -10,13 +10,13 @@ import {
   type TableDisplay,
   type TableRows,
   type View,
-} from '../model/run/deep_link';
-import { NO_FILTER, parseSort, type TableFilter, type TableSort } from '../model/run/tensor_table';
-import type { DimMapping, ValueMode } from '../model/value/dims';
-import { type CompareSort, parseCompareSort } from '../model/wire/comparison';
-import type { SampleKind } from '../model/wire/events';
+} from '../../model/run/deep_link';
+import { NO_FILTER, parseSort, type TableFilter, type TableSort } from '../../model/run/tensor_table';
+import type { DimMapping, ValueMode } from '../../model/value/dims';
+import { type CompareSort, parseCompareSort } from '../../model/wire/comparison';
+import type { SampleKind } from '../../model/wire/events';
 
-/** What the user chose: one signal a fact, all of it in the address (state/address.ts). Null means "whatever is best by default". */
+/** What the user chose: one signal a fact, all of it in the address (state/page/address.ts). Null means "whatever is best by default". */
 export const chosenRun = signal<string | null>(EMPTY_LINK.run);
 export const chosenGraph = signal<string | null>(EMPTY_LINK.graph);
 export const chosenWorker = signal<string | null>(EMPTY_LINK.worker);

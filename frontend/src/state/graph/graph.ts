@@ -1,15 +1,15 @@
 import { computed, effect } from '@preact/signals';
-import { Lru } from '../lib/lru';
-import { LatestRequest } from '../lib/scheduling';
-import { COLOUR_KINDS, type ColourBy, type GraphData } from '../model/wire/graph';
-import type { StepStatistics } from '../model/wire/step_statistics';
-import { NODE_STATISTICS } from '../model/wire/value_scale';
-import { colour } from './choices';
-import { prefetchAround } from './prefetch_steps';
-import { api } from './provider';
-import { resource } from './resource';
-import { graphId, runDetail, runId, workerId } from './runs';
-import { step, stepColumns, stepIndex } from './steps';
+import { Lru } from '../../lib/lru';
+import { LatestRequest } from '../../lib/scheduling';
+import { COLOUR_KINDS, type ColourBy, type GraphData } from '../../model/wire/graph';
+import type { StepStatistics } from '../../model/wire/step_statistics';
+import { NODE_STATISTICS } from '../../model/wire/value_scale';
+import { colour } from '../page/choices';
+import { prefetchAround } from '../prefetch_steps';
+import { api } from '../provider';
+import { resource } from '../resource';
+import { graphId, runDetail, runId, workerId } from '../runs';
+import { step, stepColumns, stepIndex } from '../steps';
 
 /** The current graph and the statistics of the current step. Graphs never change; a step's statistics change only while it gains snapshots. */
 const graphs = new Lru<string, GraphData>(4);

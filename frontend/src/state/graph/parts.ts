@@ -1,7 +1,7 @@
 import { computed } from '@preact/signals';
-import { graphOfPart, type Part, partsOf } from '../model/layers/parts';
-import type { GraphData } from '../model/wire/graph';
-import { chosenPart, openScopes, view } from './choices';
+import { graphOfPart, type Part, partsOf } from '../../model/layers/parts';
+import type { GraphData } from '../../model/wire/graph';
+import { chosenPart, openScopes, view } from '../page/choices';
 import { graph } from './graph';
 import { graphLayers } from './layers';
 

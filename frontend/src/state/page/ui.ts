@@ -1,10 +1,10 @@
 /** What of the page is open; but for the enlarged panel none of it belongs in the address. */
 
 import { computed, signal } from '@preact/signals';
+import { severeCount } from '../problems/findings';
+import { problemCount } from '../problems/problems';
 import { chosenTensor, enlarged } from './choices';
 import { panelOpen, problemsOpen, recentChoices } from './preferences';
-import { severeCount } from './problems/findings';
-import { problemCount } from './problems/problems';
 
 /** The list of keys. */
 export const helpOpen = signal(false);

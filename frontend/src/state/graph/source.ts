@@ -1,12 +1,12 @@
 import { batch, computed, signal } from '@preact/signals';
-import { filesByNodes, filesCalled, healthByNode, linesOfFiles, parsePlace, type SourceLine } from '../model/run/source_lines';
-import { sourcePlace, view } from './choices';
+import { filesByNodes, filesCalled, healthByNode, linesOfFiles, parsePlace, type SourceLine } from '../../model/run/source_lines';
+import { sourcePlace, view } from '../page/choices';
+import { report } from '../problems/findings';
+import { api } from '../provider';
+import { resource } from '../resource';
+import { graphId, runDetail, runId } from '../runs';
 import { graph, overlay } from './graph';
 import { node } from './node';
-import { report } from './problems/findings';
-import { api } from './provider';
-import { resource } from './resource';
-import { graphId, runDetail, runId } from './runs';
 
 /** Whether something besides the source view wants the lines: a search for one. */
 export const linesWanted = signal(false);
