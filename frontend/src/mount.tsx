@@ -15,7 +15,7 @@ import { run, runList } from './state/runs';
 import { graphSteps } from './state/steps';
 import { timeline } from './state/tensors/timeline';
 import { App } from './views/App';
-import { rest } from './views/shell/rest_parts';
+import { lazyViews } from './views/shell/MainView';
 
 const REST_AFTER_MS = 1500;
 
@@ -35,5 +35,5 @@ export async function mount(root: HTMLElement, provider: Promise<Provider> = beg
   drawVisibly();
   render(<App />, root);
   // The first picture goes before the code of the other views; who clicks one earlier fetches it then.
-  setTimeout(rest.load, REST_AFTER_MS);
+  setTimeout(lazyViews.load, REST_AFTER_MS);
 }

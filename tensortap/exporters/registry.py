@@ -26,7 +26,7 @@ class Exporter:
     write: Export
 
     def export(self, run: RunIndex, rows: Array | None, out: Path, advance: AdvanceCount) -> Exported:
-        """Export rows as `Export` does; what of the run could not be read is left out, and said."""
+        """Export rows as `Export` does; it skips unreadable data of the run, and reports it."""
         missing = missing_parts(run)
         exported = self.write(run, rows, out, advance)
         return replace(exported, left_out=[*missing, *exported.left_out])

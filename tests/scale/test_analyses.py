@@ -80,10 +80,10 @@ def test_a_run_of_which_only_compact_is_here(
 
 def read_by(folder: Path, name: str, kill: Callable[[], object] | None = None) -> RunIndex:
     """The run of a log directory, read by an engine; `kill` is called once, when the first task is done."""
-    told: list[tuple[int, int]] = []
+    reported: list[tuple[int, int]] = []
 
     def advance(done: int, total: int) -> None:
-        told.append((done, total))
+        reported.append((done, total))
         if done == 1 and kill is not None:
             kill()
 
@@ -91,8 +91,8 @@ def read_by(folder: Path, name: str, kill: Callable[[], object] | None = None) -
     with open_engine(name, processes=None if "://" in name else 2) as engine:
         log.refresh(reading=EngineReading(engine, advance))
     assert log.runs[0].error is None
-    assert told[0][0] == 0
-    assert told[-1][0] == told[-1][1] > 1
+    assert reported[0][0] == 0
+    assert reported[-1][0] == reported[-1][1] > 1
     return log.runs[0]
 
 

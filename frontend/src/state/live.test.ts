@@ -39,7 +39,7 @@ test('a new run, or the first step of one, needs the whole list', () => {
   expect(applyChanges(LIST, { cursor: 'b', runs: { two: change(0) } })).toBeNull();
 });
 
-test('the current run tells how far it was read, until it is done or put away', () => {
+test('the current run reports how far it was read, until it is done or dismissed', () => {
   const all = { a: { done: 30, total: 60 }, b: { done: 0, total: 9 } };
   expect(shownReading('a', all, null)).toEqual({ done: 30, total: 60 });
   expect(shownReading('a', all, 'b')).toEqual({ done: 30, total: 60 });

@@ -123,7 +123,7 @@ export function readSoFar(progress: ReadSoFar): void {
 /** The run whose bar was put away; it comes back for another run. */
 export const hiddenReading = signal<string | null>(null);
 
-/** How far the current run was read; null once all of it was, or the bar was put away. */
+/** How far the current run was read; null once all of it was, or the bar was dismissed. */
 export const reading = computed<Reading | null>(() => shownReading(runEntry.value?.id ?? null, readings.value, hiddenReading.value));
 
 export function shownReading(run: string | null, all: Record<string, Reading>, hidden: string | null): Reading | null {

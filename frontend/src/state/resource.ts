@@ -1,6 +1,6 @@
 /** Something loaded from the provider, cancelled and asked for again as its inputs change. */
 
-import { batch, computed, effect, type ReadonlySignal, signal } from '@preact/signals';
+import { batch, computed, effect, type ReadonlySignal, signal, untracked } from '@preact/signals';
 import { NoAnswer } from '../api/provider';
 import type { Lru } from '../lib/lru';
 import { isAbort, LatestRequest } from '../lib/scheduling';
@@ -134,4 +134,34 @@ export function askAgain(): void {
   batch(() => {
     for (const again of all) again();
   });
+}
+
+interface StepRequest {
+  readonly key: string;
+}
+
+/**
+ * Prefetches the answers of the steps around the current one into a cache, the nearest first, one after the other.
+ *
+ * `requestAt` gives the request of the step at an offset, null where there is none. Stops with the signal, and at the first
+ * error: that step is requested again when it is shown.
+ */
+export async function prefetchAround<R extends StepRequest, V>(
+  reach: number,
+  requestAt: (offset: number) => R | null,
+  cache: Lru<string, V>,
+  load: (request: R, signal: AbortSignal) => Promise<V>,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let distance = 1; distance <= reach; distance++) {
+    for (const offset of [distance, -distance]) {
+      const request = signal.aborted ? null : untracked(() => requestAt(offset));
+      if (request === null || cache.get(request.key) !== undefined) continue;
+      try {
+        cache.set(request.key, await load(request, signal));
+      } catch {
+        return;
+      }
+    }
+  }
 }

@@ -12,15 +12,14 @@ import { NodePanel } from './panel/NodePanel';
 import { ProblemsSidebar } from './problems/ProblemList';
 import { StoryBanner } from './share/Story';
 import { Banner, LinkErrorBanner, ReadingBar } from './shell/Banners';
-import { MainView } from './shell/MainView';
+import { lazyViews, MainView } from './shell/MainView';
 import { onPageKey } from './shell/page_keys';
 import { showRun } from './shell/RunPicker';
-import { rest } from './shell/rest_parts';
 import { PanelSplitter, ProblemsSplitter } from './shell/Splitter';
 import { StepBar } from './shell/StepBar';
 import { TopBar } from './shell/TopBar';
 
-const [Help, Palette] = [rest.part('Help'), rest.part('Palette')];
+const [Help, Palette] = [lazyViews.part('Help'), lazyViews.part('Palette')];
 
 /** TensorBoard has a bar and a name of its own: the page's two bars are one there. */
 const inTensorBoard = isInTensorBoard();

@@ -42,14 +42,15 @@ def first_divergence(
 ) -> FirstDivergence | None:
     """Find where the difference begins; None if nothing diverges.
 
-    Of several tensors that diverge, see `earliest`. What one call handed to another one follows from it.
+    Of several tensors that diverge, see `earliest`. Arguments computed by another call of the step are skipped
+    where anything else diverges.
 
     Args:
         known: what was compared, visit by visit. calls: those of the step of A.
     """
     found = [entry for entry in tensors if entry.verdict == "diverges"]
-    handed = [entry for entry in found if _handed_over(calls, entry)]
-    found = [entry for entry in found if entry not in handed] or found
+    from_calls = [entry for entry in found if _comes_from_call(calls, entry)]
+    found = [entry for entry in found if entry not in from_calls] or found
     later = [entry for entry in tensors if entry.verdict in ("amplified", "inherited")]
     if not found and not later:
         return None
@@ -72,7 +73,7 @@ def first_divergence(
     variable = roles_of(graph).variable.get(graph.rows[first.node], "")
     variable = variable if first.op_type in VARIABLE_READS else ""
     text = _variable_text(matching[first.graph], first, variable, steps)
-    text = text or (_HANDED_OVER if first in handed else "")
+    text = text or (_FROM_CALL if first in from_calls else "")
     text = text or _text(first, kind, inputs, missing, steps, one_run=runs[0].path == runs[1].path)
     if condition:
         source = rounding_origin(matching[first.graph], first, tensors)
@@ -106,13 +107,13 @@ def first_divergence(
     return FirstDivergence(first, text, inputs, *frames, variable=variable)
 
 
-_HANDED_OVER = (
-    "Another call of the step returned it, and nothing that was captured in that one diverges: capture more"
-    " of it."
+_FROM_CALL = (
+    "Another call of the step returned it, and no captured tensor of that call diverges. Capture more of that"
+    " call."
 )
 
 
-def _handed_over(calls: StepCalls, entry: TensorDifference) -> bool:
+def _comes_from_call(calls: StepCalls, entry: TensorDifference) -> bool:
     """Whether a tensor is an argument that is made of what other calls of the step returned."""
     tensors = calls.tensors(entry.graph)
     slot = tensors.graph.rows[entry.node], int(entry.tensor.rpartition(":")[2])

@@ -24,7 +24,7 @@ class WorkerGrid:
     """A statistic of one tensor by worker and step.
 
     Attributes:
-        step: int64 [steps], ascending. thinned_from: how many there were, if some were left out.
+        step: int64 [steps], ascending. thinned_from: number of steps before thinning, if any were skipped.
         worker, rank: [workers], ids and ranks (None: unknown).
         value: float64 [workers, steps], of a step's first iteration; NaN where nothing was captured, too.
         low, median, high: float64 [steps], over the workers; NaN where all are NaN.

@@ -2,7 +2,6 @@
 
 import type { LayerCard, LayerGraph, TensorPlace } from './cards';
 import { findRepeats, type Repeatable } from './repeats';
-import { sections } from './sections';
 
 /** A card, a block of cards that is closed, or a frame around cards that is open. */
 export interface Item {
@@ -418,4 +417,34 @@ function namedBlocks(layers: readonly LayerCard[]): (path: string) => string {
       .flatMap((path) => stemsOf(path).others.filter((stem) => fits(members.get(`${stem}_1`)))),
   );
   return (path) => stemOf(path) ?? stemsOf(path).others.findLast((stem) => fits(firsts.get(stem))) ?? '';
+}
+
+/** Cards of a block that nobody named: fewer are as quickly read as a block, more, or more than a third of the model, hide too much. */
+const FEWEST = 4;
+const MOST = 40;
+
+/** Stretches of cards that branch and meet again, like a residual block; each leads on by its last card only. */
+export function sections(cards: readonly LayerCard[]): LayerCard[][] {
+  const flow = cards.filter(({ kind }) => kind === 'layer' || kind === 'op');
+  const place = new Map(flow.map(({ id }, at) => [id, at]));
+  const lastReader = new Int32Array(flow.length);
+  flow.forEach((card, at) => {
+    for (const from of card.inputs.keys()) {
+      const source = place.get(from);
+      if (source !== undefined) lastReader[source] = Math.max(lastReader[source]!, at);
+    }
+  });
+  const most = Math.min(MOST, flow.length / 3);
+  const found: LayerCard[][] = [];
+  let begin = 0;
+  let reach = 0; // the last reader of what stands before
+  flow.forEach((_, at) => {
+    const alone = reach <= at;
+    reach = Math.max(reach, lastReader[at]!);
+    if (!alone) return;
+    const length = at + 1 - begin;
+    if (length >= FEWEST && length <= most) found.push(flow.slice(begin, at + 1));
+    begin = at + 1;
+  });
+  return found;
 }

@@ -5,9 +5,8 @@ import { COLOUR_KINDS, type ColourBy, type GraphData } from '../../model/wire/gr
 import type { StepStatistics } from '../../model/wire/step_statistics';
 import { NODE_STATISTICS } from '../../model/wire/value_scale';
 import { colour } from '../page/choices';
-import { prefetchAround } from '../prefetch_steps';
 import { api } from '../provider';
-import { resource } from '../resource';
+import { prefetchAround, resource } from '../resource';
 import { graphId, runDetail, runId, workerId } from '../runs';
 import { step, stepColumns, stepIndex } from '../steps';
 

@@ -130,7 +130,7 @@ export const quantileHistograms = resource(
   loadHistograms,
 );
 
-/** The histogram of the current step, which may be left out of the thinned ones over all steps. */
+/** The histogram of the current step, which the thinned ones over all steps may skip. */
 export const stepHistogram = resource(
   computed(() => {
     const wanted = computedRequest.value ?? tensorRequest.value;

@@ -8,21 +8,24 @@ import { run, runDetail } from '../../state/runs';
 import { timeline } from '../../state/tensors/timeline';
 import { ChainSwitch, GraphView } from '../graph/RunGraph';
 import { IconButton, Segmented } from '../kit/Button';
+import { LazyParts } from '../kit/lazy';
 import { LayersView } from '../layers/LayersView';
 import { CardColourControl, ColourControl } from './ColourControl';
-import { rest } from './rest_parts';
+
+/** Views that are not on the first screen, see views/lazy_views.ts. */
+export const lazyViews = new LazyParts(() => import('../lazy_views'));
 
 /** What each view draws. Its name in the address and its title are a row of VIEW_TITLES in model/run/deep_link.ts. */
 const COMPONENTS: Readonly<Record<View, ComponentType>> = {
   layers: LayersView,
   graph: GraphView,
-  table: rest.part('TensorTableView'),
-  timeline: rest.part('TimelineView'),
-  source: rest.part('SourceView'),
-  problems: rest.part('ProblemsView'),
-  compare: rest.part('CompareView'),
-  stepper: rest.part('ReplayView'),
-  events: rest.part('EventsView'),
+  table: lazyViews.part('TensorTableView'),
+  timeline: lazyViews.part('TimelineView'),
+  source: lazyViews.part('SourceView'),
+  problems: lazyViews.part('ProblemsView'),
+  compare: lazyViews.part('CompareView'),
+  stepper: lazyViews.part('ReplayView'),
+  events: lazyViews.part('EventsView'),
 };
 
 /** The middle of the page: the tabs of the views, and the view that is chosen. */

@@ -1,4 +1,4 @@
-/** What is not on the first screen, as one file that is fetched once that is drawn. */
+/** Views that are not on the first screen: one chunk, fetched after it is drawn. `lazyViews` in shell/MainView.tsx loads it. */
 
 export { CompareView } from './compare/CompareView';
 export { EventsView } from './events/EventsView';

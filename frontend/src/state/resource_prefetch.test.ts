@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { Lru } from '../lib/lru';
-import { prefetchAround } from './prefetch_steps';
+import { prefetchAround } from './resource';
 
 const steps = (offset: number) => (Math.abs(offset) <= 2 ? { key: `step ${offset}` } : null);
 

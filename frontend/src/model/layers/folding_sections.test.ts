@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { foldedLevel, NO_FOLDS } from './folding';
+import { foldedLevel, NO_FOLDS, sections } from './folding';
 import { written } from './layers_fixture';
-import { sections } from './sections';
 
 /** Layers one after the other, `name` or `name=inputs`, as a flat model of Keras. */
 function flat(...layers: string[]) {
