@@ -42,8 +42,8 @@ def first_divergence(
 ) -> FirstDivergence | None:
     """Find where the difference begins; None if nothing diverges.
 
-    Of several tensors that diverge, see `earliest`. Arguments computed by another call of the step are skipped
-    where anything else diverges.
+    Of several tensors that diverge, see `earliest`. Arguments computed by another call of the step are
+    skipped where anything else diverges.
 
     Args:
         known: what was compared, visit by visit. calls: those of the step of A.
