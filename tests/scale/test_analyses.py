@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -159,15 +159,6 @@ def test_a_damaged_part_is_reported(logdir: Path, tmp_path: Path) -> None:
     assert found.damage == expected.damage
     assert "cannot be read" in found.damage[0]
     assert found.catalog.rows == expected.catalog.rows
-
-
-@pytest.fixture
-def cluster() -> Iterator[Any]:
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
-    ) as cluster:
-        yield cluster
 
 
 @pytest.mark.slow

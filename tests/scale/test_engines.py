@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -69,15 +68,6 @@ def kill_children() -> None:
     for child in psutil.Process().children():
         if "tensortap.scale.task" in child.cmdline():
             os.kill(child.pid, signal.SIGKILL)
-
-
-@pytest.fixture
-def cluster() -> Iterator[Any]:
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
-    ) as cluster:
-        yield cluster
 
 
 @pytest.mark.slow

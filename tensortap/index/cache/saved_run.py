@@ -25,7 +25,6 @@ from tensortap.storage.filesystem import stat_path
 from tensortap.system.user_dirs import is_own_folder, make_private_folder, open_regular
 
 from ..catalog.catalog import Catalog
-from ..catalog.columns import StringTable
 from ..catalog.packed_histograms import PackedError
 from ..catalog.segments import Segment, Tail, freeze, segment_arrays
 from ..catalog.step_totals import StepTally
@@ -261,7 +260,7 @@ def catalog_state(catalog: Catalog) -> tuple[dict[str, Any], dict[str, Array]]:
         "partial": catalog.partial,
         "pruned": [[code, sorted(files)] for code, files in catalog.pruned.items()],
         "last_time": catalog.last_time,
-        "strings": {name: table.values for name, table in _strings(catalog).items()},
+        "strings": {name: table.values for name, table in catalog.string_tables.items()},
         "shapes": catalog.shapes.values,
         "graphs_with_steps": list(catalog.graph_steps.tallies),
     }
@@ -280,7 +279,7 @@ def restore_catalog(catalog: Catalog, about: Mapping[str, Any], arrays: Mapping[
     Raises:
         KeyError, TypeError, ValueError: it is something else.
     """
-    for name, table in _strings(catalog).items():
+    for name, table in catalog.string_tables.items():
         for text in about["strings"][name]:
             table.intern(text)
     catalog.shapes.restore([tuple(shape) for shape in about["shapes"]])
@@ -298,16 +297,6 @@ def restore_catalog(catalog: Catalog, about: Mapping[str, Any], arrays: Mapping[
     catalog.partial = about["partial"]
     catalog.pruned = {int(code): frozenset(map(int, files)) for code, files in about["pruned"]}
     catalog.rows = about["rows"]
-
-
-def _strings(catalog: Catalog) -> dict[str, StringTable]:
-    return {
-        "workers": catalog.workers,
-        "devices": catalog.devices,
-        "dtypes": catalog.dtypes,
-        "graphs": catalog.tensors.graphs,
-        "nodes": catalog.tensors.nodes,
-    }
 
 
 def _below(arrays: Mapping[str, Array], name: str) -> dict[str, Array]:

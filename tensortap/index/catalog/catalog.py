@@ -90,6 +90,17 @@ class Catalog:
         self.parts.drop_histograms()
 
     @property
+    def string_tables(self) -> dict[str, StringTable]:
+        """The tables of texts that columns hold as codes."""
+        return {
+            "workers": self.workers,
+            "devices": self.devices,
+            "dtypes": self.dtypes,
+            "graphs": self.tensors.graphs,
+            "nodes": self.tensors.nodes,
+        }
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the columns and side tables (strings not counted)."""
         return self.parts.nbytes + sum(column.nbytes for column in self.places.values())

@@ -23,7 +23,7 @@ def pack_rows(catalog: Catalog) -> bytes:
     arrays: dict[str, Any] = {"graph": graph, "node": node, "slot": slot, "steps": catalog.steps.values}
     arrays |= {f"column {name}": catalog.parts.column(name, slice(None), catalog.rows) for name in COLUMNS}
     arrays |= {f"place {name}": catalog.places[name].view() for name in _PLACES}
-    texts = {name: table.values for name, table in _strings(catalog).items()}
+    texts = {name: table.values for name, table in catalog.string_tables.items()}
     about = json.dumps({"texts": texts, "shapes": catalog.shapes.values})
     out = io.BytesIO()
     np.savez(out, about=np.frombuffer(about.encode("utf-8", "surrogatepass"), np.uint8), **arrays)
@@ -65,13 +65,3 @@ def add_packed(catalog: Catalog, data: bytes) -> None:
 def _interned(table: StringTable, texts: list[str]) -> Array:
     """The code of each text."""
     return np.array([table.intern(text) for text in texts], np.int32)
-
-
-def _strings(catalog: Catalog) -> dict[str, StringTable]:
-    return {
-        "workers": catalog.workers,
-        "devices": catalog.devices,
-        "dtypes": catalog.dtypes,
-        "graphs": catalog.tensors.graphs,
-        "nodes": catalog.tensors.nodes,
-    }
