@@ -86,6 +86,18 @@ class CaptureWarnings:
             "It runs untapped. Remove exact=True to capture it in-graph.",
         )
 
+    def compiled(self, function: str, candidates: Sequence[Candidate], why: str) -> None:
+        """Selected tensors are inside functions that XLA compiles, and the step cannot have a shadow."""
+        functions = sorted({candidate.function for candidate in candidates})
+        self.warn(
+            f"compiled {function}",
+            f"{counted(len(candidates), 'selected tensor')} inside functions that XLA compiles "
+            f"({', '.join(functions[:3])}) cannot be captured: in-graph taps would change the last bits, "
+            f"and a shadow copy is not possible: {why}",
+            "To capture them, set jit_compile=False.",
+            functions=functions,
+        )
+
     def draws_already(self, function: str, nodes: Sequence[str]) -> None:
         """A function with its own random streams has already run, so it cannot be tapped."""
         name = short_function_name(function)
@@ -131,7 +143,7 @@ class CaptureWarnings:
 
     def unrecorded(self, what: str, why: str, hint: str) -> None:
         """A call that `record=` selects cannot be recorded; also shown in lists of recordings."""
-        text = self._warnings.warn(f"record: {why}", f"record= does not record {what}: {why}", hint)
+        text = self._warnings.warn(f"record: {why}", f"Tap(record=…) does not record {what}: {why}", hint)
         if text:
             self.note_unrecorded(text)
 
@@ -191,6 +203,17 @@ class CaptureWarnings:
                 f"only the results of functions called by {', '.join(calls[:3])} are captured",
                 "Use tf.compat.v1.disable_control_flow_v2() to build loops and branches from "
                 "single ops, which are captured.",
+            )
+
+    def unknown_kinds(self, where: str, watches: Sequence[Watch], known: Sequence[str]) -> None:
+        """Watches select kinds of tensors that are not known where a step runs."""
+        unknown = list(dict.fromkeys(text for watch in watches for text in watch.roles_beyond(known)))
+        if unknown:
+            self.warn(
+                f"kinds {where} {unknown}",
+                f"in a {where} kinds={', '.join(map(repr, unknown))} selects nothing: known kinds are "
+                f"{', '.join(known)}, and there are no layers",
+                "Select other tensors by name: Watch(nodes='loss').",
             )
 
     def nothing_selected(

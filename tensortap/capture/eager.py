@@ -75,6 +75,7 @@ class EagerRecorder:
             if step.links is not None:
                 step.links.name_eager(self._produced)
             if self._nodes:
+                step.note_selection(_NAME, bool(self._tensors or self._dropped))
                 graph = self._graph()
                 step.put(GraphHandle(lambda: graph), self._tensors)
             if self._dropped:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -177,6 +178,11 @@ class FunctionCopies:
         elif not seeded:
             return None
         chosen = _chosen(traced, [step.possible_watches for step in around if not step.exact])
+        compiled = traced.compiled_places(chosen)
+        if compiled and not _exact(around):  # a shadow will be captured
+            with suppress(NoShadowError):  # reported when the function will be captured
+                drawn |= DeterministicFunction(traced).read
+        chosen -= compiled
         if not chosen and not drawn:
             self._streams.ran_untapped(function)
             return None
@@ -212,27 +218,38 @@ class FunctionCopies:
 
     def _make(self, call: WatchedCall) -> TappedCopy | None:
         function, watches, exact, *_ = call.key
-        steps, drawn = call.steps, call.drawn
-        if not watches and not drawn:  # the step is only recorded
+        if not watches and not call.drawn:  # the step is only recorded
             return None
-        traced = self.traced(function, call.inputs, steps)
-        chosen = _chosen(traced, [step.watches for step in steps])
+        traced = self.traced(function, call.inputs, call.steps)
+        chosen = _chosen(traced, [step.watches for step in call.steps])
         if watches and not chosen:
-            for step in steps:
+            for step in call.steps:
                 step.nothing_selected(traced)
-        if not chosen and not drawn:
-            return None
-        if exact and chosen:
-            return self._make_shadow(call, traced, frozenset(chosen))
+        compiled = traced.compiled_places(chosen)
+        if compiled or (exact and chosen):
+            try:
+                return self._make_shadow(call, traced, frozenset(chosen))
+            except NoShadowError as error:
+                if exact:
+                    raise
+                for step in call.steps:
+                    step.warnings.compiled(traced.root, _moved(traced, compiled), str(error))
+                chosen -= compiled
+        return self._make_in_graph(call, traced, chosen) if chosen or call.drawn else None
+
+    def _make_in_graph(
+        self, call: WatchedCall, traced: TracedRoot, chosen: set[Place]
+    ) -> InstrumentedFunction | None:
+        steps = call.steps
         if call.standing is not None:
             return _standing_for(call, traced, chosen)
-        if exact:
+        if _exact(steps):
             return None  # its draws cannot be recorded without changing the step
-        if self._streams.draws(function):
+        if self._streams.draws(call.function):
             for step in steps:
                 step.warnings.draws_already(traced.root, traced.seeded_random_ops())
             return None
-        instrumented = self._copy(traced, frozenset({*chosen, *drawn}), False, drawn, steps)
+        instrumented = self._copy(traced, frozenset({*chosen, *call.drawn}), False, call.drawn, steps)
         _warn_of_limits(traced, instrumented, steps)
         return instrumented
 
@@ -244,6 +261,8 @@ class FunctionCopies:
             shadow: TappedCopy = Shadow(traced, instrumented)
         else:
             given, standing = DeterministicFunction(traced), call.standing
+            if standing is None and not traced.seeded_random_ops():
+                raise NoShadowError("it draws random numbers without a seed (exact=True captures it)")
             if standing is None or not given.read.keys() <= standing.chosen:
                 for step in call.steps:
                     step.warnings.draws_already(traced.root, traced.seeded_random_ops())

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tensortap.core.dtypes import Array
+from tensortap.core.names import short_function_name
 from tensortap.core.records import CaptureMode
 
 from .capture_warnings import CaptureWarnings
@@ -19,6 +20,7 @@ from .pipeline.visit_budget import VisitBudget
 from .recording.pending_recordings import TensorHashes
 from .recording.run_recordings import StepRecording
 from .tap_state import TapState
+from .tracing.candidate import Kind
 from .tracing.traced_function import Place, TracedRoot
 from .triggers.firing import failure_facts, has_failed
 from .watching.selection import Selected
@@ -159,6 +161,8 @@ class Step:
         selection = self._state.watches.select(traced, self.watched)
         visits = self._visits[traced.root]
         graph = self._state.graph_of(traced, way)
+        if self._recording is not None:
+            self._recording.way = way
         tensors: deque[CapturedTensor] = deque()
         for places, arrays, skipped, _ in values:
             if arrays is None:
@@ -231,7 +235,15 @@ class Step:
 
     def nothing_selected(self, traced: TracedRoot) -> None:
         """Note that nothing of a function is selected."""
-        self._state.watches.note_unselected(traced)
+        kinds = {candidate.kind for candidate in traced.candidates.values()}
+        self._state.watches.note_unselected(short_function_name(traced.root), kinds)
+
+    def note_selection(self, name: str, selected: bool, kinds: Collection[Kind] = ()) -> None:
+        """Note whether anything of a session or of eager code is selected; `kinds` are those known there."""
+        if selected:
+            self._state.watches.note_selected()
+        else:
+            self._state.watches.note_unselected(name, kinds)
 
     # Recordings
 

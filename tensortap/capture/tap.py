@@ -69,8 +69,8 @@ class Tap:
             A function whose state cannot be copied is skipped with a warning. A function with random ops
             that have their own stream (`tf.random.normal`) runs as a copy at every step, with taps on the
             random numbers only.
-        record: steps to record for replay: `Record(…)`, or steps as in `Watch`, e.g. `every(100)`. None by
-            default.
+        record: steps to record for replay: `Record(…)`, or steps as in `Watch`, e.g. `every(100)`. None, the
+            default, or False: nothing.
         on: a trigger: `NonFinite()`, `LossSpike(10)`, a callable over the summaries of a step
             (`StepSummaries`), or several joined by `|`. It checks every step. When it fires, the values of
             that step and the reason (`Firing`) are written.
@@ -131,10 +131,11 @@ class Tap:
     ) -> None:
         self.run_dir = run_directory(path)
         self.run = check_run_name(self.run_dir.name)
-        limits = tap_arguments.limits(self.run_dir, record, keep_last, max_bytes)
+        options = record_of(record)
+        limits = tap_arguments.limits(self.run_dir, options, keep_last, max_bytes)
         watches = tap_arguments.watches(watch)
         share = tap_arguments.budget_share(budget, on)
-        on_device = tap_arguments.summarizes_on_device(summarize, on=on, record=record)
+        on_device = tap_arguments.summarizes_on_device(summarize, on=on, record=options)
         check_choices(when_full, sources=sources, exact=exact)
         limit = byte_count("queue_bytes", queue_bytes)
         rank = process_rank(rank)
@@ -162,7 +163,6 @@ class Tap:
             when_full=when_full,
             wait_seconds=seconds("wait_seconds", wait_seconds),
         )
-        options = record_of(record)
         recordings = None
         if options is not None:
             recordings = RunRecordings(

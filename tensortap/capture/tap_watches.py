@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
-from tensortap.core.names import short_function_name
+from collections.abc import Collection, Iterator, Sequence
 
 from .capture_warnings import CaptureWarnings, OneTimeWarnings, PutEvent, print_line
 from .tracing.candidate import Kind
@@ -49,6 +47,7 @@ class TapWatches:
         self._step_watches: dict[tuple[tuple[Watch, ...], ...], StepWatches] = {}
         self._selections: dict[tuple[str, StepWatches], Selection] = {}
         self._unselected: dict[str, set[Kind]] = {}  # kinds by function without selected tensors
+        self._any_selected = False  # outside of functions
         self._ran = range(0)  # from the first to the last step that ran
         self._any_watched = False
 
@@ -85,14 +84,21 @@ class TapWatches:
             self._selections[key] = dict(_select(traced, watches))
         return self._selections[key]
 
-    def note_unselected(self, traced: TracedRoot) -> None:
-        """Note that nothing of a function is selected."""
-        kinds = {candidate.kind for candidate in traced.candidates.values()}
-        self._unselected[short_function_name(traced.root)] = kinds
+    def note_selected(self) -> None:
+        """Note that a tensor outside of functions is selected."""
+        self._any_selected = True
+
+    def note_unselected(self, name: str, kinds: Collection[Kind]) -> None:
+        """Note that nothing of a function, a session or eager code is selected.
+
+        Args:
+            kinds: of the tensors that could have been.
+        """
+        self._unselected[name] = {*kinds}
 
     def warn_if_nothing_selected(self) -> None:
-        """Warns if the watched steps ran functions, but the watches selected none of their tensors."""
-        if self._unselected and not self._selections:
+        """Warns if the watched steps ran, but the watches selected none of their tensors."""
+        if self._unselected and not self._selections and not self._any_selected:
             kinds = sorted(set().union(*self._unselected.values()) - {""})
             self._not_captured.nothing_selected(self.current, sorted(self._unselected), kinds)
 

@@ -48,7 +48,7 @@ def replay(request: Request, progress: Notice = ignore_notice) -> dict[str, Any]
         again = call.run(wanted)
         results = compare_results(recording, again, bool(changes))
         results = UntappedRun(recording, call).explain(results, again)
-        tapped = [each for each in call.candidates if wanted(each)]
+        tapped = [each for each in call.in_graph_candidates if wanted(each)]
         found = measure_observer_effect(changed, call, tapped) if request.observer_effect else None
     judges = request.accuracy or request.analysis
     if request.logdir and (request.nodes is not None or request.tensors) and not judges:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -22,7 +24,10 @@ __all__ = [
     "argument_inputs",
     "callees",
     "closure",
+    "clusters_ops",
+    "compiled_functions",
     "must_compile",
+    "reached",
 ]
 
 
@@ -105,6 +110,39 @@ class TracedFunction:
 def must_compile(attributes: Any) -> bool:
     """Whether a node's or function's attributes ask for XLA."""
     return internals.XLA_ATTRIBUTE in attributes and bool(attributes[internals.XLA_ATTRIBUTE].b)
+
+
+def clusters_ops() -> bool:
+    """Whether XLA compiles clusters of ops that it chooses itself (`tf.config.optimizer.set_jit`,
+    `TF_XLA_FLAGS`)."""
+    asked_for = re.search(r"--tf_xla_auto_jit=(?!0|-)", os.environ.get("TF_XLA_FLAGS", ""))
+    return bool(asked_for or tf.config.optimizer.get_jit())
+
+
+def compiled_functions(functions: Mapping[str, TracedFunction]) -> set[str]:
+    """The functions of a closure that XLA compiles, alone or as a part of their caller."""
+    begun = [name for name, function in functions.items() if function.compiled]
+    begun += [
+        callee.function
+        for function in functions.values()
+        for node in function.definition.node_def
+        if must_compile(node.attr)
+        for callee in callees(node)
+    ]
+    return reached(functions, begun)
+
+
+def reached(functions: Mapping[str, TracedFunction], begun: Sequence[str]) -> set[str]:
+    """These functions of a closure and all that they call."""
+    found: set[str] = set()
+    waiting = list(begun)
+    while waiting:
+        name = waiting.pop()
+        if name in functions and name not in found:
+            found.add(name)
+            nodes = functions[name].definition.node_def
+            waiting += [callee.function for node in nodes for callee in callees(node)]
+    return found
 
 
 def closure(

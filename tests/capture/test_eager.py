@@ -139,3 +139,11 @@ def test_steps_in_one_body_are_steps_of_their_own(tmp_path: Path) -> None:
     dumped = Dumped(tmp_path / "r")
     assert {row.step: float(row.value) for row in dumped.at("Square:0")} == {10: 0.0, 12: 4.0}
     assert [(row.step, float(row.value)) for row in dumped.at("Neg:0")] == [(0, -7.0)]
+
+
+def test_eager_ops_of_which_nothing_is_selected_are_reported(tmp_path: Path) -> None:
+    tap = Tap(tmp_path / "r", Watch(kinds="gradient", steps=1))
+    with tap.eager():
+        tf.square(tf.ones([2]))
+    with pytest.warns(TapWarning, match=r"nothing was captured: .* selects no tensor in eager"):
+        tap.close()

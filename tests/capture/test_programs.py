@@ -30,7 +30,7 @@ PROGRAMS = {
 # One of each idiom.
 ALWAYS = {
     *("gpt", "mixed_precision", "xla", "vae", "gan", "wasserstein", "actor_critic", "draws_in_loops"),
-    *("eager_tape", "recurrent_by_hand", "session_mlp", "session_loop"),
+    *("eager_tape", "recurrent_by_hand", "compiled_layers", "session_mlp", "session_loop"),
 }
 assert PROGRAMS.keys() >= ALWAYS
 

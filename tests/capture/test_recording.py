@@ -242,7 +242,7 @@ class Entry:
 def test_a_slow_trigger_holds_recordings_of_few_steps_only() -> None:
     held = PendingRecordings(before=1, patience=0)
     entries = [Entry(range(step, step + 1)) for step in range(8)]
-    items = [QueuedRecording(None, None, step, 0, "", None) for step in range(6)]  # type: ignore[arg-type]
+    items = [QueuedRecording(None, None, "in-place", step, 0, "", None) for step in range(6)]  # type: ignore[arg-type]
     for step in (0, 1, 2):
         held.hold(entries[step], items[step])
         assert held.settle(entries[step], "") == []

@@ -385,3 +385,24 @@ def test_optimisers_that_are_switched_off_need_no_duplicates(tmp_path: Path) -> 
         with Tap(tmp_path / "r", ALL) as tap:
             tap.session(session).run(end)
     assert not any("duplicate" in operation.name for operation in graph.get_operations())
+
+
+def test_kinds_that_a_session_does_not_know_are_reported(network: Any, tmp_path: Path) -> None:
+    watch = Watch(kinds=["loss", "gradients of dense", "gradient"], steps=1)
+    unknown = r"session kinds='loss', 'gradients of dense' selects nothing: .* input, weight, gradient,"
+    with tf1.Session(graph=network) as session, Tap(tmp_path / "r", watch) as tap:
+        session.run("init")
+        with pytest.warns(TapWarning, match=unknown):
+            tap.session(session).run(["loss:0", "train"], {"x:0": X})
+    dumped = Dumped(tmp_path / "r")
+    assert len(dumped.rows) == 2  # the gradients
+    (unseen,) = dumped.events("unseen")
+    assert "kinds='loss'" in unseen["text"]
+
+
+def test_a_session_of_which_nothing_is_selected_is_reported(network: Any, tmp_path: Path) -> None:
+    tap = Tap(tmp_path / "r", Watch(nodes="absent", steps=1))
+    with tf1.Session(graph=network) as session:
+        tap.session(session).run("init")
+    with pytest.warns(TapWarning, match="nothing was captured: .*'absent'.* no tensor in session"):
+        tap.close()

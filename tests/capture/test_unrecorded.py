@@ -10,6 +10,7 @@ import tensorflow as tf
 from dumped import Dumped
 
 from tensortap.capture import Tap, TapWarning, every
+from tensortap.capture.errors import WatchError
 from tensortap.core.errors import NotFoundError
 from tensortap.replay.locate import locate
 
@@ -27,12 +28,18 @@ def test_runs_of_a_session_say_that_they_are_not_recorded(tmp_path: Path) -> Non
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         doubled = tf.constant([1.0]) * 2.0
         with Tap(tmp_path / "r", record=every(1)) as tap:
-            match = "record= does not record the runs of a session"
+            match = r"record=…\) does not record the runs of a session"
             with pytest.warns(TapWarning, match=match):
                 tapped = tap.session(session)
             for _ in range(3):
                 tapped.run(doubled)
     assert len(missing(tmp_path / "r")) == 1
+
+
+def test_record_takes_false_for_nothing_and_asks_for_steps(tmp_path: Path) -> None:
+    Tap(tmp_path / "r", record=False).close()
+    with pytest.raises(WatchError, match=r"record=True does not say which steps.*record=every\(100\)"):
+        Tap(tmp_path / "r", record=True)
 
 
 def test_eager_code_says_that_it_is_not_recorded(tmp_path: Path) -> None:

@@ -114,6 +114,40 @@ def test_a_compiled_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         np.testing.assert_array_equal(ours, theirs)
 
 
+def test_what_has_no_shadow_is_not_captured_in_compiled_functions(tmp_path: Path) -> None:
+    @tf.function(jit_compile=True)
+    def compiled(x: Any) -> Any:
+        return tf.multiply(x, 2.0, name="inside")
+
+    with Tap(tmp_path / "r", ALL) as tap:
+
+        @tap.function
+        def step(x: Any) -> Any:
+            tf.py_function(print, [], [])
+            return tf.negative(compiled(x), name="outside")
+
+        with pytest.warns(TapWarning, match="inside functions that XLA compiles .* it calls Python code"):
+            assert step(tf.constant(1.0)) == -2.0
+
+    dumped = Dumped(tmp_path / "r")
+    assert dumped.value("outside:0") == -2.0
+    assert not any("inside" in name for name in dumped.names)
+    assert {graph.way for graph in dumped.graphs()} == {"in-place"}
+
+
+def test_recordings_share_the_graph_of_a_compiled_function(tmp_path: Path) -> None:
+    with Tap(tmp_path / "r", ALL, record=1) as tap:
+        tap.function(lambda x: tf.multiply(x, 2.0), jit_compile=True)(tf.constant(1.0))
+    assert [graph.way for graph in Dumped(tmp_path / "r").graphs()] == ["shadow"]
+
+
+def test_clusters_that_xla_chooses_count_as_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TF_XLA_FLAGS", "--tf_xla_auto_jit=2 --tf_xla_cpu_global_jit")
+    with Tap(tmp_path / "r", ALL) as tap:
+        tap.function(lambda x: tf.multiply(x, 2.0))(tf.constant(1.0))
+    assert [graph.way for graph in Dumped(tmp_path / "r").graphs()] == ["shadow"]
+
+
 def test_branches_inside_a_compiled_function_are_reported(tmp_path: Path) -> None:
     with Tap(tmp_path / "r", ALL) as tap:
 

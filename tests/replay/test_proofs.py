@@ -117,3 +117,12 @@ def test_a_certificate_alone_writes_no_tensors(
     assert main(["replay", str(run_dir), "--observer-effect"]) == 0 and not written
     assert main(["replay", str(run_dir), "--observer-effect", "--out", str(tmp_path)]) == 0
     assert written == [str(tmp_path)]
+
+
+def test_tensors_that_xla_computes_are_not_tapped_in_graph(tmp_path: Path) -> None:
+    with Tap(tmp_path / "r", Watch(steps=1), record=1) as tap:
+        inner = tf.function(lambda x: tf.exp(x, name="inside"), jit_compile=True)
+        tap.function(lambda x: tf.negative(inner(x), name="outside"))(tf.constant(1.0))
+    (place,) = find_recordings(tmp_path / "r")
+    effect = replay(Request(str(place.path), nodes="side:0$", observer_effect=True))["observer_effect"]
+    assert (effect["tensors"], effect["changed"]) == (1, ())

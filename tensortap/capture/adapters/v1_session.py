@@ -21,7 +21,7 @@ from ..tap_steps import TapSteps
 from ..tracing.candidate import Candidate
 from ..watching.selection import Selected, StepWatches
 from .v1_session_duplicates import SessionDuplicates
-from .v1_session_plan import NAME, SessionPlan, plan_run, session_graph
+from .v1_session_plan import FUNCTION, KINDS, NAME, SessionPlan, plan_run, session_graph
 
 Names = tuple[frozenset[str], frozenset[str]]  # of the fetches and the feeds of a run
 Selection = dict[Any, Selected]  # by reference of the tensor
@@ -169,9 +169,12 @@ class TappedSession:
             if names not in self._handles:
                 graph = session_graph(plan, asked, sources=step.embeds_sources)  # may change any time
                 self._handles[names] = GraphHandle(lambda: graph)
+            step.warnings.unknown_kinds(FUNCTION, step.watches, KINDS)
             self._runs[key] = self._chosen(names, plan, asked, step.watched)
         run = self._runs[key]
-        return run if run.fetched or run.tapped or run.fed else None
+        selected = bool(run.fetched or run.tapped or run.fed)
+        step.note_selection(FUNCTION, selected, KINDS)
+        return run if selected else None
 
     def _chosen(self, names: Names, plan: SessionPlan, asked: Sequence[Any], watches: StepWatches) -> _Run:
         def choose(candidates: Mapping[Any, Candidate]) -> Selection:

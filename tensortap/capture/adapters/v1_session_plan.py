@@ -20,6 +20,7 @@ from ..tracing.source_stacks import is_user_file, sources_of
 
 NAME = "tensortap"  # begins the names of ops that are added to a graph
 FUNCTION = "session"  # the one function of the graph of a run
+KINDS: Sequence[Kind] = ("input", "weight", "gradient")  # of tensors in sessions, which have no layers
 
 _LONGEST_NAME = 80  # characters
 

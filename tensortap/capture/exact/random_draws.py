@@ -19,7 +19,7 @@ import tensorflow as tf
 from tensortap.core.dtypes import Array
 from tensortap.dump.recording.recording import Argument, Part
 from tensortap.tf import internals
-from tensortap.tf.function_library import TracedFunction, must_compile
+from tensortap.tf.function_library import TracedFunction, compiled_functions, reached
 from tensortap.tf.random_ops import DRAWN_BY, RANDOM_OPS
 from tensortap.tf.shapes import static_shape
 from tensortap.tfproto.function_calls import Callee, Role, callees
@@ -98,7 +98,7 @@ class DrawsAsArguments:
         self._signed: dict[str, tuple[int, int]] = {}  # arguments of siblings before and after its own
         self._count = 0
         self._looped = _looped(functions)
-        self._compiled = _compiled(functions)
+        self._compiled = compiled_functions(functions)
         self.read: dict[tuple[str, str, int], str] = {}
         self.moved: dict[str, dict[str, str]] = {name: {} for name in functions}
         self.draws = self._draws_of(root, "root")
@@ -222,7 +222,7 @@ def _seen_from_caller(draw: Draw, node: internals.NodeDef, callee: Callee) -> Dr
 
 def _looped(functions: Mapping[str, TracedFunction]) -> set[str]:
     """Functions that a loop calls, directly or not."""
-    return _reached(
+    return reached(
         functions,
         [
             callee.function
@@ -232,32 +232,6 @@ def _looped(functions: Mapping[str, TracedFunction]) -> set[str]:
             for callee in callees(node)
         ],
     )
-
-
-def _compiled(functions: Mapping[str, TracedFunction]) -> set[str]:
-    """Functions that XLA compiles."""
-    begun = [name for name, function in functions.items() if function.compiled]
-    begun += [
-        callee.function
-        for function in functions.values()
-        for node in function.definition.node_def
-        if must_compile(node.attr)
-        for callee in callees(node)
-    ]
-    return _reached(functions, begun)
-
-
-def _reached(functions: Mapping[str, TracedFunction], begun: Sequence[str]) -> set[str]:
-    """These functions and all that they call."""
-    found: set[str] = set()
-    waiting = list(begun)
-    while waiting:
-        name = waiting.pop()
-        if name in functions and name not in found:
-            found.add(name)
-            nodes = functions[name].definition.node_def
-            waiting += [callee.function for node in nodes for callee in callees(node)]
-    return found
 
 
 def _declare(definition: internals.FunctionDef, argument: Declared) -> None:

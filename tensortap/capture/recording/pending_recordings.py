@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensortap.core.errors import InvalidValueError
-from tensortap.core.records import Graph
+from tensortap.core.records import CaptureMode, Graph
 from tensortap.dump.recording.recording import array_hash
 
 from ..pipeline.messages import CapturedTensor, StepEntry, held_bytes
@@ -28,6 +28,7 @@ class QueuedRecording(NamedTuple):
 
     call: RecordedCall
     graph: Graph
+    way: CaptureMode
     step: int
     number: int
     reason: str

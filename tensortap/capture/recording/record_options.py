@@ -77,12 +77,18 @@ def _never(step: int) -> bool:
 
 
 def record_of(given: Any) -> Record | None:
-    """`Tap(record=…)`: a `Record`, or just its steps.
+    """`Tap(record=…)`: a `Record`, or just its steps. None or False: nothing is recorded.
 
     Raises:
         WatchError: it is neither.
     """
-    return given if given is None or isinstance(given, Record) else Record(given)
+    if given is None or given is False:
+        return None
+    if given is True:
+        raise WatchError(
+            "record=True does not say which steps.", "Use record=every(100), or steps as in Watch."
+        )
+    return given if isinstance(given, Record) else Record(given)
 
 
 class RecordingRetention:

@@ -35,13 +35,18 @@ _MAX_STEPS = 10_000  # whose calls are counted
 
 
 class StepRecording:
-    """A call that is being recorded; see `receivers.PendingRecording`."""
+    """A call that is being recorded; see `receivers.PendingRecording`.
+
+    Attributes:
+        way: how it is captured.
+    """
 
     def __init__(self, owner: RunRecordings, call: PendingCall, traced: TracedRoot, entry: StepEntry) -> None:
         self._owner, self._call, self._traced, self._entry = owner, call, traced, entry
         self.inputs = call.inputs
         self.draws = call.draws
         self.hashes = TensorHashes({})
+        self.way = owner.way
 
     def expect_draws(self, tapped: bool) -> None:
         self._call.expect_draws(tapped)
@@ -50,7 +55,7 @@ class StepRecording:
         self._owner.take(self._call, self._traced, values)
 
     def end(self, outputs: Sequence[Any] | None, failure: BaseException | None = None) -> None:
-        self._owner.end(self._call, self._traced, self._entry, self.hashes, outputs, failure)
+        self._owner.end(self._call, self._traced, self._entry, self.hashes, self.way, outputs, failure)
 
 
 class RunRecordings:
@@ -62,7 +67,7 @@ class RunRecordings:
         note_lost: called with how many recordings were skipped, whenever some are.
         info: facts for the run, if it is not there yet.
         patience: seconds that training waits for the verdict on an earlier step, if a trigger decides.
-        way: how the tap captures; the graph is written as of that way.
+        way: how calls are captured, unless a step reports another way; the graph is written as of that way.
         sources: whether the graph embeds the text of user files.
     """
 
@@ -83,7 +88,7 @@ class RunRecordings:
         self._reserve, self._note_lost = reserve, note_lost
         self.note: Callable[[str], object] = lambda text: None  # why a function is not recorded, for the run
         self.lost = 0  # recordings of calls that were to be recorded
-        self._way: CaptureMode = way
+        self.way: CaptureMode = way
         self._sources = sources
         self._info = dict(info)
         self._held = PendingRecordings(record.before, patience) if record.on_trigger else None
@@ -97,7 +102,8 @@ class RunRecordings:
         self._busy = False
         self._thread: threading.Thread | None = None
         self._pid = os.getpid()
-        self._graphs: dict[int, tuple[Graph, str]] = {}  # by id(); held, lest that comes back
+        # by id(), and way; held, lest the id comes back
+        self._graphs: dict[tuple[int, CaptureMode], tuple[Graph, str]] = {}
 
     def wants(self, steps: range) -> bool:
         """Whether one of these steps is recorded, be it into memory."""
@@ -173,6 +179,7 @@ class RunRecordings:
         traced: TracedRoot,
         entry: StepEntry,
         hashes: TensorHashes,
+        way: CaptureMode,
         outputs: Sequence[Any] | None,
         failure: BaseException | None = None,
     ) -> None:
@@ -183,7 +190,7 @@ class RunRecordings:
                 return
             reason = f"{ASKED_FOR}{self._record.steps!r}"
             graph = traced.graph_for(sources=self._sources)
-            item = QueuedRecording(call, graph, step, self._number(step), reason, hashes)
+            item = QueuedRecording(call, graph, way, step, self._number(step), reason, hashes)
             at_once = self._asked_for(entry.numbers)
             if at_once:
                 self._put([item])
@@ -276,10 +283,10 @@ class RunRecordings:
         if not self._reserve.has_room(self._run_dir):
             self._lose()
             return
-        if id(graph) not in self._graphs:
-            name = write_graph(self._run_dir, replace(graph, way=self._way), "zstd")
-            self._graphs[id(graph)] = graph, name
-        _, graph_id = self._graphs[id(graph)]
+        if (id(graph), item.way) not in self._graphs:
+            name = write_graph(self._run_dir, replace(graph, way=item.way), "zstd")
+            self._graphs[id(graph), item.way] = graph, name
+        _, graph_id = self._graphs[id(graph), item.way]
         recording = replace(
             item.call.finished(),
             step=item.step,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from tensortap.core.names import short_function_names, unique_node_names
 from tensortap.core.records import Graph
-from tensortap.tf.function_library import TracedFunction, closure
+from tensortap.tf.function_library import TracedFunction, closure, clusters_ops, compiled_functions
 from tensortap.tf.random_ops import DRAWN_BY, has_own_stream
 from tensortap.tf.shapes import capturable_dtype, static_shape
 
@@ -68,6 +68,16 @@ class TracedRoot:
             for node in function.definition.node_def
             if "Dataset" in node.op and any(value.HasField("func") for value in node.attr.values())
         ]
+
+    def compiled_places(self, places: Collection[Place]) -> set[Place]:
+        """Those of the places inside functions that XLA compiles: more outputs change how it fuses ops."""
+        if clusters_ops():
+            return set(places)
+        return {place for place in places if place[0] in self._compiled}
+
+    @cached_property
+    def _compiled(self) -> set[str]:
+        return compiled_functions(self.functions)
 
     def seeded_random_ops(self) -> list[str]:
         """Names of the nodes that draw from a seeded stream of their own."""

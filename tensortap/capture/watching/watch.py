@@ -9,7 +9,7 @@ import functools
 import json
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, fields
 from numbers import Integral
 from typing import Any, get_args
@@ -135,6 +135,11 @@ class Watch:
             ChoiceFailedError: a callable of the watch raised.
         """
         return all(test(candidate) for test in self._tests)
+
+    def roles_beyond(self, kinds: Collection[str]) -> list[str]:
+        """Those of `kinds=` that select nothing where only these kinds, and no layers, are known."""
+        roles = {text: parse_role(text) for text in self.kinds or ()}
+        return [text for text, role in roles.items() if role.layer or role.kind not in kinds]
 
     def fits_size(self, size: int) -> bool:
         """Whether `size` is within `min_size` and `max_size`."""

@@ -106,6 +106,12 @@ class LoadedCall:
         """The tensors that can be computed."""
         return list(self.recorded.candidates.values())
 
+    @property
+    def in_graph_candidates(self) -> list[Candidate]:
+        """Those that a tap of a run would read in-graph."""
+        compiled = self.recorded.compiled_places(self.recorded.candidates)
+        return [each for place, each in self.recorded.candidates.items() if place not in compiled]
+
     def run(
         self,
         wanted: Callable[[Candidate], bool] | None = None,

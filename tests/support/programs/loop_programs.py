@@ -547,6 +547,39 @@ def compiled_step(capture: Capture) -> Results:
     return {"losses": _steps(capture, train, floats(ROWS, 6)), "weight": weight}
 
 
+@tf.function(jit_compile=True)
+def _gated(x: Any, weight: Any) -> Any:
+    """A normalized, gated layer: many ops that XLA fuses."""
+    hidden = x @ weight
+    hidden -= tf.reduce_mean(hidden, -1, keepdims=True)
+    hidden *= tf.math.rsqrt(tf.reduce_mean(tf.square(hidden), -1, keepdims=True) + 1e-5)
+    hidden = hidden * tf.nn.gelu(hidden) * 1.3 + tf.tanh(hidden) * 0.7
+    return tf.reduce_mean(hidden * tf.nn.sigmoid(hidden))
+
+
+def compiled_layers(capture: Capture) -> Results:
+    """Layers that XLA compiles inside a step that it does not, after noise with a seed; and under an eager
+    tape."""
+    weight = tf.Variable(floats(24, 24))
+
+    @tf.function
+    def train(x: Any) -> Any:
+        x += 0.1 * tf.random.normal(tf.shape(x), seed=1)
+        with tf.GradientTape() as tape:
+            loss = _gated(x, weight)
+        weight.assign_sub(0.3 * tape.gradient(loss, weight))
+        return loss
+
+    losses = _steps(capture, train, floats(ROWS, 24))
+    for (x,) in batches(floats(ROWS, 24)):
+        with capture.step():
+            with tf.GradientTape() as tape:
+                loss = _gated(x, weight)
+            weight.assign_sub(0.3 * tape.gradient(loss, weight))
+            losses.append(loss)
+    return {"losses": losses, "weight": weight}
+
+
 def changing_shapes(capture: Capture) -> Results:
     """Traced for batches of two sizes, each trace with draws of its own."""
     weight = tf.Variable(floats(6, 3))
@@ -586,5 +619,6 @@ PROGRAMS: list[Program] = [
     physics_informed,
     shuffled_dataset,
     compiled_step,
+    compiled_layers,
     changing_shapes,
 ]
