@@ -53,7 +53,7 @@ def test_without_leave_the_page_says_how_it_would_be_run(tap: TapPage, serve: Se
     expect(page.get_by_test_id("compute")).to_have_count(0)
     page.goto(site.url + "#view=stepper")
     refused = page.get_by_test_id("replay-not-allowed")
-    expect(refused).to_contain_text("Recorded of this run: 1 step")
+    expect(refused).to_contain_text("This run has 1 recorded step")
     expect(refused).to_contain_text("tensortap serve LOGDIR --allow-replay")
     expect(page.get_by_test_id("stepper-list")).to_have_count(0)
 

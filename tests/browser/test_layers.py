@@ -146,3 +146,18 @@ def test_a_scope_of_the_ops_has_a_panel(layers: TapPage, site: Site) -> None:
     page.go_back()
     panel.get_by_test_id("scope-layer").click()
     expect(page.get_by_test_id("layer-panel")).to_have_attribute("data-layer", re.compile("hidden_1$"))
+
+
+def test_a_phone_shows_one_column_of_whole_cards(tap: TapPage, site: Site) -> None:
+    page = tap.page
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{site.start_url}#run=digits&view=layers")
+    tap.wait_until_ready()
+    pane = page.get_by_test_id("graph").bounding_box()
+    assert pane is not None
+    layers_of_model = [key for key in cards(page) if key.startswith("digits")]
+    assert len(layers_of_model) > 5
+    for key in layers_of_model:
+        box = page.evaluate("key => window.tensortap.node(key)", key)
+        assert pane["x"] <= box["x"] and box["x"] + box["width"] <= pane["x"] + pane["width"], key
+    expect(page.get_by_label("Legend").get_by_role("button")).to_have_attribute("aria-expanded", "false")

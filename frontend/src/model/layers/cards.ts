@@ -428,7 +428,18 @@ class Contraction {
     if (draft.kind === 'layer') return last;
     const [row] = draft.rows as [number];
     if (NOISE.test(this.graph.opTypes.at(row))) return 'Noise';
-    return this.graph.slots[row]! > 1 ? `${inputName(last)} ${draft.slot}` : inputName(last);
+    const word = this.inputWord(draft);
+    const alike = this.drafts.filter((other) => other.kind === 'input' && other.rows[0] === row && this.inputWord(other) === word);
+    return alike.length > 1 ? `${word} ${draft.slot}` : word;
+  }
+
+  /** What an input is called on its card: elements of a dataset by what reads them. */
+  private inputWord(draft: Draft): string {
+    const name = draft.path.slice(draft.path.lastIndexOf('/') + 1);
+    if (!FROM_DATASET.test(name)) return name;
+    const id = this.drafts.indexOf(draft);
+    const readers = this.drafts.filter(({ inputs }) => inputs.has(id));
+    return readers.length > 0 && readers.every(({ kind }) => kind === 'loss') ? 'Labels' : 'Input';
   }
 
   private countParameters(weights: readonly CardWeight[], rows: Int32Array): number {
@@ -609,8 +620,7 @@ function nearest(rows: readonly number[], row: number): number | null {
 /** Random numbers that are drawn outside of layers: what a generator starts from. */
 const NOISE = /Random(?:Standard)?(?:Normal|Uniform)|TruncatedNormal|StandardNormal/;
 
-/** What an input is called on its card. */
-const inputName = (name: string): string => (/^(?:IteratorGetNext|OptionalGetValue)/.test(name) ? 'Input' : name);
+const FROM_DATASET = /^(?:IteratorGetNext|OptionalGetValue)/;
 
 const greatestCommonDivisor = (a: number, b: number): number => (b === 0 ? a : greatestCommonDivisor(b, a % b));
 

@@ -25,7 +25,7 @@ function tower(blocks: number, layers = ['one', 'two']): Level {
 
 test('nested models are frames, open in a small model', () => {
   const level = foldedLevel(captured('nested').layers, NO_FOLDS);
-  expect(titles(level)).toEqual(['Input 0', 'Input 1', 'Input 2', 'encoder', 'encoder', 'join', 'mix', 'refine', 'out', 'loss']);
+  expect(titles(level)).toEqual(['Input 0', 'Input 1', 'Labels', 'encoder', 'encoder', 'join', 'mix', 'refine', 'out', 'loss']);
   expect(titles(level.items[3]!.inside!)).toEqual(['one', 'two', 'sum']);
   expect(level.items[4]).toMatchObject({ call: 1, calls: 2 });
   expect(level.items[3]!.inside!.entries).toEqual([0, 2]); // the residual edge enters, too

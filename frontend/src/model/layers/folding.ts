@@ -232,7 +232,8 @@ class Folding {
     const { cards } = this.graph;
     const key = this.keyOf(first);
     const names = variants.map((variant) => this.titleOf(variant));
-    const common = { key, cards: first.cards, variants: variants.map((variant) => variant.cards), names };
+    const ordered = variants.map((variant) => this.outputLast(variant.cards));
+    const common = { key, cards: ordered[0]!, variants: ordered, names };
     const parameters = (raw: Raw): number => sum(firstCalls(raw.cards.map((card) => cards[card]!)));
     if (!first.container) {
       const { kind, title, path, scope, className, shape, output, call, calls } = cards[first.cards[0]!]!;
@@ -284,11 +285,17 @@ class Folding {
     return raw.container?.title ?? this.graph.cards[raw.cards[0]!]!.title;
   }
 
-  /** The card whose result leaves the block. */
+  private outputLast(cards: readonly number[]): readonly number[] {
+    const last = this.lastOf(cards);
+    return cards[cards.length - 1] === last ? cards : [...cards.filter((card) => card !== last), last];
+  }
+
+  /** The card whose result leaves the block; a gradient penalty takes none, and reads what is computed on the way. */
   private lastOf(cards: readonly number[]): number {
     const inside = new Set(cards);
-    const leaving = cards.filter((card) => this.readers[card]!.some((to) => !inside.has(to)));
-    return leaving[leaving.length - 1] ?? cards[cards.length - 1]!;
+    const ends = cards.filter((card) => !this.readers[card]!.some((to) => inside.has(to)));
+    const leaving = ends.filter((card) => this.readers[card]!.length > 0);
+    return leaving[leaving.length - 1] ?? ends[ends.length - 1] ?? cards[cards.length - 1]!;
   }
 }
 

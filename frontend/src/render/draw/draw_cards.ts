@@ -198,7 +198,7 @@ function drawOverview(frame: CardFrame, placed: PlacedCard, style: BoxStyle, sta
   const small = height < HEIGHT - CELLS;
   const [size, second] = [Math.min(small ? 20 : 32, 10.5 / camera.zoom), Math.min(small ? 17 : 26, 9 / camera.zoom)];
   const room = width - 2 * MARGIN;
-  const oneLine = size + second + 8 > height;
+  const oneLine = size + second + 12 > height;
   const name = oneLine ? y + height / 2 : y + 5 + size / 2;
   write(context, style.text, size, 600, x + MARGIN, name, fitter.fit(titleText(item), size, 600, room));
   if (oneLine) return;

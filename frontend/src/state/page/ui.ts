@@ -8,8 +8,8 @@ import { panelOpen, problemsOpen, recentChoices } from './preferences';
 
 /** The list of keys. */
 export const helpOpen = signal(false);
-/** On a zoomed page it would cover a third of the graph: there it begins closed. */
-export const legendOpen = signal((globalThis.innerHeight || 900) >= 600);
+/** On a zoomed page, or a phone, it would cover a third of the graph: there it begins closed. */
+export const legendOpen = signal(Math.min(globalThis.innerHeight || 900, globalThis.innerWidth || 900) >= 600);
 
 /** The node panel takes the whole width: as was asked for, while there is a node to show. */
 export const panelMaximised = computed(() => enlarged.value && chosenTensor.value !== null);

@@ -15,6 +15,7 @@ import { splitScope } from '../../model/wire/names';
 import { comparison, differences } from '../../state/compare/comparison';
 import { chosenGraph, chosenStep, chosenTensor, chosenVisit, compareAt, compareSort } from '../../state/page/choices';
 import { useSize } from '../kit/hooks';
+import { ScopePart } from '../kit/LongName';
 
 const ROW = 28;
 /** Columns of numbers are as wide as their titles, in px. */
@@ -124,7 +125,7 @@ function Row({ row }: { row: TensorDifference }) {
     >
       <td class="text-tensor" title={title}>
         <button type="button" class="link-name">
-          <span class="faint scope-part">{scope}</span>
+          <ScopePart scope={scope} />
           <span class="label-part">{label}</span>
         </button>
       </td>

@@ -15,6 +15,15 @@ export function LongName({ name }: { name: string }) {
   );
 }
 
+/** The scope before a label; where there is no room for all, its beginning, which neighbours share, gives way. */
+export function ScopePart({ scope }: { scope: string }) {
+  return (
+    <span class="faint scope-part">
+      <bdi>{scope}</bdi>
+    </span>
+  );
+}
+
 interface CutPathProps {
   path: string;
   /** Positions of letters to mark. */

@@ -32,6 +32,10 @@ const FACTS = 236;
 /** In a view no wider than this layers begin below the facts, which are this high there. */
 const NARROW = 720;
 const FACTS_HEIGHT = 100;
+/** A view narrower than this has one column of cards, between the model's name and the legend's title. */
+const COLUMNS = 480;
+const NAME_HEIGHT = 60;
+const LEGEND_TITLE = 42;
 const LEGEND_HEIGHT = 66;
 const EDGE = 20;
 
@@ -115,7 +119,9 @@ export class LayersCanvas {
     const { width, height } = this.viewport.view;
     const proportion = height / Math.max(1, width - this.facts);
     const steep = STEEP * proportion;
-    const folding = width > 0 ? { tall: height / LEGIBLE, steep, steepest: steep, proportion: Math.min(1, proportion) } : FOLDING;
+    // Two columns would not be legible side by side: one is scrolled.
+    const tall = width < COLUMNS ? Number.POSITIVE_INFINITY : height / LEGIBLE;
+    const folding = width > 0 ? { tall, steep, steepest: steep, proportion: Math.min(1, proportion) } : FOLDING;
     this.picture = level ? placeCards(level, (item) => cardSize(item, bare), folding) : EMPTY;
   }
 
@@ -147,6 +153,10 @@ export class LayersCanvas {
   /** All of it, beside the facts and the legend on the left where they would cover it and there is room; else between them. */
   private whole(): Camera {
     const { view } = this.viewport;
+    if (view.width < COLUMNS) {
+      const { x, y, zoom } = fitRect(this.bounds, { width: view.width, height: view.height - LEGEND_TITLE }, EDGE / 2, NAME_HEIGHT);
+      return { x, y: y + LEGEND_TITLE / 2 / zoom, zoom: Math.min(1, zoom) };
+    }
     const fits = (width: number, height: number): Camera => {
       const camera = fitRect(this.bounds, { width, height });
       return { ...camera, zoom: Math.min(1, camera.zoom) };
@@ -238,8 +248,9 @@ export class LayersCanvas {
     const beside = view.width - facts;
     const zoom = Math.min(READABLE, Math.max(LEGIBLE, (beside - 60) / this.picture.width));
     const first = this.picture.cards[0]!;
-    const middle =
-      this.picture.width * zoom < beside ? this.picture.width / 2 : Math.max(first.x + first.width / 2, (beside / 2 - EDGE) / zoom);
+    const begin = first.x + first.width / 2;
+    if (view.width < COLUMNS) return { x: begin, y: (view.height / 2 - NAME_HEIGHT) / zoom, zoom };
+    const middle = this.picture.width * zoom < beside ? this.picture.width / 2 : Math.max(begin, (beside / 2 - EDGE) / zoom);
     return { x: middle - facts / 2 / zoom, y: (view.height / 2 - (facts ? TOOLS : FACTS_HEIGHT)) / zoom, zoom };
   }
 

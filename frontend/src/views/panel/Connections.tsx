@@ -7,6 +7,7 @@ import { graph } from '../../state/graph/graph';
 import { graphLayers, shownItems } from '../../state/graph/layers';
 import { view } from '../../state/page/choices';
 import { pathStart, selectLayer, selectNode, selectTensor, startTrace } from '../../state/selection';
+import { ScopePart } from '../kit/LongName';
 
 /** Inputs and outputs to click through: the tensor that flows in, the nodes it flows to. */
 export function Connections({ detail }: { detail: NodeDetail }) {
@@ -145,7 +146,7 @@ function Link({ name, detail, onClick }: { name: string; detail: string; onClick
   return (
     <button type="button" class="link-row" onClick={onClick} title={name} data-node={name}>
       <span class="link-name">
-        <span class="faint scope-part">{scope}</span>
+        <ScopePart scope={scope} />
         <span class="label-part">{label}</span>
       </span>
       <span class="faint num">{detail}</span>

@@ -44,7 +44,7 @@ export function LayerPanel({ item }: { item: Item }) {
       <header class="panel-head">
         <div class="grow">
           <div class="panel-scope truncate" title={item.path}>
-            {visible(item.path.slice(0, Math.max(0, item.path.lastIndexOf('/')))) || 'layer'}
+            {visible(item.path.slice(0, Math.max(0, item.path.lastIndexOf('/')))) || (item.kind === 'input' ? 'input' : 'layer')}
           </div>
           <h2 class="panel-title">
             <span class="truncate" title={item.path}>
@@ -89,7 +89,7 @@ export function LayerPanel({ item }: { item: Item }) {
             )}
           </div>
           {statistics && <Worst statistics={statistics} />}
-          <Largest item={item} />
+          {item.kind !== 'input' && <Largest item={item} />}
           <Facts item={item} config={call?.config ?? ''} />
           <Output item={item} statistics={statistics} />
           <Weights weights={cardsOf(item).flatMap((card) => card.weights)} trends={normTrends.data.value} />
@@ -216,7 +216,7 @@ function Facts({ item, config }: { item: Item; config: string }) {
     ['config', config],
     ['frozen', frozen > 0 ? `${frozen} of ${weights.length} weights` : ''],
   ];
-  return <FactsSection title="Layer" rows={rows} />;
+  return <FactsSection title={item.kind === 'input' ? 'Input' : 'Layer'} rows={rows} />;
 }
 
 function Output({ item, statistics }: { item: Item; statistics: CardStatistics | null }) {

@@ -34,7 +34,7 @@ export function RunSummary() {
     ['Snapshots', formatCount(entry.snapshots)],
     ['NaN/Inf snapshots', entry.nonfinite === null ? 'unknown' : formatCount(entry.nonfinite)],
     ...Object.entries(detail.info).flatMap(([name, value]): [string, string][] => {
-      const text = textOf(value);
+      const text = textOf(value, name === 'watch' ? ' | ' : ' ');
       return text === null ? [] : [[factName(name), text]];
     }),
   ];
@@ -101,9 +101,9 @@ const FACT_NAMES = new Map([
 ]);
 
 /** Plain facts, and lists of texts such as the command and the watches; null for anything else. */
-function textOf(value: unknown): string | null {
+function textOf(value: unknown, joint: string): string | null {
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return String(value);
-  return Array.isArray(value) && value.length > 0 && value.every((part) => typeof part === 'string') ? value.join(' ') : null;
+  return Array.isArray(value) && value.length > 0 && value.every((part) => typeof part === 'string') ? value.join(joint) : null;
 }
 
 function Section({ title, rows }: { title: string; rows: [string, string][] }) {

@@ -131,8 +131,7 @@ function NotAllowed() {
   return (
     <Message title="Replay is off on this server" testid="replay-not-allowed">
       <p>
-        Recorded of this run: {counted(recordedSteps.value.length, 'step')}. Running one executes a graph from a file, so the server must be
-        told that it may:
+        This run has {counted(recordedSteps.value.length, 'recorded step')}. Replay executes a graph from a file, so start the server with:
       </p>
       <CodeBlock code="tensortap serve LOGDIR --allow-replay" label="Copy the command" />
       <p>

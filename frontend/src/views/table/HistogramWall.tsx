@@ -10,6 +10,7 @@ import { goTo } from '../../state/selection';
 import type { SnapshotPages } from '../../state/tensors/tensor_list';
 import { Bars, smallHistogram, Ticks } from '../charts/MiniHistogram';
 import { useSize, useThrottled } from '../kit/hooks';
+import { ScopePart } from '../kit/LongName';
 import { Failure } from '../kit/Message';
 import { isSelected } from './selected_row';
 
@@ -80,7 +81,7 @@ function Card({ row, selected, step }: { row: Snapshot; selected: boolean; step:
     >
       <span class="wall-name">
         <span class="name-parts">
-          <span class="faint scope-part">{scope}</span>
+          <ScopePart scope={scope} />
           <span class="label-part">{label}</span>
         </span>
         {row.nan > 0 && <span class="chip nan">NaN</span>}

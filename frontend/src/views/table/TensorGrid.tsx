@@ -11,6 +11,7 @@ import { tableSort as sort, tableRows, tableSort } from '../../state/page/choice
 import { tableColumns } from '../../state/page/preferences';
 import type { SnapshotPages } from '../../state/tensors/tensor_list';
 import { useSize, useThrottled } from '../kit/hooks';
+import { ScopePart } from '../kit/LongName';
 import { Failure } from '../kit/Message';
 import { Sparkline } from './Sparkline';
 import { isSelected, ROW, useSelectedRow } from './selected_row';
@@ -185,7 +186,7 @@ function TensorLabel({ row }: { row: Snapshot }) {
   return (
     <button type="button" class="link-name">
       <span class="name-parts">
-        <span class="faint scope-part">{scope}</span>
+        <ScopePart scope={scope} />
         <span class="label-part">{label}</span>
       </span>
       <Kept row={row} />

@@ -59,7 +59,9 @@ export function RowName({ timeline, index, hovered, active }: RowNameProps) {
       >
         <span class="timeline-label">
           <span>{scope.slice(0, -1)}</span>
-          <span>{scope ? `/${label}` : label}</span>
+          <span class="cut-start">
+            <bdi>{scope ? `/${label}` : label}</bdi>
+          </span>
         </span>
         {opens !== undefined && row.kind !== 'rest' && (
           <span class="faint num">
