@@ -180,7 +180,15 @@ def record_story(
             kinds = "history, histograms and values"
             left_out.append(f"{kinds} of {counted(len(order) - done, 'tensor')} (of {len(order):,}).")
             break
-        _record_tensor(recorder, place, key, seen[key], focus=key[1] in focus, thinned=total > 200)
+        _record_tensor(
+            recorder,
+            place,
+            key,
+            seen[key],
+            focus=key[1] in focus,
+            thinned=total > 200,
+            several_workers=len(detail["workers"]) > 1,
+        )
         advance(done + 1, len(order))
     if len(held) < total:
         left_out.insert(0, f"{total - len(held):,} of {counted(total, 'step')} (histories show all steps).")
@@ -356,11 +364,14 @@ def _record_tensor(
     *,
     focus: bool,
     thinned: bool,
+    several_workers: bool,
 ) -> None:
     graph, tensor = key
     named: Query = {"graph": graph, "tensor": tensor}
     recorder.json(f"{place}/nodes", {"node": rows[0]["node"], "graph": graph})
     recorder.json(f"{place}/history", named)
+    if several_workers:
+        recorder.binary(f"{place}/workers", {**named, "statistic": "mean"})
     for scale in ("symlog", "linear") if focus else ("symlog",):
         asked = {**named, "scale": scale, "merge": "visits"}
         recorder.json(f"{place}/histograms", {**asked, "limit": 200})

@@ -162,7 +162,9 @@ def workers_of_tensor(run: str) -> Response:
             Column("worker", "utf8", Texts.of(found.worker)),
             Column("differing", "i32", found.differing),
             Column("first_differing", "f64", found.first_differing),
+            Column("missing", "i32", found.missing),
             Column("value", "f64", found.value.ravel()),
+            Column("captured", "u8", found.captured.ravel()),
         ],
     )
 

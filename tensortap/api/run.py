@@ -21,6 +21,7 @@ from tensortap.index.run_events import RunEvent, StepBatch
 from tensortap.index.run_index import RunIndex
 from tensortap.index.series.histograms import HistogramSeries, histograms
 from tensortap.index.series.history import history
+from tensortap.index.series.worker_grid import WorkerGrid, worker_grid
 from tensortap.index.worker_follower import WorkerStatus
 
 from .plots import Kind, histograms_figure
@@ -148,6 +149,27 @@ class Run:
         check_texts(worker=worker, graph=graph)
         found = history(self._index, name, graph=graph, worker=worker, steps=steps)
         return Table(found.columns, f"{found.tensor}: ")
+
+    def by_worker(
+        self, name: str, statistic: str = "mean", *, steps: object = None, graph: str | None = None
+    ) -> WorkerGrid:
+        """A statistic of a tensor on each worker at each step, workers that differ from the others first.
+
+        Example:
+            grid = run.by_worker("dense/kernel", "l2", steps="700:")
+            grid.rank[0], grid.first_differing[0]  # the worker that leaves the others, and when
+            grid.value  # [workers, steps]
+
+        Args:
+            statistic: a statistic, a count, or `zero_share`, `nan_share`, `inf_share`.
+            steps: as in `history`.
+
+        Raises:
+            NotFoundError: the tensor was not captured. SelectionError: `steps` or `statistic` is invalid.
+        """
+        check_name(name)
+        check_texts(statistic=statistic, graph=graph)
+        return worker_grid(self._index, name, statistic, graph=graph, steps=steps, limit=None)
 
     def histograms(self, name: str, **options: Any) -> Histograms:
         """Histograms of a tensor over steps, with common edges. `plot()` draws them.

@@ -212,6 +212,11 @@ def registered_functions() -> set[str]:
     return set(context.context().list_function_names())
 
 
+def own_task() -> str:
+    """The task of this process, `/job:worker/replica:0/task:1`; empty outside a cluster."""
+    return str(tf.config.list_logical_devices()[0].name).partition("/device:")[0]
+
+
 def has_function(name: str) -> bool:
     return bool(context.context().has_function(name))
 

@@ -167,6 +167,11 @@ def test_two_workers_write_side_by_side(tmp_path: Path) -> None:
 
     run = tensortap.open(tmp_path).runs["r"]
     assert sorted(worker.rank for worker in run.workers) == [0, 1]
+    (graph,) = run.graphs  # of both: the task of their devices is left out
+    assert len(graph.workers) == 2
+    grid = run.by_worker("total")
+    assert (grid.rank, grid.differing.tolist()) == ([0, 1], [0, 0])
+    assert run.by_worker("own_gradient", steps=0).value.tolist() == [[8.0], [2.0]]
     dumped = Dumped(tmp_path / "r")
     gradients = sorted(
         float(row.value) for row in dumped.rows if "own_gradient" in row.node and row.step == 0

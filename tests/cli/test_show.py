@@ -125,3 +125,20 @@ def test_options_choose_what_is_listed_or_are_refused(run, tmp_path):
     assert len(json.loads(run("show", tmp_path, "--json", "--visit", "0", "--sort", "step")[1])) == 2
     found = json.loads(run("show", tmp_path, "--json", "--where", "graph == '-'")[1])
     assert [row["graph"] for row in found] == ["-", "-"]
+
+
+def test_workers_are_compared_the_worst_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for rank in range(40):
+        with DumpWriter(tmp_path, run="job", rank=rank) as writer:
+            for step in range(4 - (rank == 5)):
+                writer.log("w:0", np.full(3, step + (rank == 7 and step > 1)), step=step)
+    command = ["show", str(tmp_path / "job"), "w", "--workers"]
+    assert main(command) == 0
+    printed = capsys.readouterr()
+    rows = [line.split() for line in printed.out.splitlines()]
+    assert [row[0] for row in rows[1:5]] == ["7", "5", "0", "1"]
+    assert rows[1][2:] == ["4", "2", "2", "4", "3"]
+    assert (len(rows), printed.err) == (31, "10 more workers; all with --json\n")
+    assert main([*command, "max", "--step", "0:2", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert [each["differs at"] for each in listed] == [0] * 40

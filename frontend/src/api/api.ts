@@ -27,6 +27,7 @@ import { decodeStep, type StepStatistics } from '../model/wire/step_statistics';
 import { decodeTimeline, type Timeline } from '../model/wire/timeline';
 import type { ValueRange } from '../model/wire/value_scale';
 import type { Change, SavedWhatIfs } from '../model/wire/what_ifs';
+import { decodeWorkerGrid, type WorkerGrid } from '../model/wire/worker_grid';
 import {
   readHistograms,
   readHistory,
@@ -126,6 +127,11 @@ export class Api {
 
   async histograms(run: string, tensor: string, query: Query, signal?: AbortSignal): Promise<Histograms> {
     return readHistograms(await this.json<WireHistograms>(`runs/${pathOf(run)}/histograms`, { tensor, ...query }, signal));
+  }
+
+  /** A statistic of a tensor on all workers. */
+  async workerGrid(run: string, query: Query, signal?: AbortSignal): Promise<WorkerGrid> {
+    return decodeWorkerGrid(await this.provider.bytes(`runs/${pathOf(run)}/workers`, query, signal));
   }
 
   async value(key: SnapshotKey, selection: string, signal?: AbortSignal): Promise<NpyArray> {

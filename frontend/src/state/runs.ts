@@ -105,6 +105,8 @@ effect(() => {
   pickedGraph.value = { run: detail.id, graph: first.id };
 });
 
+export const severalWorkers = computed(() => (runDetail.value?.workers.length ?? 0) > 1);
+
 export const workerId = computed<string | null>(() => {
   const workers = runDetail.value?.workers ?? [];
   return workers.some((worker) => worker.id === chosenWorker.value) ? chosenWorker.value : null;

@@ -3,6 +3,7 @@
 export { CompareView } from './compare/CompareView';
 export { EventsView } from './events/EventsView';
 export { Palette } from './palette/Palette';
+export { WorkersTab } from './panel/WorkersTab';
 export { ProblemsView } from './problems/ProblemsView';
 export { ReplayView } from './replay/ReplayView';
 export { Help } from './shell/Help';

@@ -49,6 +49,9 @@ def graph_of(
 ) -> Graph:
     """A closure as the dump records it, without the text of user files.
 
+    Devices of this process are named without its task (`/device:GPU:0`): all workers of a job record one
+    graph.
+
     Args:
         functions: breadth first, the root first.
         names: (function, op or argument name) -> unique node name.
@@ -61,7 +64,7 @@ def graph_of(
     passed = _passed_arguments(functions, names)
     replicas = _replica_numbers(names.values())
     unread = {} if replicas else _unread_variables(functions, layers)
-    nodes = []
+    nodes, task = [], internals.own_task()
     for function in functions.values():
         where = creation_stacks[function.name]
         for operation in function.operations.values():
@@ -74,7 +77,7 @@ def graph_of(
                     op_type="_Arg" if is_argument else operation.type,
                     inputs=passed.get(unique, ()) if is_argument else _inputs(function, operation, names),
                     function=short[function.name],
-                    device=operation.device,
+                    device=operation.device.removeprefix(task),
                     attributes=_attributes(function, operation, candidates, layers, unread)
                     | _meaning(functions, function, operation, layer)
                     | ({"tensortap.replica": str(replicas[unique])} if unique in replicas else {}),
@@ -278,7 +281,9 @@ def serialized_graph_def(
 
 
 def _rename_calls(nodes: Iterable[internals.NodeDef], short: Mapping[str, str]) -> None:
+    task = internals.own_task()
     for node in nodes:
+        node.device = node.device.removeprefix(task)
         for number in _NODE_NUMBERS:
             node.attr.pop(number, None)
         for callee in callees(node):

@@ -7,6 +7,8 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tensortap.core.text import counted
 
 from ..argument_types import local, natural, steps
@@ -23,10 +25,12 @@ if TYPE_CHECKING:
 
 HELP = "list the tensors of a run, or show one: summary, histogram, values"
 EXAMPLE = """tensortap show logs/digits dense/Relu:0 --step 30 --selection 0,:10 --highlight 1:
+         tensortap show logs/digits dense/Relu:0 --workers l2
          tensortap show logs/digits --where "nan > 0 and op == 'MatMul'" --sort max --reverse"""
 
-_OF_ONE = ("selection", "highlight", "out")  # options that mean something of one tensor only
+_OF_ONE = ("selection", "highlight", "out", "workers")  # options that mean something of one tensor only
 _OF_LISTS = ("match", "where", "op", "layer", "dtype", "nonfinite", "kept", "sort", "reverse", "limit")
+_WORKERS = 30  # lines of a table
 _OF_BOTH = ("worker", "graph", "visit")
 
 
@@ -67,6 +71,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE.npy",
         help="also write TENSOR, or its slice, to this file",
     )
+    parser.add_argument(
+        "--workers",
+        nargs="?",
+        const="mean",
+        metavar="STATISTIC",
+        help="compare TENSOR on all workers, the worst first, by a statistic (default: mean), at all steps "
+        "or at --step",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_filters(parser)
 
@@ -87,6 +99,9 @@ def run(arguments: argparse.Namespace) -> int:
             print_snapshots(found, arguments)
         else:
             _list(found, arguments)
+        return 0
+    if arguments.workers is not None:
+        _print_workers(found, arguments)
         return 0
     view = TensorView.of(
         found,
@@ -142,6 +157,44 @@ def _list(found: RunIndex, arguments: argparse.Namespace) -> None:
     if len(fitting) > len(seen):
         more = counted(len(fitting) - len(seen), "more tensor")
         console(stderr=True).print(f"{more}; show all with --limit {len(fitting)}", style="dim")
+
+
+def _print_workers(found: RunIndex, arguments: argparse.Namespace) -> None:
+    from tensortap.index.series.worker_grid import worker_grid
+
+    grid = worker_grid(
+        found, arguments.tensor, arguments.workers, graph=arguments.graph, steps=arguments.step, limit=None
+    )
+    columns = ("rank", "worker", "steps", "differs at", "first at step", "last value", "median")
+    last = (grid.captured * np.arange(1, len(grid.step) + 1)).argmax(axis=1)
+    shown = len(grid.worker) if arguments.json else _WORKERS
+    rows = [
+        (
+            grid.rank[at],
+            grid.worker[at],
+            int(np.count_nonzero(grid.captured[at])),
+            int(grid.differing[at]),
+            None if grid.first_differing[at] < 0 else int(grid.first_differing[at]),
+            float(grid.value[at, last[at]]),
+            float(grid.median[last[at]]),
+        )
+        for at in range(min(len(grid.worker), shown))
+    ]
+    if arguments.json:
+        print_json([dict(zip(columns, row, strict=True)) for row in rows])
+        return
+    texts = [[cell(_number_text(each)) for each in row] for row in rows]
+    print_table(console(), columns, texts, numeric=(columns[0], *columns[2:]))
+    if len(grid.worker) > shown:
+        console(stderr=True).print(
+            f"{counted(len(grid.worker) - shown, 'more worker')}; all with --json", style="dim"
+        )
+
+
+def _number_text(value: float | str | None) -> str:
+    if isinstance(value, str):
+        return value
+    return "" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.9g}"
 
 
 def _nothing(listed: int, pattern: re.Pattern[str] | None, is_part: bool) -> str:

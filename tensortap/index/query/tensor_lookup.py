@@ -114,9 +114,14 @@ def tensor_rows(
     return max(codes, key=catalog.tensors.last_row), rows
 
 
+def function_of(graph_id: str) -> str:
+    """The name of the function that a graph was traced of; empty for `-`."""
+    return graph_id.rpartition("-")[0]
+
+
 def _of_training(catalog: Catalog, codes: list[int]) -> list[int]:
     """Without tensors of `test_step`, Keras' validation, if there are some of `train_step`."""
-    functions = [catalog.tensors.graph_of(code).rpartition("-")[0] for code in codes]
+    functions = [function_of(catalog.tensors.graph_of(code)) for code in codes]
     if "train_step" not in functions:
         return codes
     return [code for code, function in zip(codes, functions, strict=True) if function != "test_step"]

@@ -2,50 +2,66 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from tensortap.core.dtypes import Floats, Ints
+from tensortap.core.dtypes import Array, Floats, Ints
 from tensortap.core.errors import NotFoundError, SelectionError
 from tensortap.core.records import INTEGERS, STATISTICS
 
-from ..query.step_range import parse_steps
-from ..query.tensor_lookup import tensor_rows
+from ..catalog.catalog import Catalog
+from ..query.step_range import StepRange, parse_steps
+from ..query.tensor_lookup import function_of, in_order, select_rows, tensor_codes, tensor_rows
 from ..run_index import RunIndex
 from .trends import thin
 
-GRID_STATISTICS = (*STATISTICS, *INTEGERS)
+SHARES = {"nan_share": ("nan",), "inf_share": ("pos_inf", "neg_inf"), "zero_share": ("zero",)}
+GRID_STATISTICS = (*STATISTICS, *INTEGERS, *SHARES)
 _TOLERANCE = 1e-12  # of the median, as of the rule ReplicaDrift: kernels add in different orders
+_CELLS_AT_ONCE = 1 << 19  # some 50 MB
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerGrid:
     """A statistic of one tensor by worker and step.
 
+    Workers that differ at the fewest steps, but at some, come first: one that leaves the others says more
+    than activations, which differ everywhere. Then come those that miss most steps.
+
     Attributes:
         step: int64 [steps], ascending. thinned_from: number of steps before thinning, if any were skipped.
         worker, rank: [workers], ids and ranks (None: unknown).
         value: float64 [workers, steps], of a step's first iteration; NaN where nothing was captured, too.
-        low, median, high: float64 [steps], over the workers; NaN where all are NaN.
+        captured: bool [workers, steps].
+        low, median, high: float64 [steps], over the workers; NaN where all are NaN. The median is the lower
+            of two middle values: some worker holds it.
         differing: int64 [workers], at how many steps the worker differs from the median. first_differing:
-            int64 [workers], the first of these steps, -1 where there is none. Workers that differ at the
-            fewest steps, but at some, come first: one that leaves the others says more than activations,
-            which differ everywhere.
+            int64 [workers], the first of these steps, -1 where there is none.
+        missing: int64 [workers], at how many steps only others captured the tensor.
     """
 
     tensor: str
     graph: str
+    statistic: str
     step: Ints
     thinned_from: int | None
     worker: list[str]
     rank: list[int | None]
-    value: Floats
-    low: Floats
-    median: Floats
-    high: Floats
-    differing: Ints
-    first_differing: Ints
+    value: Floats = field(repr=False)
+    captured: Array = field(repr=False)
+    low: Floats = field(repr=False)
+    median: Floats = field(repr=False)
+    high: Floats = field(repr=False)
+    differing: Ints = field(repr=False)
+    first_differing: Ints = field(repr=False)
+    missing: Ints = field(repr=False)
+
+    def __repr__(self) -> str:
+        size = f"{len(self.worker):,} workers, {len(self.step):,} steps"
+        return f"<{self.statistic} of {self.tensor!r}: {size}, {np.count_nonzero(self.differing):,} differ>"
 
 
 def worker_grid(
@@ -60,7 +76,10 @@ def worker_grid(
     """A statistic of one tensor on each worker at each step.
 
     Args:
-        graph, steps: as in `history`.
+        statistic: one of `GRID_STATISTICS`.
+        graph: only of this graph, and of those that other workers traced of the same function: each worker's
+            names its own devices.
+        steps: as in `history`.
         limit: at most so many steps, evenly thinned; the first and last stay. Differences are looked for at
             all of them.
 
@@ -70,49 +89,114 @@ def worker_grid(
     if statistic not in GRID_STATISTICS:
         raise SelectionError(f"{statistic!r:.80} is not a statistic.", f"Use {', '.join(GRID_STATISTICS)}.")
     catalog = run.catalog
-    code, rows = tensor_rows(catalog, tensor, graph, parse_steps(steps), None)
+    code, rows = _tensor_rows(catalog, tensor, graph, parse_steps(steps))
     if not len(rows):
         raise NotFoundError(f"{tensor!r:.200} was not captured at these steps.", "Use other steps.")
-    step, visit, worker = (catalog.column(name, rows) for name in ("step", "visit", "worker"))
-    all_steps, column = np.unique(step, return_inverse=True)
-    codes, line = np.unique(worker, return_inverse=True)
-    order = np.lexsort((-np.arange(len(rows)), -visit.astype(np.int64)))  # the first iteration comes last
-    value = np.full((len(codes), len(all_steps)), np.nan)
-    value[line[order], column[order]] = catalog.column(statistic, rows)[order]
-    captured = np.zeros(value.shape, np.bool_)
-    captured[line, column] = True
-    low, median, high = _over_workers(value)
-    with np.errstate(invalid="ignore"):
-        near = np.abs(value - median) <= _TOLERANCE * np.abs(median)
-    same = near | (value == median) | (np.isnan(value) & (np.isnan(median) | ~captured))
-    differs = ~same
-    differing = np.count_nonzero(differs, axis=1)
-    first = np.where(differing > 0, all_steps[np.argmax(differs, axis=1)], -1)
-    with np.errstate(invalid="ignore"):
-        apart = np.nanmax(np.where(differs, np.abs(value - median), 0.0), axis=1, initial=0.0)
-    worst = np.lexsort((codes, -apart, np.where(differing > 0, differing, len(all_steps) + 1)))
-    shown = np.array(thin(len(all_steps), limit))
-    ranks = {known.id: known.rank for known in run.workers}
-    names = [catalog.workers[each] for each in codes[worst].tolist()]
+    step = catalog.column("step", rows)
+    by_step = np.argsort(step, kind="stable")
+    rows, step = rows[by_step], step[by_step]
+    all_steps, starts = np.unique(step, return_index=True)
+    codes = np.unique(catalog.column("worker", rows))
+    shown = thin(len(all_steps), limit)
+    differing, first, apart, missing = np.zeros((4, len(codes)))
+    first[:] = -1
+    kept = []
+    for some, value, captured in _blocks(catalog, statistic, rows, all_steps, starts, codes):
+        low, median, high = _over_workers(value)
+        differs = captured & ~_equal(value, median)
+        first = np.where((first < 0) & differs.any(1), all_steps[some][np.argmax(differs, axis=1)], first)
+        differing += np.count_nonzero(differs, axis=1)
+        missing += np.count_nonzero(~captured, axis=1)
+        with np.errstate(invalid="ignore"):
+            far = np.nanmax(np.where(differs, np.abs(value - median), 0.0), axis=1, initial=0.0)
+        apart = np.maximum(apart, far)
+        at = shown[(shown >= some.start) & (shown < some.stop)] - some.start
+        kept.append((value[:, at], captured[:, at], low[at], median[at], high[at]))
+    value, captured, low, median, high = (np.concatenate(each, axis=-1) for each in zip(*kept, strict=True))
+    fewest = np.where(differing > 0, differing, len(all_steps) + 1)
+    names, ranks = _names_and_ranks(run, codes)
+    by_rank = [math.inf if rank is None else rank for rank in ranks]
+    worst = np.lexsort((codes, by_rank, -missing, -apart, fewest))
     return WorkerGrid(
         tensor=catalog.tensors.names[code],
         graph=catalog.tensors.graph_of(code),
+        statistic=statistic,
         step=all_steps[shown],
         thinned_from=len(all_steps) if len(shown) < len(all_steps) else None,
-        worker=names,
-        rank=[ranks.get(name) for name in names],
-        value=value[worst][:, shown],
-        low=low[shown],
-        median=median[shown],
-        high=high[shown],
-        differing=differing[worst],
-        first_differing=first[worst],
+        worker=[names[at] for at in worst.tolist()],
+        rank=[ranks[at] for at in worst.tolist()],
+        value=value[worst],
+        captured=captured[worst],
+        low=low,
+        median=median,
+        high=high,
+        differing=differing[worst].astype(np.int64),
+        first_differing=first[worst].astype(np.int64),
+        missing=missing[worst].astype(np.int64),
     )
 
 
+def _tensor_rows(catalog: Catalog, tensor: str, graph: str | None, steps: StepRange) -> tuple[int, Array]:
+    if graph is None:
+        return tensor_rows(catalog, tensor, None, steps, None)
+    (code,) = tensor_codes(catalog, tensor, graph)
+    function = function_of(catalog.tensors.graph_of(code))
+    alike = [
+        each
+        for each in tensor_codes(catalog, tensor)
+        if function_of(catalog.tensors.graph_of(each)) == function
+    ]
+    rows = np.concatenate([catalog.rows_of_tensor(each) for each in alike])
+    return code, in_order(catalog, select_rows(catalog, rows, steps, None))
+
+
+def _names_and_ranks(run: RunIndex, codes: Ints) -> tuple[list[str], list[int | None]]:
+    ranks = {known.id: known.rank for known in run.workers}
+    names = [run.catalog.workers[code] for code in codes.tolist()]
+    return names, [ranks.get(name) for name in names]
+
+
+def _blocks(
+    catalog: Catalog, statistic: str, rows: Array, steps: Ints, starts: Ints, codes: Ints
+) -> Iterator[tuple[slice, Floats, Array]]:
+    """Some steps at a time: which, and `value` and `captured` [workers, these steps].
+
+    Args:
+        rows: ordered by step; those of a step begin at its `starts`.
+    """
+    many = max(1, _CELLS_AT_ONCE // len(codes))
+    for begin in range(0, len(steps), many):
+        some = slice(begin, min(begin + many, len(steps)))
+        last = starts[some.stop] if some.stop < len(steps) else len(rows)
+        here = rows[starts[begin] : last]
+        column = np.searchsorted(starts, np.arange(starts[begin], last), "right") - 1 - begin
+        line = np.searchsorted(codes, catalog.column("worker", here))
+        # the first iteration is assigned last
+        order = np.lexsort((-np.arange(len(here)), -catalog.column("visit", here).astype(np.int64)))
+        value = np.full((len(codes), some.stop - begin), np.nan)
+        captured = np.zeros(value.shape, np.bool_)
+        value[line[order], column[order]] = _statistic(catalog, statistic, here)[order]
+        captured[line, column] = True
+        yield some, value, captured
+
+
+def _statistic(catalog: Catalog, name: str, rows: Array) -> Floats:
+    if name not in SHARES:
+        return catalog.column(name, rows).astype(np.float64)
+    count: Floats = np.sum([catalog.column(each, rows) for each in SHARES[name]], axis=0, dtype=np.float64)
+    size = catalog.column("size", rows)
+    return np.divide(count, size, out=np.full(len(rows), np.nan), where=size > 0)
+
+
+def _equal(value: Floats, median: Floats) -> Array:
+    with np.errstate(invalid="ignore"):
+        near = np.abs(value - median) <= _TOLERANCE * np.abs(median)
+    equal: Array = near | (value == median) | (np.isnan(value) & np.isnan(median))
+    return equal
+
+
 def _over_workers(value: Floats) -> tuple[Floats, Floats, Floats]:
-    """Minimum, median and maximum of each column, of what is not NaN. The median is the lower of two middle
-    values: some worker holds it."""
+    """Minimum, lower median and maximum of each column, of what is not NaN."""
     ordered = np.sort(value, axis=0)  # NaN last
     count = np.count_nonzero(~np.isnan(value), axis=0)
     columns = np.arange(value.shape[1])

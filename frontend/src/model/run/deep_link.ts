@@ -105,7 +105,7 @@ export type View = keyof typeof VIEW_TITLES;
 export const VIEWS = Object.keys(VIEW_TITLES) as View[];
 export const VIEW_NAMES = VIEWS.map((value) => ({ value, label: VIEW_TITLES[value] }));
 
-export const PANEL_TABS = ['overview', 'history', 'histogram', 'value', 'source'] as const;
+export const PANEL_TABS = ['overview', 'history', 'histogram', 'value', 'source', 'workers'] as const;
 export type PanelTab = (typeof PANEL_TABS)[number];
 
 export const EMPTY_LINK: DeepLink = {

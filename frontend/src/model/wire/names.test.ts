@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { GraphEntry, WorkerEntry } from './answers';
-import { byRank, graphChoices, inSeveralLogdirs, runNames, workerName, writingState } from './names';
+import { byRank, graphChoices, inSeveralLogdirs, runNames, workerName, worstFirst, writingState } from './names';
 
 const RUNS = [
   { id: '1', name: 'cnn', logdir: 'may/logs' },
@@ -53,4 +53,11 @@ test('graphs without a name, or without snapshots, have something to be called b
   const choices = graphChoices([graph('-', '', 0, 1, 2), graph('9f', '', null, null, 0)]);
   expect(choices.map(({ name }) => name)).toEqual(['without a graph', '9f']);
   expect(choices[1]?.detail).toBe('no snapshots · 1,200 nodes');
+});
+
+test('workers that lost data, or wrote less than others, come first; the rest by rank', () => {
+  const worker = (rank: number, snapshots: number, dropped = 0) =>
+    ({ rank, snapshots, dropped, damage: [] as string[] }) as unknown as WorkerEntry;
+  const workers = [worker(2, 100), worker(0, 99), worker(3, 60), worker(1, 100, 4)];
+  expect(worstFirst(workers).map(({ rank }) => rank)).toEqual([1, 3, 0, 2]);
 });

@@ -53,6 +53,13 @@ export function byRank(workers: readonly WorkerEntry[]): WorkerEntry[] {
   return [...workers].sort((a, b) => (a.rank ?? Number.MAX_VALUE) - (b.rank ?? Number.MAX_VALUE));
 }
 
+/** By rank, but those that lost data, or wrote less than others by more than 2 %, come first. */
+export function worstFirst(workers: readonly WorkerEntry[]): WorkerEntry[] {
+  const most = Math.max(...workers.map(({ snapshots }) => snapshots));
+  const isWhole = ({ dropped, damage, snapshots }: WorkerEntry) => Number(dropped + damage.length === 0 && snapshots >= 0.98 * most);
+  return byRank(workers).sort((a, b) => isWhole(a) - isWhole(b));
+}
+
 /** How it stands with a worker, or a run, in the words of `tensortap info`: `not closed` was killed, or is in a long step. */
 export function writingState({ closed, live }: { closed: boolean; live: boolean }): 'closed' | 'live' | 'not closed' {
   if (closed) return 'closed';

@@ -1,6 +1,7 @@
 import { computed, signal } from '@preact/signals';
 import { snapshotAt, visitsOf } from '../../model/run/step_list';
 import type { Snapshot } from '../../model/wire/answers';
+import type { NodeStatistic } from '../../model/wire/value_scale';
 import { chosenTensor, chosenVisit, panelTab } from '../page/choices';
 import { histogramScale, historyBand, panelOpen } from '../page/preferences';
 import { api } from '../provider';
@@ -147,6 +148,21 @@ export const stepHistogram = resource(
     const { graph, worker, scale, at, visit } = wanted;
     return api().histograms(wanted.run, wanted.tensor, { graph, worker, scale, visit, merge: 'visits', steps: at }, abort);
   },
+);
+
+export const gridStatistic = signal<NodeStatistic>('mean');
+
+/** The tensor on all workers. */
+export const workerGrid = resource(
+  computed(() => {
+    const wanted = tensorRequest.value;
+    if (wanted === null || panelTab.value !== 'workers') return null;
+    const { run, graph, tensor } = wanted;
+    const query = { graph, statistic: gridStatistic.value, steps: serverSteps.value };
+    const subject = `${run} ${tensor} ${JSON.stringify(query)}`;
+    return { run, tensor, query, subject, key: `${subject} ${runRevision.value}` };
+  }),
+  ({ run, tensor, query }, abort) => api().workerGrid(run, { tensor, ...query }, abort),
 );
 
 /** Step under the pointer in a chart, so that charts and the slider can point at the same place. */

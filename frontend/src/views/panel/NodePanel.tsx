@@ -10,11 +10,13 @@ import { bookmarkedHere, toggleBookmark } from '../../state/page/bookmarks';
 import { chosenTensor, chosenVisit, panelTab, view } from '../../state/page/choices';
 import { maximisePanel, panelMaximised, togglePanel } from '../../state/page/ui';
 import { computedPlace, forgetTensor } from '../../state/replay/replay';
+import { severalWorkers } from '../../state/runs';
 import { selected, selectedNode, selectTensor } from '../../state/selection';
 import { IconButton, Select } from '../kit/Button';
 import { CopyButton } from '../kit/CopyButton';
 import { Failure } from '../kit/Message';
 import { Tabs } from '../kit/Tabs';
+import { lazyViews } from '../shell/MainView';
 import { ValueTab } from '../value/ValueTab';
 import { CompareMenu } from './CompareMenu';
 import { HistogramTab } from './HistogramTab';
@@ -27,19 +29,21 @@ import { RunSummary } from './RunSummary';
 import { ScopePanel } from './ScopePanel';
 import { SourceTab } from './SourceTab';
 
-/** The tabs of the panel; a new one is one row. */
+/** The tabs of the panel; a new one is one row. The last one is of runs with several workers. */
 const TABS: readonly { id: PanelTab; label: string; view: ComponentType }[] = [
   { id: 'overview', label: 'Overview', view: OverviewTab },
   { id: 'history', label: 'History', view: HistoryTab },
   { id: 'histogram', label: 'Histograms', view: HistogramTab },
   { id: 'value', label: 'Value', view: ValueTab },
   { id: 'source', label: 'Source', view: SourceTab },
+  { id: 'workers', label: 'Workers', view: lazyViews.part('WorkersTab') },
 ];
 
 export function NodePanel() {
   const name = selectedNode.value;
   if (name === null) return selectedItem.value ? <SelectedLayer /> : selectedScope.value ? <ScopePanel /> : <RunSummary />;
-  const Tab = TABS.find((tab) => tab.id === panelTab.value)?.view ?? OverviewTab;
+  const tabs = severalWorkers.value ? TABS : TABS.slice(0, -1);
+  const Tab = tabs.find((tab) => tab.id === panelTab.value)?.view ?? OverviewTab;
   const failed = node.data.value === null && node.error.value !== null;
   return (
     <section class="panel" aria-label="Node" data-testid="inspector" data-node={name}>
@@ -54,7 +58,7 @@ export function NodePanel() {
           <div class="pane-head panel-tabs">
             <Tabs
               label="Node"
-              tabs={TABS}
+              tabs={tabs}
               current={panelTab.value}
               onChange={(tab) => {
                 panelTab.value = tab;

@@ -5,6 +5,7 @@ import { visitText } from '../../model/run/problem_page';
 import type { StackFrame } from '../../model/wire/answers';
 import type { Origin } from '../../model/wire/findings';
 import { view } from '../../state/page/choices';
+import { severalWorkers } from '../../state/runs';
 import { goTo } from '../../state/selection';
 import { goToStep } from '../../state/steps';
 import { Prose } from '../kit/Prose';
@@ -84,6 +85,11 @@ export function NextLooks({ place }: { place: Place }) {
       <button type="button" class="button small" onClick={() => goTo({ ...place, tab: 'value' })}>
         Values
       </button>
+      {severalWorkers.value && (
+        <button type="button" class="button small" onClick={() => goTo({ ...place, tab: 'workers' })}>
+          Workers
+        </button>
+      )}
     </div>
   );
 }

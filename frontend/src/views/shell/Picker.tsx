@@ -1,7 +1,8 @@
 import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
 import { Icon } from '../kit/Icon';
 import { LongName } from '../kit/LongName';
-import { Popover } from '../kit/Popover';
+import { moveFocus, Popover } from '../kit/Popover';
 
 interface Choice {
   id: string;
@@ -18,7 +19,7 @@ interface PickerProps {
   none?: string;
 }
 
-/** A menu of a few graphs or workers. */
+/** A menu of graphs or workers; many can be searched. */
 export function Picker({ label, choices, selected, onSelect, none }: PickerProps) {
   const current = choices.find((choice) => choice.id === selected);
   const rows = none ? [{ id: '', name: none, detail: '' }, ...choices] : choices;
@@ -30,27 +31,69 @@ export function Picker({ label, choices, selected, onSelect, none }: PickerProps
         trigger={(open, toggle) => <PickerButton label={label} name={current?.name ?? none ?? ''} open={open} toggle={toggle} />}
       >
         {(close) => (
-          <div class="picker-list">
-            {rows.map((choice) => (
-              <button
-                type="button"
-                class="picker-row"
-                key={choice.id}
-                data-selected={choice.id === (selected ?? '')}
-                onClick={() => {
-                  onSelect(choice.id === '' ? null : choice.id);
-                  close();
-                }}
-              >
+          <SearchList
+            noun={`${label.toLowerCase()}s`}
+            rows={rows}
+            searched={rows.length > UNSEARCHED}
+            textOf={({ name, detail }) => `${name} ${detail}`}
+            choose={({ id }) => {
+              onSelect(id === '' ? null : id);
+              close();
+            }}
+          >
+            {(choice, onClick) => (
+              <button type="button" class="picker-row" key={choice.id} data-selected={choice.id === (selected ?? '')} onClick={onClick}>
                 <span />
                 <LongName name={choice.name} />
                 {choice.detail && <span class="detail truncate">{choice.detail}</span>}
               </button>
-            ))}
-          </div>
+            )}
+          </SearchList>
         )}
       </Popover>
     </div>
+  );
+}
+
+/** So few are seen at a glance; and so many are drawn at most. */
+const [UNSEARCHED, DRAWN] = [12, 200];
+
+interface SearchListProps<T> {
+  noun: string;
+  rows: readonly T[];
+  searched?: boolean;
+  textOf: (row: T) => string;
+  choose: (row: T) => void;
+  children: (row: T, onClick: () => void) => ComponentChildren;
+  testid?: string;
+}
+
+/** Rows, and a field for a part of their text; Enter chooses the first that has it. */
+export function SearchList<T>({ noun, rows, searched = true, textOf, choose, children, testid }: SearchListProps<T>) {
+  const [filter, setFilter] = useState('');
+  const shown = rows.filter((row) => textOf(row).toLowerCase().includes(filter.toLowerCase()));
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === 'Enter' && shown[0]) choose(shown[0]);
+    if (event.key === 'ArrowDown') moveFocus((event.currentTarget as HTMLElement).parentElement, 1);
+  };
+  return (
+    <>
+      {searched && (
+        <input
+          class="field picker-search"
+          placeholder={`Search ${rows.length} ${noun}`}
+          aria-label={`Search ${noun}`}
+          value={filter}
+          onInput={(event) => setFilter(event.currentTarget.value)}
+          onKeyDown={onKeyDown}
+        />
+      )}
+      <div class="picker-list" data-testid={testid}>
+        {shown.slice(0, DRAWN).map((row) => children(row, () => choose(row)))}
+        {shown.length > DRAWN && <div class="message">{shown.length - DRAWN} more: search</div>}
+        {shown.length === 0 && <div class="message">No matching {noun}</div>}
+      </div>
+    </>
   );
 }
 

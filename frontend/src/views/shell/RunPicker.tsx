@@ -1,5 +1,5 @@
 import { batch } from '@preact/signals';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect } from 'preact/hooks';
 import { counted, formatAgo } from '../../lib/text/format';
 import type { RunEntry } from '../../model/wire/answers';
 import { inSeveralLogdirs, writingState } from '../../model/wire/names';
@@ -7,8 +7,8 @@ import { reloadRuns } from '../../state/live';
 import { chosenGraph, chosenRun, chosenStep, chosenVisit, chosenWorker, openScopes, resetTimeline } from '../../state/page/choices';
 import { runEntry, runId, runName, runs } from '../../state/runs';
 import { LongName } from '../kit/LongName';
-import { moveFocus, Popover } from '../kit/Popover';
-import { PickerButton } from './Picker';
+import { Popover } from '../kit/Popover';
+import { PickerButton, SearchList } from './Picker';
 
 /** Another run keeps the selected tensor, so that the same node is compared; graph, worker, step and visit are the run's own. */
 export function showRun(id: string): void {
@@ -49,36 +49,22 @@ export function RunPicker() {
 }
 
 function RunMenu({ close }: { close: () => void }) {
-  const [filter, setFilter] = useState('');
   useEffect(() => void reloadRuns(), []);
   const several = inSeveralLogdirs(runs.value);
   const placeOf = (run: RunEntry) => (several ? run.logdir : undefined);
-  const shown = runs.value.filter((run) => `${placeOf(run) ?? ''}/${run.name}`.toLowerCase().includes(filter.toLowerCase()));
-  const choose = (run: RunEntry) => {
-    showRun(run.id);
-    close();
-  };
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === 'Enter' && shown[0]) choose(shown[0]);
-    if (event.key === 'ArrowDown') moveFocus((event.currentTarget as HTMLElement).parentElement, 1);
-  };
   return (
-    <>
-      <input
-        class="field picker-search"
-        placeholder={`Search ${runs.value.length} runs`}
-        aria-label="Search runs"
-        value={filter}
-        onInput={(event) => setFilter(event.currentTarget.value)}
-        onKeyDown={onKeyDown}
-      />
-      <div class="picker-list" data-testid="run-list">
-        {shown.map((run) => (
-          <RunRow key={run.id} run={run} place={placeOf(run)} onClick={() => choose(run)} />
-        ))}
-        {shown.length === 0 && <div class="message">No matching runs</div>}
-      </div>
-    </>
+    <SearchList
+      noun="runs"
+      rows={runs.value}
+      textOf={(run) => `${placeOf(run) ?? ''}/${run.name}`}
+      choose={({ id }) => {
+        showRun(id);
+        close();
+      }}
+      testid="run-list"
+    >
+      {(run, onClick) => <RunRow key={run.id} run={run} place={placeOf(run)} onClick={onClick} />}
+    </SearchList>
   );
 }
 

@@ -1,6 +1,6 @@
 import { counted } from '../../lib/text/format';
 import type { Way } from '../../model/wire/answers';
-import { byRank, graphChoices, workerName } from '../../model/wire/names';
+import { graphChoices, workerName, worstFirst } from '../../model/wire/names';
 import { view } from '../../state/page/choices';
 import { modelPicture, theme, toggleTheme } from '../../state/page/preferences';
 import { helpOpen } from '../../state/page/ui';
@@ -66,7 +66,7 @@ function GraphPicker() {
 function WorkerPicker() {
   const workers = run.data.value?.workers ?? [];
   if (workers.length < 2) return null;
-  const choices = byRank(workers).map((worker) => ({
+  const choices = worstFirst(workers).map((worker) => ({
     id: worker.id,
     name: workerName(worker.id, workers),
     detail: `${worker.host} · pid ${worker.pid} · ${counted(worker.snapshots, 'snapshot')}`,

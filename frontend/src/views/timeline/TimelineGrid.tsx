@@ -1,4 +1,5 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { sizedContext } from '../../lib/canvas';
 import { counted } from '../../lib/text/format';
 import { visible } from '../../lib/text/visible_text';
 import { virtualWindow } from '../../lib/virtual_scroll';
@@ -140,7 +141,7 @@ function Strips({ timeline, scroll, height, hover, setHover }: StripsProps) {
   const current = step.value === null ? -1 : columnOfStep(timeline, step.value);
 
   useLayoutEffect(() => {
-    const context = prepared(canvas.current, width, height);
+    const context = sizedContext(canvas.current, width, height);
     if (!context) return;
     const first = Math.floor(scroll / ROW);
     const last = Math.min(timeline.rows.length, Math.ceil((scroll + height) / ROW));
@@ -184,18 +185,6 @@ function Strips({ timeline, scroll, height, hover, setHover }: StripsProps) {
       {hover && <CellTip timeline={timeline} cell={hover} width={width} height={height} top={scroll} />}
     </div>
   );
-}
-
-function prepared(canvas: HTMLCanvasElement | null, width: number, height: number): CanvasRenderingContext2D | null {
-  const context = canvas?.getContext('2d');
-  if (!canvas || !context || width === 0) return null;
-  const ratio = window.devicePixelRatio || 1;
-  canvas.width = width * ratio;
-  canvas.height = height * ratio;
-  canvas.style.width = `${width}px`;
-  canvas.style.height = `${height}px`;
-  context.scale(ratio, ratio);
-  return context;
 }
 
 const WIDTH = 320;

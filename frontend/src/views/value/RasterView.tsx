@@ -1,4 +1,5 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { bitmapOf, sizedContext } from '../../lib/canvas';
 import { downloadBlob } from '../../lib/download';
 import type { Picked, Raster } from '../../model/value/raster';
 import { IconButton } from '../kit/Button';
@@ -19,7 +20,7 @@ interface RasterViewProps {
 export function RasterView({ raster, label, describe, saveAs, marked }: RasterViewProps) {
   const { ref, width, height } = useSize<HTMLDivElement>();
   const canvas = useRef<HTMLCanvasElement>(null);
-  const bitmap = useMemo(() => picture(raster), [raster]);
+  const bitmap = useMemo(() => bitmapOf(raster), [raster]);
   const mark = useMemo(() => (marked ? raster.place(marked) : null), [raster, marked]);
   const { view, hover, listeners } = usePointing(raster, describe, width, height);
 
@@ -108,14 +109,6 @@ function savePicture(bitmap: HTMLCanvasElement, name: string): void {
   canvas.toBlob((blob) => blob && downloadBlob(`${name}.png`, blob));
 }
 
-function picture(raster: Raster): HTMLCanvasElement {
-  const canvas = document.createElement('canvas');
-  canvas.width = raster.width;
-  canvas.height = raster.height;
-  canvas.getContext('2d')?.putImageData(new ImageData(raster.rgba, raster.width, raster.height), 0, 0);
-  return canvas;
-}
-
 function draw(
   canvas: HTMLCanvasElement,
   bitmap: HTMLCanvasElement,
@@ -125,14 +118,8 @@ function draw(
   height: number,
   mark: [number, number] | null,
 ): void {
-  const context = canvas.getContext('2d');
+  const context = sizedContext(canvas, width, height);
   if (!context) return;
-  const ratio = window.devicePixelRatio || 1;
-  canvas.width = width * ratio;
-  canvas.height = height * ratio;
-  canvas.style.width = `${width}px`;
-  canvas.style.height = `${height}px`;
-  context.scale(ratio, ratio);
   context.imageSmoothingEnabled = view.scaleX < 1;
   context.drawImage(bitmap, view.x, view.y, raster.width * view.scaleX, raster.height * view.scaleY);
   drawTileLabels(context, raster, view);
