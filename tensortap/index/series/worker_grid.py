@@ -115,7 +115,7 @@ def worker_grid(
     value, captured, low, median, high = (np.concatenate(each, axis=-1) for each in zip(*kept, strict=True))
     fewest = np.where(differing > 0, differing, len(all_steps) + 1)
     names, ranks = _names_and_ranks(run, codes)
-    by_rank = [math.inf if rank is None else rank for rank in ranks]
+    by_rank = np.array([math.inf if rank is None else rank for rank in ranks])
     worst = np.lexsort((codes, by_rank, -missing, -apart, fewest))
     return WorkerGrid(
         tensor=catalog.tensors.names[code],
@@ -185,7 +185,8 @@ def _statistic(catalog: Catalog, name: str, rows: Array) -> Floats:
         return catalog.column(name, rows).astype(np.float64)
     count: Floats = np.sum([catalog.column(each, rows) for each in SHARES[name]], axis=0, dtype=np.float64)
     size = catalog.column("size", rows)
-    return np.divide(count, size, out=np.full(len(rows), np.nan), where=size > 0)
+    share: Floats = np.divide(count, size, out=np.full(len(rows), np.nan), where=size > 0)
+    return share
 
 
 def _equal(value: Floats, median: Floats) -> Array:

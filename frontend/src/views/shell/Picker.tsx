@@ -81,7 +81,7 @@ export function SearchList<T>({ noun, rows, searched = true, textOf, choose, chi
       {searched && (
         <input
           class="field picker-search"
-          placeholder={`Search ${rows.length} ${noun}`}
+          placeholder={`Search ${noun}`}
           aria-label={`Search ${noun}`}
           value={filter}
           onInput={(event) => setFilter(event.currentTarget.value)}
