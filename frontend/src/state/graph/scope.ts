@@ -9,7 +9,7 @@ import { resource } from '../resource';
 import { graphId, runId, runRevision, workerId } from '../runs';
 import { serverSteps, stepColumns } from '../steps';
 import { graph, overlay } from './graph';
-import { graphLayers } from './layers';
+import { graphLayers, selectedItem } from './layers';
 import { drawnGraph } from './parts';
 
 interface SelectedScope extends ScopeFacts {
@@ -45,12 +45,14 @@ export const layerOfScope = computed<string | null>(() => {
   return most ? (found.layers.cards[most[0]]?.path ?? null) : null;
 });
 
-/** Where in the program its first computing node was made. */
-export const scopeFrame = resource(
+/** Where in the program the selected scope or layer was made: its first computing node, or the output. */
+export const madeAt = resource(
   computed(() => {
-    const [run, id, scope, data] = [runId.value, graphId.value, selectedScope.value, graph.data.value];
-    if (run === null || id === null || scope === null || data === null) return null;
-    const node = data.names.at(tellingRow(data, scope, scope.path));
+    const [run, id, scope, item, data] = [runId.value, graphId.value, selectedScope.value, selectedItem.value, graph.data.value];
+    if (run === null || id === null || data === null) return null;
+    const row = scope ? tellingRow(data, scope, scope.path) : (item?.output.row ?? -1);
+    if (row < 0) return null;
+    const node = data.names.at(row);
     const subject = `${run} ${id} ${node}`;
     return { key: subject, subject, run, graph: id, node };
   }),

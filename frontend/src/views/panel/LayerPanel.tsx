@@ -27,6 +27,8 @@ import {
   tensorStatistic,
   toggleItem,
 } from '../../state/graph/layers';
+import { madeAt } from '../../state/graph/scope';
+import { showLine } from '../../state/graph/source';
 import { sourcePlace, tableDisplay, tableFilter, tableRows, view } from '../../state/page/choices';
 import { selectLayer, selectTensor } from '../../state/selection';
 import { IconButton } from '../kit/Button';
@@ -84,9 +86,10 @@ export function LayerPanel({ item }: { item: Item }) {
                 }}
                 title={call.source}
               >
-                Show source
+                Show class
               </button>
             )}
+            <MadeAt />
           </div>
           {statistics && <Worst statistics={statistics} />}
           {item.kind !== 'input' && <Largest item={item} />}
@@ -99,6 +102,17 @@ export function LayerPanel({ item }: { item: Item }) {
         </div>
       </div>
     </section>
+  );
+}
+
+/** The line that made the selected layer or scope. */
+export function MadeAt() {
+  const frame = madeAt.data.value;
+  if (frame === null) return null;
+  return (
+    <button type="button" class="link mono" title="Show the source" onClick={() => showLine(frame.file, frame.line)} data-testid="made-at">
+      {visible(frame.file.split('/').slice(-2).join('/'))}:{frame.line}
+    </button>
   );
 }
 

@@ -5,14 +5,25 @@ import { sizeOf, type TensorPlace } from '../../model/layers/cards';
 import { splitScope } from '../../model/wire/names';
 import { graph } from '../../state/graph/graph';
 import { cardKeyOfLayer } from '../../state/graph/layers';
-import { layerOfScope, MOST_LISTED, scopeFrame, scopeTrends, scopeWeights, scopeWorst, selectedScope } from '../../state/graph/scope';
-import { showLine } from '../../state/graph/source';
+import { layerOfScope, MOST_LISTED, scopeTrends, scopeWeights, scopeWorst, selectedScope } from '../../state/graph/scope';
 import { view } from '../../state/page/choices';
 import { selectLayer, selectTensor } from '../../state/selection';
 import { IconButton } from '../kit/Button';
 import { CopyButton } from '../kit/CopyButton';
 import { Sparkline } from '../table/Sparkline';
-import { beginsWith, FactsSection, LargestTensor, nameOf, norm, Section, sparkOf, TensorLink, WallButton, Weights } from './LayerPanel';
+import {
+  beginsWith,
+  FactsSection,
+  LargestTensor,
+  MadeAt,
+  nameOf,
+  norm,
+  Section,
+  sparkOf,
+  TensorLink,
+  WallButton,
+  Weights,
+} from './LayerPanel';
 
 /** The selected scope of the graph of ops: what flows in and out, its weights with their gradients, and where it was made. */
 export function ScopePanel() {
@@ -21,7 +32,6 @@ export function ScopePanel() {
   const { scope: outer, label } = splitScope(scope.path);
   const layer = layerOfScope.value;
   const key = layer === null ? null : cardKeyOfLayer(layer);
-  const frame = scopeFrame.data.value;
   return (
     <section class="panel" aria-label="Scope" data-testid="scope-panel" data-scope={scope.path}>
       <header class="panel-head">
@@ -63,17 +73,7 @@ export function ScopePanel() {
               </button>
             )}
             <WallButton where={`tensor ~ ${beginsWith(scope.path).replace('(/|$)', '/')}`} />
-            {frame && (
-              <button
-                type="button"
-                class="link mono"
-                title="Show the source"
-                onClick={() => showLine(frame.file, frame.line)}
-                data-testid="scope-source"
-              >
-                {visible(frame.file.split('/').slice(-2).join('/'))}:{frame.line}
-              </button>
-            )}
+            <MadeAt />
           </div>
           <Worst />
           <Facts />
