@@ -58,8 +58,7 @@ def test_a_nan_is_stepped_to_and_repaired(tap: TapPage, replaying: Site, recorde
     tap.enter(replaying)
     page.goto(replaying.url + "#view=stepper")
     expect(page.get_by_test_id("proof")).to_have_text("verified", timeout=90_000)
-    page.get_by_test_id("stepper-list").press("r")
-    tap.expect_inspected("entropy/Log")
+    tap.expect_inspected("entropy/Log")  # it begins at the first
     expect(page.get_by_test_id("stepper-out")).to_contain_text("1 Inf")
     page.get_by_test_id("stepper-list").press("r")
     tap.expect_inspected("entropy/mul")  # 0 times -Inf makes a NaN, which Sum passes on
@@ -121,6 +120,12 @@ def test_the_loss_stands_below_each_what_if(tap: TapPage, tmp_path: Path) -> Non
         page.get_by_test_id("apply").click()
         expect(losses).to_have_count(2)
         expect(losses.last).to_have_text(re.compile(r"^loss [\d.e-]+ \([+−][\d.e-]+\)$"))
+        page.get_by_test_id("override").fill("where(x > 9, x, -1) / 0")
+        page.get_by_test_id("apply").click()
+        remaining = page.get_by_test_id("what-if-remaining")
+        expect(remaining).to_contain_text("Loss still not finite")
+        remaining.get_by_role("button").click()
+        tap.expect_inspected("x")
         page.goto("about:blank")  # it would ask the server that ends now
 
 

@@ -1,7 +1,7 @@
 import { computed, effect, signal, untracked } from '@preact/signals';
 import { ApiError } from '../../api/provider';
 import { isAbort } from '../../lib/scheduling';
-import type { ColourBy } from '../../model/wire/graph';
+import { type ColourBy, rowOf } from '../../model/wire/graph';
 import { parseTensorName, tensorName } from '../../model/wire/names';
 import { type ComputedStep, changesByRow } from '../../model/wire/replay';
 import { begin, type Change, carried, changesOf, drop, redo, toSaved, undo, type WhatIfs, withChange } from '../../model/wire/what_ifs';
@@ -80,8 +80,8 @@ function showRecorded(): void {
   if (shown === null) return;
   chooseGraph(shown.data.graph);
   if (cursor.peek() >= 0) return;
-  const first = shown.next(-1, 1, (node) => shown.tensor(tensorName(node, 0)) !== null);
-  moveTo(Math.max(0, first));
+  const origin = shown.next(-1, 1, (node) => shown.isOrigin(node));
+  moveTo(Math.max(0, origin >= 0 ? origin : shown.next(-1, 1, (node) => shown.tensor(tensorName(node, 0)) !== null)));
 }
 
 /** What the server no longer has is computed once more, where it is shown. */
@@ -224,6 +224,22 @@ export const lossesSideBySide = resource(
     return new Map(rows.flatMap(({ name, row }) => (row === null ? [] : [[name, row.mean] as const])));
   },
 );
+
+/** Why the loss of the current what-if is not finite: the first node that creates a NaN or Inf all the same, and how many do. */
+export const remainingOrigins = computed(() => {
+  const [{ current }, shown, data] = [shownWhatIfs.value, shownStep.value, graph.data.value];
+  if (current === null || shown === null || data === null) return null;
+  if (Number.isFinite(lossesSideBySide.data.value?.get(current) ?? 0)) return null;
+  const place = shown.next(-1, 1, (node) => shown.isOrigin(node));
+  const node = shown.order[place];
+  if (node === undefined) return null;
+  const isChanged = changesOf(shownWhatIfs.value).some(({ tensor }) => parseTensorName(tensor).node === node);
+  const isRead = READS.test(data.opTypes.at(rowOf(data, node)) ?? '');
+  return { place, node, count: shown.originCount, advice: isChanged ? 'changed' : isRead ? 'read' : 'computed' } as const;
+});
+
+/** Ops that hand on what the program held before the step. */
+const READS = /^(?:ReadVariableOp|ResourceGather|VariableV2|Placeholder)/;
 
 interface Column {
   readonly name: string | null;

@@ -1,8 +1,17 @@
-import { formatCount, formatNumber, formatShort } from '../../lib/text/format';
+import { counted, formatCount, formatNumber, formatShort } from '../../lib/text/format';
 import { visible } from '../../lib/text/visible_text';
 import { changesOf } from '../../model/wire/what_ifs';
 import { computing, recordedStep } from '../../state/replay/replay';
-import { beginWhatIf, chooseWhatIf, dropWhatIf, lossesSideBySide, saveWhatIfs, sideBySide } from '../../state/replay/replay_cursor';
+import {
+  beginWhatIf,
+  chooseWhatIf,
+  dropWhatIf,
+  lossesSideBySide,
+  moveTo,
+  remainingOrigins,
+  saveWhatIfs,
+  sideBySide,
+} from '../../state/replay/replay_cursor';
 import { isSaved, shownWhatIfs } from '../../state/replay/what_ifs';
 
 /** The what-ifs side by side: what each changed, and the selected tensor's numbers in it. */
@@ -56,6 +65,7 @@ export function WhatIfTable() {
         </table>
       </div>
       <Changes />
+      <Remaining />
     </section>
   );
 }
@@ -106,6 +116,28 @@ function Loss({ value, recorded, current }: { value: number; recorded: number | 
 
 function Numeric({ value }: { value: number | undefined }) {
   return <td title={value === undefined ? undefined : formatNumber(value, 9)}>{value === undefined ? '' : formatShort(value)}</td>;
+}
+
+const ADVICE = {
+  changed: 'The change itself gives NaN or Inf: edit it.',
+  read: 'It was NaN or Inf before this step: replay an earlier step.',
+  computed: 'Change that tensor too.',
+};
+
+/** Why the loss is not finite with the changes, and what to do. */
+function Remaining() {
+  const found = remainingOrigins.value;
+  if (found === null) return null;
+  const { place, node, count, advice } = found;
+  return (
+    <p class="what-if-remaining" role="status" data-testid="what-if-remaining">
+      Loss still not finite: {counted(count, 'node')} {count === 1 ? 'creates' : 'create'} NaN or Inf, first{' '}
+      <button type="button" class="link inline-link" onClick={() => moveTo(place)}>
+        {visible(node)}
+      </button>
+      . {ADVICE[advice]}
+    </p>
+  );
 }
 
 /** What the current one is made of. */
