@@ -78,7 +78,8 @@ def print_damage(run: str, damage: Sequence[str]) -> None:
         more = f" And {len(damage) - 1:,} more." if len(damage) > 1 else ""
         text = f"{run} is damaged, so data are missing here: {damage[0]}{more}"
         hint = "'tensortap check' lists all damage; 'check --repair' copies the readable part."
-        console(stderr=True).print(cell(f"{text}\n{hint}", "red"))
+        for line in (text, hint):
+            console(stderr=True).print(cell(line, "red"))
 
 
 def open_log(path: Path, options: argparse.Namespace | None = None) -> LogIndex:

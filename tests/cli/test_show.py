@@ -142,3 +142,18 @@ def test_workers_are_compared_the_worst_first(tmp_path: Path, capsys: pytest.Cap
     assert main([*command, "max", "--step", "0:2", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     assert [each["differs at"] for each in listed] == [0] * 40
+
+
+def test_statistics_of_exchanged_workers_are_not_shown(run, tmp_path):
+    for value in (1.0, 2.0):
+        with DumpWriter(tmp_path, "r") as writer:
+            writer.log("a:0", value, step=0)
+    one, other = tmp_path.glob("r/*/stats-000000.arrows")
+    texts = one.read_bytes(), other.read_bytes()
+    one.write_bytes(texts[1])
+    other.write_bytes(texts[0])
+    _, out, err = run("show", tmp_path / "r")
+    assert out == ""
+    assert "its commits are skipped. It belongs to worker '" in err
+    assert "'tensortap check' lists all damage" in err.splitlines()[1]
+    assert "No tensors can be read, because the run is damaged." in err

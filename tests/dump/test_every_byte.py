@@ -26,6 +26,7 @@ def write_values(run: Path) -> None:
         writer.log("a", np.arange(1100, dtype=np.int8), step=0)
         writer.log("b", np.arange(300.0), step=0)
         writer.log("c", np.arange(3.0), step=0)
+        writer.event("spike", step=0)
 
 
 def write_two(run: Path) -> None:
@@ -106,9 +107,8 @@ def test_a_file_cut_anywhere_is_reported(tmp_path: Path, pattern: str) -> None:
         if 0 <= size < len(whole):
             file.write_bytes(whole[:size])
             assert check_run("r", run).damage != [], size
-    if file.suffix not in (".bin", ".blob"):  # no reference reaches behind their ends
-        file.write_bytes(whole + b"x")
-        assert check_run("r", run).damage != []
+    file.write_bytes(whole + b"x")
+    assert check_run("r", run).damage != []
     file.write_bytes(whole)
     assert check_run("r", run).damage == []
 
@@ -143,7 +143,10 @@ def shift(path: Path) -> None:
             "100 bytes behind what its header describes",
         ),
         (write_values, "*/closed.json", shift, "a checksum that is not in its place"),
-        (write_two, "*/worker.json", exchange, "is that of another worker"),
+        (write_two, "*/worker.json", exchange, "worker.json: It belongs to worker"),
+        (write_two, "*/closed.json", exchange, "closed.json: It belongs to worker"),
+        (write_two, "*/stats-000000.arrows", exchange, "its commits are skipped. It belongs to worker"),
+        (write_two, "*/events-000000.jsonl", exchange, "Lines are skipped. It belongs to worker"),
     ],
 )
 def test_what_no_checksum_covers_is_reported(

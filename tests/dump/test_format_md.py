@@ -180,7 +180,7 @@ def test_descriptions(logged: tuple[Path, list[Array]]) -> None:
         *("worker", "host", "pid", "rank", "started", "minor", "info", *sums)
     }
     closed = read_json(worker / "closed.json")
-    assert set(closed) == {"closed", "snapshots", "dropped", "events", *sums}
+    assert set(closed) == {"worker", "closed", "snapshots", "dropped", "events", *sums}
     assert closed["snapshots"] == len(read_stats(worker / "stats-000000.arrows"))
 
 

@@ -146,7 +146,7 @@ def _list(found: RunIndex, arguments: argparse.Namespace) -> None:
         print_json([_data(each) for each in seen])
         return
     if not seen:
-        print(_nothing(len(listed), pattern, among is not None), file=sys.stderr)
+        print(_nothing(found, len(listed), pattern, among is not None), file=sys.stderr)
         return
     several = names_in_several_graphs(found, {each.last.tensor for each in seen})
     columns = ("tensor", *(("graph",) if several else ()), "dtype", "shape", "snapshots", "last step")
@@ -197,11 +197,13 @@ def _number_text(value: float | str | None) -> str:
     return "" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.9g}"
 
 
-def _nothing(listed: int, pattern: re.Pattern[str] | None, is_part: bool) -> str:
+def _nothing(run: RunIndex, listed: int, pattern: re.Pattern[str] | None, is_part: bool) -> str:
     if listed and pattern is not None:
         return f"None of {counted(listed, 'tensor')} has a name that matches."
     if is_part:
         return "No tensors were captured there."
+    if run.damage:
+        return "No tensors can be read, because the run is damaged."
     return (
         "No tensors were captured: no watched tensor was computed at a watched step. 'tensortap "
         "info RUN' shows the watches."

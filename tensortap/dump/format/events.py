@@ -25,6 +25,8 @@ from tensortap.storage.files import (
 )
 from tensortap.storage.filesystem import exists
 
+from .layout import foreign_text, is_foreign
+
 ROTATE = 64 << 20  # bytes of one file
 MAX_LINE = 1 << 20  # bytes; longer ones are neither written nor read
 _MAX_FILE = 4 * ROTATE  # bytes; what comes after is not read
@@ -95,7 +97,7 @@ class EventsWriter:
         Raises:
             InvalidValueError: it cannot be a line. OSError: the disk refused; the event is lost.
         """
-        line = encode_event({**record, "number": self.written})
+        line = encode_event({**record, "number": self.written, "worker": self._dir.name})
         self._leave_removed()
         if self._fd is None:
             self._fd = create(events_path(self._dir, self._number))
@@ -219,6 +221,13 @@ class EventsTail:
         except DamagedError as error:
             self._report(f"{len(line)} bytes skipped. {error.message}")
             self._skipped = True
+            return []
+        owner = {"worker": event.pop("worker", None)}
+        if is_foreign(self._worker, owner):
+            self._skipped = True
+            text = f"Lines are skipped. {foreign_text(owner)}"
+            if not any(text in sentence for sentence in self.damage):
+                self._report(text)
             return []
         return [event] if self._follows(event.pop("number", None)) else []
 

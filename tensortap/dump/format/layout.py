@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from tensortap.core.errors import DamagedError
 from tensortap.core.names import is_worker_name
@@ -41,6 +42,16 @@ def stats_path(worker_dir: Path, number: int) -> Path:
 def values_path(worker_dir: Path, number: int) -> Path:
     """Path of values file `number` of a worker."""
     return worker_dir / f"values-{number:06d}.safetensors"
+
+
+def is_foreign(worker: str, record: Mapping[str, Any]) -> bool:
+    """Whether a file in the folder of `worker` says that it was written by another one."""
+    return record.get("worker") not in (None, worker)
+
+
+def foreign_text(record: Mapping[str, Any]) -> str:
+    """What is wrong with such a file, and the fix."""
+    return f"It belongs to worker {str(record['worker'])[:120]!r}. Copy the run again."
 
 
 def sealed_header(entries: Sequence[str]) -> bytes:

@@ -17,7 +17,7 @@ from tensortap.storage.uri import shown_path
 from tensortap.system.locks import is_gone
 from tensortap.system.redaction import recorded_command
 
-from .layout import stats_path
+from .layout import foreign_text, is_foreign, stats_path
 from .schema import MINOR, VERSION
 
 RUN_FILE = "run.json"
@@ -158,8 +158,8 @@ def read_worker_file(folder: Path) -> dict[str, Any]:
         OSError: it cannot be read. DamagedError: it is damaged, or another worker's.
     """
     record = read_json(folder / WORKER_FILE)
-    if record.get("worker", folder.name) != folder.name:
-        raise DamagedError(f"{WORKER_FILE} is that of another worker.", "Copy it again.")
+    if is_foreign(folder.name, record):
+        raise DamagedError(f"{WORKER_FILE}: {foreign_text(record)}")
     return record
 
 
@@ -194,6 +194,7 @@ class WorkerSummary:
 def write_closing(worker_dir: Path, closing: WorkerSummary) -> None:
     """Writes `closed.json`, after all the files that it counts. Raises OSError."""
     record: dict[str, Any] = {
+        "worker": worker_dir.name,
         "closed": _now(),
         "snapshots": closing.snapshots,
         "dropped": closing.dropped,
@@ -207,12 +208,14 @@ def read_closing(worker_dir: Path) -> WorkerSummary | None:
     """Reads the `closed.json` of a worker; None without one: not closed, or by an older version.
 
     Raises:
-        DamagedError: the file is invalid.
+        DamagedError: the file is invalid, or another worker's.
     """
     try:
         record = read_json(worker_dir / CLOSED_FILE)
     except FileNotFoundError:
         return None
+    if is_foreign(worker_dir.name, record):
+        raise DamagedError(f"{CLOSED_FILE}: {foreign_text(record)}")
     counts = [record.get(name) for name in ("snapshots", "dropped")]
     counts.append(record.get("events", 0))
     snapshots, dropped, events = (

@@ -191,7 +191,8 @@ class _Worker:
             lost = tail.dropped + self._missing(self._done.snapshots - first)
             if lost > tail.dropped:
                 nothing = pa.RecordBatch.from_pylist([], SCHEMA)
-                self._write(encode(nothing, SCHEMA_MESSAGE, {"dropped": lost}, "zstd"))
+                status = {"dropped": lost, "worker": self._name}
+                self._write(encode(nothing, SCHEMA_MESSAGE, status, "zstd"))
         finally:
             self._close()
         self._done.skipped += [f"{self._name}: {sentence}" for sentence in tail.damage]

@@ -27,7 +27,7 @@ from tensortap.storage.uri import is_remote
 from ..format.events import EventsTail
 from ..format.run_files import CLOSED_FILE, WorkerInfo, read_worker
 from ..read.runs import RunReader
-from ..recording.recording_files import MANIFEST, find_recordings, read_recording
+from ..recording.recording_files import MANIFEST, check_recording, find_recordings
 from .integrity import Completeness, ValueCheck, check_graph_def
 
 TASK_BYTES = 256 << 20  # of the files that one task reads, about
@@ -93,7 +93,7 @@ def check_run(name: str, path: Path, advance: Notice = ignore_notice, engine: En
         advance(f"{name}: recording of step {place.step}")
         report.recordings += 1
         try:
-            read_recording(place.path)
+            check_recording(place.path)
         except (TensortapError, OSError) as error:
             report.damage.append(f"recording {place.path.name}: {error}")
     return report

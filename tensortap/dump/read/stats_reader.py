@@ -18,7 +18,7 @@ from tensortap.storage.files import FileReader
 from tensortap.storage.filesystem import exists
 
 from ..format.frames import EOS, Frame, Resync, WrongChecksumError, read_frame, read_schema_message
-from ..format.layout import stats_path
+from ..format.layout import foreign_text, is_foreign, stats_path
 from ..format.record_batches import (
     KNOWN_STATISTICS,
     Layout,
@@ -75,6 +75,7 @@ class StatsTail:
         self.dropped = 0
         self.worker = worker
         self._numbers = _Numbers()
+        self._foreign_file = -1
         self._dir = Path(run_dir) / worker
         self._decoded = 0  # bytes, in this poll
         self._go_to(0)
@@ -256,16 +257,25 @@ class StatsTail:
             return
         self._decoded += sum(batch.get_total_buffer_size() for batch in batches)
         for frame, batch in zip(frames, batches, strict=True):
+            status = parse_status(frame)
+            if is_foreign(self.worker, status):
+                self._report_foreign(frame, status)
+                continue
             if not self._numbers.add(batch.column("seq").to_numpy()):
                 self._report(frame.offset, "one commit skipped. It repeats snapshots of an earlier one.")
                 continue
-            status = parse_status(frame)
             self.dropped = max(self.dropped, status["dropped"])
             found = batch if wanted is columns else batch.drop_columns(["seq"])
             commits.append(Commit(self.worker, self._file, frame.offset, len(frame.data), found, status))
 
     def _report_commit(self, frame: Frame, error: DamagedError) -> None:
         self._report(frame.offset, f"one commit skipped. {error.message}")
+
+    def _report_foreign(self, frame: Frame, status: dict[str, Any]) -> None:
+        """Reports the first skipped commit of each file that belongs to another worker."""
+        if self._foreign_file != self._file:
+            self._foreign_file = self._file
+            self._report(frame.offset, f"its commits are skipped. {foreign_text(status)}")
 
     def _report(self, offset: int, what: str) -> None:
         self.damage.append(f"{self.worker}/{stats_path(self._dir, self._file).name}, byte {offset}: {what}")
@@ -345,4 +355,6 @@ def read_commit(
     except FileNotFoundError as error:
         raise DamagedError(f"{path.name} is missing.", "Copy the run again, with all its files.") from error
     layout.check(frame)
+    if is_foreign(worker, status := parse_status(frame)):
+        raise DamagedError(f"{path.name}: {foreign_text(status)}")
     return decode_statistics([frame], layout, columns)[0]

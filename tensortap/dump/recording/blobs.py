@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeGuard
 
 from tensortap.core.errors import DamagedError
+from tensortap.core.text import counted
 from tensortap.storage.files import FileReader, publish
 
 SMALL = "small.bin"
@@ -91,13 +92,23 @@ class FolderBlobs:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._ends: dict[str, int] = {}  # of what was read, by file
 
     def read(self, name: str, offset: int, length: int) -> bytes:
+        self._ends[name] = max(self._ends.get(name, 0), offset + length)
         try:
             with FileReader(self._folder / name) as file:
                 return file.read_exactly(offset, length)
         except FileNotFoundError as error:
             raise DamagedError(f"{name} is missing.", "Copy the complete run directory.") from error
+
+    def check_ends(self) -> None:
+        """Raises DamagedError if a file continues behind all that was read."""
+        for name, end in self._ends.items():
+            with FileReader(self._folder / name) as file:
+                if file.size > end:
+                    more = counted(file.size - end, "byte")
+                    raise DamagedError(f"{name} has {more} that nothing refers to.", "Copy it again.")
 
 
 def store(folder: Path, blobs: Blobs) -> Iterator[None]:

@@ -124,15 +124,25 @@ def read_recording(folder: Path) -> Recording:
         DamagedError: it is not whole, or not as it was written.
         FormatVersionError: a newer tensortap wrote it.
     """
+    return _read(folder, FolderBlobs(folder), FolderBlobs(folder.parent))
+
+
+def check_recording(folder: Path) -> None:
+    """Reads a recording; raises as `read_recording`, also if its files have more bytes than it refers to."""
+    own, shared = FolderBlobs(folder), FolderBlobs(folder.parent)
+    _read(folder, own, shared)
+    own.check_ends()
+    shared.check_ends()
+
+
+def _read(folder: Path, own: BlobReader, shared: BlobReader) -> Recording:
     try:
         manifest = read_json(folder / MANIFEST, MAX_MANIFEST)
     except FileNotFoundError as error:
         raise NotFoundError(
             f"There is no recording in {str(folder)!r}.", "Pass a folder in 'recordings/'."
         ) from error
-    reader = FolderBlobs(folder)
-    shared = FolderBlobs(folder.parent)
-    return from_manifest(manifest, lambda reference: _get(reader, shared, reference))
+    return from_manifest(manifest, lambda reference: _get(own, shared, reference))
 
 
 @dataclass(frozen=True, slots=True)

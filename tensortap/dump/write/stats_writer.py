@@ -79,7 +79,8 @@ class StatsWriter:
         while self._batches or self.dropped != self._committed_drops:
             batch = self._batches[0] if self._batches else build_batch(Rows(), ())
             dropped = self.dropped
-            self._append(encode(batch, SCHEMA_MESSAGE, {"dropped": dropped}, self._compression))
+            status = {"dropped": dropped, "worker": self._dir.name}
+            self._append(encode(batch, SCHEMA_MESSAGE, status, self._compression))
             if self._batches:
                 self._batches.popleft()
                 self._pending -= batch.num_rows
